@@ -1,0 +1,81 @@
+// swift-tools-version: 6.3
+// SPDX-License-Identifier: MIT
+
+import PackageDescription
+
+let settings: [SwiftSetting] = [
+    .strictMemorySafety(),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .enableUpcomingFeature("InferIsolatedConformances"),
+]
+
+let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
+
+let package = Package(
+    name: "AsyncNetworking",
+    products: [
+        .library(name: "AsyncNetworking", targets: ["AsyncNetworking"]),
+        .library(name: "AsyncNetworkingTesting", targets: ["AsyncNetworkingTesting"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+    ],
+    targets: [
+        // Floor 1: foreign code.
+        .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+        .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CLinux"),
+
+        // Floor 2: values and the Transport port; the loop.
+        .target(name: "ANSystem", dependencies: ["CLinux"], swiftSettings: settings),
+        .target(name: "ANHTTP", dependencies: [httpTypes], swiftSettings: settings),
+
+        // Floor 3: bytes to values; libcurl.
+        .target(name: "ANSerialization", dependencies: ["ANHTTP", httpTypes], swiftSettings: settings),
+        .target(
+            name: "ANCurl", dependencies: ["ANHTTP", "ANSystem", "CCurl", "COpenSSL", httpTypes],
+            swiftSettings: settings),
+
+        // Floor 4: the session.
+        .target(
+            name: "AsyncNetworking", dependencies: ["ANHTTP", "ANSerialization", "ANCurl", "ANSystem", httpTypes],
+            swiftSettings: settings),
+
+        // Beside the tower: for our tests and our users' tests.
+        .target(
+            name: "AsyncNetworkingTesting", dependencies: ["ANHTTP", "ANSystem", "CLinux", "COpenSSL", httpTypes],
+            swiftSettings: settings),
+
+        .executableTarget(
+            name: "Fetch",
+            dependencies: [
+                "AsyncNetworking", "AsyncNetworkingTesting", httpTypes,
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "Examples/Fetch", swiftSettings: settings),
+
+        .testTarget(name: "ANSystemTests", dependencies: ["ANSystem"], swiftSettings: settings),
+        .testTarget(name: "ANHTTPTests", dependencies: ["ANHTTP", httpTypes], swiftSettings: settings),
+        .testTarget(
+            name: "ANSerializationTests", dependencies: ["ANSerialization", "ANHTTP", httpTypes],
+            swiftSettings: settings),
+        .testTarget(
+            name: "ANCurlTests", dependencies: ["ANCurl", "ANHTTP", "AsyncNetworkingTesting", httpTypes],
+            swiftSettings: settings),
+        .testTarget(
+            name: "AsyncNetworkingTests",
+            dependencies: ["AsyncNetworking", "AsyncNetworkingTesting", httpTypes],
+            swiftSettings: settings),
+        .testTarget(
+            name: "AsyncNetworkingTestingTests", dependencies: ["AsyncNetworkingTesting", "ANHTTP", httpTypes],
+            swiftSettings: settings),
+        .testTarget(name: "HouseTests", swiftSettings: settings),
+        .testTarget(
+            name: "RealServerTests", dependencies: ["AsyncNetworking", httpTypes], swiftSettings: settings),
+    ],
+    swiftLanguageModes: [.v6]
+)
