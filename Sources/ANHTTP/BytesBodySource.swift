@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+
+import FoundationEssentials
+import Synchronization
+
+/// A body whose bytes are in memory.
+final class BytesBodySource: ResponseBodySource {
+    private let data: Data
+    private let end: ResponseEnding
+    private let isRead = Atomic(false)
+
+    init(_ data: Data, ending: ResponseEnding) {
+        self.data = data
+        end = ending
+    }
+
+    func next() async throws -> Data? {
+        take()
+    }
+
+    func collect(upTo limit: Int) async throws -> Data {
+        guard data.count <= limit else {
+            throw TransportError.responseTooLarge(.body(limit: limit), TransferFacts())
+        }
+        return take() ?? Data()
+    }
+
+    var ending: ResponseEnding? {
+        isRead.load(ordering: .acquiring) ? end : nil
+    }
+
+    private func take() -> Data? {
+        let wasRead = isRead.exchange(true, ordering: .acquiringAndReleasing)
+        return wasRead || data.isEmpty ? nil : data
+    }
+}

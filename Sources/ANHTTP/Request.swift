@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+
+public import FoundationEssentials
+public import HTTPTypes
+
+/// One HTTP request, as a value: what to send and, where it differs from the session, how.
+///
+/// Header fields are sent in the order given, repeated names stay separate fields, and an empty value is sent as such.
+/// `HTTPField` itself replaces CR, LF and NUL in a value by spaces when the field is made; ``HTTPTypes/HTTPFields/init(validating:)``
+/// refuses them with an error instead, for names and values that come from outside the program.
+public struct Request: Sendable {
+    /// The method; any token, `GET` unless said otherwise. See RFC 9110 §9.
+    public var method: HTTPRequest.Method
+    /// The absolute `http` or `https` URL; a fragment is not sent.
+    public var url: URL
+    /// The header fields, in the order in which they are sent.
+    public var headers: HTTPFields
+    /// What is sent after the head; any method may have one.
+    public var body: RequestBody
+    /// Makes the trailer fields once the body is sent; HTTP/1.1 only, and the body is then sent chunked. See RFC 9110 §6.5.
+    public var trailers: (@Sendable () throws -> HTTPFields)?
+
+    private var boxedOptions: Box<TransferOptions>?
+
+    /// Creates a request; everything but the URL has a default.
+    public init(
+        method: HTTPRequest.Method = .get, url: URL, headers: HTTPFields = [:], body: RequestBody = .none,
+        options: TransferOptions? = nil
+    ) {
+        self.method = method
+        self.url = url
+        self.headers = headers
+        self.body = body
+        boxedOptions = options.map(Box.init)
+    }
+
+    /// How the transfer is made; nil means as the session says.
+    public var options: TransferOptions? {
+        get { boxedOptions?.value }
+        set { boxedOptions = newValue.map(Box.init) }
+    }
+
+    /// A token for the options: requests with the same token have the same options.
+    package var optionsIdentity: ObjectIdentifier? {
+        boxedOptions.map(ObjectIdentifier.init)
+    }
+
+    /// Takes the options of `other` without copying them, where this request has none of its own.
+    package mutating func inheritOptions(from other: Request) {
+        if boxedOptions == nil { boxedOptions = other.boxedOptions }
+    }
+
+    private final class Box<Value: Sendable>: Sendable {
+        let value: Value
+
+        init(_ value: Value) {
+            self.value = value
+        }
+    }
+}
+
+extension Request: CustomStringConvertible {
+    /// The method and the URL, without user information and query values.
+    public var description: String {
+        "\(method.rawValue) \(url.redactedDescription)"
+    }
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+
+public import FoundationEssentials
+public import HTTPTypes
+
+/// The body of a response, read while it arrives.
+///
+/// It is read once, by one reader: `for try await chunk in body`, ``lines`` or ``collect(upTo:)``. Whoever reads slowly
+/// slows the server down; what is not read is given up when the scope that lent the body ends.
+public struct ResponseBody: AsyncSequence, Sendable {
+    public typealias Element = Data
+    public typealias Failure = any Error
+
+    private let source: any ResponseBodySource
+
+    /// Creates a body that takes its bytes from `source`.
+    public init(source: some ResponseBodySource) {
+        self.source = source
+    }
+
+    /// Creates a body of bytes that are here already.
+    public init(_ data: Data, ending: ResponseEnding = ResponseEnding()) {
+        source = BytesBodySource(data, ending: ending)
+    }
+
+    /// The trailer fields; nil before the end of the body was read, and empty when there were none. See RFC 9110 §6.5.
+    public var trailers: HTTPFields? {
+        source.ending?.trailers
+    }
+
+    /// What the exchange cost; nil before the end of the body was read.
+    public var metrics: TransferMetrics? {
+        source.ending?.metrics
+    }
+
+    /// Reads the rest of the body as one piece.
+    ///
+    /// - Throws: ``TransportError/responseTooLarge(_:_:)`` above `limit` bytes; the transfer then stops.
+    public func collect(upTo limit: Int) async throws -> Data {
+        try await source.collect(upTo: limit)
+    }
+
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(source: source)
+    }
+
+    /// Yields chunks as they arrived, none of them empty.
+    public struct Iterator: AsyncIteratorProtocol {
+        fileprivate let source: any ResponseBodySource
+
+        public mutating func next() async throws -> Data? {
+            try await source.next()
+        }
+    }
+}
+
+/// Where the bytes of a ``ResponseBody`` come from.
+public protocol ResponseBodySource: Sendable {
+    /// The next bytes, not empty; nil at the end, and from then on.
+    func next() async throws -> Data?
+    /// All bytes that are left; fails above `limit`.
+    func collect(upTo limit: Int) async throws -> Data
+    /// What came after the body; nil until its end was read.
+    var ending: ResponseEnding? { get }
+}
+
+extension ResponseBodySource {
+    /// Collects chunk by chunk.
+    public func collect(upTo limit: Int) async throws -> Data {
+        var collected = Data()
+        while let chunk = try await next() {
+            guard chunk.count <= limit - collected.count else {
+                throw TransportError.responseTooLarge(.body(limit: limit), TransferFacts())
+            }
+            collected.append(chunk)
+        }
+        return collected
+    }
+}
+
+/// What is known once a response is complete.
+public struct ResponseEnding: Sendable {
+    /// The trailer fields.
+    public var trailers: HTTPFields
+    /// What the exchange cost.
+    public var metrics: TransferMetrics
+
+    /// Creates an ending.
+    public init(trailers: HTTPFields = [:], metrics: TransferMetrics = TransferMetrics()) {
+        self.trailers = trailers
+        self.metrics = metrics
+    }
+}

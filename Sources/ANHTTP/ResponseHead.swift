@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+
+public import FoundationEssentials
+public import HTTPTypes
+
+/// The start of a response: status and header fields.
+public struct ResponseHead: Sendable {
+    /// The status code, 100 to 999, with the reason phrase that the server sent, if any.
+    public var status: HTTPResponse.Status
+    /// The header fields in the order received; repeated names are separate fields.
+    public var headers: HTTPFields
+    /// The HTTP version of the response.
+    public var version: HTTPVersion
+    /// The URL that answered.
+    public var url: URL
+
+    /// Creates a head.
+    public init(status: HTTPResponse.Status, headers: HTTPFields = [:], version: HTTPVersion = .http1_1, url: URL) {
+        self.status = status
+        self.headers = headers
+        self.version = version
+        self.url = url
+    }
+
+    /// The media type of `Content-Type`, lower-case and without parameters; nil when there is none. See RFC 9110 §8.3.
+    public var mediaType: String? {
+        guard let value = headers.first(.contentType) else { return nil }
+        let type = value.prefix { $0 != ";" }.trimmingPrefix(while: \.isWhitespace)
+        guard let last = type.lastIndex(where: { !$0.isWhitespace }) else { return nil }
+        return type[...last].lowercased()
+    }
+}
+
+/// A version of HTTP.
+public enum HTTPVersion: String, Hashable, Sendable, CustomStringConvertible {
+    /// HTTP/1.0, RFC 1945.
+    case http1_0 = "HTTP/1.0"
+    /// HTTP/1.1, RFC 9112.
+    case http1_1 = "HTTP/1.1"
+    /// HTTP/2, RFC 9113.
+    case http2 = "HTTP/2"
+    /// HTTP/3, RFC 9114.
+    case http3 = "HTTP/3"
+
+    /// The name as it stands in a status line.
+    public var description: String { rawValue }
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+
+/// The port through which requests leave: one exchange with a server, and nothing above it.
+///
+/// A transport follows no redirects, repeats nothing that the server may have seen, and caches nothing. The engine on
+/// libcurl is one; a mock for tests is another.
+public protocol Transport: Sendable {
+    /// Performs one exchange and runs `body` with the response as soon as its head has arrived.
+    ///
+    /// The exchange ends with the scope: what `body` did not read is given up, and when this returns or throws, nothing of
+    /// the exchange is running any more. Cancelling the task cancels the exchange.
+    ///
+    /// - Parameters:
+    ///   - delivery: Whether the body will be collected or streamed; a transport may use it to save work.
+    ///   - events: Told what happens; called on the transport's own thread, so it must return at once.
+    /// - Throws: ``TransportError``, `CancellationError`, or what `body` throws.
+    func perform<Value: Sendable>(
+        _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?,
+        body: (ResponseHead, ResponseBody) async throws -> Value
+    ) async throws -> Value
+
+    /// Ends all exchanges with ``TransportError/shutDown`` and closes all connections.
+    func shutdown() async
+}
+
+/// How the body of a response will be read.
+public enum BodyDelivery: Hashable, Sendable {
+    /// As a whole, with the head; at most so many bytes.
+    case collected(upTo: Int)
+    /// Chunk by chunk, as it arrives.
+    case streamed
+}
+
+/// Receives the events of one exchange.
+public protocol TransferEventSink: Sendable {
+    /// Takes note of an event, without blocking.
+    func receive(_ event: TransferEvent)
+}
+
+/// Something that happened during an exchange.
+@nonexhaustive
+public enum TransferEvent: Sendable {
+    /// An interim response, 100 to 199, such as `103 Early Hints` (RFC 8297).
+    case informational(ResponseHead)
+    /// Body bytes were sent.
+    case uploadProgress(TransferProgress)
+    /// Body bytes were received.
+    case downloadProgress(TransferProgress)
+    /// The exchange ended, well or not.
+    case finished(TransferMetrics)
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+
+import CLinux
+import Glibc
+
+/// What a descriptor is watched for, or is ready for.
+public struct Readiness: OptionSet, Hashable, Sendable {
+    public let rawValue: UInt32
+
+    public init(rawValue: UInt32) {
+        self.rawValue = rawValue
+    }
+
+    /// There are bytes to read, or the peer closed.
+    public static let readable = Readiness(rawValue: CLINUX_EPOLLIN)
+    /// Bytes can be written.
+    public static let writable = Readiness(rawValue: CLINUX_EPOLLOUT)
+    /// The descriptor has an error; always watched for.
+    public static let failed = Readiness(rawValue: CLINUX_EPOLLERR)
+    /// The peer hung up; always watched for.
+    public static let hungUp = Readiness(rawValue: CLINUX_EPOLLHUP)
+}
+
+/// A descriptor and what it is ready for.
+public struct ReadyDescriptor: Hashable, Sendable {
+    /// The descriptor that was watched.
+    public let number: Int32
+    /// What it is ready for.
+    public let readiness: Readiness
+}
+
+/// A set of watched descriptors. See epoll(7).
+public struct Epoll: ~Copyable, Sendable {
+    private let descriptor: FileDescriptor
+
+    /// Creates an empty set.
+    public init() throws(SystemError) {
+        let number = epoll_create1(CLINUX_EPOLL_CLOEXEC)
+        guard number >= 0 else { throw SystemError.last("epoll_create1") }
+        descriptor = FileDescriptor(takingOwnershipOf: number)
+    }
+
+    /// Starts to watch a descriptor, level-triggered.
+    public func add(_ number: Int32, for readiness: Readiness) throws(SystemError) {
+        try control(EPOLL_CTL_ADD, number, readiness)
+    }
+
+    /// Changes what a watched descriptor is watched for.
+    public func modify(_ number: Int32, for readiness: Readiness) throws(SystemError) {
+        try control(EPOLL_CTL_MOD, number, readiness)
+    }
+
+    /// Stops watching a descriptor; one that was closed has left the set by itself, which is no error.
+    public func remove(_ number: Int32) {
+        _ = epoll_ctl(descriptor.number, EPOLL_CTL_DEL, number, nil)
+    }
+
+    private func control(_ operation: Int32, _ number: Int32, _ readiness: Readiness) throws(SystemError) {
+        var event = clinux_epoll_event(readiness.rawValue, number)
+        guard unsafe epoll_ctl(descriptor.number, operation, number, &event) == 0 else {
+            throw SystemError.last("epoll_ctl")
+        }
+    }
+
+    /// Waits until a descriptor is ready or `milliseconds` have passed (-1: for ever) and appends what is ready.
+    ///
+    /// A signal ends the wait early with nothing.
+    public func wait(milliseconds: Int32, into ready: inout [ReadyDescriptor]) throws(SystemError) {
+        let failure: SystemError? = unsafe withUnsafeTemporaryAllocation(of: epoll_event.self, capacity: 128) { buffer in
+            guard let start = unsafe buffer.baseAddress else { return nil }
+            let count = unsafe epoll_wait(descriptor.number, start, Int32(buffer.count), milliseconds)
+            if count < 0 { return errno == EINTR ? nil : SystemError.last("epoll_wait") }
+            for index in 0..<Int(count) {
+                let event = unsafe start + index
+                unsafe ready.append(
+                    ReadyDescriptor(
+                        number: clinux_epoll_descriptor(event),
+                        readiness: Readiness(rawValue: clinux_epoll_events(event))))
+            }
+            return nil
+        }
+        if let failure { throw failure }
+    }
+}

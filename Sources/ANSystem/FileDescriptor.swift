@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+
+public import Glibc
+
+/// An open file descriptor with one owner, closed when the owner lets go of it.
+public struct FileDescriptor: ~Copyable, Sendable {
+    /// The number, valid while this value lives.
+    public let number: Int32
+
+    /// Takes ownership of an open descriptor.
+    public init(takingOwnershipOf number: Int32) {
+        self.number = number
+    }
+
+    /// Opens a file with the flags and mode of open(2); `O_CLOEXEC` is added.
+    public init(opening path: String, flags: Int32, mode: mode_t = 0o644) throws(SystemError) {
+        let number = retryingInterrupts { unsafe open(path, flags | O_CLOEXEC, mode) }
+        guard number >= 0 else { throw SystemError.last("open") }
+        self.number = number
+    }
+
+    deinit {
+        Glibc.close(number)
+    }
+
+    /// Closes the descriptor now and reports what close(2) reports, such as a delayed write error.
+    public consuming func close() throws(SystemError) {
+        let number = number
+        discard self
+        guard Glibc.close(number) == 0 else { throw SystemError.last("close") }
+    }
+
+    /// Gives the descriptor away: the caller closes it.
+    public consuming func release() -> Int32 {
+        let number = number
+        discard self
+        return number
+    }
+
+    /// Reads up to the buffer's size at the current position; 0 means the end. See read(2).
+    public func read(into buffer: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int {
+        let count = retryingInterrupts { unsafe Glibc.read(number, buffer.baseAddress, buffer.count) }
+        guard count >= 0 else { throw SystemError.last("read") }
+        return count
+    }
+
+    /// Writes all bytes, continuing after short writes. See write(2).
+    public func writeAll(_ bytes: UnsafeRawBufferPointer) throws(SystemError) {
+        var rest = unsafe bytes
+        while unsafe !rest.isEmpty {
+            let count = retryingInterrupts { unsafe Glibc.write(number, rest.baseAddress, rest.count) }
+            guard count >= 0 else { throw SystemError.last("write") }
+            unsafe rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(count))
+        }
+    }
+}
+
+/// Repeats a system call while a signal interrupts it (`EINTR`).
+package func retryingInterrupts<Result: SignedInteger>(_ call: () -> Result) -> Result {
+    while true {
+        let result = call()
+        if result >= 0 || errno != EINTR { return result }
+    }
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+//
+// The Linux interfaces that the Glibc module leaves out.
+
+#ifndef CLINUX_SHIM_H
+#define CLINUX_SHIM_H
+
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+
+// epoll_event is packed on x86_64, and its payload is a union: Swift reads and writes it through these.
+static inline struct epoll_event clinux_epoll_event(uint32_t events, int32_t descriptor) {
+    struct epoll_event event = {.events = events, .data = {.fd = descriptor}};
+    return event;
+}
+
+static inline int32_t clinux_epoll_descriptor(const struct epoll_event *event) {
+    return event->data.fd;
+}
+
+static inline uint32_t clinux_epoll_events(const struct epoll_event *event) {
+    return event->events;
+}
+
+// The EPOLL* constants are enumerators of an anonymous type, which Swift imports with a type of their own.
+static const uint32_t CLINUX_EPOLLIN = EPOLLIN;
+static const uint32_t CLINUX_EPOLLOUT = EPOLLOUT;
+static const uint32_t CLINUX_EPOLLERR = EPOLLERR;
+static const uint32_t CLINUX_EPOLLHUP = EPOLLHUP;
+static const uint32_t CLINUX_EPOLLRDHUP = EPOLLRDHUP;
+static const int32_t CLINUX_EPOLL_CLOEXEC = EPOLL_CLOEXEC;
+static const int32_t CLINUX_EFD_FLAGS = EFD_CLOEXEC | EFD_NONBLOCK;
+
+// Glibc hides pthread_setname_np behind _GNU_SOURCE, and prctl is variadic.
+static inline void clinux_set_thread_name(const char *name) {
+    prctl(PR_SET_NAME, name, 0, 0, 0);
+}
+
+#endif
