@@ -40,9 +40,9 @@ public struct Request: Sendable {
         set { boxedOptions = newValue.map(Box.init) }
     }
 
-    /// A token for the options: requests with the same token have the same options.
-    package var optionsIdentity: ObjectIdentifier? {
-        boxedOptions.map(ObjectIdentifier.init)
+    /// A token for the options: requests with the same token have the same options. Nil where there are none.
+    package var optionsToken: AnyObject? {
+        boxedOptions
     }
 
     /// Takes the options of `other` without copying them, where this request has none of its own.

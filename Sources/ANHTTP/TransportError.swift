@@ -182,7 +182,7 @@ public enum TransportError: Error, Sendable {
     }
 
     /// What is wrong with the source of a request body.
-    public enum RequestBodyProblem: Sendable {
+    public enum RequestBodyProblem: Error, Sendable {
         /// It ended before its declared length.
         case tooShort(declared: Int64, produced: Int64)
         /// It went on past its declared length.

@@ -44,6 +44,17 @@ public struct FileDescriptor: ~Copyable, Sendable {
         return count
     }
 
+    /// The size of a regular file in bytes; fails with `EISDIR` or `EINVAL` for anything else. See fstat(2).
+    public func regularFileSize() throws(SystemError) -> Int64 {
+        var status = stat()
+        guard unsafe fstat(number, &status) == 0 else { throw SystemError.last("fstat") }
+        switch status.st_mode & S_IFMT {
+        case S_IFREG: return Int64(status.st_size)
+        case S_IFDIR: throw SystemError(call: "open", code: EISDIR)
+        default: throw SystemError(call: "open", code: EINVAL)
+        }
+    }
+
     /// Writes all bytes, continuing after short writes. See write(2).
     public func writeAll(_ bytes: UnsafeRawBufferPointer) throws(SystemError) {
         var rest = unsafe bytes

@@ -6,12 +6,12 @@ import Glibc
 ///
 /// It owns a `pthread_mutex_t`, which ThreadSanitizer understands; `Synchronization.Mutex` reports false races on Linux.
 /// The critical section must be short and must not call out to unknown code: the mutex is neither recursive nor fair.
-@safe public final class Lock<Value>: @unchecked Sendable {
+@safe public final class Lock<Value: Sendable>: @unchecked Sendable {
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private var value: Value
 
     /// Creates an unlocked lock that guards `value`.
-    public init(_ value: sending Value) {
+    public init(_ value: Value) {
         unsafe mutex = .allocate(capacity: 1)
         unsafe mutex.initialize(to: pthread_mutex_t())
         unsafe pthread_mutex_init(mutex, nil)
@@ -27,8 +27,8 @@ import Glibc
     /// Runs `body` with exclusive access to the value and returns its result.
     @inlinable
     public func withLock<Result, Failure: Error>(
-        _ body: (inout sending Value) throws(Failure) -> sending Result
-    ) throws(Failure) -> sending Result {
+        _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
         acquire()
         defer { release() }
         return try body(&access)

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import ANSystem
+import FoundationEssentials
+import Glibc
+import HTTPTypes
+
+/// Produces a streamed body into its channel, again from the start when the loop rewinds it.
+///
+/// It runs in a child task of the one that performs the request, off the loop, and ends when the exchange is over.
+struct BodyPump: Sendable {
+    let channel: UploadChannel
+    private let declaredLength: Int64?
+    private let trailers: (@Sendable () throws -> HTTPFields)?
+    private let makeReader: @Sendable () throws -> BodyReader
+
+    /// Creates the pump that a request needs; nil when its body is at hand.
+    ///
+    /// - Throws: ``TransportError/requestBody(_:_:)`` for a file that cannot be opened.
+    init?(for request: Request) throws(TransportError) {
+        switch request.body.content {
+        case .none where request.trailers == nil, .bytes where request.trailers == nil:
+            return nil
+        case .none:
+            self.init(request, length: 0) { BodyReader { nil } }
+        case .bytes(let data):
+            self.init(request, length: Int64(data.count)) {
+                var rest: Data? = data
+                return BodyReader {
+                    defer { rest = nil }
+                    return rest
+                }
+            }
+        case .file(let path):
+            let size: Int64
+            do throws(TransportError.RequestBodyProblem) {
+                size = try FileReader(path: path).size
+            } catch {
+                throw .requestBody(error, TransferFacts())
+            }
+            self.init(request, length: size) {
+                let reader = try FileReader(path: path)
+                return BodyReader { try reader.nextChunk() }
+            }
+        case .stream(let length, let isReplayable, let makeReader):
+            self.init(request, length: length, isReplayable: isReplayable, makeReader: makeReader)
+        }
+    }
+
+    private init(
+        _ request: Request, length: Int64?, isReplayable: Bool = true,
+        makeReader: @escaping @Sendable () throws -> BodyReader
+    ) {
+        declaredLength = length
+        trailers = request.trailers
+        // Trailers need the chunked coding, which has no length. See RFC 9112 §7.1.2.
+        channel = UploadChannel(length: trailers == nil ? length : nil, isReplayable: isReplayable)
+        self.makeReader = makeReader
+    }
+
+    /// Produces until the exchange is over; `tellLoop` tells the loop that bytes are there.
+    func run(tellLoop: @Sendable () -> Void) async {
+        while true {
+            channel.begin()
+            let order = await produce(tellLoop: tellLoop)
+            guard order == .restart else { return }
+        }
+    }
+
+    private func produce(tellLoop: @Sendable () -> Void) async -> UploadStateMachine<Waiter>.Order {
+        var produced: Int64 = 0
+        do {
+            let reader = try makeReader()
+            while let chunk = try await reader.next() {
+                produced += Int64(chunk.count)
+                if let length = declaredLength, produced > length {
+                    return await channel.finish(.failure(.tooLong(declared: length)), tellLoop: tellLoop)
+                }
+                let order = await channel.write(chunk, tellLoop: tellLoop)
+                guard order == .goOn else { return order }
+            }
+            if let length = declaredLength, produced < length {
+                return await channel.finish(
+                    .failure(.tooShort(declared: length, produced: produced)), tellLoop: tellLoop)
+            }
+            return await channel.finish(.success(try trailers?() ?? [:]), tellLoop: tellLoop)
+        } catch let problem as TransportError.RequestBodyProblem {
+            return await channel.finish(.failure(problem), tellLoop: tellLoop)
+        } catch {
+            return await channel.finish(.failure(.source(error)), tellLoop: tellLoop)
+        }
+    }
+}
+
+/// Reads a file from its start up to the size that it had when it was opened.
+final class FileReader {
+    /// The file's size when it was opened.
+    let size: Int64
+    private let path: String
+    private let file: FileDescriptor
+    private var remaining: Int64
+
+    init(path: String) throws(TransportError.RequestBodyProblem) {
+        self.path = path
+        do throws(SystemError) {
+            file = try FileDescriptor(opening: path, flags: O_RDONLY)
+            size = try file.regularFileSize()
+            remaining = size
+        } catch {
+            throw .file(path: path, reason: error.description)
+        }
+    }
+
+    /// The next bytes; nil at the end, also when the file ended early, which the pump notices.
+    func nextChunk() throws(TransportError.RequestBodyProblem) -> Data? {
+        let wanted = Int(min(remaining, Int64(Self.chunkSize)))
+        guard wanted > 0 else { return nil }
+        var chunk = Data(count: wanted)
+        do throws(SystemError) {
+            let count = try chunk.withUnsafeMutableBytes { bytes in
+                Result { () throws(SystemError) in unsafe try file.read(into: bytes) }
+            }.get()
+            guard count > 0 else { return nil }
+            remaining -= Int64(count)
+            if count < wanted { chunk.removeSubrange((chunk.startIndex + count)...) }
+            return chunk
+        } catch {
+            throw .file(path: path, reason: error.description)
+        }
+    }
+
+    private static let chunkSize = 256 << 10
+}

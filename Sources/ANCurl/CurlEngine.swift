@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import ANSystem
+import CCurl
+
+/// Drives libcurl's multi interface on a loop's thread; the loop is its executor, and so its lock.
+///
+/// Work comes in as messages (``post(_:)``), each a closure for the loop's next turn: what arrives together is handled
+/// together, and a task that awaits a response is resumed where it came from, without a stop on the loop.
+actor CurlEngine: EventLoopSource {
+    /// What requests without options of their own have.
+    nonisolated let defaultOptions: TransferOptions
+    private nonisolated let loop: EventLoop
+    private nonisolated let defaultsToken = DefaultsToken()
+
+    private let state: LoopState
+    private let multi: MultiHandle
+    private var active: [ObjectIdentifier: Transfer] = [:]
+    private var idle: [Transfer] = []
+    private var deadlines = DeadlineQueue<Transfer>()
+    private var isShutDown = false
+
+    nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
+
+    /// Starts the loop's thread.
+    init(pool: ConnectionPool, defaultOptions: TransferOptions) throws(TransportError) {
+        _ = try CurlLibrary.current.get()
+        self.defaultOptions = defaultOptions
+        do throws(SystemError) {
+            loop = try EventLoop()
+        } catch {
+            throw .internalInconsistency(error.description, TransferFacts())
+        }
+        state = LoopState(loop: loop)
+        multi = try MultiHandle(reportingTo: state)
+        multi.apply(pool)
+        do throws(SystemError) {
+            try loop.start(name: "AsyncNetworking", source: self)
+        } catch {
+            throw .internalInconsistency(error.description, TransferFacts())
+        }
+    }
+
+    isolated deinit {
+        for transfer in active.values { multi.remove(transfer.handle) }
+        loop.stop()
+    }
+
+    /// Sends a message to the engine; from any thread, never blocking.
+    nonisolated func post(_ message: @escaping @Sendable (isolated CurlEngine) -> Void) {
+        loop.post { self.assumeIsolated { message($0) } }
+    }
+
+    // MARK: Messages
+
+    /// Starts an exchange.
+    func add(_ exchange: Exchange) {
+        guard !exchange.wasCancelled else { return finish(exchange, .failure(CancellationError())) }
+        guard !isShutDown else { return finish(exchange, .failure(TransportError.shutDown)) }
+        do throws(TransportError) {
+            let transfer = if let used = idle.popLast() { used } else { try Transfer(loop: state) }
+            try transfer.begin(exchange, defaults: defaultsToken)
+            try multi.add(transfer.handle)
+            active[ObjectIdentifier(exchange)] = transfer
+            queueDeadline(of: transfer)
+        } catch {
+            finish(exchange, .failure(error))
+        }
+    }
+
+    /// Ends an exchange before its time; one that is over already stays as it is.
+    func end(_ exchange: Exchange, because error: any Error) {
+        guard let transfer = active[ObjectIdentifier(exchange)] else { return }
+        finish(transfer, .failure(error))
+    }
+
+    /// The reader has made room: a paused transfer goes on.
+    func resumeReceiving(_ exchange: Exchange) {
+        guard let transfer = active[ObjectIdentifier(exchange)], transfer.state.isReceivingPaused else { return }
+        transfer.state.isReceivingPaused = false
+        resume(transfer)
+    }
+
+    /// The body's source has more: a paused transfer goes on.
+    func resumeSending(_ exchange: Exchange) {
+        guard let transfer = active[ObjectIdentifier(exchange)], transfer.state.isSendingPaused else { return }
+        transfer.state.isSendingPaused = false
+        resume(transfer)
+    }
+
+    /// Ends all exchanges and refuses further ones.
+    func shutdown() {
+        isShutDown = true
+        for transfer in active.values { finish(transfer, .failure(TransportError.shutDown)) }
+        idle.removeAll()
+        multi.closeIdleConnections()
+    }
+
+    private func resume(_ transfer: Transfer) {
+        transfer.state.clock.noteActivity(at: state.now)
+        transfer.handle.resume(receiving: !transfer.state.isReceivingPaused, sending: !transfer.state.isSendingPaused)
+    }
+
+    // MARK: Turns of the loop
+
+    nonisolated func millisecondsUntilNextTimer() -> Int32 {
+        assumeIsolated { engine in
+            let next = [engine.state.curlTimer, engine.deadlines.first].compactMap(\.self).min()
+            guard let next else { return -1 }
+            let wait = MonotonicInstant.now.duration(to: next)
+            return Int32(truncatingIfNeeded: max(0, wait.wholeMilliseconds))
+        }
+    }
+
+    nonisolated func handle(_ ready: [ReadyDescriptor]) {
+        assumeIsolated { engine in
+            engine.state.now = .now
+            for descriptor in ready where engine.state.isWanted(descriptor) {
+                engine.multi.handle(descriptor)
+            }
+        }
+    }
+
+    nonisolated func finishTurn() {
+        assumeIsolated { engine in
+            if engine.state.takeDueTimer() { engine.multi.handleTimeout() }
+            engine.finishCompleted()
+            engine.endOverdue()
+            engine.state.flush()
+        }
+    }
+
+    private func finishCompleted() {
+        while let (transfer, code) = multi.nextFinished() {
+            finish(transfer, transfer.outcome(code))
+        }
+    }
+
+    private func endOverdue() {
+        while let (deadline, transfer) = deadlines.popDue(at: state.now) {
+            if transfer.queuedDeadline == deadline { transfer.queuedDeadline = nil }
+            if let limit = transfer.nextLimit, limit.deadline <= state.now {
+                finish(transfer, .failure(transfer.timeoutError(limit)))
+            } else {
+                queueDeadline(of: transfer)
+            }
+        }
+    }
+
+    /// Queues the next deadline of a transfer, unless an earlier one is queued, which will look again.
+    private func queueDeadline(of transfer: Transfer) {
+        guard let deadline = transfer.nextLimit?.deadline else { return }
+        if let queued = transfer.queuedDeadline, queued <= deadline { return }
+        transfer.queuedDeadline = deadline
+        deadlines.insert(transfer, at: deadline)
+    }
+
+    // MARK: Endings
+
+    private func finish(_ transfer: Transfer, _ result: Result<ResponseEnding, any Error>) {
+        guard let exchange = transfer.exchange else { return }
+        if let events = exchange.events { reportEnd(transfer, exchange, result, to: events) }
+        multi.remove(transfer.handle)
+        active[ObjectIdentifier(exchange)] = nil
+        transfer.finish()
+        if !isShutDown, idle.count < Self.maximumIdleTransfers { idle.append(transfer) }
+        finish(exchange, result)
+    }
+
+    private func finish(_ exchange: Exchange, _ result: Result<ResponseEnding, any Error>) {
+        if case .channel(let channel) = exchange.upload { channel.stop() }
+        exchange.end(result)
+    }
+
+    private func reportEnd(
+        _ transfer: Transfer, _ exchange: Exchange, _ result: Result<ResponseEnding, any Error>,
+        to events: any TransferEventSink
+    ) {
+        if exchange.sendsBody { events.receive(.uploadProgress(transfer.uploadProgress(exchange))) }
+        if transfer.state.parser.isComplete { events.receive(.downloadProgress(transfer.downloadProgress)) }
+        let metrics = if case .success(let ending) = result { ending.metrics } else { transfer.measure() }
+        events.receive(.finished(metrics))
+    }
+
+    /// Handles that are kept for later requests: about 6 KB each.
+    private static let maximumIdleTransfers = 64
+
+    /// Stands for ``defaultOptions`` where a request's options would be.
+    private final class DefaultsToken: Sendable {}
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+
+public import ANHTTP
+import CCurl
+
+/// The libcurl that the program runs with, which need not be the one it was compiled against.
+public struct CurlLibrary: Sendable {
+    /// The version, such as `7.88.1`.
+    public let version: String
+    /// The TLS library, such as `OpenSSL/3.0.17`; empty without TLS.
+    public let tlsLibrary: String
+    /// Whether HTTP/2 is there.
+    public let hasHTTP2: Bool
+    /// Whether HTTP/3 is there.
+    public let hasHTTP3: Bool
+    /// Whether proxies can be spoken to over TLS.
+    public let hasHTTPSProxy: Bool
+    /// The content codings that it decodes, besides gzip and deflate: `br`, `zstd`.
+    public let contentCodings: [String]
+
+    /// The library of this process. The first use initialises it, once. See curl_global_init(3) and
+    /// curl_version_info(3).
+    public static let current: Result<CurlLibrary, TransportError> = initialize()
+
+    private static func initialize() -> Result<CurlLibrary, TransportError> {
+        let code = curl_global_init(CCURL_GLOBAL_DEFAULT)
+        guard code == CURLE_OK, let info = unsafe curl_version_info(CCURL_VERSION_NOW)?.pointee else {
+            var facts = TransferFacts()
+            facts.curlCode = Int32(code.rawValue)
+            return .failure(.internalInconsistency("libcurl cannot be initialised.", facts))
+        }
+        func has(_ feature: Int32) -> Bool { unsafe info.features & feature != 0 }
+        let library = unsafe CurlLibrary(
+            version: String(cString: info.version),
+            tlsLibrary: info.ssl_version.map { unsafe String(cString: $0) } ?? "",
+            hasHTTP2: has(CURL_VERSION_HTTP2),
+            hasHTTP3: has(CURL_VERSION_HTTP3),
+            hasHTTPSProxy: has(CURL_VERSION_HTTPS_PROXY),
+            contentCodings: (has(CURL_VERSION_BROTLI) ? ["br"] : []) + (has(CURL_VERSION_ZSTD) ? ["zstd"] : []))
+        return .success(library)
+    }
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+
+public import ANHTTP
+import FoundationEssentials
+
+/// The transport on libcurl: one loop thread, one connection pool.
+///
+/// It is freed with its last reference: its thread ends and its connections close, without a call to ``shutdown()``.
+public struct CurlTransport: Transport {
+    private let engine: CurlEngine
+
+    /// Creates a transport and starts its thread.
+    ///
+    /// - Parameters:
+    ///   - pool: The limits of the connection pool.
+    ///   - options: What requests without options of their own have.
+    /// - Throws: ``TransportError/internalInconsistency(_:_:)`` when the system has no thread or descriptor left.
+    public init(pool: ConnectionPool = ConnectionPool(), options: TransferOptions = TransferOptions())
+        throws(TransportError)
+    {
+        engine = try CurlEngine(pool: pool, defaultOptions: options)
+    }
+
+    public func perform<Value: Sendable>(
+        _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?,
+        body: (ResponseHead, ResponseBody) async throws -> Value
+    ) async throws -> Value {
+        try request.validate()
+        guard let pump = try BodyPump(for: request) else {
+            let upload: Upload = if case .bytes(let data) = request.body.content { .bytes(data) } else { .none }
+            return try await perform(
+                Exchange(request, delivery: delivery, events: events, upload: upload, engine: engine), body: body)
+        }
+        let exchange = Exchange(
+            request, delivery: delivery, events: events, upload: .channel(pump.channel), engine: engine)
+        async let pumping: Void = pump.run { [engine] in engine.post { $0.resumeSending(exchange) } }
+        let result: Result<Value, any Error>
+        do {
+            result = .success(try await perform(exchange, body: body))
+        } catch {
+            result = .failure(error)
+        }
+        await pumping
+        return try result.get()
+    }
+
+    /// Runs the scope of one exchange: whatever happens, the loop has let go of it at the end.
+    private func perform<Value: Sendable>(
+        _ exchange: Exchange, body: (ResponseHead, ResponseBody) async throws -> Value
+    ) async throws -> Value {
+        try await withTaskCancellationHandler {
+            let head = try await exchange.start()
+            do {
+                let value = try await body(head, ResponseBody(source: exchange))
+                await exchange.close()
+                return value
+            } catch {
+                await exchange.close()
+                throw error
+            }
+        } onCancel: {
+            exchange.cancel()
+        }
+    }
+
+    public func shutdown() async {
+        await engine.shutdown()
+    }
+}
+
+extension Request {
+    /// Checks what libcurl would not, or would say less clearly.
+    func validate() throws(TransportError) {
+        guard let scheme = url.scheme?.lowercased(), scheme == "http" || scheme == "https" else {
+            throw .invalidRequest(.scheme(url.scheme ?? ""))
+        }
+        guard let host = url.host(), !host.isEmpty else {
+            throw .invalidRequest(.url(url.redactedDescription))
+        }
+    }
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+
+import ANSystem
+
+/// Keys in the order of their deadlines: a binary heap.
+///
+/// A deadline that moves later is not moved here. Whoever takes a key asks its owner for the true deadline and puts the
+/// key back if that lies ahead; so a byte that arrives costs nothing.
+struct DeadlineQueue<Key> {
+    private var heap: [(deadline: MonotonicInstant, key: Key)] = []
+
+    /// The earliest deadline.
+    var first: MonotonicInstant? { heap.first?.deadline }
+
+    mutating func insert(_ key: Key, at deadline: MonotonicInstant) {
+        heap.append((deadline, key))
+        var child = heap.count - 1
+        while child > 0 {
+            let parent = (child - 1) / 2
+            guard heap[child].deadline < heap[parent].deadline else { return }
+            heap.swapAt(child, parent)
+            child = parent
+        }
+    }
+
+    /// Takes the entry with the earliest deadline, if that has passed.
+    mutating func popDue(at now: MonotonicInstant) -> (deadline: MonotonicInstant, key: Key)? {
+        guard let first = heap.first, first.deadline <= now else { return nil }
+        let last = heap.removeLast()
+        if !heap.isEmpty {
+            heap[0] = last
+            sink()
+        }
+        return first
+    }
+
+    private mutating func sink() {
+        var parent = 0
+        while true {
+            var smallest = parent
+            for child in [2 * parent + 1, 2 * parent + 2]
+            where child < heap.count && heap[child].deadline < heap[smallest].deadline {
+                smallest = child
+            }
+            guard smallest != parent else { return }
+            heap.swapAt(parent, smallest)
+            parent = smallest
+        }
+    }
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import CCurl
+import FoundationEssentials
+import HTTPTypes
+
+extension EasyHandle {
+    /// Sets what differs from exchange to exchange: the URL, the method, the header fields and whether a body is sent.
+    ///
+    /// The body goes through the read callback whatever the method is: `CURLOPT_UPLOAD` says that there is one,
+    /// `CURLOPT_CUSTOMREQUEST` names the method. See CURLOPT_UPLOAD(3) and CURLOPT_CUSTOMREQUEST(3).
+    func apply(_ exchange: Exchange, headers: borrowing HeaderList) throws(CurlFailure) {
+        let request = exchange.request
+        try set(CURLOPT_URL, request.url.absoluteString)
+        try unsafe set(CURLOPT_HTTPHEADER, list: headers.first)
+        try unsafe set(CURLOPT_CONNECT_TO, list: headers.firstOverride)
+        try applyMethod(request.method, sendsBody: exchange.sendsBody)
+        try set(CURLOPT_INFILESIZE_LARGE, offset: exchange.sendsBody ? exchange.upload.length ?? -1 : -1)
+        try set(CURLOPT_BUFFERSIZE, exchange.delivery == .streamed ? 128 << 10 : 16 << 10)
+    }
+
+    private func applyMethod(_ method: HTTPRequest.Method, sendsBody: Bool) throws(CurlFailure) {
+        if sendsBody {
+            try set(CURLOPT_UPLOAD, true)
+            // A response to HEAD has no body, even where the request has one.
+            if method == .head { try set(CURLOPT_NOBODY, true) }
+            try set(CURLOPT_CUSTOMREQUEST, method.rawValue)
+        } else if method == .head {
+            try set(CURLOPT_UPLOAD, false)
+            try set(CURLOPT_NOBODY, true)
+            try set(CURLOPT_CUSTOMREQUEST, nil)
+        } else {
+            try set(CURLOPT_HTTPGET, true)
+            try set(CURLOPT_CUSTOMREQUEST, method == .get ? nil : method.rawValue)
+        }
+    }
+}
+
+extension Exchange {
+    /// Whether a body is sent, if only an empty one: methods that are defined to carry content say that it has length 0.
+    /// See RFC 9110 §8.6.
+    var sendsBody: Bool {
+        if case .none = upload {
+            return request.method == .post || request.method == .put || request.method == .patch
+        }
+        return true
+    }
+
+    /// Whether the request may be sent a second time, after a connection was lost before any byte of the response.
+    /// See RFC 9110 §9.2.2.
+    var mayBeRepeated: Bool {
+        switch request.method {
+        case .get, .head, .put, .delete, .options, .trace: upload.isReplayable
+        default: false
+        }
+    }
+}

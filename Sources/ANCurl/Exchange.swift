@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import ANSystem
+import FoundationEssentials
+import Synchronization
+
+/// One request and its response: what the loop and the reading task share.
+///
+/// The loop calls the methods under "The loop's side", on its thread; the task that performs the request calls the others,
+/// and anybody may call ``cancel()``.
+final class Exchange: Sendable {
+    let request: Request
+    let options: TransferOptions
+    let delivery: BodyDelivery
+    let events: (any TransferEventSink)?
+    let upload: Upload
+    private let engine: CurlEngine
+    private let isCancelled = Atomic(false)
+    private let state: Lock<State>
+
+    init(
+        _ request: Request, delivery: BodyDelivery, events: (any TransferEventSink)?, upload: Upload,
+        engine: CurlEngine
+    ) {
+        self.request = request
+        options = request.options ?? engine.defaultOptions
+        self.delivery = delivery
+        self.events = events
+        self.upload = upload
+        self.engine = engine
+        let reading: ExchangeStateMachine<Waiter>.Reading =
+            switch delivery {
+            case .collected(let limit): .collecting(limit: limit)
+            case .streamed: .streaming(capacity: options.streamBufferSize)
+            }
+        state = Lock(State(machine: ExchangeStateMachine(reading: reading)))
+    }
+
+    // MARK: The reader's side
+
+    /// Starts the exchange and waits for its head; with a collected delivery, for the whole of it.
+    func start() async throws -> ResponseHead {
+        await wait(for: delivery == .streamed ? .head : .end) { engine.post { $0.add(self) } }
+        return try state.withLock { state throws in
+            if let head = state.head, state.failure == nil || delivery == .streamed { return head }
+            throw state.failure ?? Self.endWithoutHead
+        }
+    }
+
+    /// Asks the loop to end the exchange; from any thread, at any time, any number of times.
+    ///
+    /// The flag is set before the loop is told. So when the loop meets this message before the one that adds the exchange,
+    /// it finds the flag when it adds it.
+    func cancel() {
+        isCancelled.store(true, ordering: .releasing)
+        engine.post { $0.end(self, because: CancellationError()) }
+    }
+
+    /// Ends the scope: gives up what is not complete, and returns when the loop has let go of it.
+    func close() async {
+        let action = state.withLock { $0.machine.close() }
+        action.strayReader?.wake()
+        guard action.mustCancel else { return }
+        await wait(for: .end) { engine.post { $0.end(self, because: CancellationError()) } }
+    }
+
+    private func wait(
+        for interest: ExchangeStateMachine<Waiter>.Interest, then start: () -> Void = {}
+    ) async {
+        await Waiter.suspend { waiter in
+            let satisfied = state.withLock { state in
+                state.machine.wait(for: interest, waiter, buffered: state.buffer.count)
+            }
+            satisfied?.wake()
+            start()
+        }
+    }
+
+    private static let endWithoutHead = TransportError.internalInconsistency(
+        "The exchange ended with neither a head nor an error.", TransferFacts())
+
+    // MARK: The loop's side
+
+    var wasCancelled: Bool { isCancelled.load(ordering: .acquiring) }
+
+    func receive(_ head: ResponseHead) {
+        state.withLock { state in
+            state.head = head
+            state.machine.receiveHead()
+        }
+    }
+
+    /// Takes bytes of the body, or says why not.
+    func receive(_ bytes: UnsafeRawBufferPointer) -> ExchangeStateMachine<Waiter>.BytesVerdict {
+        state.withLock { state in
+            let verdict = state.machine.receiveBytes(bytes.count, buffered: state.buffer.count)
+            if verdict == .take { unsafe state.buffer.append(contentsOf: bytes) }
+            return verdict
+        }
+    }
+
+    /// Makes room for a body of known size, so that the buffer need not grow in steps.
+    func reserve(_ count: Int) {
+        state.withLock { $0.buffer.reserveCapacity(count) }
+    }
+
+    /// Wakes the reader if what it waits for has come.
+    func flush() {
+        state.withLock { $0.machine.flush(buffered: $0.buffer.count) }?.wake()
+    }
+
+    func end(_ result: Result<ResponseEnding, any Error>) {
+        state.withLock { state in
+            switch result {
+            case .success(let ending): state.ending = ending
+            case .failure(let error): state.failure = error
+            }
+            return state.machine.end()
+        }?.wake()
+    }
+
+    private struct State {
+        var machine: ExchangeStateMachine<Waiter>
+        var head: ResponseHead?
+        var buffer = Data()
+        var ending: ResponseEnding?
+        var failure: (any Error)?
+        var isEndRead = false
+
+        mutating func takeChunk() throws -> Chunk {
+            guard !machine.isAbandoned else { throw CancellationError() }
+            guard !machine.hasWaiter else { throw Exchange.secondReader }
+            if !buffer.isEmpty {
+                defer { buffer = Data() }
+                return .bytes(buffer, mustResume: machine.resume())
+            }
+            guard machine.isOver else { return .notYet }
+            if let failure { throw failure }
+            isEndRead = true
+            return .end
+        }
+
+        mutating func takeAll(limit: Int) throws -> Data {
+            if let failure { throw failure }
+            guard buffer.count <= limit else {
+                throw TransportError.responseTooLarge(.body(limit: limit), TransferFacts())
+            }
+            isEndRead = true
+            defer { buffer = Data() }
+            return buffer
+        }
+    }
+
+    private enum Chunk {
+        case bytes(Data, mustResume: Bool)
+        case end
+        case notYet
+    }
+
+    private static let secondReader = TransportError.internalInconsistency(
+        "A response body has one reader at a time.", TransferFacts())
+}
+
+extension Exchange: ResponseBodySource {
+    func next() async throws -> Data? {
+        while true {
+            switch try state.withLock({ state throws in try state.takeChunk() }) {
+            case .bytes(let chunk, let mustResume):
+                if mustResume { engine.post { $0.resumeReceiving(self) } }
+                return chunk
+            case .end:
+                return nil
+            case .notYet:
+                await wait(for: .bytes)
+            }
+        }
+    }
+
+    func collect(upTo limit: Int) async throws -> Data {
+        let (isOver, mustResume) = try state.withLock { state throws in
+            guard !state.machine.hasWaiter else { throw Self.secondReader }
+            return (state.machine.isOver, state.machine.collect(upTo: limit))
+        }
+        if mustResume { engine.post { $0.resumeReceiving(self) } }
+        if !isOver { await wait(for: .end) }
+        return try state.withLock { state throws in try state.takeAll(limit: limit) }
+    }
+
+    var ending: ResponseEnding? {
+        state.withLock { $0.isEndRead ? $0.ending : nil }
+    }
+}

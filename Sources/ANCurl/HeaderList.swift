@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import CCurl
+import FoundationEssentials
+import HTTPTypes
+
+/// The lists of strings that one request gives to libcurl, which reads them while the request is under way.
+///
+/// `struct curl_slist` is public, so the nodes and their text live here in two blocks that are used again for the next
+/// request, instead of two allocations for each field. See CURLOPT_HTTPHEADER(3).
+@safe
+struct HeaderList: ~Copyable {
+    private var text: UnsafeMutableRawBufferPointer
+    private var nodes: UnsafeMutableBufferPointer<curl_slist>
+    private var textCount = 0
+    private var nodeCount = 0
+    private var overrideStart = 0
+
+    init() {
+        unsafe text = .allocate(byteCount: 1024, alignment: 1)
+        unsafe nodes = .allocate(capacity: 32)
+    }
+
+    deinit {
+        unsafe text.deallocate()
+        unsafe nodes.deallocate()
+    }
+
+    /// The first header; nil when there is none.
+    var first: UnsafeMutablePointer<curl_slist>? {
+        unsafe overrideStart > 0 ? nodes.baseAddress : nil
+    }
+
+    /// The first override of a host; nil when there is none.
+    var firstOverride: UnsafeMutablePointer<curl_slist>? {
+        unsafe nodeCount > overrideStart ? nodes.baseAddress.map { unsafe $0 + overrideStart } : nil
+    }
+
+    /// Fills the lists for a request.
+    mutating func fill(_ exchange: Exchange) throws(TransportError) {
+        textCount = 0
+        nodeCount = 0
+        reserve(exchange)
+        let expectsContinue = exchange.options.expectContinueTimeout != nil && exchange.sendsBody
+        var namesExpect = false
+        for field in exchange.request.headers {
+            if field.name == .expect { namesExpect = true }
+            if try !exchange.mustSend(field) { continue }
+            unsafe field.withUnsafeBytesOfValue { value in
+                // libcurl takes `Name:` as the wish to leave a field out, and `Name;` as an empty one.
+                unsafe append(field.name.rawName, value.isEmpty ? ";" : ": ", value)
+            }
+        }
+        if !namesExpect { append(expectsContinue ? "Expect: 100-continue" : "Expect:") }
+        overrideStart = nodeCount
+        for override in exchange.options.connection.hostOverrides {
+            append(override.curlText)
+        }
+        link()
+    }
+
+    private mutating func append(_ line: String) {
+        unsafe append("", line, UnsafeBufferPointer(start: nil, count: 0))
+    }
+
+    private mutating func append(_ name: String, _ separator: String, _ value: UnsafeBufferPointer<UInt8>) {
+        unsafe nodes[nodeCount] = curl_slist()
+        unsafe nodes[nodeCount].data = text.baseAddress.map {
+            unsafe ($0 + textCount).assumingMemoryBound(to: CChar.self)
+        }
+        nodeCount += 1
+        for byte in name.utf8 { write(byte) }
+        for byte in separator.utf8 { write(byte) }
+        unsafe UnsafeMutableRawBufferPointer(rebasing: text[textCount...]).copyMemory(
+            from: UnsafeRawBufferPointer(value))
+        textCount += value.count
+        write(0)
+    }
+
+    private mutating func write(_ byte: UInt8) {
+        unsafe text[textCount] = byte
+        textCount += 1
+    }
+
+    /// Makes room for all lines at once, because the nodes point into the text.
+    private mutating func reserve(_ exchange: Exchange) {
+        var bytes = 64
+        for field in exchange.request.headers {
+            bytes += field.name.rawName.utf8.count + 3 + (unsafe field.withUnsafeBytesOfValue { $0.count })
+        }
+        let overrides = exchange.options.connection.hostOverrides
+        for override in overrides { bytes += override.curlText.utf8.count + 1 }
+        let lines = exchange.request.headers.count + overrides.count + 1
+        if unsafe bytes > text.count {
+            unsafe text.deallocate()
+            unsafe text = .allocate(byteCount: bytes * 2, alignment: 1)
+        }
+        if unsafe lines > nodes.count {
+            unsafe nodes.deallocate()
+            unsafe nodes = .allocate(capacity: lines * 2)
+        }
+    }
+
+    private mutating func link() {
+        guard let start = unsafe nodes.baseAddress else { return }
+        for index in 0..<nodeCount where index + 1 != overrideStart && index + 1 < nodeCount {
+            unsafe nodes[index].next = unsafe start + (index + 1)
+        }
+    }
+}
+
+extension ConnectionOptions.HostOverride {
+    /// The form that CURLOPT_CONNECT_TO(3) takes.
+    fileprivate var curlText: String {
+        func bracketed(_ host: String) -> String { host.contains(":") ? "[\(host)]" : host }
+        return "\(bracketed(host)):\(port):\(bracketed(address)):\(addressPort)"
+    }
+}
+
+extension Exchange {
+    /// Whether a field is passed on; those that frame the body are made from the body itself.
+    fileprivate func mustSend(_ field: HTTPField) throws(TransportError) -> Bool {
+        switch field.name {
+        case .contentLength:
+            guard let length = upload.length, field.value == String(length) else {
+                throw .invalidRequest(.option("Content-Length differs from the length of the body."))
+            }
+            return false
+        case .transferEncoding:
+            guard upload.length == nil, field.value.lowercased() == "chunked" else {
+                throw .invalidRequest(.option("Transfer-Encoding does not fit the body."))
+            }
+            return false
+        default:
+            return true
+        }
+    }
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import FoundationEssentials
+import HTTPTypes
+
+/// Turns the lines that libcurl hands to its header callback into heads and trailers.
+///
+/// libcurl calls back with one complete line at a time, and with a new status line for each interim response; after the
+/// body come the trailers. It lets pass what must not: a status line `Http/1.1`, or two `Content-Length` fields that
+/// differ. See CURLOPT_HEADERFUNCTION(3) and RFC 9112 §4, §5 and §6.3.
+struct HeaderParser {
+    private let url: URL
+    private let maximumSize: Int
+    private var state = State.expectingStatusLine
+    private var size = 0
+
+    private var version = HTTPVersion.http1_1
+    private var status = HTTPResponse.Status(code: 0)
+    /// The fields of the head, or, after the final head, the trailers.
+    private var fields: HTTPFields = [:]
+
+    /// The length that the final head declared, if it did.
+    private(set) var contentLength: Int64?
+    /// Whether the body is encoded, so that its decoded length says nothing about what travels.
+    private(set) var isContentEncoded = false
+
+    /// Creates a parser for one exchange; all its heads together may have `maximumSize` bytes.
+    init(url: URL, maximumSize: Int) {
+        self.url = url
+        self.maximumSize = maximumSize
+    }
+
+    /// What a line brought.
+    enum Event {
+        /// More lines are needed.
+        case none
+        /// An interim head is complete.
+        case informational(ResponseHead)
+        /// The final head is complete. A body follows, if there is one.
+        case final(ResponseHead)
+    }
+
+    /// What makes a line unacceptable.
+    enum Failure: Error, Equatable {
+        case invalid(TransportError.ResponseProblem)
+        case tooLarge(limit: Int)
+    }
+
+    /// Whether any line has arrived.
+    var hasBegun: Bool { size > 0 }
+
+    /// Whether the final head is complete.
+    var isComplete: Bool { state == .complete }
+
+    /// The trailer fields received so far.
+    var trailers: HTTPFields { isComplete ? fields : [:] }
+
+    /// Takes one line, with its line end.
+    mutating func receive(_ line: UnsafeBufferPointer<UInt8>) throws(Failure) -> Event {
+        size += line.count
+        guard size <= maximumSize, fields.count < Self.maximumFieldCount else {
+            throw .tooLarge(limit: maximumSize)
+        }
+        let content = unsafe Self.trimmingLineEnd(line)
+        switch state {
+        case .expectingStatusLine:
+            unsafe try parseStatusLine(content)
+            state = .inFields
+            return .none
+        case .inFields:
+            if content.isEmpty { return finishHead() }
+            unsafe try parseField(content)
+            return .none
+        case .complete:
+            if !content.isEmpty { unsafe try parseField(content) }
+            return .none
+        }
+    }
+
+    private mutating func finishHead() -> Event {
+        let head = ResponseHead(status: status, headers: fields, version: version, url: url)
+        fields = [:]
+        if status.kind == .informational {
+            state = .expectingStatusLine
+            contentLength = nil
+            isContentEncoded = false
+            return .informational(head)
+        }
+        state = .complete
+        return .final(head)
+    }
+
+    /// `HTTP/1.1 200 OK`, `HTTP/1.1 200`, or libcurl's `HTTP/2 200 `.
+    private mutating func parseStatusLine(_ line: UnsafeBufferPointer<UInt8>) throws(Failure) {
+        guard unsafe line.starts(with: "HTTP/".utf8) else { throw .invalid(.notHTTP) }
+        let parts = unsafe line.split(separator: UInt8(ascii: " "), maxSplits: 2, omittingEmptySubsequences: false)
+        guard
+            unsafe parts.count >= 2,
+            let version = unsafe Self.version(parts[0].dropFirst(5)),
+            unsafe parts[1].count == 3, let code = unsafe Self.decimal(parts[1]), code >= 100
+        else {
+            throw .invalid(.statusLine(unsafe Self.excerpt(line)))
+        }
+        self.version = version
+        let phrase = unsafe parts.count > 2 ? String(decoding: parts[2], as: UTF8.self) : ""
+        status = HTTPResponse.Status(code: Int(code), reasonPhrase: phrase)
+    }
+
+    private mutating func parseField(_ line: UnsafeBufferPointer<UInt8>) throws(Failure) {
+        if let first = unsafe line.first, Self.isBlank(first) {
+            unsafe try foldLine(line)
+            return
+        }
+        guard
+            let colon = unsafe line.firstIndex(of: UInt8(ascii: ":")),
+            let name = unsafe HTTPField.Name(String(decoding: line[..<colon], as: UTF8.self))
+        else {
+            throw .invalid(.headerLine(unsafe Self.excerpt(line)))
+        }
+        let value = unsafe UnsafeBufferPointer(rebasing: Self.trimmingBlanks(line[(colon + 1)...]))
+        if name == .contentLength, state != .complete {
+            guard let length = unsafe Self.decimal(value[...]) else { throw .invalid(.contentLength) }
+            if let declared = contentLength, declared != length { throw .invalid(.contentLength) }
+            contentLength = length
+        } else if name == .contentEncoding {
+            isContentEncoded = true
+        }
+        unsafe fields.append(HTTPField(name: name, lenientValue: value))
+    }
+
+    /// A line that begins with a blank continues the value before it (obsolete, RFC 9112 §5.2).
+    private mutating func foldLine(_ line: UnsafeBufferPointer<UInt8>) throws(Failure) {
+        guard let last = fields.popLast(), last.name != .contentLength else {
+            throw .invalid(.headerLine(unsafe Self.excerpt(line)))
+        }
+        let more = unsafe String(decoding: Self.trimmingBlanks(line[...]), as: UTF8.self)
+        fields.append(HTTPField(name: last.name, value: last.value + " " + more))
+    }
+
+    // MARK: Bytes
+
+    private static func version(_ digits: Slice<UnsafeBufferPointer<UInt8>>) -> HTTPVersion? {
+        if unsafe digits.elementsEqual("1.1".utf8) { return .http1_1 }
+        if unsafe digits.elementsEqual("2".utf8) { return .http2 }
+        if unsafe digits.elementsEqual("1.0".utf8) { return .http1_0 }
+        if unsafe digits.elementsEqual("3".utf8) { return .http3 }
+        return nil
+    }
+
+    private static func decimal(_ digits: Slice<UnsafeBufferPointer<UInt8>>) -> Int64? {
+        guard unsafe !digits.isEmpty, unsafe digits.count <= 18 else { return nil }
+        var value: Int64 = 0
+        for unsafe digit in unsafe digits {
+            guard case UInt8(ascii: "0")...UInt8(ascii: "9") = digit else { return nil }
+            value = value * 10 + Int64(digit - UInt8(ascii: "0"))
+        }
+        return value
+    }
+
+    private static func isBlank(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
+    }
+
+    private static func trimmingLineEnd(_ line: UnsafeBufferPointer<UInt8>) -> UnsafeBufferPointer<UInt8> {
+        var count = line.count
+        if unsafe count > 0 && line[count - 1] == UInt8(ascii: "\n") { count -= 1 }
+        if unsafe count > 0 && line[count - 1] == UInt8(ascii: "\r") { count -= 1 }
+        return unsafe UnsafeBufferPointer(rebasing: line[..<count])
+    }
+
+    private static func trimmingBlanks(
+        _ bytes: Slice<UnsafeBufferPointer<UInt8>>
+    ) -> Slice<UnsafeBufferPointer<UInt8>> {
+        var rest = unsafe bytes
+        while let first = unsafe rest.first, isBlank(first) { unsafe rest.removeFirst() }
+        while let last = unsafe rest.last, isBlank(last) { unsafe rest.removeLast() }
+        return unsafe rest
+    }
+
+    private static func excerpt(_ line: UnsafeBufferPointer<UInt8>) -> String {
+        unsafe String(decoding: line.prefix(80), as: UTF8.self)
+    }
+
+    private enum State {
+        /// Before the first line, and after each interim head.
+        case expectingStatusLine
+        /// After a status line, until an empty line.
+        case inFields
+        /// The final head is complete; further lines are trailers.
+        case complete
+    }
+
+    /// More fields than any server sends; `HTTPFields` itself traps at 65,535.
+    private static let maximumFieldCount = 4096
+}

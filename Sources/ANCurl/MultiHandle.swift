@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import ANSystem
+import CCurl
+
+/// The `CURLM *` of an engine, owned: freed once, on the loop's thread. See libcurl-multi(3).
+@safe
+struct MultiHandle: ~Copyable {
+    private let raw: UnsafeMutableRawPointer
+
+    /// Creates a handle that reports to `loop`, which must outlive it.
+    init(reportingTo loop: LoopState) throws(TransportError) {
+        guard let raw = unsafe curl_multi_init() else {
+            throw .internalInconsistency("curl_multi_init failed.", TransferFacts())
+        }
+        unsafe self.raw = unsafe raw
+        let context = unsafe Unmanaged.passUnretained(loop).toOpaque()
+        unsafe _ = ccurl_multi_set_socket_callback(
+            raw,
+            { _, socket, what, context, _ in
+                guard let context = unsafe context else { return 0 }
+                unsafe Unmanaged<LoopState>.fromOpaque(context).takeUnretainedValue().watch(socket, what)
+                return 0
+            }, context)
+        unsafe _ = ccurl_multi_set_timer_callback(
+            raw,
+            { _, milliseconds, context in
+                guard let context = unsafe context else { return 0 }
+                unsafe Unmanaged<LoopState>.fromOpaque(context).takeUnretainedValue().setTimer(milliseconds)
+                return 0
+            }, context)
+    }
+
+    deinit {
+        // libcurl would call back while it cleans up.
+        unsafe _ = ccurl_multi_set_socket_callback(raw, nil, nil)
+        unsafe _ = ccurl_multi_set_timer_callback(raw, nil, nil)
+        unsafe _ = curl_multi_cleanup(raw)
+    }
+
+    /// Sets the limits of the pool.
+    func apply(_ pool: ConnectionPool) {
+        set(CURLMOPT_MAX_HOST_CONNECTIONS, pool.maximumConnectionsPerHost)
+        set(CURLMOPT_MAX_TOTAL_CONNECTIONS, pool.maximumConnections ?? 0)
+        set(CURLMOPT_MAX_CONCURRENT_STREAMS, pool.maximumStreamsPerConnection)
+        set(CURLMOPT_MAXCONNECTS, pool.maximumIdleConnections)
+        set(CURLMOPT_PIPELINING, Int(CURLPIPE_MULTIPLEX))
+    }
+
+    private func set(_ option: CURLMoption, _ value: Int) {
+        unsafe _ = ccurl_multi_set_long(raw, option, min(max(0, value), Int(Int32.max)))
+    }
+
+    func add(_ handle: borrowing EasyHandle) throws(TransportError) {
+        try check(unsafe curl_multi_add_handle(raw, handle.raw))
+    }
+
+    func remove(_ handle: borrowing EasyHandle) {
+        unsafe _ = curl_multi_remove_handle(raw, handle.raw)
+    }
+
+    /// Lets libcurl work on a socket that is ready.
+    func handle(_ ready: ReadyDescriptor) {
+        var mask: Int32 = 0
+        if ready.readiness.contains(.readable) { mask |= CURL_CSELECT_IN }
+        if ready.readiness.contains(.writable) { mask |= CURL_CSELECT_OUT }
+        if !ready.readiness.isDisjoint(with: [.failed, .hungUp]) { mask |= CURL_CSELECT_ERR }
+        var running: Int32 = 0
+        unsafe _ = curl_multi_socket_action(raw, ready.number, mask, &running)
+    }
+
+    /// Closes the connections that no transfer uses, by allowing none to be kept.
+    func closeIdleConnections() {
+        set(CURLMOPT_MAXCONNECTS, 1)
+    }
+
+    /// Lets libcurl work on its timers.
+    func handleTimeout() {
+        var running: Int32 = 0
+        unsafe _ = curl_multi_socket_action(raw, CCURL_SOCKET_TIMEOUT, 0, &running)
+    }
+
+    /// The next finished transfer and how it went; nil when there is none.
+    func nextFinished() -> (Transfer, CURLcode)? {
+        var handle: UnsafeMutableRawPointer?
+        var result = CURLE_OK
+        var context: UnsafeMutableRawPointer?
+        guard unsafe ccurl_next_finished(raw, &handle, &result), let handle = unsafe handle,
+            unsafe ccurl_get_pointer(handle, CURLINFO_PRIVATE, &context) == CURLE_OK, let context = unsafe context
+        else { return nil }
+        return unsafe (Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue(), result)
+    }
+
+    private func check(_ code: CURLMcode) throws(TransportError) {
+        guard code == CURLM_OK else {
+            var facts = TransferFacts()
+            facts.message = unsafe String(cString: curl_multi_strerror(code))
+            throw .internalInconsistency("libcurl refused a transfer.", facts)
+        }
+    }
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import CCurl
+import COpenSSL
+import Glibc
+
+// The one table from libcurl's codes to ``TransportError``. See libcurl-errors(3).
+
+extension Transfer {
+    func transportError(_ code: CURLcode) -> TransportError {
+        var facts = facts(code: code)
+        switch code {
+        case CURLE_URL_MALFORMAT:
+            return .invalidRequest(.url(facts.message ?? facts.url))
+        case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY:
+            return .invalidResponse(.notHTTP, facts)
+        case CURLE_COULDNT_RESOLVE_HOST:
+            return .cannotResolve(host: facts.host ?? "", facts)
+        case CURLE_COULDNT_RESOLVE_PROXY:
+            facts.host = proxy?.host
+            return .cannotResolve(host: proxy?.host ?? "the proxy", facts)
+        case CURLE_COULDNT_CONNECT:
+            if let proxy { facts.host = proxy.host }
+            return .cannotConnect(connectFailure(facts), facts)
+        case CURLE_INTERFACE_FAILED:
+            return .cannotConnect(.localAddress, facts)
+        case CURLE_PROXY:
+            if let proxy { facts.host = proxy.host }
+            return .proxy(proxyFailure, facts)
+        case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER, CURLE_SSL_CACERT_BADFILE,
+            CURLE_SSL_ISSUER_ERROR, CURLE_SSL_CERTPROBLEM, CURLE_SSL_INVALIDCERTSTATUS:
+            return tlsError(code, facts)
+        case CURLE_GOT_NOTHING:
+            return .connectionLost(.beforeResponse, facts)
+        case CURLE_SEND_ERROR:
+            return .connectionLost(state.parser.hasBegun ? loss : .whileSending, facts)
+        case CURLE_RECV_ERROR:
+            return receiveError(facts)
+        case CURLE_PARTIAL_FILE, CURLE_HTTP2_STREAM, CURLE_HTTP3, CURLE_QUIC_CONNECT_ERROR:
+            return .connectionLost(loss, facts)
+        case CURLE_HTTP2:
+            return .invalidResponse(.framing, facts)
+        case CURLE_BAD_CONTENT_ENCODING:
+            return .invalidResponse(.contentEncoding, facts)
+        case CURLE_SEND_FAIL_REWIND:
+            return .requestBody(.notReplayable, facts)
+        case CURLE_OPERATION_TIMEDOUT:
+            return .cannotConnect(.systemTimeout, facts)
+        default:
+            return .internalInconsistency(unsafe String(cString: curl_easy_strerror(code)), facts)
+        }
+    }
+
+    private var proxy: Proxy? {
+        if case .proxy(let proxy) = exchange?.options.proxy { proxy } else { nil }
+    }
+
+    /// How far the response had come when the connection was lost.
+    private var loss: TransportError.ConnectionLoss {
+        guard state.parser.hasBegun else { return .beforeResponse }
+        guard state.parser.isComplete else { return .inHead }
+        return .inBody(received: downloadProgress.completedBytes, expected: state.parser.contentLength)
+    }
+
+    private func connectFailure(_ facts: TransferFacts) -> TransportError.ConnectFailure {
+        switch facts.errno {
+        case ECONNREFUSED, ENOENT: .refused
+        case ENETUNREACH, EHOSTUNREACH, ENETDOWN, EHOSTDOWN: .unreachable
+        case ETIMEDOUT: .systemTimeout
+        case EADDRNOTAVAIL, EADDRINUSE, EACCES, EPERM, EMFILE, ENFILE: .localAddress
+        default: .other
+        }
+    }
+
+    private var proxyFailure: TransportError.ProxyFailure {
+        switch handle.long(CURLINFO_PROXY_ERROR) {
+        case Int(CURLPX_USER_REJECTED.rawValue), Int(CURLPX_NO_AUTH.rawValue): .authenticationRequired
+        default: .handshake
+        }
+    }
+
+    /// libcurl has one code for a lost connection, a refused tunnel and a broken chunked coding.
+    private func receiveError(_ facts: TransferFacts) -> TransportError {
+        let status = handle.long(CURLINFO_HTTP_CONNECTCODE)
+        if !state.parser.hasBegun, state.clock.connected == nil, status != 0, status / 100 != 2 {
+            var facts = facts
+            facts.host = proxy?.host ?? facts.host
+            return .proxy(status == 407 ? .authenticationRequired : .tunnelRefused(status: status), facts)
+        }
+        if facts.errno == nil, facts.message?.contains("chunked-encod") == true {
+            return .invalidResponse(.framing, facts)
+        }
+        return .connectionLost(loss, facts)
+    }
+
+    private func tlsError(_ code: CURLcode, _ facts: TransferFacts) -> TransportError {
+        let proxyResult = handle.long(CURLINFO_PROXY_SSL_VERIFYRESULT)
+        if let proxy, proxy.kind == .https, handle.long(CURLINFO_HTTP_CONNECTCODE) == 0, proxyResult != 0 {
+            var facts = facts
+            facts.host = proxy.host
+            return .proxy(.tls(TransportError.TLSFailure(verifyResult: proxyResult)), facts)
+        }
+        switch code {
+        case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CONNECT_ERROR:
+            let result = handle.long(CURLINFO_SSL_VERIFYRESULT)
+            if result != Int(X509_V_OK) { return .tls(TransportError.TLSFailure(verifyResult: result), facts) }
+            return .tls(code == CURLE_PEER_FAILED_VERIFICATION ? .wrongHost : .handshake, facts)
+        case CURLE_SSL_CACERT_BADFILE:
+            return .tls(.badTrustRoots, facts)
+        default:
+            return .tls(.handshake, facts)
+        }
+    }
+}
+
+extension TransportError.TLSFailure {
+    /// The failure for a result of X509_STORE_CTX_get_error(3).
+    fileprivate init(verifyResult: Int) {
+        switch Int32(truncatingIfNeeded: verifyResult) {
+        case X509_V_ERR_CERT_HAS_EXPIRED: self = .certificateExpired
+        case X509_V_ERR_CERT_NOT_YET_VALID: self = .certificateNotYetValid
+        case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT, X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN: self = .selfSigned
+        case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT, X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY,
+            X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+            self = .unknownAuthority
+        case X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH: self = .wrongHost
+        case X509_V_ERR_CERT_REVOKED: self = .revoked
+        default: self = .untrusted(verifyResult: verifyResult)
+        }
+    }
+}

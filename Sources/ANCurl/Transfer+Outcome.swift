@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import ANSystem
+import CCurl
+import FoundationEssentials
+import Glibc
+
+extension Transfer {
+    /// What the exchange came to, after libcurl finished it with `code`.
+    func outcome(_ code: CURLcode) -> Result<ResponseEnding, any Error> {
+        if let failure = state.failure { return .failure(failure) }
+        guard code == CURLE_OK else { return .failure(transportError(code)) }
+        guard state.parser.isComplete else {
+            let problem: TransportError.ResponseProblem = state.parser.hasBegun ? .noFinalResponse : .notHTTP
+            return .failure(TransportError.invalidResponse(problem, facts()))
+        }
+        return .success(ResponseEnding(trailers: state.parser.trailers, metrics: measure()))
+    }
+
+    /// What the exchange cost so far. See curl_easy_getinfo(3), TIMES.
+    func measure() -> TransferMetrics {
+        var metrics = state.metrics
+        let clock = state.clock
+        metrics.queued = clock.start.duration(to: clock.leftQueue ?? loop.now)
+        metrics.attempts = max(1, state.attempts)
+        metrics.isConnectionReused = clock.connected != nil && handle.long(CURLINFO_NUM_CONNECTS) == 0
+        if !metrics.isConnectionReused {
+            metrics.nameLookup = time(CURLINFO_NAMELOOKUP_TIME_T)
+            metrics.connect = time(CURLINFO_CONNECT_TIME_T)
+            metrics.tlsHandshake = time(CURLINFO_APPCONNECT_TIME_T)
+        }
+        metrics.requestStart = time(CURLINFO_PRETRANSFER_TIME_T)
+        metrics.firstByte = time(CURLINFO_STARTTRANSFER_TIME_T)
+        metrics.total = time(CURLINFO_TOTAL_TIME_T) ?? clock.start.duration(to: loop.now)
+        metrics.requestHeadBytes = Int64(handle.long(CURLINFO_REQUEST_SIZE))
+        metrics.requestBodyBytes = handle.offset(CURLINFO_SIZE_UPLOAD_T)
+        metrics.responseHeadBytes = Int64(handle.long(CURLINFO_HEADER_SIZE))
+        metrics.responseBodyBytes = handle.offset(CURLINFO_SIZE_DOWNLOAD_T)
+        metrics.httpVersion = HTTPVersion(curlNumber: handle.long(CURLINFO_HTTP_VERSION))
+        return metrics
+    }
+
+    private func time(_ info: CURLINFO) -> Duration? {
+        let microseconds = handle.offset(info)
+        return microseconds > 0 ? .microseconds(microseconds) : nil
+    }
+
+    /// The error for a limit on time that ran out.
+    func timeoutError(_ limit: TransferClock.Limit) -> TransportError {
+        .timedOut(timeoutPhase, limit: limit.duration, facts())
+    }
+
+    private var timeoutPhase: TransportError.TimeoutPhase {
+        let clock = state.clock
+        guard clock.leftQueue != nil else { return .queue }
+        guard clock.connected != nil else {
+            if time(CURLINFO_NAMELOOKUP_TIME_T) == nil { return .nameLookup }
+            return time(CURLINFO_CONNECT_TIME_T) == nil ? .connect : .tlsHandshake
+        }
+        if state.parser.isComplete { return .responseBody }
+        guard let exchange, exchange.sendsBody, !state.parser.hasBegun else { return .responseHead }
+        return exchange.upload.length == Int64(state.bytesSent) ? .responseHead : .request
+    }
+
+    /// What is known about the transfer, for an error.
+    func facts(code: CURLcode? = nil) -> TransferFacts {
+        var facts = TransferFacts()
+        if let url = exchange?.request.url {
+            facts.url = url.redactedDescription
+            facts.host = url.host()
+        }
+        let host = handle.string(CURLINFO_PRIMARY_IP)
+        if !host.isEmpty { facts.address = SocketAddress(host: host, port: handle.long(CURLINFO_PRIMARY_PORT)) }
+        let errno = handle.long(CURLINFO_OS_ERRNO)
+        if errno != 0 { facts.errno = Int32(truncatingIfNeeded: errno) }
+        facts.curlCode = code.map { Int32($0.rawValue) }
+        let words = message.text
+        if !words.isEmpty { facts.message = words }
+        facts.elapsed = state.clock.start.duration(to: loop.now)
+        facts.attempts = max(1, state.attempts)
+        return facts
+    }
+}
+
+extension HTTPVersion {
+    fileprivate init?(curlNumber: Int) {
+        switch curlNumber {
+        case Int(CURL_HTTP_VERSION_1_0): self = .http1_0
+        case Int(CURL_HTTP_VERSION_1_1): self = .http1_1
+        case Int(CURL_HTTP_VERSION_2_0): self = .http2
+        case Int(CURL_HTTP_VERSION_3): self = .http3
+        default: return nil
+        }
+    }
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import ANSystem
+import CCurl
+import FoundationEssentials
+
+/// One easy handle and the state of the exchange it is working on; both are used again for later exchanges.
+///
+/// It lives on the loop's thread, and nowhere else.
+final class Transfer {
+    let handle: EasyHandle
+    let loop: LoopState
+    let message = MessageBuffer()
+    private var headers = HeaderList()
+    private var appliedOptions: AnyObject?
+
+    /// Whether it is noted for the end of this turn. Kept by ``LoopState``.
+    var isUnflushed = false
+    /// The earliest deadline that is queued for this transfer. Kept by ``CurlEngine``.
+    var queuedDeadline: MonotonicInstant?
+
+    /// The exchange it works on; nil between two of them.
+    private(set) var exchange: Exchange?
+    /// The state of that exchange.
+    var state: TransferState
+
+    init(loop: LoopState) throws(TransportError) {
+        self.loop = loop
+        state = TransferState(now: loop.now)
+        do throws(CurlFailure) {
+            handle = try EasyHandle()
+            try handle.applyConstants()
+            try installCallbacks()
+        } catch {
+            throw error.transportError
+        }
+    }
+
+    /// Makes the handle ready for an exchange; requests without options of their own have those of `defaults`.
+    func begin(_ exchange: Exchange, defaults: AnyObject) throws(TransportError) {
+        state = TransferState(exchange, now: loop.now)
+        message.clear()
+        try headers.fill(exchange)
+        let options = exchange.request.optionsToken ?? defaults
+        if options !== appliedOptions {
+            appliedOptions = nil
+            try handle.apply(exchange.options)
+            appliedOptions = options
+        }
+        do throws(CurlFailure) {
+            try handle.apply(exchange, headers: headers)
+            try installTrailers(for: exchange)
+        } catch {
+            throw error.transportError
+        }
+        self.exchange = exchange
+    }
+
+    /// Lets go of the exchange.
+    func finish() {
+        exchange = nil
+        state = TransferState(now: loop.now)
+    }
+
+    /// The limit that the exchange meets first; nil when there is none.
+    var nextLimit: TransferClock.Limit? {
+        exchange == nil ? nil : state.clock.nextLimit(isWaitingForUs: state.isPaused, now: loop.now)
+    }
+}
+
+/// What changes while a transfer works on an exchange.
+struct TransferState {
+    var parser: HeaderParser
+    var clock: TransferClock
+    /// Why a callback stopped the transfer.
+    var failure: (any Error)?
+    /// How often a connection was ready for the request.
+    var attempts = 0
+    /// How much of a body in memory was sent.
+    var bytesSent = 0
+    /// How much of the body was received, after decompression.
+    var bytesReceived = 0
+    /// Whether the request's body has nothing to send for now.
+    var isSendingPaused = false
+    /// Whether nobody reads the response's body for now.
+    var isReceivingPaused = false
+    var metrics = TransferMetrics()
+    var uploadPace = ReportPace()
+    var downloadPace = ReportPace()
+
+    init(now: MonotonicInstant) {
+        parser = HeaderParser(url: URL(filePath: "/"), maximumSize: 0)
+        clock = TransferClock(start: now, timeouts: Timeouts())
+    }
+
+    init(_ exchange: Exchange, now: MonotonicInstant) {
+        parser = HeaderParser(url: exchange.request.url, maximumSize: exchange.options.maximumHeadSize)
+        clock = TransferClock(start: now, timeouts: exchange.options.timeouts)
+    }
+
+    var isPaused: Bool { isSendingPaused || isReceivingPaused }
+}
+
+/// Keeps reports of progress at least 50 ms apart.
+struct ReportPace {
+    private var last: MonotonicInstant?
+
+    mutating func isDue(at now: MonotonicInstant) -> Bool {
+        if let last, now < last.advanced(by: .milliseconds(50)) { return false }
+        last = now
+        return true
+    }
+}
+
+/// Where libcurl writes what went wrong. See CURLOPT_ERRORBUFFER(3).
+@safe
+struct MessageBuffer: ~Copyable {
+    let start: UnsafeMutablePointer<CChar>
+
+    init() {
+        unsafe start = .allocate(capacity: Int(CURL_ERROR_SIZE))
+        clear()
+    }
+
+    deinit {
+        unsafe start.deallocate()
+    }
+
+    func clear() {
+        unsafe start.pointee = 0
+    }
+
+    var text: String {
+        unsafe String(cString: start)
+    }
+}
