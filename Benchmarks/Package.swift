@@ -1,0 +1,57 @@
+// swift-tools-version: 6.3
+// SPDX-License-Identifier: MIT
+
+import PackageDescription
+
+// A package of its own, so that what the library is compared with reaches no user of the library.
+
+/// Whether this library takes part: its client is `Sources/OurClient`.
+let measuresOurClient = false
+
+let settings: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+]
+
+let package = Package(
+    name: "Benchmarks",
+    dependencies: [
+        .package(url: "https://github.com/swift-server/async-http-client", from: "1.37.0"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
+    ],
+    targets: [
+        .systemLibrary(name: "CurlLibrary", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+
+        // The driver, the process that it measures with, and a server that it needs.
+        .executableTarget(name: "Bench", dependencies: ["ClientKit"], swiftSettings: settings),
+        .executableTarget(name: "Measure"),
+        .executableTarget(name: "SlowServer"),
+
+        // The clients, and what those in Swift have in common.
+        .executableTarget(name: "RawCurl", dependencies: ["CurlLibrary"]),
+        .target(name: "ClientKit", swiftSettings: settings),
+        .executableTarget(
+            name: "AHCClient",
+            dependencies: [
+                "ClientKit",
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ],
+            swiftSettings: settings),
+        .executableTarget(name: "URLSessionClient", dependencies: ["ClientKit"], swiftSettings: settings),
+    ],
+    swiftLanguageModes: [.v6]
+)
+
+if measuresOurClient {
+    package.dependencies.append(.package(name: "AsyncNetworking", path: ".."))
+    package.targets.append(
+        .executableTarget(
+            name: "OurClient",
+            dependencies: ["ClientKit", .product(name: "AsyncNetworking", package: "AsyncNetworking")],
+            swiftSettings: settings))
+}

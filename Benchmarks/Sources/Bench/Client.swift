@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+
+/// Who is measured. The order is that of the table.
+enum Client: String {
+    case curlTool = "curl"
+    case rawCurl = "raw C"
+    case asyncHTTPClient = "AHC"
+    case urlSession = "URLSession"
+    case ours = "AsyncNetworking"
+
+    /// The program, beside the driver; nil for a tool of the system.
+    var executable: String? {
+        switch self {
+        case .curlTool: nil
+        case .rawCurl: "RawCurl"
+        case .asyncHTTPClient: "AHCClient"
+        case .urlSession: "URLSessionClient"
+        case .ours: "OurClient"
+        }
+    }
+}

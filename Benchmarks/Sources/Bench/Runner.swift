@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+
+import ClientKit
+import Foundation
+
+/// Runs one client once, in a process of its own.
+struct Runner {
+    private static let secondsAllowed = "120"
+
+    private let programs: URL
+    private let environment: [String: String]
+    private let slowServer: SlowServer
+
+    init(environment: [String: String]) throws {
+        programs = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
+        self.environment = environment
+        slowServer = try SlowServer(program: programs.appendingPathComponent("SlowServer"))
+    }
+
+    func isAvailable(_ client: Client) -> Bool {
+        guard let executable = client.executable else { return true }
+        return FileManager.default.isExecutableFile(atPath: programs.appendingPathComponent(executable).path)
+    }
+
+    /// Returns nil, having said why, when the client failed.
+    func run(_ workload: Workload, with client: Client) throws -> Sample? {
+        let file = try workload.file.map { try value("AN_SERVER_ROOT") + $0 }
+        defer { if workload.action == "download", let file { try? FileManager.default.removeItem(atPath: file) } }
+
+        let process = Process()
+        let output = Pipe()
+        process.executableURL = programs.appendingPathComponent("Measure")
+        process.arguments = [Self.secondsAllowed] + (try command(workload, client, file))
+        process.standardOutput = output
+        try process.run()
+        let lines = output.fileHandleForReading.readDataToEndOfFile().split(separator: UInt8(ascii: "\n"))
+        process.waitUntilExit()
+
+        guard let last = lines.last else { throw Failure("Measure printed nothing") }
+        let whole = try JSONDecoder().decode(WholeProcess.self, from: last)
+        guard whole.exit_code == 0 else {
+            print("\(workload.name): \(client.rawValue) failed with exit code \(whole.exit_code)")
+            return nil
+        }
+        // The curl tool measures nothing by itself: its figures include its start, which is some milliseconds.
+        let measured =
+            client == .curlTool
+            ? MeasuredPhase(requests: 1, wall_s: whole.wall_s, cpu_s: whole.cpu_s)
+            : try JSONDecoder().decode(MeasuredPhase.self, from: lines[0])
+        return Sample(
+            processorMicrosecondsPerRequest: measured.cpu_s * 1_000_000 / measured.requests,
+            requestsPerSecond: measured.requests / measured.wall_s,
+            wallSeconds: measured.wall_s,
+            peakMemoryKilobytes: whole.peak_rss_kb)
+    }
+
+    private func command(_ workload: Workload, _ client: Client, _ file: String?) throws -> [String] {
+        let url = try address(of: workload.server) + workload.path
+        guard let executable = client.executable else {
+            let transfer = workload.action == "download" ? "--output" : "--upload-file"
+            return [
+                "curl", "-q", "--silent", "--fail", "--noproxy", "*", "--header", "Expect:", transfer, file ?? "-", url,
+            ]
+                + (workload.action == "upload" ? ["--output", "/dev/null"] : [])
+        }
+        let requests = client == .urlSession ? workload.requestsOfURLSession : workload.requests
+        var command = [
+            programs.appendingPathComponent(executable).path, "--workload", workload.action, "--url", url,
+            "--requests", "\(requests)", "--warm-up", "\(workload.warmUp)", "--in-flight", "\(workload.inFlight)",
+            "--connections", "\(workload.inFlight)",
+        ]
+        if let file { command += ["--file", file] }
+        if workload.server == .nginxTLS { command += ["--http2", "--ca", try value("AN_CA")] }
+        return command
+    }
+
+    private func address(of server: Workload.Server) throws -> String {
+        switch server {
+        case .nginx: try value("AN_NGINX_HTTP")
+        case .nginxTLS: try value("AN_NGINX_TLS")
+        case .slow: "http://127.0.0.1:\(slowServer.port)"
+        }
+    }
+
+    private func value(_ name: String) throws -> String {
+        guard let value = environment[name] else { throw Failure("\(name) is not set; run `make bench`") }
+        return value
+    }
+
+    /// The line that a client prints.
+    private struct MeasuredPhase: Decodable {
+        var requests: Double
+        var wall_s: Double
+        var cpu_s: Double
+    }
+
+    /// The line that Measure prints.
+    private struct WholeProcess: Decodable {
+        var wall_s: Double
+        var cpu_s: Double
+        var peak_rss_kb: Double
+        var exit_code: Int
+    }
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+
+import ClientKit
+import Foundation
+
+/// The server of delayed answers. It ends with the driver, because the pipe to its standard input does.
+struct SlowServer {
+    let port: Int
+    private let process = Process()
+    private let input = Pipe()
+
+    init(program: URL) throws {
+        let output = Pipe()
+        process.executableURL = program
+        process.standardInput = input
+        process.standardOutput = output
+        try process.run()
+        let line = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
+        guard let port = Int(line.trimmingCharacters(in: .whitespacesAndNewlines)) else {
+            throw Failure("SlowServer printed no port but: \(line)")
+        }
+        self.port = port
+    }
+}

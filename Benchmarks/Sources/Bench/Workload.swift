@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+
+/// One thing to measure, and how each client is asked for it.
+struct Workload {
+    let name: String
+    let title: String
+    /// The figure that matters here, and that the ratios are of.
+    let figure: Figure
+    /// The clients' own word for what they do, and the path at the server.
+    let action: String
+    let server: Server
+    let path: String
+    var requests = 1
+    /// URLSession gets fewer requests, because it takes so long.
+    var requestsOfURLSession = 1
+    var warmUp = 0
+    var inFlight = 1
+    var file: String?
+    let clients: [Client]
+
+    enum Server {
+        case nginx, nginxTLS, slow
+    }
+
+    static let all = [
+        Workload(
+            name: "h1-64", title: "59-byte JSON over HTTP/1.1, 64 in flight", figure: .processorTime,
+            action: "get", server: .nginx, path: "/small.json",
+            requests: 40_000, requestsOfURLSession: 4_000, warmUp: 1_000, inFlight: 64,
+            clients: [.rawCurl, .asyncHTTPClient, .urlSession, .ours]),
+        Workload(
+            name: "h2-64", title: "59-byte JSON over HTTP/2 and TLS, 64 in flight", figure: .processorTime,
+            action: "get", server: .nginxTLS, path: "/small.json",
+            requests: 20_000, warmUp: 1_000, inFlight: 64,
+            clients: [.rawCurl, .asyncHTTPClient, .ours]),
+        Workload(
+            name: "h1-1", title: "59-byte JSON over HTTP/1.1, one in flight", figure: .processorTime,
+            action: "get", server: .nginx, path: "/small.json",
+            requests: 10_000, requestsOfURLSession: 2_000, warmUp: 100,
+            clients: [.rawCurl, .asyncHTTPClient, .urlSession, .ours]),
+        Workload(
+            name: "download", title: "512 MB to a file", figure: .wallTime,
+            action: "download", server: .nginx, path: "/512m.bin", file: "/bench-download.bin",
+            clients: [.curlTool, .rawCurl, .asyncHTTPClient, .urlSession, .ours]),
+        Workload(
+            name: "upload", title: "512 MB from a file", figure: .wallTime,
+            action: "upload", server: .nginx, path: "/sink", file: "/www/512m.bin",
+            clients: [.curlTool, .rawCurl, .asyncHTTPClient, .urlSession, .ours]),
+        Workload(
+            name: "slow-consumer", title: "1 GB to a reader who takes 5 ms for each megabyte", figure: .peakMemory,
+            action: "stream", server: .nginx, path: "/1g.bin",
+            clients: [.rawCurl, .asyncHTTPClient, .urlSession, .ours]),
+        Workload(
+            name: "in-flight-2000", title: "2,000 in flight at a server that answers after 2 s", figure: .processorTime,
+            action: "get", server: .slow, path: "/",
+            requests: 2_000, requestsOfURLSession: 2_000, inFlight: 2_000,
+            clients: [.rawCurl, .asyncHTTPClient, .urlSession, .ours]),
+    ]
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+
+/// Options written as `--name value`, and flags written as `--name`.
+public struct Arguments: Sendable {
+    private var values: [String: String] = [:]
+
+    public init(_ commandLine: [String], flags: Set<String> = []) throws {
+        var rest = commandLine.dropFirst()
+        while let name = rest.popFirst() {
+            guard name.hasPrefix("--") else { throw Failure("\(name) is not an option") }
+            guard let value = flags.contains(name) ? "" : rest.popFirst() else {
+                throw Failure("\(name) needs a value")
+            }
+            values[name] = value
+        }
+    }
+
+    public subscript(name: String) -> String? { values[name] }
+
+    public func integer(_ name: String) throws -> Int? {
+        guard let text = values[name] else { return nil }
+        guard let value = Int(text) else { throw Failure("\(name) needs a number, not \(text)") }
+        return value
+    }
+}

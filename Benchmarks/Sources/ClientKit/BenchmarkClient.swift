@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+
+/// An HTTP client under measurement. The type that conforms is the `@main` of its process.
+public protocol BenchmarkClient: Sendable {
+    init(_ options: Options) throws
+
+    /// Fetches the URL and collects the body.
+    func get() async throws
+    func download(to file: OutputFile) async throws
+    func upload(from path: String) async throws
+    /// Reads the body as a stream, and waits after each chunk as long as `consumer` says.
+    func stream(to consumer: SlowConsumer) async throws
+    func shutDown() async throws
+}
+
+extension BenchmarkClient {
+    @concurrent public static func main() async {
+        do {
+            let options = try Options(commandLine: CommandLine.arguments)
+            let client = try Self(options)
+            try await client.perform(options, requests: options.warmUp)
+            let (cpu, start) = (processorSeconds(), ContinuousClock.now)
+            try await client.perform(options, requests: options.requests)
+            let wall = (ContinuousClock.now - start) / .seconds(1)
+            print("{\"requests\": \(options.requests), \"wall_s\": \(wall), \"cpu_s\": \(processorSeconds() - cpu)}")
+            try await client.shutDown()
+        } catch {
+            let message = "\(Self.self): \(error)\n"
+            _ = write(STDERR_FILENO, message, message.utf8.count)
+            exit(1)
+        }
+    }
+
+    private func perform(_ options: Options, requests: Int) async throws {
+        let workers = min(options.inFlight, requests)
+        try await withThrowingTaskGroup { group in
+            for worker in 0..<workers {
+                let share = requests / workers + (worker < requests % workers ? 1 : 0)
+                group.addTask {
+                    for _ in 0..<share { try await performOnce(options) }
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    private func performOnce(_ options: Options) async throws {
+        switch options.workload {
+        case "get": try await get()
+        case "download": try await download(to: OutputFile(path: options.file ?? "/dev/null"))
+        case "upload": try await upload(from: options.file ?? "/dev/null")
+        case "stream": try await stream(to: SlowConsumer())
+        default: throw Failure("there is no workload \(options.workload)")
+        }
+    }
+}
+
+/// The processor time that this process has taken, its own and the kernel's for it.
+private func processorSeconds() -> Double {
+    var usage = rusage()
+    getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
+    let times = [usage.ru_utime, usage.ru_stime]
+    return times.map { Double($0.tv_sec) + Double($0.tv_usec) / 1_000_000 }.reduce(0, +)
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import ClientKit
+import Foundation
+
+/// AsyncNetworking.
+@main
+struct OurClient: BenchmarkClient {
+    private let manager: SessionManager
+    private let url: URL
+
+    init(_ options: Options) throws {
+        guard let url = URL(string: options.url) else { throw Failure("\(options.url) is no URL") }
+        self.url = url
+        manager = SessionManager {
+            $0.maximumConnectionsPerHost = options.connections
+            if let file = options.certificateAuthority { $0.securityPolicy = SecurityPolicy(trusting: .file(file)) }
+        }
+    }
+
+    func get() async throws {
+        _ = try await manager.data(for: Request(url: url))
+    }
+
+    func download(to file: OutputFile) async throws {
+        file.close()
+        _ = try await manager.download(Request(url: url), to: file.path).value
+    }
+
+    func upload(from path: String) async throws {
+        _ = try await manager.upload(Request(method: .put, url: url), from: .file(path)).value
+    }
+
+    func stream(to consumer: SlowConsumer) async throws {
+        try await manager.withResponse(for: Request(url: url)) { _, body in
+            for try await chunk in body {
+                let pause = consumer.pause(after: chunk.count)
+                if pause > .zero { try await Task.sleep(for: pause) }
+            }
+        }
+    }
+
+    func shutDown() async throws {
+        await manager.shutdown()
+    }
+}

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT
+
+# Debian packages: what the library is built with; what its tests and benchmarks run against.
+LIBRARY_PACKAGES := libcurl4-openssl-dev libssl-dev pkg-config
+TEST_PACKAGES := curl openssl python3-venv nginx libnginx-mod-stream tinyproxy-bin microsocks
+
+URL := https://example.com/
+ROUNDS := 5
+WORKLOAD :=
+
+SHELL := /bin/bash
+SERVERS := Tests/Servers/servers
+SERVERS_DIR := .build/servers
+export AN_VENV := $(CURDIR)/.build/venv
+
+# The same flags for every debug build, so that none of them has to begin anew.
+FLAGS := -Xswiftc -warnings-as-errors --explicit-target-dependency-import-check error
+SWIFT_FILES := $(wildcard Package.swift Sources Tests Examples Benchmarks)
+# A log gets errors only; a terminal gets the progress too.
+QUIET := $(if $(MAKE_TERMOUT),,--quiet)
+
+.PHONY: help setup setup-library build format check-format test demo tsan asan bench docs clean
+
+help: ## Show these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: setup-library ## Install what the tests and benchmarks need
+	@$(call install,$(TEST_PACKAGES))
+	@$(SERVERS) setup
+
+setup-library: ## Install what the library is built with
+	@$(call install,$(LIBRARY_PACKAGES))
+
+build: setup-library ## Build the library, the example and the tests
+	swift build --build-tests $(QUIET) $(FLAGS)
+
+format: ## Format all Swift files in place
+	swift format --in-place --recursive --parallel $(SWIFT_FILES)
+
+check-format: ## Fail if a Swift file is not formatted
+	swift format lint --strict --recursive --parallel $(SWIFT_FILES)
+
+test: setup check-format build ## Check everything: format, warnings, all tests, against real servers
+	$(SERVERS) run $(SERVERS_DIR) -- swift test --skip-build $(FLAGS)
+
+demo: setup-library ## Fetch a page and show what happens: make demo URL=https://…
+	swift run $(QUIET) $(FLAGS) Fetch demo $(URL)
+
+tsan: setup-library ## Run the tests under ThreadSanitizer
+	swift test --sanitize=thread --scratch-path .build-tsan $(QUIET) --skip RealServerTests
+
+asan: setup-library ## Run the tests under AddressSanitizer
+	swift test --sanitize=address --scratch-path .build-asan $(QUIET) --skip RealServerTests
+
+bench: setup ## Compare with other clients: make bench ROUNDS=5 WORKLOAD=h1-64
+	swift build --package-path Benchmarks --configuration release $(QUIET)
+	$(SERVERS) run $(SERVERS_DIR) --only nginx -- Benchmarks/.build/release/Bench \
+		--rounds $(ROUNDS) --output .build/bench.json $(if $(WORKLOAD),--workload $(WORKLOAD))
+
+docs: setup-library ## Build the documentation into .build/docs
+	swift package $(QUIET) dump-symbol-graph --minimum-access-level public --skip-synthesized-members
+	docc convert Sources/AsyncNetworking/Documentation.docc --warnings-as-errors --transform-for-static-hosting \
+		--additional-symbol-graph-dir "$$(swift build --show-bin-path)/../symbolgraph" --output-path .build/docs
+
+clean: ## Remove everything that was built
+	-@if [ -d $(SERVERS_DIR) ]; then $(SERVERS) stop $(SERVERS_DIR); fi
+	rm -rf .build .build-tsan .build-asan Benchmarks/.build
+
+# Installs the packages of $(1) that are missing; asks for no rights when there are none.
+define install
+missing="$$(for package in $(1); do \
+    dpkg-query --show --showformat '$${Status}' $$package 2>/dev/null | grep -q 'ok installed' || echo $$package; \
+done)"; \
+if [ -n "$$missing" ]; then \
+    echo "Installing" $$missing; \
+    sudo=; if [ "$$(id -u)" != 0 ]; then sudo=sudo; fi; \
+    $$sudo apt-get update -qq && \
+    $$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -qq --no-install-recommends \
+        -o Dpkg::Use-Pty=0 $$missing >/dev/null; \
+fi
+endef
