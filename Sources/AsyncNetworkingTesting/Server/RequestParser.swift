@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+
+/// Cuts the bytes of a connection into requests: HTTP/1.x, RFC 9112, with everything kept as it was sent.
+///
+/// Pure: bytes in by ``append(_:)``, parts of requests out by ``next()``. It is lenient where a client's mistakes should be
+/// recorded and not refused: lines may end with LF alone, names and methods may be any text.
+struct RequestParser {
+    private let maximumHeadSize: Int
+    private var state = State.head
+    private var bytes: [UInt8] = []
+    /// Where the bytes begin that were not taken yet.
+    private var start = 0
+    private var head = Head()
+    private var headSize = 0
+
+    init(maximumHeadSize: Int) {
+        self.maximumHeadSize = maximumHeadSize
+    }
+
+    /// Whether nothing of a next request has arrived.
+    var isIdle: Bool {
+        switch state {
+        case .head: start == bytes.count
+        case .headers, .body, .chunkSize, .chunk, .chunkEnd, .trailers: false
+        }
+    }
+
+    /// Whether bytes wait that were not taken yet.
+    var hasUnreadBytes: Bool { start < bytes.count }
+
+    mutating func append(_ more: some Collection<UInt8>) {
+        if start > 0 {
+            bytes.removeSubrange(..<start)
+            start = 0
+        }
+        bytes.append(contentsOf: more)
+    }
+
+    /// The next part; ``Part/needsMore`` until more bytes are appended.
+    mutating func next() throws(Problem) -> Part {
+        while true {
+            switch state {
+            case .head:
+                guard let line = try takeLine() else { return .needsMore }
+                if line.isEmpty { continue }
+                head = try Self.parseRequestLine(line)
+                state = .headers
+            case .headers:
+                guard let line = try takeLine() else { return .needsMore }
+                guard line.isEmpty else {
+                    head.headers.append(try Self.parseField(line))
+                    continue
+                }
+                let framing = try Self.framing(of: HeaderPairs(head.headers))
+                headSize = 0
+                state = framing
+                defer { head = Head() }
+                return .head(method: head.method, target: head.target, version: head.version, HeaderPairs(head.headers))
+            case .body(let left):
+                guard left > 0 else { return end() }
+                guard let taken = take(atMost: left) else { return .needsMore }
+                state = .body(left: left - Int64(taken.count))
+                return .body(taken)
+            case .chunkSize:
+                guard let line = try takeLine() else { return .needsMore }
+                let size = try Self.parseChunkSize(line)
+                headSize = 0
+                state = size == 0 ? .trailers : .chunk(left: size)
+            case .chunk(let left):
+                guard let taken = take(atMost: left) else { return .needsMore }
+                let rest = left - Int64(taken.count)
+                state = rest == 0 ? .chunkEnd : .chunk(left: rest)
+                return .body(taken)
+            case .chunkEnd:
+                guard let line = try takeLine() else { return .needsMore }
+                guard line.isEmpty else { throw .chunk }
+                state = .chunkSize
+            case .trailers:
+                guard let line = try takeLine() else { return .needsMore }
+                guard !line.isEmpty else { return end() }
+                head.headers.append(try Self.parseField(line))
+            }
+        }
+    }
+
+    private mutating func end() -> Part {
+        defer {
+            state = .head
+            head = Head()
+            headSize = 0
+        }
+        return .end(trailers: HeaderPairs(head.headers))
+    }
+
+    /// The next line without its end, or nil while it is not complete.
+    private mutating func takeLine() throws(Problem) -> ArraySlice<UInt8>? {
+        guard let end = bytes[start...].firstIndex(of: UInt8(ascii: "\n")) else {
+            guard bytes.count - start <= maximumHeadSize - headSize else { throw .tooLarge }
+            return nil
+        }
+        headSize += end - start
+        guard headSize <= maximumHeadSize else { throw .tooLarge }
+        let line = bytes[start..<end]
+        start = end + 1
+        return line.last == UInt8(ascii: "\r") ? line.dropLast() : line
+    }
+
+    private mutating func take(atMost limit: Int64) -> [UInt8]? {
+        let count = Int(min(limit, Int64(bytes.count - start)))
+        guard count > 0 else { return nil }
+        defer { start += count }
+        return Array(bytes[start..<start + count])
+    }
+
+    // MARK: Lines
+
+    private static func parseRequestLine(_ line: ArraySlice<UInt8>) throws(Problem) -> Head {
+        guard let first = line.firstIndex(of: UInt8(ascii: " ")), let last = line.lastIndex(of: UInt8(ascii: " ")),
+            first < last
+        else { throw .requestLine }
+        let version = text(line[(last + 1)...])
+        guard version.hasPrefix("HTTP/1.") else { throw .requestLine }
+        return Head(method: text(line[..<first]), target: text(line[(first + 1)..<last]), version: version)
+    }
+
+    private static func parseField(_ line: ArraySlice<UInt8>) throws(Problem) -> HeaderPair {
+        guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex else { throw .field }
+        return HeaderPair(text(line[..<colon]), String(text(line[(colon + 1)...]).trimmingBlanks))
+    }
+
+    /// The length of a body, as in RFC 9112 §6.3.
+    private static func framing(of headers: HeaderPairs) throws(Problem) -> State {
+        if headers.has(token: "chunked", in: "Transfer-Encoding") { return .chunkSize }
+        guard let value = headers["Content-Length"] else { return .body(left: 0) }
+        guard value.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
+            let length = Int64(value), headers.values("Content-Length").allSatisfy({ $0 == value })
+        else { throw .contentLength }
+        return .body(left: length)
+    }
+
+    private static func parseChunkSize(_ line: ArraySlice<UInt8>) throws(Problem) -> Int64 {
+        let digits = text(line.prefix { $0 != UInt8(ascii: ";") }).trimmingBlanks
+        guard let first = digits.utf8.first, first != UInt8(ascii: "-"), first != UInt8(ascii: "+"),
+            let size = Int64(digits, radix: 16)
+        else { throw .chunk }
+        return size
+    }
+
+    /// UTF-8 where it is valid, Latin-1 otherwise, so that no byte is lost.
+    private static func text(_ bytes: ArraySlice<UInt8>) -> String {
+        String(validating: bytes, as: UTF8.self) ?? String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
+    }
+
+    /// A part of a request.
+    enum Part: Hashable {
+        /// More bytes are needed.
+        case needsMore
+        /// The head.
+        case head(method: String, target: String, version: String, HeaderPairs)
+        /// Bytes of the body, not empty.
+        case body([UInt8])
+        /// The end of the request, after its body.
+        case end(trailers: HeaderPairs)
+    }
+
+    /// Why bytes are not a request.
+    enum Problem: Error, Hashable {
+        case requestLine
+        case field
+        case contentLength
+        case chunk
+        case tooLarge
+    }
+
+    private enum State {
+        /// Before or within a request line.
+        case head
+        /// Among the header fields.
+        case headers
+        /// Within a body of known length.
+        case body(left: Int64)
+        /// Before the size of a chunk.
+        case chunkSize
+        /// Within a chunk.
+        case chunk(left: Int64)
+        /// Before the line end after a chunk.
+        case chunkEnd
+        /// Among the trailer fields.
+        case trailers
+    }
+
+    private struct Head {
+        var method = ""
+        var target = ""
+        var version = ""
+        var headers: [HeaderPair] = []
+    }
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+
+import ANSystem
+import Glibc
+
+/// Accepts connections on one thread and gives each a thread of its own.
+///
+/// The accepting thread joins the others, and ``stop()`` joins it. Blocked threads are woken by shutdown(2) on the numbers
+/// that are registered, under the lock; a number is taken off the register before it is closed. So none is shut down that
+/// belongs to another file by now.
+final class StubListener: Sendable {
+    private let environment: StubConnection.Environment
+    private let state = Lock(State())
+
+    /// Starts to accept; the thread owns the socket.
+    init(_ socket: ListeningSocket, _ environment: StubConnection.Environment) throws(SystemError) {
+        self.environment = environment
+        state.withLock { $0.listening = socket.descriptor.number }
+        let thread = try StubThread(name: "stub-accept") { self.run(socket) }
+        state.withLock { $0.acceptor = thread }
+    }
+
+    /// Ends all connections and waits for the threads.
+    func stop() async {
+        beginStop()
+        await withCheckedContinuation { continuation in
+            let isOver = state.withLock { state in
+                if !state.isOver { state.waiters.append(continuation) }
+                return state.isOver
+            }
+            if isOver { continuation.resume() }
+        }
+        // The thread has nothing left to do: this takes microseconds.
+        takeAcceptor()?.join()
+    }
+
+    /// Ends all connections, and lets the threads end by themselves.
+    func requestStop() {
+        takeAcceptor()?.detach()
+        beginStop()
+    }
+
+    /// Shuts down the connections that are open.
+    func disconnectAll() {
+        state.withLock { $0.shutDownConnections() }
+    }
+
+    private func beginStop() {
+        state.withLock { state in
+            state.isStopping = true
+            // A blocked accept(2) then fails with EINVAL.
+            if let number = state.listening { shutdown(number, Int32(SHUT_RDWR)) }
+        }
+    }
+
+    private func takeAcceptor() -> StubThread? {
+        state.withLock { state in
+            defer { state.acceptor = nil }
+            return state.acceptor
+        }
+    }
+
+    // MARK: The accepting thread
+
+    private func run(_ socket: ListeningSocket) {
+        var threads: [Int: StubThread] = [:]
+        var nextNumber = 0
+        while !state.withLock({ $0.isStopping }) {
+            let descriptor = retryingInterrupts { accept(socket.descriptor.number, nil, nil) }
+            if descriptor >= 0 {
+                _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+                threads[nextNumber] = serve(descriptor, number: nextNumber)
+                nextNumber += 1
+            } else {
+                // Out of descriptors, or stopping: let others make progress before the next look.
+                poll(nil, 0, 1)
+            }
+            for number in takeFinished() { threads.removeValue(forKey: number)?.join() }
+        }
+        state.withLock { state in
+            state.listening = nil
+            state.shutDownConnections()
+        }
+        for thread in threads.values { thread.join() }
+        let waiters = state.withLock { state in
+            state.isOver = true
+            defer { state.waiters = [] }
+            return state.waiters
+        }
+        for waiter in waiters { waiter.resume() }
+    }
+
+    private func serve(_ descriptor: Int32, number: Int) -> StubThread? {
+        state.withLock { $0.connections[number] = descriptor }
+        environment.log.update { activity in
+            activity.connectionsAccepted += 1
+            activity.openConnections += 1
+        }
+        let thread = try? StubThread(name: "stub-\(number)") { [self] in
+            var connection = StubConnection(
+                StubSocket(takingOwnershipOf: descriptor), number: number, environment, listener: self)
+            connection.serve()
+            deregister(number)
+            connection.close()
+            didClose(number)
+        }
+        if thread == nil {
+            deregister(number)
+            close(descriptor)
+            didClose(number)
+        }
+        return thread
+    }
+
+    private func takeFinished() -> [Int] {
+        state.withLock { state in
+            defer { state.finished.removeAll(keepingCapacity: true) }
+            return state.finished
+        }
+    }
+
+    // MARK: The connections' threads
+
+    /// Whether the connection was shut down by this side.
+    func wasShutDown(_ number: Int) -> Bool {
+        state.withLock { $0.shutDown.contains(number) }
+    }
+
+    private func deregister(_ number: Int) {
+        state.withLock { state in
+            state.connections[number] = nil
+            state.shutDown.remove(number)
+        }
+    }
+
+    private func didClose(_ number: Int) {
+        environment.log.update { $0.openConnections -= 1 }
+        state.withLock { $0.finished.append(number) }
+    }
+
+    private struct State {
+        var listening: Int32?
+        var acceptor: StubThread?
+        var isStopping = false
+        var isOver = false
+        var waiters: [CheckedContinuation<Void, Never>] = []
+        /// The descriptors of open connections, by connection.
+        var connections: [Int: Int32] = [:]
+        /// The open connections that were shut down by this side.
+        var shutDown: Set<Int> = []
+        /// Connections whose threads are about to end and were not joined.
+        var finished: [Int] = []
+
+        mutating func shutDownConnections() {
+            for (number, descriptor) in connections {
+                shutDown.insert(number)
+                shutdown(descriptor, Int32(SHUT_RDWR))
+            }
+        }
+    }
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+
+import ANSystem
+import CLinux
+import Glibc
+
+/// One accepted connection, read and written by its own thread with blocking calls.
+///
+/// Another thread wakes a blocked call by shutdown(2).
+struct StubSocket: ~Copyable {
+    let descriptor: FileDescriptor
+
+    init(takingOwnershipOf number: Int32) {
+        descriptor = FileDescriptor(takingOwnershipOf: number)
+        // What a script sends leaves at once, so that a reset cuts where the script says. See tcp(7).
+        var on: Int32 = 1
+        unsafe setsockopt(number, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
+    }
+
+    /// Reads what has arrived, waiting for at least a byte; empty at the end.
+    mutating func receive(into buffer: inout [UInt8]) throws(SystemError) -> Int {
+        let count = retryingInterrupts {
+            unsafe buffer.withUnsafeMutableBytes { unsafe recv(descriptor.number, $0.baseAddress, $0.count, 0) }
+        }
+        guard count >= 0 else { throw SystemError.last("recv") }
+        return count
+    }
+
+    /// Writes all bytes.
+    mutating func send(_ bytes: ArraySlice<UInt8>) throws(SystemError) {
+        var rest = bytes
+        while !rest.isEmpty {
+            let count = retryingInterrupts {
+                unsafe rest.withUnsafeBytes {
+                    unsafe Glibc.send(descriptor.number, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+                }
+            }
+            guard count >= 0 else { throw SystemError.last("send") }
+            rest = rest.dropFirst(count)
+        }
+    }
+
+    /// Waits for a time, or for ever; true when the client closed or the server was stopped meanwhile.
+    ///
+    /// A client that ends its sending side counts as closed.
+    func waitForHangUp(_ duration: Duration?) -> Bool {
+        let deadline = duration.map { MonotonicInstant.now.advanced(by: $0) }
+        while true {
+            let left = deadline.map { MonotonicInstant.now.duration(to: $0).clampedNanoseconds }
+            if let left, left <= 0 { return false }
+            // Rounded up, so that no wait is too short.
+            let milliseconds = left.map { Int32(clamping: ($0 + 999_999) / 1_000_000) } ?? -1
+            // POLLRDHUP, which Glibc hides, has the value of EPOLLRDHUP. See poll(2).
+            var entry = pollfd(fd: descriptor.number, events: Int16(CLINUX_EPOLLRDHUP), revents: 0)
+            if unsafe poll(&entry, 1, milliseconds) > 0 { return true }
+        }
+    }
+
+    /// Whether bytes have arrived that were not read.
+    var hasUnreadBytes: Bool {
+        var byte: UInt8 = 0
+        return unsafe recv(descriptor.number, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) > 0
+    }
+
+    /// Announces the end of what is sent, and keeps reading possible.
+    mutating func finishSending() {
+        shutdown(descriptor.number, Int32(SHUT_WR))
+    }
+
+    /// Makes the coming close(2) an RST, after what was sent has left this machine's buffers.
+    func prepareReset() {
+        // SO_LINGER with 0 drops what is unsent: wait until nothing is (SIOCOUTQNSD, which counts unsent bytes only).
+        let unsentBytes: UInt = 0x894B
+        var count: Int32 = 0
+        while unsafe ioctl(descriptor.number, unsentBytes, &count) == 0, count > 0 {
+            if waitForHangUp(.milliseconds(1)) { break }
+        }
+        var now = linger(l_onoff: 1, l_linger: 0)
+        unsafe setsockopt(descriptor.number, SOL_SOCKET, SO_LINGER, &now, socklen_t(MemoryLayout<linger>.size))
+    }
+}
