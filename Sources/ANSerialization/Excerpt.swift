@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+
+/// Shortens hostile text and bytes to something that fits a log line.
+enum Excerpt {
+    /// The bytes around `offset` as printable text, with `…` where something was left out.
+    static func around(_ offset: Int, in bytes: some RandomAccessCollection<UInt8>, radius: Int = 40) -> String {
+        let offset = min(max(offset, 0), bytes.count)
+        let start = max(offset - radius, 0)
+        let end = offset + min(radius, bytes.count - offset)
+        let lower = bytes.index(bytes.startIndex, offsetBy: start)
+        let upper = bytes.index(bytes.startIndex, offsetBy: end)
+        return (start > 0 ? "…" : "") + printable(bytes[lower..<upper]) + (end < bytes.count ? "…" : "")
+    }
+
+    /// The first bytes as printable text.
+    static func of(_ bytes: some RandomAccessCollection<UInt8>, limit: Int = 120) -> String {
+        around(0, in: bytes, radius: limit)
+    }
+
+    /// The start of a string as printable text.
+    static func of(_ string: String, limit: Int = 120) -> String {
+        let bytes = Array(string.utf8.prefix(limit + 1))
+        return around(0, in: bytes, radius: limit)
+    }
+
+    /// Text without control characters; invalid UTF-8 becomes U+FFFD.
+    private static func printable(_ bytes: some Collection<UInt8>) -> String {
+        var text = ""
+        for scalar in String(decoding: bytes, as: UTF8.self).unicodeScalars {
+            switch scalar.properties.generalCategory {
+            case .control, .format, .lineSeparator, .paragraphSeparator: text.append(" ")
+            default: text.unicodeScalars.append(scalar)
+            }
+        }
+        return text
+    }
+}

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: MIT
+
+import FoundationEssentials
+
+/// Parses JSON of UTF-8 strictly by RFC 8259, in one pass and to a bounded depth.
+///
+/// `JSONDecoder` cannot make a ``JSONValue`` at a fair price (it tries each type and throws for each that does not fit),
+/// and does not say where in the bytes a coding path leads.
+struct JSONParser {
+    /// How deeply arrays and objects may be nested, the same as in `JSONDecoder`.
+    static let maximumDepth = 512
+
+    private let bytes: [UInt8]
+    private var position = 0
+    private var depth = 0
+
+    private init(_ data: Data) {
+        bytes = Array(data)
+        if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
+    }
+
+    /// The document's value.
+    static func parse(_ data: Data) throws(SerializationError) -> JSONValue {
+        var parser = JSONParser(data)
+        let value = try parser.parseValue()
+        parser.skipWhitespace()
+        guard parser.position == parser.bytes.count else { throw parser.failure(.trailingBytes) }
+        return value
+    }
+
+    /// What is wrong with the document; nil when it is JSON.
+    static func problem(in data: Data) -> SerializationError.JSONProblem? {
+        do {
+            _ = try parse(data)
+            return nil
+        } catch {
+            if case .json(let problem) = error { return problem }
+            return nil
+        }
+    }
+
+    /// Where the value at the path begins; where the path does not lead to its end, the last value that it leads to.
+    static func offset(of path: [PathStep], in data: Data) -> Int {
+        var parser = JSONParser(data)
+        var offset = parser.position
+        for step in path {
+            guard let next = try? parser.enter(step) else { return offset }
+            offset = next
+        }
+        return offset
+    }
+
+    // MARK: Values
+
+    private mutating func parseValue() throws(SerializationError) -> JSONValue {
+        skipWhitespace()
+        switch try currentByte() {
+        case UInt8(ascii: "{"): return .object(try parseObject())
+        case UInt8(ascii: "["): return .array(try parseArray())
+        case UInt8(ascii: "\""): return .string(try parseString())
+        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return try parseNumber()
+        case UInt8(ascii: "t"): return try parse(literal: "true", as: .bool(true))
+        case UInt8(ascii: "f"): return try parse(literal: "false", as: .bool(false))
+        case UInt8(ascii: "n"): return try parse(literal: "null", as: .null)
+        case let byte: throw failure(.unexpectedByte(byte))
+        }
+    }
+
+    private mutating func parseObject() throws(SerializationError) -> [String: JSONValue] {
+        var object: [String: JSONValue] = [:]
+        try descend()
+        guard try !take(UInt8(ascii: "}")) else { return ascend(with: object) }
+        repeat {
+            let name = try parseName()
+            object[name] = try parseValue()
+        } while try takeComma(before: UInt8(ascii: "}"))
+        return ascend(with: object)
+    }
+
+    private mutating func parseArray() throws(SerializationError) -> [JSONValue] {
+        var array: [JSONValue] = []
+        try descend()
+        guard try !take(UInt8(ascii: "]")) else { return ascend(with: array) }
+        repeat {
+            array.append(try parseValue())
+        } while try takeComma(before: UInt8(ascii: "]"))
+        return ascend(with: array)
+    }
+
+    private mutating func parse(literal: String, as value: JSONValue) throws(SerializationError) -> JSONValue {
+        for byte in literal.utf8 { try expect(byte) }
+        return value
+    }
+
+    private mutating func parseNumber() throws(SerializationError) -> JSONValue {
+        let start = position
+        var isInteger = true
+        if bytes[position] == UInt8(ascii: "-") { position += 1 }
+        if try currentByte() == UInt8(ascii: "0") { position += 1 } else { try skipDigits() }
+        if position < bytes.count, bytes[position] == UInt8(ascii: ".") {
+            isInteger = false
+            position += 1
+            try skipDigits()
+        }
+        if position < bytes.count, bytes[position] | 0x20 == UInt8(ascii: "e") {
+            isInteger = false
+            position += 1
+            let sign = try currentByte()
+            if sign == UInt8(ascii: "+") || sign == UInt8(ascii: "-") { position += 1 }
+            try skipDigits()
+        }
+        let text = String(decoding: bytes[start..<position], as: UTF8.self)
+        if isInteger, let integer = Int64(text) { return .integer(integer) }
+        if isInteger, let integer = UInt64(text) { return .unsigned(integer) }
+        guard let double = Double(text), double.isFinite else { throw failure(.numberOutOfRange, at: start) }
+        return .double(double)
+    }
+
+    // MARK: Strings
+
+    private mutating func parseString() throws(SerializationError) -> String {
+        let opening = position
+        position += 1
+        var start = position
+        var unescaped: [UInt8] = []
+        while true {
+            switch try currentByte() {
+            case UInt8(ascii: "\""):
+                let rest = bytes[start..<position]
+                position += 1
+                let text = String(validating: unescaped.isEmpty ? rest : unescaped + rest, as: UTF8.self)
+                guard let text else { throw failure(.invalidUTF8, at: opening) }
+                return text
+            case UInt8(ascii: "\\"):
+                unescaped += bytes[start..<position]
+                position += 1
+                unescaped += try parseEscape()
+                start = position
+            case let byte where byte < 0x20:
+                throw failure(.unexpectedByte(byte))
+            default:
+                position += 1
+            }
+        }
+    }
+
+    /// What an escape stands for, in UTF-8.
+    private mutating func parseEscape() throws(SerializationError) -> [UInt8] {
+        let byte = try currentByte()
+        position += 1
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): return [byte]
+        case UInt8(ascii: "b"): return [8]
+        case UInt8(ascii: "f"): return [12]
+        case UInt8(ascii: "n"): return [10]
+        case UInt8(ascii: "r"): return [13]
+        case UInt8(ascii: "t"): return [9]
+        case UInt8(ascii: "u"): return try parseUnicodeEscape()
+        default: throw failure(.invalidEscape, at: position - 1)
+        }
+    }
+
+    private mutating func parseUnicodeEscape() throws(SerializationError) -> [UInt8] {
+        let start = position
+        var units = [try parseHex()]
+        if UTF16.isLeadSurrogate(units[0]) {
+            try expect(UInt8(ascii: "\\"), reason: .invalidEscape)
+            try expect(UInt8(ascii: "u"), reason: .invalidEscape)
+            units.append(try parseHex())
+        }
+        guard let text = String(validating: units, as: UTF16.self) else { throw failure(.invalidEscape, at: start) }
+        return Array(text.utf8)
+    }
+
+    private mutating func parseHex() throws(SerializationError) -> UInt16 {
+        var value: UInt16 = 0
+        for _ in 0..<4 {
+            guard let digit = Character(UnicodeScalar(try currentByte())).hexDigitValue, bytes[position] < 0x80 else {
+                throw failure(.invalidEscape)
+            }
+            value = value << 4 | UInt16(digit)
+            position += 1
+        }
+        return value
+    }
+
+    // MARK: Steps
+
+    /// Goes to the value that the step leads to, which is returned as an offset; nil when there is none.
+    private mutating func enter(_ step: PathStep) throws(SerializationError) -> Int? {
+        skipWhitespace()
+        let opening = try currentByte()
+        position += 1
+        switch (step, opening) {
+        case (.index(let index), UInt8(ascii: "[")):
+            guard index >= 0, try !take(UInt8(ascii: "]")) else { return nil }
+            for _ in 0..<index {
+                _ = try parseValue()
+                guard try takeComma(before: UInt8(ascii: "]")) else { return nil }
+            }
+            skipWhitespace()
+            return position
+        case (.name(let wanted), UInt8(ascii: "{")):
+            guard try !take(UInt8(ascii: "}")) else { return nil }
+            repeat {
+                if try parseName() == wanted {
+                    skipWhitespace()
+                    return position
+                }
+                _ = try parseValue()
+            } while try takeComma(before: UInt8(ascii: "}"))
+            return nil
+        default:
+            return nil
+        }
+    }
+
+    private mutating func parseName() throws(SerializationError) -> String {
+        skipWhitespace()
+        guard try currentByte() == UInt8(ascii: "\"") else { throw failure(.unexpectedByte(bytes[position])) }
+        let name = try parseString()
+        skipWhitespace()
+        try expect(UInt8(ascii: ":"))
+        return name
+    }
+
+    private mutating func descend() throws(SerializationError) {
+        guard depth < Self.maximumDepth else { throw failure(.tooDeep(limit: Self.maximumDepth)) }
+        depth += 1
+        position += 1
+    }
+
+    private mutating func ascend<Value>(with value: Value) -> Value {
+        depth -= 1
+        return value
+    }
+
+    /// Goes past a comma and returns true, or past the end of the array or object and returns false.
+    private mutating func takeComma(before end: UInt8) throws(SerializationError) -> Bool {
+        if try take(end) { return false }
+        try expect(UInt8(ascii: ","))
+        return true
+    }
+
+    /// Goes past the byte, after whitespace, if it is the next one.
+    private mutating func take(_ byte: UInt8) throws(SerializationError) -> Bool {
+        skipWhitespace()
+        guard try currentByte() == byte else { return false }
+        position += 1
+        return true
+    }
+
+    private mutating func expect(
+        _ byte: UInt8, reason: SerializationError.JSONProblem.Reason? = nil
+    ) throws(SerializationError) {
+        let current = try currentByte()
+        guard current == byte else { throw failure(reason ?? .unexpectedByte(current)) }
+        position += 1
+    }
+
+    private mutating func skipDigits() throws(SerializationError) {
+        let start = position
+        while position < bytes.count, UInt8(ascii: "0")...UInt8(ascii: "9") ~= bytes[position] { position += 1 }
+        guard position > start else { throw failure(.unexpectedByte(try currentByte())) }
+    }
+
+    private mutating func skipWhitespace() {
+        while position < bytes.count {
+            switch bytes[position] {
+            case UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\n"), UInt8(ascii: "\r"): position += 1
+            default: return
+            }
+        }
+    }
+
+    private func currentByte() throws(SerializationError) -> UInt8 {
+        guard position < bytes.count else { throw failure(.unexpectedEnd) }
+        return bytes[position]
+    }
+
+    private func failure(
+        _ reason: SerializationError.JSONProblem.Reason, at offset: Int? = nil
+    ) -> SerializationError {
+        let offset = offset ?? position
+        return .json(.init(reason: reason, offset: offset, excerpt: Excerpt.around(offset, in: bytes)))
+    }
+}

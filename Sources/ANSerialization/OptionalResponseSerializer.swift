@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+
+public import ANHTTP
+public import FoundationEssentials
+
+/// Gives nil where another serializer misses a body, as for 204 and HEAD; written `.optional(.json)`.
+public struct OptionalResponseSerializer<Base: ResponseSerializer>: ResponseSerializer {
+    /// The serializer for responses with a body.
+    public var base: Base
+
+    /// Creates a serializer around another one.
+    public init(_ base: Base) {
+        self.base = base
+    }
+
+    /// What the other serializer takes.
+    public var validation: ResponseValidation { base.validation }
+
+    /// Returns the other serializer's value; nil where it throws ``SerializationError/emptyBody(status:wanted:)``.
+    public func serialize(_ head: ResponseHead, _ body: Data) throws -> Base.Output? {
+        do {
+            return try base.serialize(head, body)
+        } catch SerializationError.emptyBody {
+            return nil
+        }
+    }
+}

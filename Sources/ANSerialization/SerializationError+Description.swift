@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+
+extension SerializationError: CustomStringConvertible {
+    /// A sentence that says what happened and what to check.
+    public var description: String {
+        switch self {
+        case .url(let problem): problem.description
+        case .parameters(let problem): problem.description
+        case .multipart(let problem): problem.description
+        case .rejected(let rejection): rejection.description
+        case .emptyBody(let status, let wanted):
+            "The response with status \(status) has no body, but a \(wanted) was asked for. Where that may happen, ask "
+                + "for an optional: `.optional(…)` or `.decodable(Value?.self)`."
+        case .text(let problem): problem.description
+        case .json(let problem): problem.description
+        case .decoding(let problem): problem.description
+        }
+    }
+}
+
+extension SerializationError.URLProblem: CustomStringConvertible {
+    /// A sentence that says what to check.
+    public var description: String {
+        switch self {
+        case .malformed(let string, let reason):
+            "“\(Excerpt.of(string))” is not a URL: \(reason)."
+        case .scheme(let scheme, let url):
+            "The scheme “\(Excerpt.of(scheme))” of “\(Excerpt.of(url))” is neither http nor https. If this is a "
+                + "relative path with a colon in its first segment, write “./” in front."
+        case .noHost(let url):
+            "“\(Excerpt.of(url))” has no host; check the slashes after the scheme."
+        case .noBase(let string):
+            "“\(Excerpt.of(string))” is relative, but there is no base URL; give one, or an absolute http or https URL."
+        }
+    }
+}
+
+extension SerializationError.ParametersProblem: CustomStringConvertible {
+    /// A sentence that says what to check.
+    public var description: String {
+        switch self {
+        case .notFinite(let path):
+            "The parameter “\(Excerpt.of(path))” is NaN or infinite, which cannot be sent; check how it was computed."
+        case .dateOutOfRange(let path):
+            "The date “\(Excerpt.of(path))” lies outside the years 1 to 9999; send it as a number or a string."
+        case .tooDeep(let limit):
+            "The parameters are nested more than \(limit) levels deep; check the value for a cycle."
+        case .notADictionary:
+            "Queries and forms are made of names and values, so their parameters must be a dictionary; send another "
+                + "value as JSON or as a body."
+        case .bodyPresent:
+            "The request has a body already, which the parameters would replace; give one of the two."
+        case .encodable(let path, let reason, _):
+            "A value at “\(Excerpt.of(path))” could not be encoded: \(reason)"
+        }
+    }
+}
+
+extension SerializationError.MultipartProblem: CustomStringConvertible {
+    /// A sentence that says what to check.
+    public var description: String {
+        switch self {
+        case .noParts:
+            "The multipart form has no parts; append one, or send the request without a body."
+        case .boundary(let boundary):
+            "“\(Excerpt.of(boundary))” cannot be a multipart boundary; use 1 to 70 letters, digits or '()+_,-./:=?."
+        case .headerName(let name):
+            "“\(Excerpt.of(name))” cannot be the name of a part's header; use letters, digits and hyphens."
+        case .headerValue(let name):
+            "The value of the part's header “\(Excerpt.of(name))” has a line break or another control character; "
+                + "check where it comes from."
+        case .file(let path, let reason):
+            "The file \(path) cannot be sent: \(reason)."
+        case .fileShrank(let path, let declared, let read):
+            "The file \(path) had \(declared) bytes when it was appended, but only \(read) could be read; do not change "
+                + "it while it is being sent."
+        case .tooLong:
+            "The parts of the multipart form are together longer than 2⁶³ bytes."
+        }
+    }
+}
+
+extension SerializationError.TextProblem: CustomStringConvertible {
+    /// A sentence that says what to check.
+    public var description: String {
+        switch self {
+        case .unknownCharset(let charset):
+            "The charset “\(Excerpt.of(charset))” of the response is not known; ask for data, or name the encoding."
+        case .invalidBytes(let charset):
+            "The response claims the charset “\(Excerpt.of(charset))”, but its bytes are not valid in it; ask for data, "
+                + "or name the encoding."
+        }
+    }
+}
+
+extension SerializationError.JSONProblem: CustomStringConvertible {
+    /// A sentence that says what is wrong, where.
+    public var description: String {
+        "The body is not JSON: \(reason.description) at byte \(offset), near “\(excerpt)”."
+    }
+}
+
+extension SerializationError.JSONProblem.Reason: CustomStringConvertible {
+    /// The reason as part of a sentence.
+    public var description: String {
+        switch self {
+        case .unexpectedEnd: "it ends too early"
+        case .unexpectedByte(let byte): "unexpected “\(Excerpt.of(CollectionOfOne(byte)))”"
+        case .trailingBytes: "something follows the value"
+        case .invalidUTF8: "a string is not UTF-8"
+        case .invalidEscape: "a string has an invalid escape"
+        case .numberOutOfRange: "a number is too large"
+        case .tooDeep(let limit): "it is nested more than \(limit) levels deep"
+        case .fragment: "the outermost value is neither an array nor an object"
+        }
+    }
+}
+
+extension SerializationError.DecodingProblem: CustomStringConvertible {
+    /// A sentence that names the type, the path and the text around it.
+    public var description: String {
+        "The JSON does not fit \(type)\(path.isEmpty ? "" : " at “\(Excerpt.of(path))”"): \(reason) Near “\(excerpt)”."
+    }
+}

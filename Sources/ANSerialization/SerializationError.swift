@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+
+// SerializationError
+// ├── url          a string is not a URL that can be requested
+// ├── parameters   parameters cannot be encoded
+// ├── multipart    a multipart body cannot be made or read
+// ├── rejected     the response has a status or media type that was not asked for
+// ├── emptyBody    the response has no body where a value was asked for
+// ├── text         the body is not text in the charset that it claims
+// ├── json         the body is not JSON
+// └── decoding     the body is JSON, but not of the type asked for
+
+/// Why a value could not be turned into a request, or a response into a value.
+@nonexhaustive
+public enum SerializationError: Error, Sendable {
+    /// A string is not a URL that can be requested.
+    case url(URLProblem)
+    /// Parameters cannot be encoded.
+    case parameters(ParametersProblem)
+    /// A multipart body cannot be made or read.
+    case multipart(MultipartProblem)
+    /// The response has a status or media type that was not asked for.
+    case rejected(Rejection)
+    /// The response has no body where a value of this type was asked for.
+    case emptyBody(status: Int, wanted: String)
+    /// The body is not text in the charset that it claims.
+    case text(TextProblem)
+    /// The body is not JSON.
+    case json(JSONProblem)
+    /// The body is JSON, but not of the type asked for.
+    case decoding(DecodingProblem)
+
+    /// What is wrong with the string for a URL.
+    public enum URLProblem: Hashable, Sendable {
+        /// The string cannot be read as a URL (RFC 3986), for this reason.
+        case malformed(String, reason: String)
+        /// The scheme is neither http nor https.
+        case scheme(String, url: String)
+        /// There is no host.
+        case noHost(String)
+        /// The string is relative and there is no base URL.
+        case noBase(String)
+    }
+
+    /// Why parameters cannot be encoded.
+    ///
+    /// Paths read like `user.tags[2]`.
+    public enum ParametersProblem: Sendable {
+        /// NaN or an infinity has no form in queries or JSON.
+        case notFinite(path: String)
+        /// A date lies outside the years 1 to 9999.
+        case dateOutOfRange(path: String)
+        /// The value is nested more deeply than the limit.
+        case tooDeep(limit: Int)
+        /// Queries and forms need names, so the outermost value must be a dictionary.
+        case notADictionary
+        /// The request has a body of its own, which the parameters would replace.
+        case bodyPresent
+        /// An `Encodable` value failed to encode itself.
+        case encodable(path: String, reason: String, underlying: any Error)
+    }
+
+    /// What is wrong with a multipart body.
+    public enum MultipartProblem: Hashable, Sendable {
+        /// A form without parts has no valid body (RFC 2046 §5.1).
+        case noParts
+        /// The boundary is not 1 to 70 of the characters that RFC 2046 §5.1.1 allows.
+        case boundary(String)
+        /// A part's header name is not a token (RFC 9110 §5.1).
+        case headerName(String)
+        /// A part's header value has CR, LF, NUL or another control character.
+        case headerValue(name: String)
+        /// The file cannot be opened or read, for this reason.
+        case file(path: String, reason: String)
+        /// The file became shorter after it was appended.
+        case fileShrank(path: String, declared: Int64, read: Int64)
+        /// The lengths of the parts add up to more than 64 bits hold.
+        case tooLong
+    }
+
+    /// Why bytes are not text.
+    public enum TextProblem: Hashable, Sendable {
+        /// The `Content-Type` names a charset that is not known here.
+        case unknownCharset(String)
+        /// Bytes are invalid in the charset that the `Content-Type` names.
+        case invalidBytes(charset: String)
+    }
+
+    /// Where and why bytes are not JSON (RFC 8259).
+    public struct JSONProblem: Hashable, Sendable {
+        /// The reason.
+        public var reason: Reason
+        /// The offset of the offending byte.
+        public var offset: Int
+        /// The text around it.
+        public var excerpt: String
+
+        /// Why bytes are not JSON.
+        public enum Reason: Hashable, Sendable {
+            /// The text ended within a value.
+            case unexpectedEnd
+            /// This byte cannot stand here.
+            case unexpectedByte(UInt8)
+            /// Something follows the value.
+            case trailingBytes
+            /// A string is not valid UTF-8.
+            case invalidUTF8
+            /// A string has a wrong escape, or half of a surrogate pair.
+            case invalidEscape
+            /// A number has no finite double.
+            case numberOutOfRange
+            /// Arrays and objects are nested more deeply than the limit.
+            case tooDeep(limit: Int)
+            /// The outermost value is neither an array nor an object, and fragments are refused.
+            case fragment
+        }
+    }
+
+    /// Where and why JSON does not fit a type.
+    public struct DecodingProblem: Sendable {
+        /// The type asked for.
+        public var type: String
+        /// The coding path, such as `users[3].name`; empty for the outermost value.
+        public var path: String
+        /// The decoder's own words.
+        public var reason: String
+        /// The text around the value at the path.
+        public var excerpt: String
+        /// The decoder's error, usually a `DecodingError`.
+        public var underlying: any Error
+    }
+}
+
+extension SerializationError {
+    /// The rejection, when the response was rejected.
+    public var rejection: Rejection? {
+        if case .rejected(let rejection) = self { rejection } else { nil }
+    }
+}
