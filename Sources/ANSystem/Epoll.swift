@@ -56,7 +56,7 @@ public struct Epoll: ~Copyable, Sendable {
     }
 
     private func control(_ operation: Int32, _ number: Int32, _ readiness: Readiness) throws(SystemError) {
-        var event = clinux_epoll_event(readiness.rawValue, number)
+        var event = unsafe clinux_epoll_event(readiness.rawValue, number)
         guard unsafe epoll_ctl(descriptor.number, operation, number, &event) == 0 else {
             throw SystemError.last("epoll_ctl")
         }
@@ -67,7 +67,7 @@ public struct Epoll: ~Copyable, Sendable {
     /// A signal ends the wait early with nothing.
     public func wait(milliseconds: Int32, into ready: inout [ReadyDescriptor]) throws(SystemError) {
         let failure: SystemError? = unsafe withUnsafeTemporaryAllocation(of: epoll_event.self, capacity: 128) { buffer in
-            guard let start = unsafe buffer.baseAddress else { return nil }
+            guard let start = buffer.baseAddress else { return nil }
             let count = unsafe epoll_wait(descriptor.number, start, Int32(buffer.count), milliseconds)
             if count < 0 { return errno == EINTR ? nil : SystemError.last("epoll_wait") }
             for index in 0..<Int(count) {
