@@ -3,7 +3,9 @@
 import ClientKit
 import Foundation
 
-/// The server of delayed answers. It ends with the driver, because the pipe to its standard input does.
+/// The server of delayed answers.
+///
+/// It ends with the driver, because the pipe to its standard input does.
 struct SlowServer {
     let port: Int
     private let process = Process()
