@@ -9,12 +9,12 @@ struct Runner {
 
     private let programs: URL
     private let environment: [String: String]
-    private let slowServer: SlowServer
+    private let benchServer: BenchServer
 
     init(environment: [String: String]) throws {
         programs = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
         self.environment = environment
-        slowServer = try SlowServer(program: programs.appendingPathComponent("SlowServer"))
+        benchServer = try BenchServer(program: programs.appendingPathComponent("BenchServer"))
     }
 
     func isAvailable(_ client: Client) -> Bool {
@@ -78,7 +78,7 @@ struct Runner {
         switch server {
         case .nginx: try value("AN_NGINX_HTTP")
         case .nginxTLS: try value("AN_NGINX_TLS")
-        case .slow: "http://127.0.0.1:\(slowServer.port)"
+        case .benchServer: "http://127.0.0.1:\(benchServer.port)"
         }
     }
 

@@ -19,7 +19,7 @@ struct Workload {
     let clients: [Client]
 
     enum Server {
-        case nginx, nginxTLS, slow
+        case nginx, nginxTLS, benchServer
     }
 
     static let all = [
@@ -44,7 +44,7 @@ struct Workload {
             clients: [.curlTool, .rawCurl, .asyncHTTPClient, .urlSession, .ours]),
         Workload(
             name: "upload", title: "512 MB from a file", figure: .wallTime,
-            action: "upload", server: .nginx, path: "/sink", file: "/www/512m.bin",
+            action: "upload", server: .benchServer, path: "/", file: "/www/512m.bin",
             clients: [.curlTool, .rawCurl, .asyncHTTPClient, .urlSession, .ours]),
         Workload(
             name: "slow-consumer", title: "1 GB to a reader who takes 5 ms for each megabyte", figure: .peakMemory,
@@ -52,7 +52,7 @@ struct Workload {
             clients: [.rawCurl, .asyncHTTPClient, .urlSession, .ours]),
         Workload(
             name: "in-flight-2000", title: "2,000 in flight at a server that answers after 2 s", figure: .processorTime,
-            action: "get", server: .slow, path: "/",
+            action: "get", server: .benchServer, path: "/",
             requests: 2_000, requestsOfURLSession: 2_000, inFlight: 2_000,
             clients: [.rawCurl, .asyncHTTPClient, .urlSession, .ours]),
     ]
