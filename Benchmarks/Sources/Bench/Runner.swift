@@ -24,6 +24,11 @@ struct Runner {
 
     /// Returns nil, having said why, when the client failed.
     func run(_ workload: Workload, with client: Client) throws -> Sample? {
+        if workload.needsRehearsal { _ = try runOnce(workload, with: client) }
+        return try runOnce(workload, with: client)
+    }
+
+    private func runOnce(_ workload: Workload, with client: Client) throws -> Sample? {
         let file = try workload.file.map { try value("AN_SERVER_ROOT") + $0 }
         defer { if workload.action == "download", let file { try? FileManager.default.removeItem(atPath: file) } }
 
