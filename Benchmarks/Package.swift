@@ -6,7 +6,7 @@ import PackageDescription
 // A package of its own, so that what the library is compared with reaches no user of the library.
 
 /// Whether this library takes part: its client is `Sources/OurClient`.
-let measuresOurClient = false
+let measuresOurClient = true
 
 let settings: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
