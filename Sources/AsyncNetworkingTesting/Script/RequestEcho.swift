@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-public import FoundationEssentials
+import FoundationEssentials
 
 /// The JSON that ``Script/echo`` answers with: what the server received.
 public struct RequestEcho: Codable, Hashable, Sendable {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 
-import ANSystem
-
 extension StubConnection {
     /// Does one action; false when the connection cannot be used for another request.
     mutating func perform(_ action: Script.Action, meeting expectation: Script.Expectation) throws(End) -> Bool {
@@ -79,7 +77,7 @@ extension StubConnection {
         while !rest.isEmpty {
             switch meter.next(rest.count) {
             case .send(let count):
-                do throws(SystemError) {
+                do {
                     try socket.send(rest.prefix(count))
                 } catch {
                     throw .peerClosed

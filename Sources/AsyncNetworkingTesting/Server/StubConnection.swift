@@ -23,6 +23,7 @@ struct StubConnection: ~Copyable {
         let options: StubServer.Options
         let log: StubLog
         let router: StubRouter
+        let tls: TLSContext?
     }
 
     init(_ socket: consuming StubSocket, number: Int, _ environment: Environment, listener: StubListener) {
@@ -42,6 +43,7 @@ struct StubConnection: ~Copyable {
             case .hang: try pause(nil)
             case .end(let ending): throw .byScript(ending)
             }
+            if let context = environment.tls { try startTLS(context) }
             while try readHead() {
                 try serveRequest()
                 request.positionOnConnection += 1
@@ -53,6 +55,15 @@ struct StubConnection: ~Copyable {
 
     /// Closes the socket.
     consuming func close() {}
+
+    private mutating func startTLS(_ context: TLSContext) throws(End) {
+        do throws(OpenSSLError) {
+            request.tls = try socket.startTLS(context)
+        } catch {
+            environment.log.update { $0.failedHandshakes.append(error.description) }
+            throw .peerClosed
+        }
+    }
 
     // MARK: One request
 
@@ -121,7 +132,7 @@ struct StubConnection: ~Copyable {
                 request.body.append(contentsOf: bytes.prefix(space))
             case .end(let trailers):
                 request.trailers = trailers
-                request.bodySHA256 = digest.finish()
+                request.bodySHA256 = digest.finishHexadecimal()
                 request.isComplete = true
             case .head:
                 throw .badRequest(.requestLine)
@@ -140,7 +151,7 @@ struct StubConnection: ~Copyable {
 
     /// Reads more bytes; false at the end.
     private mutating func fill() throws(End) -> Bool {
-        do throws(SystemError) {
+        do {
             let count = try socket.receive(into: &buffer)
             parser.append(buffer[..<count])
             return count > 0
@@ -192,6 +203,7 @@ struct StubConnection: ~Copyable {
         case .reset:
             socket.prepareReset()
         case .close, .closeWithoutNotify:
+            if ending == .close { socket.announceEnd() }
             // Closing with unread bytes would be an RST, which can overtake the response. See RFC 9112 §9.6.
             guard !request.isComplete || parser.hasUnreadBytes || socket.hasUnreadBytes else { return }
             socket.finishSending()

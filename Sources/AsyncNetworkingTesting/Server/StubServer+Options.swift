@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 
+public import ANHTTP
+public import FoundationEssentials
+
 extension StubServer {
     /// How a server is made.
     public struct Options: Sendable {
@@ -7,6 +10,8 @@ extension StubServer {
         public var address: Address
         /// The port; 0 for a free one.
         public var port: UInt16
+        /// The settings for TLS; nil for plain HTTP.
+        public var tls: TLS?
         /// How many connections may wait to be accepted; 4096, where the system's `somaxconn` allows it.
         public var backlog: Int32 = 4096
         /// The most bytes of a request's body that are kept; 1 MiB.
@@ -21,9 +26,10 @@ extension StubServer {
         public var receiveBufferSize: Int32?
 
         /// Creates options.
-        public init(_ address: Address = .ipv4, port: UInt16 = 0) {
+        public init(_ address: Address = .ipv4, port: UInt16 = 0, tls: TLS? = nil) {
             self.address = address
             self.port = port
+            self.tls = tls
         }
     }
 
@@ -35,6 +41,25 @@ extension StubServer {
         case ipv6
         /// On a Unix-domain socket, whose file is made and later removed.
         case unix(path: String)
+    }
+
+    /// How a server does TLS.
+    public struct TLS: Sendable {
+        /// The certificate that it shows, with the chain above it.
+        public var certificate: TestCertificate
+        /// The lowest version; TLS 1.2 unless set.
+        public var minimumVersion = TLSVersion.v1_2
+        /// The highest version; nil for the highest that OpenSSL has.
+        public var maximumVersion: TLSVersion?
+        /// The protocols for ALPN, best first; empty for no ALPN.
+        public var protocols = ["http/1.1"]
+        /// The authorities, as PEM, one of which must have signed the client's certificate; nil asks for none.
+        public var clientAuthority: Data?
+
+        /// Creates settings.
+        public init(_ certificate: TestCertificate) {
+            self.certificate = certificate
+        }
     }
 
     /// Where a server listens.

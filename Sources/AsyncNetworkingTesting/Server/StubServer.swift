@@ -29,17 +29,19 @@ public final class StubServer: Sendable {
 
     /// Starts a server.
     ///
-    /// - Throws: `SystemError` when the address cannot be listened on, ``CertificateError`` when the TLS options are unusable.
+    /// - Throws: `SystemError` when the address cannot be listened on, ``OpenSSLError`` when the TLS options are unusable.
     public init(_ options: Options = Options()) throws {
         let socket = try ListeningSocket(options.address, port: options.port, backlog: options.backlog)
         let endpoint = socket.endpoint
-        guard let base = URL(string: endpoint.baseURL(scheme: "http")) else {
+        guard let base = URL(string: endpoint.baseURL(scheme: options.tls == nil ? "http" : "https")) else {
             throw SystemError(call: "URL", code: 0)
         }
         self.options = options
         self.endpoint = endpoint
         self.base = base
-        listener = try StubListener(socket, StubConnection.Environment(options: options, log: log, router: router))
+        let tls = try options.tls.map(TLSContext.init)
+        listener = try StubListener(
+            socket, StubConnection.Environment(options: options, log: log, router: router, tls: tls))
     }
 
     deinit {
@@ -148,8 +150,8 @@ public final class StubServer: Sendable {
         public internal(set) var connectionsAccepted = 0
         /// How many connections are open.
         public internal(set) var openConnections = 0
-        /// How many TLS handshakes failed.
-        public internal(set) var failedHandshakes = 0
+        /// Why TLS handshakes failed, in OpenSSL's words.
+        public internal(set) var failedHandshakes: [String] = []
     }
 
     /// What a connection meets when it is accepted.

@@ -9,6 +9,7 @@ import Glibc
 /// Another thread wakes a blocked call by shutdown(2).
 struct StubSocket: ~Copyable {
     let descriptor: FileDescriptor
+    private var tls: TLSSession?
 
     init(takingOwnershipOf number: Int32) {
         descriptor = FileDescriptor(takingOwnershipOf: number)
@@ -17,8 +18,18 @@ struct StubSocket: ~Copyable {
         unsafe setsockopt(number, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
     }
 
-    /// Reads what has arrived, waiting for at least a byte; empty at the end.
-    mutating func receive(into buffer: inout [UInt8]) throws(SystemError) -> Int {
+    /// Does the handshake of TLS, through which all goes from then on.
+    mutating func startTLS(_ context: TLSContext) throws(OpenSSLError) -> RecordedRequest.TLSSummary {
+        var session = try TLSSession(context, descriptor: descriptor.number)
+        try session.accept()
+        let summary = session.summary
+        tls = consume session
+        return summary
+    }
+
+    /// Reads what has arrived, waiting for at least a byte; 0 at the end.
+    mutating func receive(into buffer: inout [UInt8]) throws -> Int {
+        if let count = try tls?.receive(into: &buffer) { return count }
         let count = retryingInterrupts {
             unsafe buffer.withUnsafeMutableBytes { unsafe recv(descriptor.number, $0.baseAddress, $0.count, 0) }
         }
@@ -27,7 +38,8 @@ struct StubSocket: ~Copyable {
     }
 
     /// Writes all bytes.
-    mutating func send(_ bytes: ArraySlice<UInt8>) throws(SystemError) {
+    mutating func send(_ bytes: ArraySlice<UInt8>) throws {
+        if try tls?.send(bytes) != nil { return }
         var rest = bytes
         while !rest.isEmpty {
             let count = retryingInterrupts {
@@ -62,7 +74,12 @@ struct StubSocket: ~Copyable {
         return unsafe recv(descriptor.number, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) > 0
     }
 
-    /// Announces the end of what is sent, and keeps reading possible.
+    /// Tells a client that speaks TLS that no more will be sent.
+    mutating func announceEnd() {
+        tls?.finishSending()
+    }
+
+    /// Ends the sending side, and keeps reading possible.
     mutating func finishSending() {
         shutdown(descriptor.number, Int32(SHUT_WR))
     }

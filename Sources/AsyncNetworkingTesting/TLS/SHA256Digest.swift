@@ -24,11 +24,16 @@ import COpenSSL
         unsafe _ = bytes.withUnsafeBytes { unsafe EVP_DigestUpdate(context, $0.baseAddress, $0.count) }
     }
 
-    /// The digest in lower-case hexadecimal; nil when there were no bytes.
-    mutating func finish() -> String? {
+    /// The digest; nil when there were no bytes.
+    mutating func finish() -> [UInt8]? {
         guard unsafe context != nil else { return nil }
         var digest = [UInt8](repeating: 0, count: 32)
         guard unsafe EVP_DigestFinal_ex(context, &digest, nil) == 1 else { return nil }
-        return digest.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        return digest
+    }
+
+    /// The digest in lower-case hexadecimal; nil when there were no bytes.
+    mutating func finishHexadecimal() -> String? {
+        finish()?.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 }

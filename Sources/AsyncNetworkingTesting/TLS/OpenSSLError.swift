@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+
+import COpenSSL
+
+/// A failed call of OpenSSL, with what its error stack said.
+public struct OpenSSLError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The name of the call, such as `SSL_CTX_new`.
+    public let call: String
+    /// The messages of the calling thread's error stack, oldest first.
+    public let messages: [String]
+
+    /// Takes the messages from the calling thread's error stack, and so leaves it empty.
+    ///
+    /// See ERR_get_error(3).
+    static func last(_ call: String) -> OpenSSLError {
+        var messages: [String] = []
+        while true {
+            let code = ERR_get_error()
+            guard code != 0 else { return OpenSSLError(call: call, messages: messages) }
+            var text = [CChar](repeating: 0, count: 256)
+            unsafe ERR_error_string_n(code, &text, text.count)
+            messages.append(String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self))
+        }
+    }
+
+    /// The call and the messages.
+    public var description: String {
+        "\(call) failed: \(messages.isEmpty ? "no reason given" : messages.joined(separator: "; "))"
+    }
+}

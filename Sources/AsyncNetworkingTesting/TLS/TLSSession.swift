@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+
+import COpenSSL
+
+/// The server side of one TLS connection over a blocking socket that it does not own; used by one thread.
+///
+/// OpenSSL writes with write(2): the thread must block SIGPIPE, as ``StubThread`` does.
+@safe struct TLSSession: ~Copyable {
+    private let raw: OpaquePointer
+    /// After a fatal error no more is said to the peer, as SSL_shutdown(3) asks.
+    private var isBroken = false
+
+    /// Prepares a session; ``accept()`` does the handshake.
+    init(_ context: TLSContext, descriptor: Int32) throws(OpenSSLError) {
+        ERR_clear_error()
+        guard let raw = unsafe SSL_new(context.raw) else { throw .last("SSL_new") }
+        guard unsafe SSL_set_fd(raw, descriptor) == 1 else {
+            unsafe SSL_free(raw)
+            throw .last("SSL_set_fd")
+        }
+        unsafe self.raw = unsafe raw
+    }
+
+    deinit {
+        unsafe SSL_free(raw)
+    }
+
+    /// Does the handshake.
+    mutating func accept() throws(OpenSSLError) {
+        ERR_clear_error()
+        guard unsafe SSL_accept(raw) == 1 else {
+            isBroken = true
+            throw .last("SSL_accept")
+        }
+    }
+
+    /// Reads what has arrived, waiting for at least a byte; 0 at the end.
+    mutating func receive(into buffer: inout [UInt8]) throws(OpenSSLError) -> Int {
+        ERR_clear_error()
+        var count = 0
+        let code = unsafe buffer.withUnsafeMutableBytes { unsafe SSL_read_ex(raw, $0.baseAddress, $0.count, &count) }
+        if code == 1 { return count }
+        if unsafe SSL_get_error(raw, code) == SSL_ERROR_ZERO_RETURN { return 0 }
+        isBroken = true
+        throw .last("SSL_read_ex")
+    }
+
+    /// Writes all bytes, at least one.
+    mutating func send(_ bytes: ArraySlice<UInt8>) throws(OpenSSLError) {
+        ERR_clear_error()
+        var count = 0
+        guard unsafe bytes.withUnsafeBytes({ unsafe SSL_write_ex(raw, $0.baseAddress, $0.count, &count) }) == 1 else {
+            isBroken = true
+            throw .last("SSL_write_ex")
+        }
+    }
+
+    /// Announces the end of what is sent (`close_notify`).
+    mutating func finishSending() {
+        guard !isBroken else { return }
+        ERR_clear_error()
+        unsafe SSL_shutdown(raw)
+        ERR_clear_error()
+    }
+
+    /// What was agreed on.
+    var summary: RecordedRequest.TLSSummary {
+        var chosen: UnsafePointer<UInt8>?
+        var length: UInt32 = 0
+        unsafe SSL_get0_alpn_selected(raw, &chosen, &length)
+        let name = unsafe SSL_get_servername(raw, TLSEXT_NAMETYPE_host_name)
+        return unsafe RecordedRequest.TLSSummary(
+            version: String(cString: SSL_get_version(raw)),
+            cipher: String(cString: SSL_CIPHER_get_name(SSL_get_current_cipher(raw))),
+            serverName: name.map { unsafe String(cString: $0) },
+            applicationProtocol: chosen.map {
+                unsafe String(decoding: UnsafeBufferPointer(start: $0, count: Int(length)), as: UTF8.self)
+            },
+            isResumed: SSL_session_reused(raw) == 1, clientName: clientName)
+    }
+
+    private var clientName: String? {
+        guard let certificate = unsafe SSL_get1_peer_certificate(raw) else { return nil }
+        let owned = unsafe X509Handle(takingOwnershipOf: certificate)
+        var text = [CChar](repeating: 0, count: 256)
+        let count = unsafe X509_NAME_get_text_by_NID(
+            X509_get_subject_name(owned.raw), NID_commonName, &text, Int32(text.count))
+        guard count >= 0 else { return nil }
+        return String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+    }
+}

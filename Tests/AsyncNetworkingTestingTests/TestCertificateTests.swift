@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import AsyncNetworkingTesting
+import FoundationEssentials
+import Testing
+
+@Suite struct TestCertificateTests {
+    let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    /// What curl(1), trusting `authority`, says about a server with `certificate`.
+    private func fetch(
+        _ certificate: TestCertificate, trusting authority: TestCertificateAuthority,
+        _ change: (inout StubServer.TLS) -> Void = { _ in }, arguments: [String] = []
+    ) async throws -> (CurlTool.Outcome, StubServer.Activity) {
+        let roots = folder.path + "/roots.pem"
+        try authority.write(to: roots)
+        var tls = StubServer.TLS(certificate)
+        change(&tls)
+        return try await StubServer.with(.init(tls: tls)) { server in
+            server.route("/", .text("hello"))
+            let outcome = try CurlTool.run(["--cacert", roots, server.url().absoluteString] + arguments)
+            try await server.connections(open: 0)
+            return (outcome, server.activity)
+        }
+    }
+
+    @Test func `a client that trusts the root trusts its certificates`() async throws {
+        let authority = try TestCertificateAuthority()
+        let (outcome, activity) = try await fetch(authority.issue(), trusting: authority)
+        #expect(outcome.output == "hello")
+        #expect(outcome.exitCode == 0)
+        let tls = try #require(activity.requests.first?.tls)
+        #expect(tls.version == "TLSv1.3")
+        #expect(tls.applicationProtocol == "http/1.1")
+        #expect(!tls.isResumed)
+    }
+
+    @Test func `an intermediate authority is sent along`() async throws {
+        let authority = try TestCertificateAuthority()
+        let (outcome, _) = try await fetch(
+            authority.intermediate().intermediate(name: "Second").issue(), trusting: authority)
+        #expect(outcome.output == "hello")
+    }
+
+    @Test(arguments: [
+        (TestCertificate.Profile.expired, "certificate has expired"),
+        (.notYetValid, "certificate is not yet valid"),
+        (.wrongHost, "no alternative certificate subject name matches"),
+    ])
+    func `a faulty certificate is refused for its fault`(profile: TestCertificate.Profile, reason: String) async throws
+    {
+        let authority = try TestCertificateAuthority()
+        let (outcome, activity) = try await fetch(authority.issue(profile), trusting: authority)
+        #expect(outcome.exitCode == 60)
+        #expect(outcome.output.contains(reason))
+        #expect(activity.requests.isEmpty)
+    }
+
+    @Test func `a certificate that is signed by itself is refused`() async throws {
+        let (outcome, _) = try await fetch(.selfSigned(), trusting: TestCertificateAuthority())
+        #expect(outcome.exitCode == 60)
+        #expect(outcome.output.contains("self-signed certificate"))
+    }
+
+    @Test func `a certificate of another authority is refused`() async throws {
+        let stranger = try TestCertificateAuthority(name: "Stranger")
+        let (outcome, activity) = try await fetch(stranger.issue(), trusting: TestCertificateAuthority())
+        #expect(outcome.exitCode == 60)
+        #expect(outcome.output.contains("unable to get local issuer certificate"))
+        #expect(activity.failedHandshakes.count == 1)
+    }
+
+    @Test func `the key can be pinned`() async throws {
+        let authority = try TestCertificateAuthority()
+        let certificate = try authority.issue()
+        let pin = ["--pinnedpubkey", "sha256//" + certificate.publicKeySHA256]
+        let (outcome, _) = try await fetch(certificate, trusting: authority, arguments: pin)
+        #expect(outcome.output == "hello")
+        let (refusal, _) = try await fetch(authority.issue(), trusting: authority, arguments: pin)
+        #expect(refusal.exitCode == 90)
+    }
+
+    @Test func `the highest version holds`() async throws {
+        let authority = try TestCertificateAuthority()
+        let (outcome, activity) = try await fetch(authority.issue(), trusting: authority) { $0.maximumVersion = .v1_2 }
+        #expect(outcome.output == "hello")
+        #expect(activity.requests.first?.tls?.version == "TLSv1.2")
+    }
+
+    @Test func `a client certificate can be required`() async throws {
+        let authority = try TestCertificateAuthority()
+        let client = folder.path + "/client.pem"
+        try authority.issue(.client("Ada")).write(to: client)
+        let require = { (tls: inout StubServer.TLS) in tls.clientAuthority = authority.pemData }
+        let (outcome, activity) = try await fetch(
+            authority.issue(), trusting: authority, require, arguments: ["--cert", client])
+        #expect(outcome.output == "hello")
+        #expect(activity.requests.first?.tls?.clientName == "Ada")
+        let (refusal, refused) = try await fetch(authority.issue(), trusting: authority, require)
+        #expect(refusal.exitCode != 0)
+        #expect(refused.failedHandshakes.first?.contains("peer did not return a certificate") == true)
+    }
+}
