@@ -8,7 +8,9 @@ public import HTTPTypes
 /// It is read once, by one reader: `for try await chunk in body`, ``lines`` or ``collect(upTo:)``. Whoever reads slowly
 /// slows the server down; what is not read is given up when the scope that lent the body ends.
 public struct ResponseBody: AsyncSequence, Sendable {
+    /// Some bytes, at least one.
     public typealias Element = Data
+    /// ``TransportError`` or `CancellationError`, from the usual transport.
     public typealias Failure = any Error
 
     private let source: any ResponseBodySource
@@ -45,6 +47,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
         try await source.collect(upTo: limit)
     }
 
+    /// Starts to read the body.
     public func makeAsyncIterator() -> Iterator {
         Iterator(source: source)
     }
@@ -53,6 +56,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let source: any ResponseBodySource
 
+        /// The next bytes; nil at the end of the body.
         public mutating func next() async throws -> Data? {
             try await source.next()
         }

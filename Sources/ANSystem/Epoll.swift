@@ -5,8 +5,10 @@ import Glibc
 
 /// What a descriptor is watched for, or is ready for.
 public struct Readiness: OptionSet, Hashable, Sendable {
+    /// The event bits of epoll_ctl(2).
     public let rawValue: UInt32
 
+    /// Creates a set from the event bits of epoll_ctl(2).
     public init(rawValue: UInt32) {
         self.rawValue = rawValue
     }
@@ -66,7 +68,9 @@ public struct Epoll: ~Copyable, Sendable {
     ///
     /// A signal ends the wait early with nothing.
     public func wait(milliseconds: Int32, into ready: inout [ReadyDescriptor]) throws(SystemError) {
-        let failure: SystemError? = unsafe withUnsafeTemporaryAllocation(of: epoll_event.self, capacity: 128) { buffer in
+        let failure: SystemError? = unsafe withUnsafeTemporaryAllocation(
+            of: epoll_event.self, capacity: 128
+        ) { buffer in
             guard let start = buffer.baseAddress else { return nil }
             let count = unsafe epoll_wait(descriptor.number, start, Int32(buffer.count), milliseconds)
             if count < 0 { return errno == EINTR ? nil : SystemError.last("epoll_wait") }

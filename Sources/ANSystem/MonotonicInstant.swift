@@ -30,6 +30,7 @@ public struct MonotonicInstant: Comparable, Hashable, Sendable {
         .nanoseconds(other.nanoseconds &- nanoseconds)
     }
 
+    /// Whether `left` comes before `right`.
     public static func < (left: MonotonicInstant, right: MonotonicInstant) -> Bool {
         left.nanoseconds < right.nanoseconds
     }
