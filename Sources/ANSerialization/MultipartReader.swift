@@ -2,19 +2,6 @@
 
 import FoundationEssentials
 
-/// A stretch of a multipart body.
-enum MultipartSegment: Sendable {
-    case bytes(Data)
-    case file(path: String, length: Int64)
-
-    var length: Int64 {
-        switch self {
-        case .bytes(let data): Int64(data.count)
-        case .file(_, let length): length
-        }
-    }
-}
-
 /// Reads segments one after the other in chunks of 64 KiB, small segments together; files are open only while needed.
 final class MultipartReader {
     static let chunkSize = 64 << 10

@@ -43,6 +43,13 @@ import Testing
             (["a": [], "b": [:], "c": .set([]), "d": 1], "d=1"),
             (["d": .date(Date(timeIntervalSince1970: 0))], "d=1970-01-01%2000%3A00%3A00%20%2B0000"),
             (["url": "http://h/p?q"], "url=http%3A//h/p?q"),
+            (
+                [
+                    "a": .date(Date(timeIntervalSince1970: -62_135_596_800)),
+                    "b": .date(Date(timeIntervalSince1970: 253_402_300_799)),
+                ],
+                "a=0001-01-01%2000%3A00%3A00%20%2B0000&b=9999-12-31%2023%3A59%3A59%20%2B0000"
+            ),
         ] as [(Parameters, String)])
     func `parameters are written as AFNetworking writes them`(parameters: Parameters, text: String) throws {
         #expect(try encoder.encode(parameters) == text)
