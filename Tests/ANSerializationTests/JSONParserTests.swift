@@ -122,4 +122,59 @@ import Testing
                 + #""name":"Ada","tags":["a","b"],"broken":nope,"more":"text and text and text and t"# + "…”."
         }
     }
+
+    @Test func `broken documents fail or parse, also where JSONDecoder does`() throws {
+        let document = Array(
+            #"{"a":[1,-2.5e3,true,null,"é\u00e9\ud834\udd1e\n"],"b":{"c":[[],{}]},"d":18446744073709551615}"#.utf8)
+        var random = LinearCongruentialGenerator(state: 1)
+        for round in 0..<5_000 {
+            var bytes = document
+            for _ in 0..<Int.random(in: 1...3, using: &random) {
+                let index = Int.random(in: 0..<bytes.count, using: &random)
+                switch round % 3 {
+                case 0: bytes[index] = UInt8.random(in: .min ... .max, using: &random)
+                case 1: bytes.remove(at: index)
+                default: bytes.insert(#"{}[]",:\-0eE.ut"#.utf8.randomElement(using: &random) ?? 0, at: index)
+                }
+            }
+            let isParsed = (try? parse(bytes)) != nil
+            let isDecoded = (try? JSONDecoder().decode(Anything.self, from: Data(bytes))) != nil
+            // The decoder takes a comma at the end of an array, which is not JSON.
+            let text = String(decoding: bytes, as: UTF8.self)
+            if isParsed != isDecoded, !text.contains(",]") {
+                Issue.record("parsed: \(isParsed), decoded: \(isDecoded), of \(text)")
+            }
+        }
+    }
+
+    /// Decodes every value, for the decoder looks into strings and numbers only when they are asked for.
+    private struct Anything: Decodable {
+        init(from decoder: any Decoder) throws {
+            if let object = try? decoder.container(keyedBy: AnyKey.self) {
+                for key in object.allKeys { _ = try object.decode(Anything.self, forKey: key) }
+            } else if var array = try? decoder.unkeyedContainer() {
+                while !array.isAtEnd { _ = try array.decode(Anything.self) }
+            } else {
+                let value = try decoder.singleValueContainer()
+                guard !value.decodeNil(), (try? value.decode(Bool.self)) == nil else { return }
+                if (try? value.decode(Double.self)) == nil { _ = try value.decode(String.self) }
+            }
+        }
+    }
+
+    private struct AnyKey: CodingKey {
+        var stringValue: String
+        var intValue: Int? { nil }
+        init(stringValue: String) { self.stringValue = stringValue }
+        init?(intValue: Int) { nil }
+    }
+
+    private struct LinearCongruentialGenerator: RandomNumberGenerator {
+        var state: UInt64
+
+        mutating func next() -> UInt64 {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return state ^ state >> 33
+        }
+    }
 }
