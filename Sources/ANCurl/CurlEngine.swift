@@ -14,10 +14,11 @@ actor CurlEngine: EventLoopSource {
     private nonisolated let loop: EventLoop
     private nonisolated let defaultsToken = DefaultsToken()
 
-    private let state: LoopState
+    /// Freed before the state that its callbacks report to: properties are freed in their order.
     private let multi: MultiHandle
+    private let state: LoopState
     private var active: [ObjectIdentifier: Transfer] = [:]
-    private var idle: [Transfer] = []
+    private var idle = IdleTransfers()
     private var deadlines = DeadlineQueue<Transfer>()
     private var isShutDown = false
 
@@ -59,7 +60,11 @@ actor CurlEngine: EventLoopSource {
         guard !exchange.wasCancelled else { return finish(exchange, .failure(CancellationError())) }
         guard !isShutDown else { return finish(exchange, .failure(TransportError.shutDown)) }
         do throws(TransportError) {
-            let transfer = if let used = idle.popLast() { used } else { try Transfer(loop: state) }
+            let bufferSize = exchange.delivery.bufferSize
+            let transfer =
+                if let used = idle.take(bufferSize) { used } else {
+                    try Transfer(loop: state, bufferSize: bufferSize)
+                }
             try transfer.begin(exchange, defaults: defaultsToken)
             try multi.add(transfer.handle)
             active[ObjectIdentifier(exchange)] = transfer
@@ -164,7 +169,7 @@ actor CurlEngine: EventLoopSource {
         multi.remove(transfer.handle)
         active[ObjectIdentifier(exchange)] = nil
         transfer.finish()
-        if !isShutDown, idle.count < Self.maximumIdleTransfers { idle.append(transfer) }
+        if !isShutDown { idle.give(transfer) }
         finish(exchange, result)
     }
 
@@ -182,9 +187,6 @@ actor CurlEngine: EventLoopSource {
         let metrics = if case .success(let ending) = result { ending.metrics } else { transfer.measure() }
         events.receive(.finished(metrics))
     }
-
-    /// Handles that are kept for later requests: about 6 KB each.
-    private static let maximumIdleTransfers = 64
 
     /// Stands for ``defaultOptions`` where a request's options would be.
     private final class DefaultsToken: Sendable {}

@@ -17,7 +17,6 @@ extension EasyHandle {
         try unsafe set(CURLOPT_CONNECT_TO, list: headers.firstOverride)
         try applyMethod(request.method, sendsBody: exchange.sendsBody)
         try set(CURLOPT_INFILESIZE_LARGE, offset: exchange.sendsBody ? exchange.upload.length ?? -1 : -1)
-        try set(CURLOPT_BUFFERSIZE, exchange.delivery == .streamed ? 128 << 10 : 16 << 10)
     }
 
     private func applyMethod(_ method: HTTPRequest.Method, sendsBody: Bool) throws(CurlFailure) {

@@ -11,6 +11,7 @@ import FoundationEssentials
 final class Transfer {
     let handle: EasyHandle
     let loop: LoopState
+    let bufferSize: Int
     let message = MessageBuffer()
     private var headers = HeaderList()
     private var appliedOptions: AnyObject?
@@ -25,12 +26,14 @@ final class Transfer {
     /// The state of that exchange.
     var state: TransferState
 
-    init(loop: LoopState) throws(TransportError) {
+    init(loop: LoopState, bufferSize: Int) throws(TransportError) {
         self.loop = loop
+        self.bufferSize = bufferSize
         state = TransferState(now: loop.now)
         do throws(CurlFailure) {
             handle = try EasyHandle()
             try handle.applyConstants()
+            try handle.set(CURLOPT_BUFFERSIZE, bufferSize)
             try installCallbacks()
         } catch {
             throw error.transportError
