@@ -22,7 +22,7 @@ public final class StubServer: Sendable {
     /// How the server was made.
     public let options: Options
 
-    private let log = StubLog()
+    private let log = Observed(Activity())
     private let router = StubRouter()
     private let listener: StubListener
     private let base: URL
@@ -49,6 +49,7 @@ public final class StubServer: Sendable {
     }
 
     /// Starts a server, runs `body` with it, and stops it however `body` ends.
+    @discardableResult
     public static func with<Result>(
         _ options: Options = Options(), _ body: (StubServer) async throws -> Result
     ) async throws -> Result {
@@ -116,7 +117,7 @@ public final class StubServer: Sendable {
     }
 
     /// What was seen so far.
-    public var activity: Activity { log.activity }
+    public var activity: Activity { log.value }
 
     /// Waits until `condition` holds for what was seen, and returns that.
     ///
@@ -126,7 +127,7 @@ public final class StubServer: Sendable {
     @discardableResult
     public func activity(where condition: @escaping @Sendable (Activity) -> Bool) async throws -> Activity {
         try await log.wait(until: condition)
-        return log.activity
+        return log.value
     }
 
     /// Waits until so many requests have arrived, and returns all that have.

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import FoundationEssentials
+
+extension TransportConformanceCase {
+    /// What a case has to work with.
+    struct Fixture: Sendable {
+        let transport: any Transport
+        let url: URL
+        /// Closed; a gated script waits for it.
+        let gate: ScriptGate
+        /// Waits for so many requests.
+        let requests: @Sendable (Int) async throws -> [RecordedRequest]
+        /// Waits until the server has seen that the client gave up.
+        let waitForEnd: @Sendable () async throws -> Void
+
+        /// Makes a request for the script.
+        func request(_ change: (inout Request) -> Void = { _ in }) -> Request {
+            var request = Request(url: url)
+            request.options = TransferOptions().with { $0.proxy = .none }
+            change(&request)
+            return request
+        }
+
+        /// Performs a request and collects its body.
+        @discardableResult
+        func collect(
+            _ request: Request? = nil, limit: Int = 1 << 26, reporting events: EventRecorder? = nil
+        ) async throws -> (head: ResponseHead, body: Data) {
+            try await transport.perform(
+                request ?? self.request(), delivery: .collected(upTo: limit), reporting: events
+            ) { head, body in
+                (head, try await body.collect(upTo: limit))
+            }
+        }
+
+        /// Performs a request and lends its body.
+        @discardableResult
+        func stream<Value: Sendable>(
+            _ request: Request? = nil, reporting events: EventRecorder? = nil,
+            body: (ResponseHead, ResponseBody) async throws -> Value
+        ) async throws -> Value {
+            try await transport.perform(
+                request ?? self.request(), delivery: .streamed, reporting: events, body: body)
+        }
+    }
+}
