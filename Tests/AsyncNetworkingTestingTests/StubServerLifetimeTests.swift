@@ -4,8 +4,7 @@ import AsyncNetworkingTesting
 import FoundationEssentials
 import Testing
 
-/// These count the descriptors and threads of the whole process, so they run alone.
-@Suite(.serialized) struct StubServerLifetimeTests {
+@Suite struct StubServerLifetimeTests {
     @Test(arguments: [StubServer.Address.ipv4, .ipv6, .unix(path: "/tmp/an-kit-test.sock")])
     func `it listens where it is told`(address: StubServer.Address) async throws {
         try await StubServer.with(.init(address)) { server in
@@ -89,6 +88,46 @@ import Testing
             }
             let activity = try await server.activity { $0.requests.count == 20 && $0.openConnections == 0 }
             #expect(activity.requests.allSatisfy { $0.isAbandoned })
+        }
+    }
+
+    @Test(.timeLimit(.minutes(1))) func `when it has stopped, no descriptor and no thread is left`() async {
+        // In a process of its own, where nobody else opens and closes.
+        await #expect(processExitsWith: .success) {
+            let certificate = try TestCertificateAuthority().issue()
+            // The first round makes what the process keeps: the pool of threads, OpenSSL's tables.
+            try await useServers(certificate)
+            let before = try ProcessState()
+            for _ in 0..<5 { try await useServers(certificate) }
+            try #require(try ProcessState().descriptors == before.descriptors)
+            // A joined thread is listed until the kernel has put it away.
+            while try ProcessState().stubThreads > 0 { await Task.yield() }
+        }
+    }
+}
+
+/// Uses a plain server and one with TLS, each with connections that hang, and one that never finishes its handshake.
+private func useServers(_ certificate: TestCertificate) async throws {
+    for options in [StubServer.Options(), .init(tls: .init(certificate))] {
+        let server = try StubServer(options)
+        server.fallback { _ in .hang }
+        let clients = try (0..<10).map { _ in try RawClient(server) }
+        for client in clients { try client.send("GET / HTTP/1.1\r\n\r\n") }
+        try await server.activity { $0.connectionsAccepted == 10 }
+        await server.stop()
+    }
+}
+
+/// What this process holds.
+private struct ProcessState {
+    var descriptors: Int
+    var stubThreads: Int
+
+    init() throws {
+        descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
+        stubThreads = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").count { task in
+            let name = try? String(contentsOfFile: "/proc/self/task/\(task)/comm", encoding: .utf8)
+            return name?.hasPrefix("stub-") == true
         }
     }
 }
