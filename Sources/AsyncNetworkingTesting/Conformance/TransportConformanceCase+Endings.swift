@@ -91,6 +91,12 @@ extension TransportConformanceCase {
             try await requireFailure("A running exchange", where: isShutDown) { _ = try await task.value }
         },
 
+        TransportConformanceCase("shutting down closes connections that are kept", .status(204)) { fixture in
+            try await fixture.collect()
+            await fixture.transport.shutdown()
+            try await fixture.waitForNoConnection()
+        },
+
         TransportConformanceCase("after a shutdown nothing is performed", .status(204)) { fixture in
             await fixture.transport.shutdown()
             try await requireFailure("A new exchange", where: isShutDown) { try await fixture.collect() }

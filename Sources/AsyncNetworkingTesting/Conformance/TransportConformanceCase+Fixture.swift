@@ -12,8 +12,34 @@ extension TransportConformanceCase {
         let gate: ScriptGate
         /// Waits for so many requests.
         let requests: @Sendable (Int) async throws -> [RecordedRequest]
+        /// Waits until the server has seen what a condition says; a mock, which has no server, does not wait.
+        let wait: @Sendable (@escaping @Sendable (StubServer.Activity) -> Bool) async throws -> Void
+
         /// Waits until the server has seen that the client gave up.
-        let waitForEnd: @Sendable () async throws -> Void
+        func waitForEnd() async throws {
+            try await withDeadline("The server does not see the end of the exchange") {
+                try await wait { $0.requests.contains { $0.isAbandoned } }
+            }
+        }
+
+        /// Waits until no connection is open.
+        func waitForNoConnection() async throws {
+            try await withDeadline("Connections stay open") {
+                try await wait { $0.openConnections == 0 }
+            }
+        }
+
+        private func withDeadline(_ failure: String, _ body: @escaping @Sendable () async throws -> Void) async throws {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await body() }
+                group.addTask {
+                    try await Task.sleep(for: .seconds(5))
+                    throw ConformanceFailure("\(failure) within 5 s.")
+                }
+                try await group.next()
+                group.cancelAll()
+            }
+        }
 
         /// Makes a request for the script.
         func request(_ change: (inout Request) -> Void = { _ in }) -> Request {
