@@ -8,6 +8,7 @@ extension TransportConformanceCase {
     struct Fixture: Sendable {
         let transport: any Transport
         let url: URL
+        let options: TransferOptions?
         /// Closed; a gated script waits for it.
         let gate: ScriptGate
         /// Waits for so many requests.
@@ -43,8 +44,7 @@ extension TransportConformanceCase {
 
         /// Makes a request for the script.
         func request(_ change: (inout Request) -> Void = { _ in }) -> Request {
-            var request = Request(url: url)
-            request.options = TransferOptions().with { $0.proxy = .none }
+            var request = Request(url: url, options: options)
             change(&request)
             return request
         }

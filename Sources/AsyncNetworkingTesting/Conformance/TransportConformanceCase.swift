@@ -45,8 +45,14 @@ public struct TransportConformanceCase: Sendable, CustomStringConvertible {
 
     /// Tries a transport against a ``StubServer`` of its own, and shuts it down.
     ///
+    /// - Parameters:
+    ///   - options: How the server is made; with TLS the transfer options must trust its certificate.
+    ///   - transfer: The options of each request; they should use no proxy.
     /// - Throws: ``ConformanceFailure``, or what the transport throws where it must not.
-    public func run(options: StubServer.Options = .init(), makeTransport: () throws -> any Transport) async throws {
+    public func run(
+        options: StubServer.Options = .init(), transfer: TransferOptions = TransferOptions().with { $0.proxy = .none },
+        makeTransport: () throws -> any Transport
+    ) async throws {
         let gate = try ScriptGate()
         let transport = try makeTransport()
         try await StubServer.with(options) { server in
@@ -55,7 +61,7 @@ public struct TransportConformanceCase: Sendable, CustomStringConvertible {
             try await finishing(transport) {
                 try await check(
                     Fixture(
-                        transport: transport, url: server.url("/conformance"), gate: gate,
+                        transport: transport, url: server.url("/conformance"), options: transfer, gate: gate,
                         requests: { try await server.requests(count: $0) },
                         wait: { condition in try await server.activity { condition($0) } }))
             }
@@ -70,7 +76,7 @@ public struct TransportConformanceCase: Sendable, CustomStringConvertible {
         try await finishing(transport) {
             try await check(
                 Fixture(
-                    transport: transport, url: url, gate: gate,
+                    transport: transport, url: url, options: nil, gate: gate,
                     requests: { try await transport.requests(count: $0).map(RecordedRequest.init) }, wait: { _ in }))
         }
     }
