@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import AsyncNetworkingTesting
 import Testing
-
-@testable import AsyncNetworkingTesting
 
 @Suite struct OutputMeterTests {
     /// The steps for so many bytes, up to an end.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import AsyncNetworkingTesting
 import Testing
-
-@testable import AsyncNetworkingTesting
 
 @Suite struct RequestParserTests {
     /// What the parser makes of bytes that come in pieces of this size, as words.
@@ -95,6 +94,35 @@ import Testing
         #expect(parse(text).suffix(2) == ["<ab", "unfinished"])
         let chunk = "PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n7fffffffffffffff\r\nab"
         #expect(parse(chunk).suffix(2) == ["<ab", "unfinished"])
+    }
+
+    @Test func `no bytes trap it`() {
+        let seed = Array(
+            "PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nContent-Length: 9\r\n\r\n5;a\r\nabcde\r\n0\r\nT: 1\r\n\r\n"
+                .utf8)
+        var random = UInt64(1)
+        /// The next of Knuth's linear congruential numbers (MMIX).
+        func next(below limit: Int) -> Int {
+            random = random &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return Int(random >> 33) % limit
+        }
+        for _ in 0..<3000 {
+            var bytes = seed
+            for _ in 0...next(below: 6) { bytes[next(below: bytes.count)] = UInt8(next(below: 256)) }
+            var parser = RequestParser(maximumHeadSize: 100)
+            var rest = bytes[...]
+            loop: while true {
+                switch try? parser.next() {
+                case nil: break loop
+                case .needsMore:
+                    guard !rest.isEmpty else { break loop }
+                    let count = 1 + next(below: 20)
+                    parser.append(rest.prefix(count))
+                    rest = rest.dropFirst(count)
+                case .head, .body, .end: continue
+                }
+            }
+        }
     }
 
     @Test func `bytes that are not UTF-8 are kept as Latin-1`() throws {

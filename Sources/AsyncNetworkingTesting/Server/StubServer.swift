@@ -111,9 +111,13 @@ public final class StubServer: Sendable {
 
     /// The URL of a path, with its query.
     ///
-    /// For a Unix-domain socket the host is `localhost`.
-    public func url(_ path: String = "/") -> URL {
-        URL(string: base.absoluteString + path) ?? base
+    /// The host is the address that the server listens on, `localhost` for a Unix-domain socket; another name for the
+    /// same address can be given, for tests of names.
+    public func url(_ path: String = "/", host: String? = nil) -> URL {
+        guard let url = URL(string: base.absoluteString + path) else { return base }
+        guard let host, var parts = URLComponents(url: url, resolvingAgainstBaseURL: false) else { return url }
+        parts.host = host
+        return parts.url ?? url
     }
 
     /// What was seen so far.
