@@ -118,9 +118,8 @@ final class FileReader {
         guard wanted > 0 else { return nil }
         var chunk = Data(count: wanted)
         do throws(SystemError) {
-            let count = try chunk.withUnsafeMutableBytes { bytes in
-                Result { () throws(SystemError) in unsafe try file.read(into: bytes) }
-            }.get()
+            var bytes = chunk.mutableBytes
+            let count = try file.read(into: &bytes)
             guard count > 0 else { return nil }
             remaining -= Int64(count)
             if count < wanted { chunk.removeSubrange((chunk.startIndex + count)...) }

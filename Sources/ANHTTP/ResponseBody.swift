@@ -25,6 +25,11 @@ public struct ResponseBody: AsyncSequence, Sendable {
         source = BytesBodySource(data, ending: ending)
     }
 
+    /// What came after the body; nil before the end of the body was read.
+    public var ending: ResponseEnding? {
+        source.ending
+    }
+
     /// The trailer fields; nil before the end of the body was read, and empty when there were none. See RFC 9110 §6.5.
     public var trailers: HTTPFields? {
         source.ending?.trailers

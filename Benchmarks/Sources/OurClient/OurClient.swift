@@ -15,7 +15,7 @@ struct OurClient: BenchmarkClient {
         self.url = url
         manager = SessionManager {
             $0.maximumConnectionsPerHost = options.connections
-            if let file = options.certificateAuthority { $0.securityPolicy = SecurityPolicy(trusting: .file(file)) }
+            if let file = options.certificateAuthority { $0.tls.trustRoots = .file(file) }
         }
     }
 
