@@ -111,8 +111,8 @@ import Testing
         try loop.start(name: "stops", source: probe)
         for _ in 0..<100 { loop.post { count.withLock { $0 += 1 } } }
         loop.stop()
+        #expect(await eventually { count.withLock { $0 } == 100 })
         #expect(await eventually { Process.threadStates(named: "stops").isEmpty })
-        #expect(count.withLock { $0 } == 100)
     }
 
     @Test func `a loop that is gone leaves no descriptor and no thread`() async throws {

@@ -25,14 +25,15 @@ struct TestPipe: ~Copyable {
 extension FileDescriptor {
     /// Reads at most `count` bytes in one call.
     borrowing func bytes(upTo count: Int) throws -> [UInt8] {
-        var bytes = [UInt8](repeating: 0, count: count)
-        let read = try unsafe bytes.withUnsafeMutableBytes { buffer -> Int in try unsafe read(into: buffer) }
+        var bytes = Data(count: count)
+        var buffer = bytes.mutableBytes
+        let read = try self.read(into: &buffer)
         return Array(bytes.prefix(read))
     }
 
     /// Writes all of `bytes`.
     borrowing func write(_ bytes: [UInt8]) throws {
-        try unsafe bytes.withUnsafeBytes { unsafe try writeAll($0) }
+        try writeAll(Data(bytes).bytes)
     }
 }
 
