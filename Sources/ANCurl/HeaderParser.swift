@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 
-import ANHTTP
-import FoundationEssentials
-import HTTPTypes
+package import ANHTTP
+package import FoundationEssentials
+package import HTTPTypes
 
 /// Turns the lines that libcurl hands to its header callback into heads and trailers.
 ///
 /// libcurl calls back with one complete line at a time, and with a new status line for each interim response; after the
 /// body come the trailers. It lets pass what must not: a status line `Http/1.1`, or two `Content-Length` fields that
 /// differ. See CURLOPT_HEADERFUNCTION(3) and RFC 9112 §4, §5 and §6.3.
-struct HeaderParser {
+package struct HeaderParser {
     private let url: URL
     private let maximumSize: Int
     private var state = State.expectingStatusLine
@@ -21,18 +21,18 @@ struct HeaderParser {
     private var fields: HTTPFields = [:]
 
     /// The length that the final head declared, if it did.
-    private(set) var contentLength: Int64?
+    package private(set) var contentLength: Int64?
     /// Whether the body is encoded, so that its decoded length says nothing about what travels.
-    private(set) var isContentEncoded = false
+    package private(set) var isContentEncoded = false
 
     /// Creates a parser for one exchange; all its heads together may have `maximumSize` bytes.
-    init(url: URL, maximumSize: Int) {
+    package init(url: URL, maximumSize: Int) {
         self.url = url
         self.maximumSize = maximumSize
     }
 
     /// What a line brought.
-    enum Event {
+    package enum Event {
         /// More lines are needed.
         case none
         /// An interim head is complete.
@@ -42,22 +42,22 @@ struct HeaderParser {
     }
 
     /// What makes a line unacceptable.
-    enum Failure: Error, Equatable {
+    package enum Failure: Error, Equatable {
         case invalid(TransportError.ResponseProblem)
         case tooLarge(limit: Int)
     }
 
     /// Whether any line has arrived.
-    var hasBegun: Bool { size > 0 }
+    package var hasBegun: Bool { size > 0 }
 
     /// Whether the final head is complete.
-    var isComplete: Bool { state == .complete }
+    package var isComplete: Bool { state == .complete }
 
     /// The trailer fields received so far.
-    var trailers: HTTPFields { isComplete ? fields : [:] }
+    package var trailers: HTTPFields { isComplete ? fields : [:] }
 
     /// Takes one line, with its line end.
-    mutating func receive(_ line: UnsafeBufferPointer<UInt8>) throws(Failure) -> Event {
+    package mutating func receive(_ line: UnsafeBufferPointer<UInt8>) throws(Failure) -> Event {
         size += line.count
         guard size <= maximumSize, fields.count < Self.maximumFieldCount else {
             throw .tooLarge(limit: maximumSize)

@@ -29,6 +29,11 @@ public struct ReadyDescriptor: Hashable, Sendable {
     public let number: Int32
     /// What it is ready for.
     public let readiness: Readiness
+
+    package init(number: Int32, readiness: Readiness) {
+        self.number = number
+        self.readiness = readiness
+    }
 }
 
 /// A set of watched descriptors. See epoll(7).
