@@ -17,14 +17,15 @@ extension EasyHandle {
         try unsafe set(CURLOPT_CONNECT_TO, list: headers.firstOverride)
         try applyMethod(request.method, sendsBody: exchange.sendsBody)
         try set(CURLOPT_INFILESIZE_LARGE, offset: exchange.sendsBody ? exchange.upload.length ?? -1 : -1)
-        try set(CURLOPT_BUFFERSIZE, exchange.delivery == .streamed ? 128 << 10 : 16 << 10)
+        try set(CURLOPT_BUFFERSIZE, exchange.delivery.readBufferSize)
+        // Over plain TCP it would wait for the first response before it makes a second connection, to see whether the
+        // server speaks HTTP/2; over TLS it knows after the handshake.
+        try set(CURLOPT_PIPEWAIT, request.url.scheme?.lowercased() == "https")
     }
 
     private func applyMethod(_ method: HTTPRequest.Method, sendsBody: Bool) throws(CurlFailure) {
         if sendsBody {
             try set(CURLOPT_UPLOAD, true)
-            // A response to HEAD has no body, even where the request has one.
-            if method == .head { try set(CURLOPT_NOBODY, true) }
             try set(CURLOPT_CUSTOMREQUEST, method.rawValue)
         } else if method == .head {
             try set(CURLOPT_UPLOAD, false)
@@ -35,6 +36,11 @@ extension EasyHandle {
             try set(CURLOPT_CUSTOMREQUEST, method == .get ? nil : method.rawValue)
         }
     }
+}
+
+extension BodyDelivery {
+    /// How much is read from a connection at a time.
+    var readBufferSize: Int { self == .streamed ? 128 << 10 : 16 << 10 }
 }
 
 extension Exchange {

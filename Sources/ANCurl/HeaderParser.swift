@@ -16,7 +16,8 @@ struct HeaderParser {
     private var size = 0
 
     private var version = HTTPVersion.http1_1
-    private var status = HTTPResponse.Status(code: 0)
+    /// The latest status.
+    private(set) var status = HTTPResponse.Status(code: 0)
     /// The fields of the head, or, after the final head, the trailers.
     private var fields: HTTPFields = [:]
 
@@ -151,7 +152,7 @@ struct HeaderParser {
     private static func decimal(_ digits: Slice<UnsafeBufferPointer<UInt8>>) -> Int64? {
         guard unsafe !digits.isEmpty, unsafe digits.count <= 18 else { return nil }
         var value: Int64 = 0
-        for unsafe digit in unsafe digits {
+        for unsafedigit in unsafe digits {
             guard case UInt8(ascii: "0")...UInt8(ascii: "9") = digit else { return nil }
             value = value * 10 + Int64(digit - UInt8(ascii: "0"))
         }

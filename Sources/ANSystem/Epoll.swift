@@ -66,7 +66,8 @@ public struct Epoll: ~Copyable, Sendable {
     ///
     /// A signal ends the wait early with nothing.
     public func wait(milliseconds: Int32, into ready: inout [ReadyDescriptor]) throws(SystemError) {
-        let failure: SystemError? = unsafe withUnsafeTemporaryAllocation(of: epoll_event.self, capacity: 128) { buffer in
+        let failure: SystemError? = unsafe withUnsafeTemporaryAllocation(of: epoll_event.self, capacity: 128) {
+            buffer in
             guard let start = unsafe buffer.baseAddress else { return nil }
             let count = unsafe epoll_wait(descriptor.number, start, Int32(buffer.count), milliseconds)
             if count < 0 { return errno == EINTR ? nil : SystemError.last("epoll_wait") }
