@@ -69,7 +69,7 @@ struct EasyHandle: ~Copyable {
 
     /// Sets bytes, which libcurl copies; nil takes them away.
     func set(_ option: CURLoption, blob: Data?) throws(CurlFailure) {
-        guard let blob else { return try set(option, pointer: nil) }
+        guard let blob else { return unsafe try set(option, pointer: nil) }
         let code = unsafe blob.withUnsafeBytes { bytes in
             unsafe ccurl_set_blob(raw, option, bytes.baseAddress, bytes.count)
         }
@@ -81,9 +81,10 @@ struct EasyHandle: ~Copyable {
     }
 
     /// Ends a pause, of both directions or of one. See curl_easy_pause(3).
-    func resume(receiving: Bool, sending: Bool) {
+    @discardableResult
+    func resume(receiving: Bool, sending: Bool) -> CURLcode {
         let pauses = (receiving ? 0 : CURLPAUSE_RECV) | (sending ? 0 : CURLPAUSE_SEND)
-        unsafe _ = curl_easy_pause(raw, pauses)
+        return unsafe curl_easy_pause(raw, pauses)
     }
 
     // MARK: Information
