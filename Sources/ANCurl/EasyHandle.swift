@@ -69,7 +69,7 @@ struct EasyHandle: ~Copyable {
 
     /// Sets bytes, which libcurl copies; nil takes them away.
     func set(_ option: CURLoption, blob: Data?) throws(CurlFailure) {
-        guard let blob else { return try set(option, pointer: nil) }
+        guard let blob else { return unsafe try set(option, pointer: nil) }
         let code = unsafe blob.withUnsafeBytes { bytes in
             unsafe ccurl_set_blob(raw, option, bytes.baseAddress, bytes.count)
         }

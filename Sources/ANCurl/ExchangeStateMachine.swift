@@ -66,13 +66,13 @@ package struct ExchangeStateMachine<Waiter> {
     package mutating func receiveBytes(_ count: Int, buffered: Int) -> BytesVerdict {
         switch reading {
         case .streaming(let capacity):
-            guard buffered == 0 || count <= capacity - buffered else {
+            guard buffered == 0 || count <= max(0, capacity) - buffered else {
                 isPaused = true
                 return .pause
             }
             return .take
         case .collecting(let limit):
-            return count <= limit - buffered ? .take : .refuse(limit: limit)
+            return count <= max(0, limit) - buffered ? .take : .refuse(limit: limit)
         case .abandoned:
             return .abandon
         }
@@ -119,6 +119,7 @@ package struct ExchangeStateMachine<Waiter> {
 
     /// The reader now wants the rest as a whole; true when the loop must be told to go on.
     package mutating func collect(upTo limit: Int) -> Bool {
+        guard reading != .abandoned else { return false }
         reading = .collecting(limit: limit)
         return resume()
     }
