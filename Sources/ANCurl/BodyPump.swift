@@ -108,7 +108,8 @@ final class FileReader {
     init(path: String) throws(TransportError.RequestBodyProblem) {
         self.path = path
         do throws(SystemError) {
-            file = try FileDescriptor(opening: path, flags: O_RDONLY)
+            // Without waiting: a named pipe, which is refused below, would wait for its writer. See open(2), fifo(7).
+            file = try FileDescriptor(opening: path, flags: O_RDONLY | O_NONBLOCK)
             size = try file.regularFileSize()
             remaining = size
         } catch {

@@ -68,13 +68,13 @@ package struct ExchangeStateMachine<Waiter> {
     package mutating func receiveBytes(_ count: Int, buffered: Int) -> BytesVerdict {
         switch reading {
         case .streaming(let capacity):
-            guard buffered == 0 || count <= capacity - buffered else {
+            guard buffered == 0 || count <= max(0, capacity) - buffered else {
                 isPaused = true
                 return .pause
             }
             return .take
         case .collecting(let limit):
-            return count <= limit - buffered ? .take : .refuse(limit: limit)
+            return count <= max(0, limit) - buffered ? .take : .refuse(limit: limit)
         case .abandoned:
             return .abandon
         }

@@ -64,6 +64,12 @@ package struct TransferClock {
         package let duration: Duration
         package let since: MonotonicInstant
 
+        package init(kind: Kind, duration: Duration, since: MonotonicInstant) {
+            self.kind = kind
+            self.duration = duration
+            self.since = since
+        }
+
         /// When it runs out.
         package var deadline: MonotonicInstant { since.advanced(by: duration) }
 
