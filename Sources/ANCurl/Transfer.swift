@@ -41,7 +41,7 @@ final class Transfer {
     func begin(_ exchange: Exchange, defaults: AnyObject) throws(TransportError) {
         state = TransferState(exchange, now: loop.now)
         message.clear()
-        try headers.fill(exchange)
+        try headers.fill(exchange.request, exchange.options, exchange.upload, sendsBody: exchange.sendsBody)
         let options = exchange.request.optionsToken ?? defaults
         if options !== appliedOptions {
             appliedOptions = nil
