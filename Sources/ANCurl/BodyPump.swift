@@ -80,11 +80,15 @@ package struct BodyPump: Sendable {
                 let order = await channel.write(chunk, tellLoop: tellLoop)
                 guard order == .goOn else { return order }
             }
+            // A source that was cancelled may end as if it were complete; or throw, and that is no failure of its own.
+            guard !Task.isCancelled else { return .stop }
             if let length = declaredLength, produced < length {
                 return await channel.finish(
                     .failure(.tooShort(declared: length, produced: produced)), tellLoop: tellLoop)
             }
             return await channel.finish(.success(try trailers?() ?? [:]), tellLoop: tellLoop)
+        } catch  where Task.isCancelled {
+            return .stop
         } catch let problem as TransportError.RequestBodyProblem {
             return await channel.finish(.failure(problem), tellLoop: tellLoop)
         } catch {

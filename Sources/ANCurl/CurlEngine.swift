@@ -15,10 +15,11 @@ actor CurlEngine: EventLoopSource {
     private nonisolated let defaultsToken = DefaultsToken()
 
     private let state: LoopState
-    private let multi: MultiHandle
+    /// Nil after ``shutdown()``, which closes the connections with it.
+    private var multi: MultiHandle?
     private var active: [ObjectIdentifier: Transfer] = [:]
-    private var idle: [Transfer] = []
-    private var deadlines = DeadlineQueue<Transfer>()
+    private var idle = IdleTransfers()
+    private var deadlines = DeadlineQueue<Alarm>()
     private var isShutDown = false
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
@@ -32,9 +33,8 @@ actor CurlEngine: EventLoopSource {
         } catch {
             throw .internalInconsistency(error.description, TransferFacts())
         }
-        state = LoopState(loop: loop)
+        state = LoopState(loop: loop, pool: pool)
         multi = try MultiHandle(reportingTo: state)
-        multi.apply(pool)
         do throws(SystemError) {
             try loop.start(name: "AsyncNetworking", source: self)
         } catch {
@@ -42,8 +42,10 @@ actor CurlEngine: EventLoopSource {
         }
     }
 
+    /// No exchange is active: each one holds its engine.
     isolated deinit {
-        for transfer in active.values { multi.remove(transfer.handle) }
+        // Closing connections calls back to `state`, which must be there still.
+        multi = nil
         loop.stop()
     }
 
@@ -59,9 +61,13 @@ actor CurlEngine: EventLoopSource {
         guard !exchange.wasCancelled else { return finish(exchange, .failure(CancellationError())) }
         guard !isShutDown else { return finish(exchange, .failure(TransportError.shutDown)) }
         do throws(TransportError) {
-            let transfer = if let used = idle.popLast() { used } else { try Transfer(loop: state) }
+            let bufferSize = exchange.delivery.bufferSize
+            let transfer =
+                if let used = idle.take(bufferSize) { used } else {
+                    try Transfer(loop: state, bufferSize: bufferSize)
+                }
             try transfer.begin(exchange, defaults: defaultsToken)
-            try multi.add(transfer.handle)
+            try multi?.add(transfer.handle)
             active[ObjectIdentifier(exchange)] = transfer
             queueDeadline(of: transfer)
         } catch {
@@ -82,9 +88,11 @@ actor CurlEngine: EventLoopSource {
         resume(transfer)
     }
 
-    /// The body's source has more: a paused transfer goes on.
+    /// The body's source has more, and a paused transfer goes on; or it failed, and the exchange with it.
     func resumeSending(_ exchange: Exchange) {
-        guard let transfer = active[ObjectIdentifier(exchange)], transfer.state.isSendingPaused else { return }
+        guard let transfer = active[ObjectIdentifier(exchange)] else { return }
+        if let error = transfer.uploadError { return finish(transfer, .failure(error)) }
+        guard transfer.state.isSendingPaused else { return }
         transfer.state.isSendingPaused = false
         resume(transfer)
     }
@@ -94,12 +102,16 @@ actor CurlEngine: EventLoopSource {
         isShutDown = true
         for transfer in active.values { finish(transfer, .failure(TransportError.shutDown)) }
         idle.removeAll()
-        multi.closeIdleConnections()
+        multi = nil
     }
 
+    /// Lets a transfer go on. Bytes that libcurl kept while it was paused arrive within the call; what goes wrong with
+    /// them is reported by nothing but its result. See curl_easy_pause(3).
     private func resume(_ transfer: Transfer) {
         transfer.state.clock.noteActivity(at: state.now)
-        transfer.handle.resume(receiving: !transfer.state.isReceivingPaused, sending: !transfer.state.isSendingPaused)
+        let code = transfer.handle.resume(
+            receiving: !transfer.state.isReceivingPaused, sending: !transfer.state.isSendingPaused)
+        if transfer.state.failure != nil { finish(transfer, transfer.outcome(code)) }
     }
 
     // MARK: Turns of the loop
@@ -117,29 +129,33 @@ actor CurlEngine: EventLoopSource {
         assumeIsolated { engine in
             engine.state.now = .now
             for descriptor in ready where engine.state.isWanted(descriptor) {
-                engine.multi.handle(descriptor)
+                engine.multi?.handle(descriptor)
             }
         }
     }
 
     nonisolated func finishTurn() {
         assumeIsolated { engine in
-            if engine.state.takeDueTimer() { engine.multi.handleTimeout() }
+            if engine.state.takeDueTimer() { engine.multi?.handleTimeout() }
             engine.finishCompleted()
             engine.endOverdue()
-            engine.state.flush()
+            engine.state.reviewChanges { transfer in
+                transfer.exchange?.flush()
+                engine.queueDeadline(of: transfer)
+            }
         }
     }
 
     private func finishCompleted() {
-        while let (transfer, code) = multi.nextFinished() {
+        while let (transfer, code) = multi?.nextFinished() {
             finish(transfer, transfer.outcome(code))
         }
     }
 
     private func endOverdue() {
-        while let (deadline, transfer) = deadlines.popDue(at: state.now) {
-            if transfer.queuedDeadline == deadline { transfer.queuedDeadline = nil }
+        while let (deadline, alarm) = deadlines.popDue(at: state.now) {
+            if alarm.deadline == deadline { alarm.deadline = nil }
+            guard let transfer = alarm.transfer else { continue }
             if let limit = transfer.nextLimit, limit.deadline <= state.now {
                 finish(transfer, .failure(transfer.timeoutError(limit)))
             } else {
@@ -151,9 +167,9 @@ actor CurlEngine: EventLoopSource {
     /// Queues the next deadline of a transfer, unless an earlier one is queued, which will look again.
     private func queueDeadline(of transfer: Transfer) {
         guard let deadline = transfer.nextLimit?.deadline else { return }
-        if let queued = transfer.queuedDeadline, queued <= deadline { return }
-        transfer.queuedDeadline = deadline
-        deadlines.insert(transfer, at: deadline)
+        if let queued = transfer.alarm.deadline, queued <= deadline { return }
+        transfer.alarm.deadline = deadline
+        deadlines.insert(transfer.alarm, at: deadline)
     }
 
     // MARK: Endings
@@ -161,10 +177,10 @@ actor CurlEngine: EventLoopSource {
     private func finish(_ transfer: Transfer, _ result: Result<ResponseEnding, any Error>) {
         guard let exchange = transfer.exchange else { return }
         if let events = exchange.events { reportEnd(transfer, exchange, result, to: events) }
-        multi.remove(transfer.handle)
+        multi?.remove(transfer.handle)
         active[ObjectIdentifier(exchange)] = nil
+        if !isShutDown, transfer.isReusable { idle.give(transfer) }
         transfer.finish()
-        if !isShutDown, idle.count < Self.maximumIdleTransfers { idle.append(transfer) }
         finish(exchange, result)
     }
 
@@ -182,9 +198,6 @@ actor CurlEngine: EventLoopSource {
         let metrics = if case .success(let ending) = result { ending.metrics } else { transfer.measure() }
         events.receive(.finished(metrics))
     }
-
-    /// Handles that are kept for later requests: about 6 KB each.
-    private static let maximumIdleTransfers = 64
 
     /// Stands for ``defaultOptions`` where a request's options would be.
     private final class DefaultsToken: Sendable {}

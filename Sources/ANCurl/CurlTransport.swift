@@ -33,15 +33,10 @@ public struct CurlTransport: Transport {
         }
         let exchange = Exchange(
             request, delivery: delivery, events: events, upload: .channel(pump.channel), engine: engine)
-        async let pumping: Void = pump.run { [engine] in engine.post { $0.resumeSending(exchange) } }
-        let result: Result<Value, any Error>
-        do {
-            result = .success(try await perform(exchange, body: body))
-        } catch {
-            result = .failure(error)
-        }
-        await pumping
-        return try result.get()
+        // When the exchange is over, leaving this scope cancels the pump, which may be waiting for its source, and waits
+        // for it.
+        async let _ = pump.run { [engine] in engine.post { $0.resumeSending(exchange) } }
+        return try await perform(exchange, body: body)
     }
 
     /// Runs the scope of one exchange: whatever happens, the loop has let go of it at the end.

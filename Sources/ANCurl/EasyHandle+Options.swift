@@ -14,14 +14,24 @@ extension EasyHandle {
         try set(CURLOPT_NOSIGNAL, true)
         try set(CURLOPT_PROTOCOLS_STR, "http,https")
         try set(CURLOPT_FOLLOWLOCATION, false)
+        // libcurl would answer a 417 by a second request without `Expect`; as a redirect too many, it does not. (It still
+        // drops the body of a 417, where the connection is kept.)
+        try set(CURLOPT_MAXREDIRS, 0)
         try set(CURLOPT_SUPPRESS_CONNECT_HEADERS, true)
         try set(CURLOPT_HTTP09_ALLOWED, false)
-        try set(CURLOPT_PIPEWAIT, true)
         // Limits on time are kept on the loop, which knows the phases and pauses; libcurl's own would be 300 s.
         try set(CURLOPT_CONNECTTIMEOUT_MS, Int(Int32.max))
         try set(CURLOPT_UPLOAD_BUFFERSIZE, 256 << 10)
+        // Ending a transfer during its name look-up would otherwise wait for getaddrinfo(3), on the loop.
+        try set(CURLOPT_QUICK_EXIT, true)
         try set(CURLOPT_SSL_VERIFYPEER, true)
         try set(CURLOPT_SSL_VERIFYHOST, 2)
+    }
+
+    /// Sets the ages at which connections are not used again, which libcurl counts in whole seconds.
+    func apply(_ pool: ConnectionPool) throws(CurlFailure) {
+        try set(CURLOPT_MAXAGE_CONN, pool.maximumIdleAge.wholeSeconds)
+        try set(CURLOPT_MAXLIFETIME_CONN, pool.maximumAge.map { max(1, $0.wholeSeconds) } ?? 0)
     }
 
     /// Sets what ``TransferOptions`` say.
@@ -113,7 +123,7 @@ extension EasyHandle {
         try set(CURLOPT_UNIX_SOCKET_PATH, connection.unixSocketPath)
         try set(CURLOPT_INTERFACE, connection.localInterface)
         try set(CURLOPT_DOH_URL, connection.dnsOverHTTPS?.absoluteString)
-        let probe = connection.tcpKeepAlive.map { max(1, $0.wholeMilliseconds / 1000) }
+        let probe = connection.tcpKeepAlive.map { max(1, $0.wholeSeconds) }
         try set(CURLOPT_TCP_KEEPALIVE, probe != nil)
         try set(CURLOPT_TCP_KEEPIDLE, probe ?? 60)
         try set(CURLOPT_TCP_KEEPINTVL, probe ?? 60)
@@ -144,5 +154,10 @@ extension Duration {
         let nanoseconds = clampedNanoseconds
         guard nanoseconds > 0 else { return 0 }
         return Int(min((nanoseconds - 1) / 1_000_000 + 1, Int64(Int32.max)))
+    }
+
+    /// Whole seconds, rounded up.
+    var wholeSeconds: Int {
+        wholeMilliseconds / 1000 + (wholeMilliseconds % 1000 > 0 ? 1 : 0)
     }
 }

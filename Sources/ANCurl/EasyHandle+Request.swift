@@ -17,14 +17,14 @@ extension EasyHandle {
         try unsafe set(CURLOPT_CONNECT_TO, list: headers.firstOverride)
         try applyMethod(request.method, sendsBody: exchange.sendsBody)
         try set(CURLOPT_INFILESIZE_LARGE, offset: exchange.sendsBody ? exchange.upload.length ?? -1 : -1)
-        try set(CURLOPT_BUFFERSIZE, exchange.delivery == .streamed ? 128 << 10 : 16 << 10)
+        // Over plain TCP it would wait for the first response before it makes a second connection, to see whether the
+        // server speaks HTTP/2; over TLS it knows after the handshake.
+        try set(CURLOPT_PIPEWAIT, request.url.scheme?.lowercased() == "https")
     }
 
     private func applyMethod(_ method: HTTPRequest.Method, sendsBody: Bool) throws(CurlFailure) {
         if sendsBody {
             try set(CURLOPT_UPLOAD, true)
-            // A response to HEAD has no body, even where the request has one.
-            if method == .head { try set(CURLOPT_NOBODY, true) }
             try set(CURLOPT_CUSTOMREQUEST, method.rawValue)
         } else if method == .head {
             try set(CURLOPT_UPLOAD, false)

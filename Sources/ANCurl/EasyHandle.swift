@@ -81,9 +81,10 @@ struct EasyHandle: ~Copyable {
     }
 
     /// Ends a pause, of both directions or of one. See curl_easy_pause(3).
-    func resume(receiving: Bool, sending: Bool) {
+    @discardableResult
+    func resume(receiving: Bool, sending: Bool) -> CURLcode {
         let pauses = (receiving ? 0 : CURLPAUSE_RECV) | (sending ? 0 : CURLPAUSE_SEND)
-        unsafe _ = curl_easy_pause(raw, pauses)
+        return unsafe curl_easy_pause(raw, pauses)
     }
 
     // MARK: Information

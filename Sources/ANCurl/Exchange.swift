@@ -62,7 +62,7 @@ final class Exchange: Sendable {
         let action = state.withLock { $0.machine.close() }
         action.strayReader?.wake()
         guard action.mustCancel else { return }
-        await wait(for: .end) { engine.post { $0.end(self, because: CancellationError()) } }
+        await wait(for: .release) { engine.post { $0.end(self, because: CancellationError()) } }
     }
 
     private func wait(
@@ -129,8 +129,7 @@ final class Exchange: Sendable {
         var isEndRead = false
 
         mutating func takeChunk() throws -> Chunk {
-            guard !machine.isAbandoned else { throw CancellationError() }
-            guard !machine.hasWaiter else { throw Exchange.secondReader }
+            try checkReader()
             if !buffer.isEmpty {
                 defer { buffer = Data() }
                 return .bytes(buffer, mustResume: machine.resume())
@@ -141,14 +140,22 @@ final class Exchange: Sendable {
             return .end
         }
 
-        mutating func takeAll(limit: Int) throws -> Data {
+        /// The whole body once it is there; nil before that.
+        mutating func takeAll(limit: Int) throws -> Data? {
+            try checkReader()
             if let failure { throw failure }
             guard buffer.count <= limit else {
                 throw TransportError.responseTooLarge(.body(limit: limit), TransferFacts())
             }
+            guard machine.isOver else { return nil }
             isEndRead = true
             defer { buffer = Data() }
             return buffer
+        }
+
+        private func checkReader() throws {
+            guard !machine.isAbandoned else { throw CancellationError() }
+            guard !machine.hasWaiter else { throw Exchange.secondReader }
         }
     }
 
@@ -172,19 +179,30 @@ extension Exchange: ResponseBodySource {
             case .end:
                 return nil
             case .notYet:
-                await wait(for: .bytes)
+                await waitToRead(.bytes)
             }
         }
     }
 
     func collect(upTo limit: Int) async throws -> Data {
-        let (isOver, mustResume) = try state.withLock { state throws in
-            guard !state.machine.hasWaiter else { throw Self.secondReader }
-            return (state.machine.isOver, state.machine.collect(upTo: limit))
+        while true {
+            let (body, mustResume) = try state.withLock { state throws in
+                let body = try state.takeAll(limit: limit)
+                return (body, body == nil && state.machine.collect(upTo: limit))
+            }
+            if let body { return body }
+            if mustResume { engine.post { $0.resumeReceiving(self) } }
+            await waitToRead(.end)
         }
-        if mustResume { engine.post { $0.resumeReceiving(self) } }
-        if !isOver { await wait(for: .end) }
-        return try state.withLock { state throws in try state.takeAll(limit: limit) }
+    }
+
+    /// The reader may be a child of the task that performs the request: cancelling it cancels the exchange too.
+    private func waitToRead(_ interest: ExchangeStateMachine<Waiter>.Interest) async {
+        await withTaskCancellationHandler {
+            await wait(for: interest)
+        } onCancel: {
+            cancel()
+        }
     }
 
     var ending: ResponseEnding? {

@@ -34,6 +34,8 @@ package struct ExchangeStateMachine<Waiter> {
         case bytes
         /// The end.
         case end
+        /// The end, for the scope that is being left: the only interest left then.
+        case release
     }
 
     /// How far the response has come.
@@ -104,9 +106,9 @@ package struct ExchangeStateMachine<Waiter> {
     // MARK: The reader's side
 
     /// Leaves a waiter; it comes back at once when there is nothing to wait for, or nothing to hope for: somebody else
-    /// waits already, or the scope has ended and only its end can be waited for.
+    /// waits already, or the scope has ended. Whoever it wakes asks again.
     package mutating func wait(for interest: Interest, _ newWaiter: Waiter, buffered: Int) -> Waiter? {
-        guard waiter == nil, reading != .abandoned || interest == .end else { return newWaiter }
+        guard waiter == nil, reading != .abandoned || interest == .release else { return newWaiter }
         waiter = (newWaiter, interest)
         return flush(buffered: buffered)
     }
@@ -144,7 +146,7 @@ package struct ExchangeStateMachine<Waiter> {
         case (_, .over): true
         case (.head, .inBody): true
         case (.bytes, _): buffered > 0
-        case (.head, .awaitingHead), (.end, _): false
+        case (.head, .awaitingHead), (.end, _), (.release, _): false
         }
     }
 

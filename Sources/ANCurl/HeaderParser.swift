@@ -16,7 +16,8 @@ package struct HeaderParser {
     private var size = 0
 
     private var version = HTTPVersion.http1_1
-    private var status = HTTPResponse.Status(code: 0)
+    /// The latest status.
+    private(set) var status = HTTPResponse.Status(code: 0)
     /// The fields of the head, or, after the final head, the trailers.
     private var fields: HTTPFields = [:]
     /// The field that folded lines continue, taken out of `fields` so that each of them costs its own bytes only.

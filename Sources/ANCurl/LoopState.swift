@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANHTTP
 import ANSystem
 import CCurl
 
@@ -9,13 +10,16 @@ final class LoopState {
     var now = MonotonicInstant.now
     /// When libcurl wants to be called.
     private(set) var curlTimer: MonotonicInstant?
-    /// Transfers whose readers may have to be woken at the end of this turn.
-    private var unflushed: [Transfer] = []
+    /// Transfers to which something happened in this turn.
+    private var changed: [Transfer] = []
     private var sockets = SocketTable()
+    /// The limits of the connection pool.
+    let pool: ConnectionPool
     private let loop: EventLoop
 
-    init(loop: EventLoop) {
+    init(loop: EventLoop, pool: ConnectionPool) {
         self.loop = loop
+        self.pool = pool
     }
 
     // MARK: Timer
@@ -69,20 +73,22 @@ final class LoopState {
         }
     }
 
-    // MARK: Readers
+    // MARK: Changes
 
-    /// Notes that a reader may have to be woken; for all that arrives in one turn it is woken once.
-    func flushLater(_ transfer: Transfer) {
-        guard !transfer.isUnflushed else { return }
-        transfer.isUnflushed = true
-        unflushed.append(transfer)
+    /// Notes that a transfer's reader may have to be woken, or that another limit on time holds for it now; all that
+    /// happens to it in one turn is looked at once.
+    func noteChange(of transfer: Transfer) {
+        guard !transfer.isChanged else { return }
+        transfer.isChanged = true
+        changed.append(transfer)
     }
 
-    func flush() {
-        for transfer in unflushed {
-            transfer.isUnflushed = false
-            transfer.exchange?.flush()
+    /// Looks at the transfers to which something happened.
+    func reviewChanges(_ review: (Transfer) -> Void) {
+        for transfer in changed {
+            transfer.isChanged = false
+            review(transfer)
         }
-        unflushed.removeAll(keepingCapacity: true)
+        changed.removeAll(keepingCapacity: true)
     }
 }

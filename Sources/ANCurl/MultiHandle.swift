@@ -30,6 +30,7 @@ struct MultiHandle: ~Copyable {
                 unsafe Unmanaged<LoopState>.fromOpaque(context).takeUnretainedValue().setTimer(milliseconds)
                 return 0
             }, context)
+        apply(loop.pool)
     }
 
     deinit {
@@ -40,7 +41,7 @@ struct MultiHandle: ~Copyable {
     }
 
     /// Sets the limits of the pool.
-    func apply(_ pool: ConnectionPool) {
+    private func apply(_ pool: ConnectionPool) {
         set(CURLMOPT_MAX_HOST_CONNECTIONS, pool.maximumConnectionsPerHost)
         set(CURLMOPT_MAX_TOTAL_CONNECTIONS, pool.maximumConnections ?? 0)
         set(CURLMOPT_MAX_CONCURRENT_STREAMS, pool.maximumStreamsPerConnection)
@@ -68,11 +69,6 @@ struct MultiHandle: ~Copyable {
         if !ready.readiness.isDisjoint(with: [.failed, .hungUp]) { mask |= CURL_CSELECT_ERR }
         var running: Int32 = 0
         unsafe _ = curl_multi_socket_action(raw, ready.number, mask, &running)
-    }
-
-    /// Closes the connections that no transfer uses, by allowing none to be kept.
-    func closeIdleConnections() {
-        set(CURLMOPT_MAXCONNECTS, 1)
     }
 
     /// Lets libcurl work on its timers.

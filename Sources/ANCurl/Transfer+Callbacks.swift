@@ -24,35 +24,43 @@ extension Transfer {
         // A connection outlives the transfer that made it, but not the loop.
         unsafe try handle.set(CURLOPT_CLOSESOCKETDATA, pointer: Unmanaged.passUnretained(loop).toOpaque())
 
-        unsafe try check(ccurl_set_data_callback(handle.raw, CURLOPT_HEADERFUNCTION) { bytes, size, count, context in
-            unsafe Transfer.at(context).receiveHeader(UnsafeRawBufferPointer(start: bytes, count: size * count))
-        })
-        unsafe try check(ccurl_set_data_callback(handle.raw, CURLOPT_WRITEFUNCTION) { bytes, size, count, context in
-            unsafe Transfer.at(context).receiveBody(UnsafeRawBufferPointer(start: bytes, count: size * count))
-        })
-        unsafe try check(ccurl_set_data_callback(handle.raw, CURLOPT_READFUNCTION) { bytes, size, count, context in
-            unsafe Transfer.at(context).sendBody(UnsafeMutableRawBufferPointer(start: bytes, count: size * count))
-        })
-        unsafe try check(ccurl_set_seek_callback(handle.raw) { context, offset, origin in
-            unsafe Transfer.at(context).rewind(to: Int64(offset), from: origin)
-        })
-        unsafe try check(ccurl_set_resolver_callback(handle.raw) { _, _, context in
-            unsafe Transfer.at(context).leaveQueue()
-            return 0
-        })
-        unsafe try check(ccurl_set_open_callback(handle.raw) { context, _, address in
-            unsafe Transfer.at(context).openSocket(address)
-        })
-        unsafe try check(ccurl_set_close_callback(handle.raw) { context, socket in
-            if let context = unsafe context {
-                unsafe Unmanaged<LoopState>.fromOpaque(context).takeUnretainedValue().willClose(socket)
-            }
-            return close(socket)
-        })
-        unsafe try check(ccurl_set_prerequest_callback(handle.raw) { context, remote, local, remotePort, localPort in
-            unsafe Transfer.at(context).didConnect(
-                remote: SocketAddress(remote, port: remotePort), local: SocketAddress(local, port: localPort))
-        })
+        unsafe try check(
+            ccurl_set_data_callback(handle.raw, CURLOPT_HEADERFUNCTION) { bytes, size, count, context in
+                unsafe Transfer.at(context).receiveHeader(UnsafeRawBufferPointer(start: bytes, count: size * count))
+            })
+        unsafe try check(
+            ccurl_set_data_callback(handle.raw, CURLOPT_WRITEFUNCTION) { bytes, size, count, context in
+                unsafe Transfer.at(context).receiveBody(UnsafeRawBufferPointer(start: bytes, count: size * count))
+            })
+        unsafe try check(
+            ccurl_set_data_callback(handle.raw, CURLOPT_READFUNCTION) { bytes, size, count, context in
+                unsafe Transfer.at(context).sendBody(UnsafeMutableRawBufferPointer(start: bytes, count: size * count))
+            })
+        unsafe try check(
+            ccurl_set_seek_callback(handle.raw) { context, offset, origin in
+                unsafe Transfer.at(context).rewind(to: Int64(offset), from: origin)
+            })
+        unsafe try check(
+            ccurl_set_resolver_callback(handle.raw) { _, _, context in
+                unsafe Transfer.at(context).leaveQueue()
+                return 0
+            })
+        unsafe try check(
+            ccurl_set_open_callback(handle.raw) { context, _, address in
+                unsafe Transfer.at(context).openSocket(address)
+            })
+        unsafe try check(
+            ccurl_set_close_callback(handle.raw) { context, socket in
+                if let context = unsafe context {
+                    unsafe Unmanaged<LoopState>.fromOpaque(context).takeUnretainedValue().willClose(socket)
+                }
+                return close(socket)
+            })
+        unsafe try check(
+            ccurl_set_prerequest_callback(handle.raw) { context, remote, local, remotePort, localPort in
+                unsafe Transfer.at(context).didConnect(
+                    remote: SocketAddress(remote, port: remotePort), local: SocketAddress(local, port: localPort))
+            })
     }
 
     /// Installs the callback for trailers, or takes it away. See CURLOPT_TRAILERFUNCTION(3).
@@ -60,10 +68,11 @@ extension Transfer {
         guard exchange.request.trailers != nil else {
             return unsafe try check(ccurl_set_trailer_callback(handle.raw, nil))
         }
-        unsafe try check(ccurl_set_trailer_callback(handle.raw) { list, context in
-            guard let list = unsafe list else { return CURL_TRAILERFUNC_ABORT }
-            return unsafe Transfer.at(context).sendTrailers(&list.pointee)
-        })
+        unsafe try check(
+            ccurl_set_trailer_callback(handle.raw) { list, context in
+                guard let list = unsafe list else { return CURL_TRAILERFUNC_ABORT }
+                return unsafe Transfer.at(context).sendTrailers(&list.pointee)
+            })
     }
 
     private func check(_ code: CURLcode) throws(CurlFailure) {
@@ -79,15 +88,16 @@ extension Transfer {
 
     private func leaveQueue() {
         state.clock.leaveQueue(at: loop.now)
+        loop.noteChange(of: self)
     }
 
     private func openSocket(_ address: UnsafeMutablePointer<curl_sockaddr>?) -> curl_socket_t {
         guard let address = unsafe address else { return CCURL_SOCKET_BAD }
-        if state.clock.connected != nil, !state.parser.hasBegun {
+        if state.clock.connected != nil {
+            guard mayRepeat() else { return CCURL_SOCKET_BAD }
             state.clock.reconnect(at: loop.now)
-        } else {
-            leaveQueue()
         }
+        leaveQueue()
         let kind = unsafe address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue)
         let socket = unsafe Glibc.socket(address.pointee.family, kind, address.pointee.protocol)
         guard socket >= 0 else { return CCURL_SOCKET_BAD }
@@ -98,15 +108,25 @@ extension Transfer {
     /// A connection is ready and the request is about to be sent, or sent again because the connection was lost before
     /// any byte of the response. libcurl would do that up to five times, whatever the method. See CURLOPT_PREREQFUNCTION(3).
     private func didConnect(remote: SocketAddress, local: SocketAddress) -> Int32 {
-        if !state.parser.hasBegun { state.attempts += 1 }
-        if state.attempts > 1, state.attempts > 2 || exchange?.mayBeRepeated != true {
-            state.failure = TransportError.connectionLost(.beforeResponse, facts(code: CURLE_SEND_ERROR))
-            return CURL_PREREQFUNC_ABORT
+        if state.attempts > 0 {
+            guard mayRepeat(), rewind() else { return CURL_PREREQFUNC_ABORT }
         }
+        state.attempts += 1
         state.clock.connect(at: loop.now)
+        loop.noteChange(of: self)
         state.metrics.remoteAddress = remote
         state.metrics.localAddress = local
         return CURL_PREREQFUNC_OK
+    }
+
+    /// Whether the request may be sent again: once, where its method allows it. If not, that is the failure.
+    private func mayRepeat() -> Bool {
+        guard state.attempts < 2, exchange?.mayBeRepeated == true else {
+            state.failure =
+                state.failure ?? TransportError.connectionLost(.beforeResponse, facts(code: CURLE_GOT_NOTHING))
+            return false
+        }
+        return true
     }
 
     // MARK: Receiving
@@ -118,11 +138,18 @@ extension Transfer {
         do throws(HeaderParser.Failure) {
             switch unsafe try state.parser.receive(line.assumingMemoryBound(to: UInt8.self)) {
             case .none: break
-            case .informational(let head): exchange.events?.receive(.informational(head))
+            case .informational(let head):
+                exchange.events?.receive(.informational(head))
+                // Another protocol would follow, which nobody asked for.
+                guard head.status.code != 101 else { throw .invalid(.noFinalResponse) }
             case .final(let head):
                 exchange.receive(head)
+                loop.noteChange(of: self)
+                // libcurl sends a body with any method but HEAD: here it takes the method for another one, and would
+                // wait for a body that no response to HEAD has.
+                guard exchange.request.method != .head || !exchange.sendsBody else { return 0 }
                 prepareBuffer(exchange)
-                loop.flushLater(self)
+                if head.status.code >= 300 { stopSending() }
             }
             return line.count
         } catch {
@@ -134,11 +161,22 @@ extension Transfer {
         }
     }
 
+    /// The server has refused the request. libcurl then stops to send, but neither where sending is paused nor where the
+    /// server is going to close the connection.
+    private func stopSending() {
+        state.isBodyRefused = true
+        guard state.isSendingPaused else { return }
+        state.isSendingPaused = false
+        handle.resume(receiving: true, sending: true)
+    }
+
     private func noteTLS(_ exchange: Exchange) {
         guard exchange.request.url.scheme != "http", let session = unsafe ccurl_tls_session(handle.raw) else { return }
         let tls = OpaquePointer(session)
         state.metrics.tlsVersion = unsafe SSL_get_version(tls).map { unsafe String(cString: $0) }
-        state.metrics.cipher = unsafe SSL_CIPHER_get_name(SSL_get_current_cipher(tls)).map { unsafe String(cString: $0) }
+        state.metrics.cipher = unsafe SSL_CIPHER_get_name(SSL_get_current_cipher(tls)).map {
+            unsafe String(cString: $0)
+        }
     }
 
     private func prepareBuffer(_ exchange: Exchange) {
@@ -158,7 +196,7 @@ extension Transfer {
         switch unsafe exchange.receive(bytes) {
         case .take:
             state.bytesReceived += bytes.count
-            loop.flushLater(self)
+            loop.noteChange(of: self)
             reportDownload(exchange)
             return bytes.count
         case .pause:
@@ -177,12 +215,12 @@ extension Transfer {
     ///
     /// libcurl counts what it received only after it handed on what that unpacked to, so one buffer is allowed for.
     private func exceededLimit(_ exchange: Exchange, adding count: Int) -> TransportError.SizeLimit? {
-        guard state.parser.isContentEncoded else { return nil }
+        guard state.parser.isContentEncoded, exchange.options.decodesContent else { return nil }
         let limit = exchange.options.decompressionLimit
         let decoded = state.bytesReceived.addingReportingOverflow(count).partialValue
         if let maximum = limit.maximumSize, decoded > maximum { return .decompressed(limit: maximum) }
         if let ratio = limit.maximumRatio, decoded > limit.ratioThreshold {
-            let received = Int(handle.offset(CURLINFO_SIZE_DOWNLOAD_T)) + (16 << 10)
+            let received = Int(handle.offset(CURLINFO_SIZE_DOWNLOAD_T)) + bufferSize
             if decoded / max(1, ratio) > received { return .decompressionRatio(limit: ratio) }
         }
         return nil
@@ -198,6 +236,7 @@ extension Transfer {
     private func sendBody(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
         guard let exchange else { return CCURL_READ_ABORT }
         state.clock.noteActivity(at: loop.now)
+        if state.isBodyRefused { return 0 }
         switch exchange.upload {
         case .none:
             return 0
@@ -228,9 +267,16 @@ extension Transfer {
         case .end:
             return 0
         case .failed:
-            if let problem = channel.problem { state.failure = TransportError.requestBody(problem, facts()) }
+            state.failure = uploadError
             return CCURL_READ_ABORT
         }
+    }
+
+    /// Why the source of the request's body failed; nil if it did not, or if the server did not want the body.
+    var uploadError: TransportError? {
+        guard !state.isBodyRefused, case .channel(let channel) = exchange?.upload, let problem = channel.problem
+        else { return nil }
+        return .requestBody(problem, facts())
     }
 
     private func sendTrailers(_ list: inout UnsafeMutablePointer<curl_slist>?) -> Int32 {
@@ -250,14 +296,21 @@ extension Transfer {
     }
 
     private func rewind(to offset: Int64, from origin: Int32) -> Int32 {
-        guard let exchange, offset == 0, origin == SEEK_SET else { return CURL_SEEKFUNC_CANTSEEK }
+        guard offset == 0, origin == SEEK_SET else { return CURL_SEEKFUNC_CANTSEEK }
+        return rewind() ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL
+    }
+
+    /// Goes back to the start of the body, where any of it was read: libcurl itself forgets what it read and did not send.
+    private func rewind() -> Bool {
+        state.isSendingPaused = false
+        guard let exchange, state.bytesSent > 0 else { return exchange != nil }
         guard exchange.upload.isReplayable else {
             state.failure = TransportError.requestBody(.notReplayable, facts())
-            return CURL_SEEKFUNC_FAIL
+            return false
         }
         if case .channel(let channel) = exchange.upload { channel.rewind() }
         state.bytesSent = 0
-        return CURL_SEEKFUNC_OK
+        return true
     }
 
     // MARK: Progress

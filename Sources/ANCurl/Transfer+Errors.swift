@@ -45,6 +45,8 @@ extension Transfer {
             return .invalidResponse(.contentEncoding, facts)
         case CURLE_SEND_FAIL_REWIND:
             return .requestBody(.notReplayable, facts)
+        case CURLE_OUT_OF_MEMORY:
+            return limitError ?? .internalInconsistency("Out of memory.", facts)
         case CURLE_OPERATION_TIMEDOUT:
             return .cannotConnect(.systemTimeout, facts)
         default:
@@ -61,6 +63,17 @@ extension Transfer {
         guard state.parser.hasBegun else { return .beforeResponse }
         guard state.parser.isComplete else { return .inHead }
         return .inBody(received: downloadProgress.completedBytes, expected: state.parser.contentLength)
+    }
+
+    /// The error for a limit of libcurl's own: 300 KiB for all heads and 100 KiB for a line, and 64 MiB for what was
+    /// unpacked while the reader was not ready for it.
+    private var limitError: TransportError? {
+        guard let options = exchange?.options else { return nil }
+        guard state.parser.isComplete else {
+            return .responseTooLarge(.head(limit: min(options.maximumHeadSize, 300 << 10)), facts())
+        }
+        guard state.parser.isContentEncoded, let ratio = options.decompressionLimit.maximumRatio else { return nil }
+        return .responseTooLarge(.decompressionRatio(limit: ratio), facts())
     }
 
     private func connectFailure(_ facts: TransferFacts) -> TransportError.ConnectFailure {
@@ -88,6 +101,7 @@ extension Transfer {
             facts.host = proxy?.host ?? facts.host
             return .proxy(status == 407 ? .authenticationRequired : .tunnelRefused(status: status), facts)
         }
+        if facts.message?.hasPrefix("Too large response headers") == true, let limitError { return limitError }
         if facts.errno == nil, facts.message?.contains("chunked-encod") == true {
             return .invalidResponse(.framing, facts)
         }

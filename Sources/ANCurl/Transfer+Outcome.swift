@@ -5,17 +5,34 @@ import ANSystem
 import CCurl
 import FoundationEssentials
 import Glibc
+import HTTPTypes
 
 extension Transfer {
     /// What the exchange came to, after libcurl finished it with `code`.
     func outcome(_ code: CURLcode) -> Result<ResponseEnding, any Error> {
-        if let failure = state.failure { return .failure(failure) }
-        guard code == CURLE_OK else { return .failure(transportError(code)) }
+        if let failure = state.failure ?? uploadError { return .failure(failure) }
+        guard code == CURLE_OK || isResponseComplete(code) else { return .failure(transportError(code)) }
         guard state.parser.isComplete else {
             let problem: TransportError.ResponseProblem = state.parser.hasBegun ? .noFinalResponse : .notHTTP
             return .failure(TransportError.invalidResponse(problem, facts()))
         }
         return .success(ResponseEnding(trailers: state.parser.trailers, metrics: measure()))
+    }
+
+    /// Whether the response is complete, although libcurl ended the transfer with an error.
+    private func isResponseComplete(_ code: CURLcode) -> Bool {
+        guard state.parser.isComplete else { return false }
+        switch code {
+        case CURLE_TOO_MANY_REDIRECTS:
+            return true
+        case CURLE_WRITE_ERROR:
+            return exchange?.request.method == .head
+        case CURLE_SEND_ERROR:
+            // The server had enough of the request.
+            return state.parser.contentLength == handle.offset(CURLINFO_SIZE_DOWNLOAD_T)
+        default:
+            return false
+        }
     }
 
     /// What the exchange cost so far. See curl_easy_getinfo(3), TIMES.

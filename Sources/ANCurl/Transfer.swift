@@ -4,6 +4,7 @@ import ANHTTP
 import ANSystem
 import CCurl
 import FoundationEssentials
+import HTTPTypes
 
 /// One easy handle and the state of the exchange it is working on; both are used again for later exchanges.
 ///
@@ -11,30 +12,35 @@ import FoundationEssentials
 final class Transfer {
     let handle: EasyHandle
     let loop: LoopState
+    let bufferSize: Int
     let message = MessageBuffer()
     private var headers = HeaderList()
     private var appliedOptions: AnyObject?
 
+    /// What stands for this transfer in the queue of deadlines.
+    let alarm = Alarm()
     /// Whether it is noted for the end of this turn. Kept by ``LoopState``.
-    var isUnflushed = false
-    /// The earliest deadline that is queued for this transfer. Kept by ``CurlEngine``.
-    var queuedDeadline: MonotonicInstant?
+    var isChanged = false
 
     /// The exchange it works on; nil between two of them.
     private(set) var exchange: Exchange?
     /// The state of that exchange.
     var state: TransferState
 
-    init(loop: LoopState) throws(TransportError) {
+    init(loop: LoopState, bufferSize: Int) throws(TransportError) {
         self.loop = loop
+        self.bufferSize = bufferSize
         state = TransferState(now: loop.now)
         do throws(CurlFailure) {
             handle = try EasyHandle()
             try handle.applyConstants()
+            try handle.set(CURLOPT_BUFFERSIZE, bufferSize)
+            try handle.apply(loop.pool)
             try installCallbacks()
         } catch {
             throw error.transportError
         }
+        alarm.transfer = self
     }
 
     /// Makes the handle ready for an exchange; requests without options of their own have those of `defaults`.
@@ -57,6 +63,9 @@ final class Transfer {
         self.exchange = exchange
     }
 
+    /// Whether another exchange may use the handle: libcurl remembers a 417, and then waits for no `100 Continue` again.
+    var isReusable: Bool { state.parser.status.code != 417 }
+
     /// Lets go of the exchange.
     func finish() {
         exchange = nil
@@ -69,12 +78,21 @@ final class Transfer {
     }
 }
 
+/// Stands for a transfer in the queue of deadlines, where it must not be kept alive.
+final class Alarm {
+    fileprivate(set) weak var transfer: Transfer?
+    /// The earliest deadline that is queued. Kept by ``CurlEngine``.
+    var deadline: MonotonicInstant?
+}
+
 /// What changes while a transfer works on an exchange.
 struct TransferState {
     var parser: HeaderParser
     var clock: TransferClock
     /// Why a callback stopped the transfer.
     var failure: (any Error)?
+    /// Whether the server refused the rest of the request's body by its answer.
+    var isBodyRefused = false
     /// How often a connection was ready for the request.
     var attempts = 0
     /// How much of a body in memory was sent.

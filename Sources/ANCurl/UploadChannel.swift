@@ -44,6 +44,7 @@ package final class UploadChannel: Sendable {
         _ result: Result<HTTPFields, TransportError.RequestBodyProblem>, tellLoop: () -> Void
     ) async -> UploadStateMachine<Waiter>.Order {
         let mustTell = state.withLock { state in
+            guard state.machine.order == .goOn else { return false }
             switch result {
             case .success(let trailers):
                 state.trailers = trailers
@@ -82,6 +83,7 @@ package final class UploadChannel: Sendable {
     package func rewind() {
         state.withLock { state in
             state.dropBytes()
+            state.problem = nil
             return state.machine.rewind()
         }?.wake()
     }

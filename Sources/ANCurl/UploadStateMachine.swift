@@ -71,11 +71,12 @@ package struct UploadStateMachine<Waiter> {
         wakeLoop()
     }
 
-    /// The body is complete, or its source failed; true when the loop must be told.
+    /// The body is complete, or its source failed; true when the loop must be told. Of a failure it is told at once, as it
+    /// may have sent all that it was promised, and look no more.
     package mutating func finish(failed: Bool) -> Bool {
         guard production == .running else { return false }
         production = failed ? .failed : .finished
-        return wakeLoop()
+        return wakeLoop() || failed
     }
 
     /// Leaves a waiter; it comes back at once when there is room, or an order.

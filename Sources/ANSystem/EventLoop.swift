@@ -138,8 +138,7 @@ public final class EventLoop: SerialExecutor {
     /// Whoever queues work after `isAsleep` is set writes to the eventfd; whoever queued before is seen here, and the loop
     /// polls instead of sleeping. So no order of the two loses a wake-up.
     private func wait(into ready: inout [ReadyDescriptor]) {
-        let source = inbox.withLock { $0.source }
-        let timeout = source?.millisecondsUntilNextTimer() ?? -1
+        let timeout = millisecondsUntilNextTimer()
         let mustPoll = inbox.withLock { inbox in
             inbox.isAsleep = inbox.work.isEmpty && timeout != 0
             return !inbox.isAsleep
@@ -154,6 +153,11 @@ public final class EventLoop: SerialExecutor {
             var count: eventfd_t = 0
             unsafe _ = eventfd_read(wakeup.number, &count)
         }
+    }
+
+    /// The source is held for this call only: a loop that sleeps must not keep it alive.
+    private func millisecondsUntilNextTimer() -> Int32 {
+        inbox.withLock { $0.source }?.millisecondsUntilNextTimer() ?? -1
     }
 
     private enum Work {

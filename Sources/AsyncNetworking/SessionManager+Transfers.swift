@@ -19,9 +19,13 @@ extension SessionManager {
         }
     }
 
-    /// Starts to send a request with its body; see ``upload(_:from:method:headers:)``.
-    public func upload(_ request: Request) -> UploadTask {
-        UploadTask(direction: .upload) { monitor in try await self.upload(request, reporting: monitor) }
+    /// Starts to send a request with this body; see ``upload(_:from:method:headers:)``.
+    public func upload(_ request: Request, from body: RequestBody) -> UploadTask {
+        var request = request
+        request.body = body
+        return UploadTask(direction: .upload) { [request] monitor in
+            try await self.upload(request, reporting: monitor)
+        }
     }
 
     /// Starts to write the response of a GET to a file; see ``download(_:to:)-(Request,_)``.

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: MIT
+
+import ANCurl
+import ANHTTP
+import AsyncNetworkingTesting
+import FoundationEssentials
+import HTTPTypes
+import Testing
+
+@Suite struct HeadersTests {
+    private static let own = HTTPField.Name("X-Own")
+
+    @Test func `fields are sent in order, with repeated names apart and empty values kept`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .text("") }
+            let own = try #require(Self.own)
+            let empty = try #require(HTTPField.Name("X-Empty"))
+            var headers = HTTPFields()
+            headers.append(HTTPField(name: own, value: "1"))
+            headers.append(HTTPField(name: empty, value: ""))
+            headers.append(HTTPField(name: own, value: "2"))
+            headers.append(HTTPField(name: own, value: "a: b; c"))
+            _ = try await CurlTransport().collect(server.request(headers: headers))
+            let sent = try await server.requests(count: 1)[0].headers.filter { $0.name.hasPrefix("X-") }
+            #expect(
+                sent == [
+                    HeaderPair("X-Own", "1"), HeaderPair("X-Empty", ""), HeaderPair("X-Own", "2"),
+                    HeaderPair("X-Own", "a: b; c"),
+                ])
+        }
+    }
+
+    @Test func `a thousand fields and a long value are sent`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .text("") }
+            let own = try #require(Self.own)
+            var headers = HTTPFields()
+            for number in 0..<1000 { headers.append(HTTPField(name: own, value: "\(number)")) }
+            headers.append(HTTPField(name: own, value: String(repeating: "v", count: 60_000)))
+            let transport = try CurlTransport()
+            _ = try await transport.collect(server.request(headers: headers))
+            _ = try await transport.collect(server.request())
+            let requests = try await server.requests(count: 2)
+            #expect(
+                requests[0].headers.values("X-Own") == (0..<1000).map(String.init) + [
+                    String(repeating: "v", count: 60_000)
+                ])
+            #expect(requests[1].headers.values("X-Own") == [])
+        }
+    }
+
+    @Test func `Host, Accept and User-Agent can be chosen`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .text("") }
+            let host = try #require(HTTPField.Name("Host"))
+            _ = try await CurlTransport().collect(
+                server.request(headers: [host: "example.test", .accept: "text/plain", .userAgent: "me/1"]))
+            let headers = try await server.requests(count: 1)[0].headers
+            #expect(headers.values("Host") == ["example.test"])
+            #expect(headers.values("Accept") == ["text/plain"])
+            #expect(headers.values("User-Agent") == ["me/1"])
+        }
+    }
+
+    @Test func `fields are received in order, with repeated names apart and empty values kept`() async throws {
+        try await StubServer.with { server in
+            server.enqueue(
+                .reply(headers: ["Set-Cookie": "a=1", "X-Empty": "", "Set-Cookie": "b=2", "X-Blanks": "  x  "]))
+            let (head, _) = try await CurlTransport().collect(server.request())
+            #expect(
+                head.headers.map { "\($0.name.rawName)=\($0.value)" } == [
+                    "Set-Cookie=a=1", "X-Empty=", "Set-Cookie=b=2", "X-Blanks=x", "Content-Length=0",
+                ])
+        }
+    }
+
+    @Test func `a folded line continues the value before it`() async throws {
+        try await StubServer.with { server in
+            server.enqueue(.raw("HTTP/1.1 200 OK\r\nX-Own: one\r\n  two\r\n\tthree\r\nContent-Length: 0\r\n\r\n"))
+            let (head, _) = try await CurlTransport().collect(server.request())
+            #expect(head.headers[try #require(Self.own)] == "one two three")
+        }
+    }
+
+    @Test func `lines may end with LF alone`() async throws {
+        try await StubServer.with { server in
+            server.enqueue(.raw("HTTP/1.1 200 OK\nX-Own: one\nContent-Length: 2\n\nok"))
+            let (head, body) = try await CurlTransport().collect(server.request())
+            #expect(head.headers[try #require(Self.own)] == "one")
+            #expect(body == Data("ok".utf8))
+        }
+    }
+
+    @Test func `values beyond ASCII survive`() async throws {
+        try await StubServer.with { server in
+            server.enqueue(.reply(headers: ["X-Own": "grün"]))
+            let (head, _) = try await CurlTransport().collect(server.request())
+            #expect(head.headers[try #require(Self.own)] == "grün")
+        }
+    }
+
+    @Test func `interim responses are events with their fields`() async throws {
+        try await StubServer.with { server in
+            server.enqueue(
+                Script([
+                    .informational(103, headers: ["Link": "</a.css>"]), .informational(102),
+                    .informational(103, headers: ["Link": "</b.css>"]), .reply(Reply(body: .string("ok"))),
+                ]))
+            let log = EventLog()
+            let (head, body) = try await CurlTransport().collect(server.request(), reporting: log)
+            #expect(head.status.code == 200)
+            #expect(head.headers[try #require(HTTPField.Name("Link"))] == nil)
+            #expect(body == Data("ok".utf8))
+            let interim = await log.all().compactMap { event in
+                if case .informational(let head) = event { head } else { nil }
+            }
+            #expect(interim.map(\.status.code) == [103, 102, 103])
+            #expect(interim.map { $0.headers.map(\.value) } == [["</a.css>"], [], ["</b.css>"]])
+        }
+    }
+
+    @Test func `trailers are known after the body, and not before`() async throws {
+        try await StubServer.with { server in
+            server.enqueue(
+                .reply(body: .string("body"), framing: .chunked, trailers: ["X-Sum": "1", "X-Sum": "2", "X-Empty": ""]))
+            try await CurlTransport().stream(server.request()) { head, body in
+                #expect(body.trailers == nil)
+                for try await _ in body {}
+                let trailers = try #require(body.trailers)
+                #expect(trailers.map { "\($0.name.rawName)=\($0.value)" } == ["X-Sum=1", "X-Sum=2", "X-Empty="])
+                #expect(head.headers[try #require(HTTPField.Name("X-Sum"))] == nil)
+            }
+        }
+    }
+
+    @Test(arguments: [RequestBody.none, .string("body"), .stream(Generated(count: 4), length: 4)])
+    func `trailers are sent after a body of any kind`(body: RequestBody) async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .text("ok") }
+            let sum = try #require(HTTPField.Name("X-Sum"))
+            var request = server.request(method: .post, body: body)
+            request.trailers = { [sum: "42"] }
+            let transport = try CurlTransport()
+            #expect(try await transport.text(request) == "ok")
+            #expect(try await transport.text(server.request(method: .post, body: .string("next"))) == "ok")
+            let received = try await server.requests(count: 2)
+            #expect(received[0].headers["Transfer-Encoding"] == "chunked")
+            #expect(received[0].trailers == ["X-Sum": "42"])
+            #expect(received[0].bodyLength == body.length)
+            #expect(received[1].headers["Transfer-Encoding"] == nil)
+            #expect(received[1].trailers == [:])
+        }
+    }
+
+    @Test func `the server's 100 lets the body go`() async throws {
+        try await StubServer.with { server in
+            server.enqueue(.echo)
+            let options = TransferOptions.with { $0.expectContinueTimeout = .seconds(3600) }
+            let log = EventLog()
+            let request = server.request(method: .put, body: .string("hello"), options: options)
+            _ = try await CurlTransport().collect(request, reporting: log)
+            let received = try await server.requests(count: 1)[0]
+            #expect(received.headers.values("Expect") == ["100-continue"])
+            #expect(received.text == "hello")
+            let interim = await log.all().compactMap { event in
+                if case .informational(let head) = event { head.status.code } else { nil }
+            }
+            #expect(interim == [100])
+        }
+    }
+
+    @Test func `without a 100 the body goes after the wait`() async throws {
+        try await StubServer.with { server in
+            server.enqueue(.echo.expecting(.withhold))
+            let options = TransferOptions.with { $0.expectContinueTimeout = .milliseconds(50) }
+            _ = try await CurlTransport().collect(
+                server.request(method: .post, body: .string("hello"), options: options))
+            #expect(try await server.requests(count: 1)[0].text == "hello")
+        }
+    }
+
+    @Test(arguments: [413, 417, 401, 303])
+    func `a refusal instead of a 100 is the response, and the body stays here`(status: Int) async throws {
+        try await StubServer.with { server in
+            server.enqueue(.refusingBody(status))
+            server.fallback { _ in .text("next") }
+            let options = TransferOptions.with { $0.expectContinueTimeout = .seconds(3600) }
+            let transport = try CurlTransport()
+            let request = server.request(method: .post, body: .string("hello"), options: options)
+            #expect(try await transport.collect(request).head.status.code == status)
+            let received = try await server.requests(count: 1)[0]
+            #expect(received.bodyLength == 0)
+            #expect(try await transport.text(request) == "next")
+            let requests = try await server.requests(count: 2)
+            #expect(requests.count == 2)
+            #expect(requests[1].headers.values("Expect") == ["100-continue"])
+            #expect(requests[1].text == "hello")
+        }
+    }
+
+    @Test func `a 417 on a connection that is kept is the response too, and not repeated`() async throws {
+        try await StubServer.with { server in
+            server.enqueue(Script([.reply(Reply(status: 417))], readsBodyFirst: false))
+            let options = TransferOptions.with { $0.expectContinueTimeout = .seconds(3600) }
+            let (head, _) = try await CurlTransport().collect(
+                server.request(method: .post, body: .string("hello"), options: options))
+            #expect(head.status.code == 417)
+            #expect(server.activity.requests.count == 1)
+        }
+    }
+
+    @Test func `framing fields that contradict the body are refused`() async throws {
+        try await StubServer.with { server in
+            let transport = try CurlTransport()
+            for headers: HTTPFields in [[.contentLength: "6"], [.transferEncoding: "chunked"]] {
+                let error = try await transport.failure(
+                    server.request(method: .post, headers: headers, body: .string("hello")))
+                guard case .invalidRequest(.option) = error else { throw error }
+            }
+            #expect(server.activity.connectionsAccepted == 0)
+        }
+    }
+
+    @Test func `framing fields that agree with the body are sent once`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .text("") }
+            let transport = try CurlTransport()
+            _ = try await transport.collect(
+                server.request(method: .post, headers: [.contentLength: "5"], body: .string("hello")))
+            _ = try await transport.collect(
+                server.request(
+                    method: .post, headers: [.transferEncoding: "chunked"],
+                    body: .stream(Generated(count: 5), isReplayable: true)))
+            let requests = try await server.requests(count: 2)
+            #expect(requests[0].headers.values("Content-Length") == ["5"])
+            #expect(requests[1].headers.values("Transfer-Encoding") == ["chunked"])
+            #expect(requests.map(\.bodyLength) == [5, 5])
+        }
+    }
+}
