@@ -34,15 +34,16 @@ import Testing
         #expect(await pump.outcome() == .failed("Broken()"))
     }
 
-    @Test(arguments: [
-        (nil, ["a", "bc"], .end("abc")),
-        (3, ["a", "bc"], .end("abc")),
-        (0, [], .end("")),
-        (4, ["a", "bc"], .failed("3 of 4")),
-        (1, [], .failed("0 of 1")),
-        (2, ["a", "bc"], .failed("above 2")),
-        (0, ["a"], .failed("above 0")),
-    ] as [(Int64?, [String], Outcome)])
+    @Test(
+        arguments: [
+            (nil, ["a", "bc"], .end("abc")),
+            (3, ["a", "bc"], .end("abc")),
+            (0, [], .end("")),
+            (4, ["a", "bc"], .failed("3 of 4")),
+            (1, [], .failed("0 of 1")),
+            (2, ["a", "bc"], .failed("above 2")),
+            (0, ["a"], .failed("above 0")),
+        ] as [(Int64?, [String], Outcome)])
     func `a stream keeps the length that it declared, or fails`(
         length: Int64?, pieces: [String], outcome: Outcome
     ) async throws {

@@ -17,11 +17,12 @@ import Testing
         #expect(try Self.lines([]) == ["Expect:"])
     }
 
-    @Test(arguments: [
-        (Duration.seconds(1), true, ["Expect: 100-continue"]),
-        (nil, true, ["Expect:"]),
-        (Duration.seconds(1), false, ["Expect:"]),
-    ] as [(Duration?, Bool, [String])])
+    @Test(
+        arguments: [
+            (Duration.seconds(1), true, ["Expect: 100-continue"]),
+            (nil, true, ["Expect:"]),
+            (Duration.seconds(1), false, ["Expect:"]),
+        ] as [(Duration?, Bool, [String])])
     func `Expect is asked for with a body only`(timeout: Duration?, sendsBody: Bool, lines: [String]) throws {
         let options = TransferOptions().with { $0.expectContinueTimeout = timeout }
         #expect(try Self.lines([], options, sendsBody: sendsBody) == lines)
@@ -123,7 +124,8 @@ import Testing
     @Test func `a list whose filling failed is filled anew`() throws {
         var list = HeaderList()
         #expect(throws: TransportError.self) {
-            try list.fill(Self.request([.accept: "x", .contentLength: "9"]), TransferOptions(), .none, sendsBody: false)
+            try list.fill(
+                Self.request([.accept: "x", .contentLength: "9"]), TransferOptions(), .none, sendsBody: false)
         }
         #expect(unsafe list.first == nil)
         try list.fill(Self.request([.accept: "y"]), TransferOptions(), .none, sendsBody: false)
