@@ -64,7 +64,8 @@ let package = Package(
             name: "ANSerializationTests", dependencies: ["ANSerialization", "ANHTTP", httpTypes],
             swiftSettings: settings),
         .testTarget(
-            name: "ANCurlTests", dependencies: ["ANCurl", "ANHTTP", "AsyncNetworkingTesting", httpTypes],
+            name: "ANCurlTests",
+            dependencies: ["ANCurl", "ANHTTP", "ANSystem", "AsyncNetworkingTesting", "CCurl", httpTypes],
             swiftSettings: settings),
         .testTarget(
             name: "AsyncNetworkingTests",

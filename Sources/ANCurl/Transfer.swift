@@ -48,7 +48,7 @@ final class Transfer {
     func begin(_ exchange: Exchange) throws(TransportError) {
         state = TransferState(exchange, now: loop.now)
         message.clear()
-        try headers.fill(exchange)
+        try headers.fill(exchange.request, exchange.options, exchange.upload, sendsBody: exchange.sendsBody)
         if exchange.sharedOptions !== appliedOptions {
             appliedOptions = nil
             try handle.apply(exchange.options)
