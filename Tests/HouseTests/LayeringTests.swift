@@ -13,7 +13,7 @@ import Testing
         "ANSystem": ["CLinux", "Glibc", "Synchronization"],
         "ANHTTP": ["HTTPTypes", "FoundationEssentials", "Synchronization"],
         // 3: bytes to values; libcurl; netlink.
-        "ANSerialization": ["ANHTTP", "HTTPTypes", "FoundationEssentials"],
+        "ANSerialization": ["ANHTTP", "ANSystem", "HTTPTypes", "FoundationEssentials"],
         "ANCurl": [
             "ANHTTP", "ANSystem", "CCurl", "COpenSSL", "HTTPTypes", "FoundationEssentials", "Glibc", "Synchronization",
         ],
