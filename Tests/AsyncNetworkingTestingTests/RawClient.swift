@@ -69,6 +69,12 @@ final class RawClient: Sendable {
         }
     }
 
+    /// Whether bytes are here that were not read.
+    var hasBytes: Bool {
+        var byte: UInt8 = 0
+        return unsafe recv(number, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) > 0
+    }
+
     /// Ends the sending side.
     func finishSending() {
         shutdown(number, Int32(SHUT_WR))

@@ -96,6 +96,17 @@ import Testing
         await server.stop()
     }
 
+    @Test func `URLs keep path and query, and can have another host`() async throws {
+        try await StubServer.with { server in
+            let port = server.endpoint.port
+            #expect(server.url("/a?b=c").absoluteString == "http://127.0.0.1:\(port)/a?b=c")
+            #expect(server.url("/a?b=c", host: "localhost").absoluteString == "http://localhost:\(port)/a?b=c")
+        }
+        try await StubServer.with(.init(.ipv6)) { server in
+            #expect(server.url().absoluteString == "http://[::1]:\(server.endpoint.port)/")
+        }
+    }
+
     @Test func `a waiting test that is cancelled gets CancellationError`() async throws {
         try await StubServer.with { server in
             let task = Task { try await server.requests(count: 1) }

@@ -105,4 +105,29 @@ import Testing
         #expect(refusal.exitCode != 0)
         #expect(refused.failedHandshakes.first?.contains("peer did not return a certificate") == true)
     }
+
+    @Test(arguments: [
+        // 44 bytes are the head. 56: CURLE_RECV_ERROR.
+        (
+            Script.resetAfter(bytes: 49, of: .reply(body: .string(String(repeating: "a", count: 1_000_000)))), 56,
+            "aaaaa"
+        ),
+        // A short body: CURLE_PARTIAL_FILE. curl(1) makes no difference where close_notify is missing.
+        (shortBody(.close), 18, "aaaaa"),
+        (shortBody(.closeWithoutNotify), 18, "aaaaa"),
+    ])
+    func `a connection with TLS ends as told`(script: Script, exitCode: Int32, body: String) async throws {
+        let authority = try TestCertificateAuthority()
+        try authority.write(to: folder.path + "/roots.pem")
+        try await StubServer.with(.init(tls: .init(authority.issue()))) { server in
+            server.route("/", script)
+            let outcome = try CurlTool.run(["--cacert", folder.path + "/roots.pem", "-N", server.url().absoluteString])
+            #expect(outcome.exitCode == exitCode)
+            #expect(outcome.output.prefix { $0 != "c" } == body)
+        }
+    }
+
+    private static func shortBody(_ ending: Script.Ending) -> Script {
+        Script([.reply(Reply(body: .string("aaaaa"), framing: .contentLength(declared: 9))), .end(ending)])
+    }
 }

@@ -39,6 +39,8 @@ public struct Script: Sendable {
         case generate(Int64)
         /// Waits; ends the script when the client closes meanwhile.
         case delay(Duration)
+        /// Waits until the gate is open; ends the script when the client closes meanwhile.
+        case wait(ScriptGate)
         /// Slows down all that is sent from here on.
         case pace(Pace)
         /// Ends the connection after exactly so many more bytes, or at the end of the script if it sends fewer.

@@ -3,28 +3,31 @@
 /// Decides how many bytes may leave next: it knows the pace and the byte after which the connection ends.
 ///
 /// Pure: ``next(_:)`` says what to do with bytes that are ready, and the caller does it.
-struct OutputMeter {
+package struct OutputMeter {
     private var pace: Script.Pace?
     /// Bytes left before the next pause.
     private var leftBeforePause = 0
     private var cut: (left: Int64, ending: Script.Ending)?
 
+    /// Creates a meter without limits.
+    package init() {}
+
     /// Slows down what follows, or stops doing so; the first piece leaves at once.
-    mutating func setPace(_ pace: Script.Pace?) {
+    package mutating func setPace(_ pace: Script.Pace?) {
         self.pace = pace
         leftBeforePause = pace?.bytes ?? 0
     }
 
     /// Ends the connection after so many more bytes.
-    mutating func setCut(after bytes: Int64, by ending: Script.Ending) {
+    package mutating func setCut(after bytes: Int64, by ending: Script.Ending) {
         cut = (max(0, bytes), ending)
     }
 
     /// The ending that waits for its byte; it is due at the end of the script at the latest.
-    var pendingEnding: Script.Ending? { cut?.ending }
+    package var pendingEnding: Script.Ending? { cut?.ending }
 
     /// What to do when `count` bytes, at least one, are ready.
-    mutating func next(_ count: Int) -> Step {
+    package mutating func next(_ count: Int) -> Step {
         var count = count
         if let cut {
             guard cut.left > 0 else { return .end(cut.ending) }
@@ -43,7 +46,7 @@ struct OutputMeter {
     }
 
     /// What to do next.
-    enum Step: Hashable {
+    package enum Step: Hashable {
         /// Send the first so many bytes.
         case send(Int)
         /// Wait, and ask again.

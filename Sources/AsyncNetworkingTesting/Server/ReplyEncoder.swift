@@ -20,6 +20,11 @@ struct ReplyEncoder {
 
     /// The status line and the fields, with the empty line.
     var head: [UInt8] {
+        Self.head(version: reply.version, status: reply.status, reason: reply.reason, headers: headers)
+    }
+
+    /// The fields, with those that the framing needs.
+    var headers: HeaderPairs {
         var headers = reply.headers
         switch reply.framing {
         case .contentLength(let declared):
@@ -33,7 +38,33 @@ struct ReplyEncoder {
         case .asGiven:
             break
         }
-        return Self.head(version: reply.version, status: reply.status, reason: reply.reason, headers: headers)
+        return headers
+    }
+
+    /// Cuts the body into the pieces that it is sent in.
+    func forEachPiece<Failure: Error>(_ send: (ArraySlice<UInt8>) throws(Failure) -> Void) throws(Failure) {
+        try Self.forEachPiece(of: reply.body, size: pieceSize, send)
+    }
+
+    /// Cuts a body into pieces of at most so many bytes.
+    static func forEachPiece<Failure: Error>(
+        of body: Reply.Body, size: Int, _ send: (ArraySlice<UInt8>) throws(Failure) -> Void
+    ) throws(Failure) {
+        switch body {
+        case .bytes(let data):
+            var rest = Array(data)[...]
+            while !rest.isEmpty {
+                try send(rest.prefix(size))
+                rest = rest.dropFirst(size)
+            }
+        case .generated(let count):
+            var sent: Int64 = 0
+            while sent < count {
+                let piece = GeneratedBytes.slice(from: sent, atMost: min(Int64(size), count - sent))
+                try send(piece)
+                sent += Int64(piece.count)
+            }
+        }
     }
 
     /// Frames a piece of the body.

@@ -4,7 +4,7 @@
 ///
 /// Pure: bytes in by ``append(_:)``, parts of requests out by ``next()``. It is lenient where a client's mistakes should be
 /// recorded and not refused: lines may end with LF alone, names and methods may be any text.
-struct RequestParser {
+package struct RequestParser {
     private let maximumHeadSize: Int
     private var state = State.head
     private var bytes: [UInt8] = []
@@ -13,12 +13,13 @@ struct RequestParser {
     private var head = Head()
     private var headSize = 0
 
-    init(maximumHeadSize: Int) {
+    /// Creates a parser that refuses heads, and lines, of more bytes.
+    package init(maximumHeadSize: Int) {
         self.maximumHeadSize = maximumHeadSize
     }
 
     /// Whether nothing of a next request has arrived.
-    var isIdle: Bool {
+    package var isIdle: Bool {
         switch state {
         case .head: start == bytes.count
         case .headers, .body, .chunkSize, .chunk, .chunkEnd, .trailers: false
@@ -26,9 +27,10 @@ struct RequestParser {
     }
 
     /// Whether bytes wait that were not taken yet.
-    var hasUnreadBytes: Bool { start < bytes.count }
+    package var hasUnreadBytes: Bool { start < bytes.count }
 
-    mutating func append(_ more: some Collection<UInt8>) {
+    /// Adds bytes that have arrived.
+    package mutating func append(_ more: some Collection<UInt8>) {
         if start > 0 {
             bytes.removeSubrange(..<start)
             start = 0
@@ -37,7 +39,7 @@ struct RequestParser {
     }
 
     /// The next part; ``Part/needsMore`` until more bytes are appended.
-    mutating func next() throws(Problem) -> Part {
+    package mutating func next() throws(Problem) -> Part {
         while true {
             switch state {
             case .head:
@@ -152,7 +154,7 @@ struct RequestParser {
     }
 
     /// A part of a request.
-    enum Part: Hashable {
+    package enum Part: Hashable {
         /// More bytes are needed.
         case needsMore
         /// The head.
@@ -164,11 +166,16 @@ struct RequestParser {
     }
 
     /// Why bytes are not a request.
-    enum Problem: Error, Hashable {
+    package enum Problem: Error, Hashable {
+        /// The request line has no method, target and version of HTTP/1.
         case requestLine
+        /// A field has no name or no colon.
         case field
+        /// A length is no number, or two of them differ.
         case contentLength
+        /// The chunked coding is broken.
         case chunk
+        /// The head, or a line, has too many bytes.
         case tooLarge
     }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import ANSystem
+
 extension StubConnection {
     /// Does one action; false when the connection cannot be used for another request.
     mutating func perform(_ action: Script.Action, meeting expectation: Script.Expectation) throws(End) -> Bool {
@@ -15,9 +17,13 @@ extension StubConnection {
         case .send(let data):
             try write(Array(data)[...])
         case .generate(let count):
-            try sendPieces(of: .generated(count), size: GeneratedBytes.period) { $0 }
+            try ReplyEncoder.forEachPiece(of: .generated(count), size: GeneratedBytes.period) { piece throws(End) in
+                try write(piece)
+            }
         case .delay(let duration):
             try pause(duration)
+        case .wait(let gate):
+            if socket.waitForHangUp(nil, or: gate.descriptor.number) { throw .peerClosed }
         case .pace(let pace):
             meter.setPace(pace)
         case .cut(let bytes, let ending):
@@ -45,30 +51,10 @@ extension StubConnection {
         }
         try write(encoder.head[...])
         if let pace = reply.pace { meter.setPace(pace) }
-        try sendPieces(of: reply.body, size: encoder.pieceSize) { encoder.frame($0)[...] }
+        try encoder.forEachPiece { piece throws(End) in try write(encoder.frame(piece)[...]) }
         try write(encoder.end[...])
         if reply.pace != nil { meter.setPace(nil) }
         return !encoder.mustClose
-    }
-
-    private mutating func sendPieces(
-        of body: Reply.Body, size: Int, framed frame: (ArraySlice<UInt8>) -> ArraySlice<UInt8>
-    ) throws(End) {
-        switch body {
-        case .bytes(let data):
-            var rest = Array(data)[...]
-            while !rest.isEmpty {
-                try write(frame(rest.prefix(size)))
-                rest = rest.dropFirst(size)
-            }
-        case .generated(let count):
-            var sent: Int64 = 0
-            while sent < count {
-                let piece = GeneratedBytes.slice(from: sent, atMost: min(Int64(size), count - sent))
-                try write(frame(piece))
-                sent += Int64(piece.count)
-            }
-        }
     }
 
     /// Sends bytes as the meter allows.

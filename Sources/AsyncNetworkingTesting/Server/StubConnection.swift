@@ -21,7 +21,7 @@ struct StubConnection: ~Copyable {
     /// What all connections of a server share.
     struct Environment: Sendable {
         let options: StubServer.Options
-        let log: StubLog
+        let log: Observed<StubServer.Activity>
         let router: StubRouter
         let tls: TLSContext?
     }

@@ -22,7 +22,7 @@ public final class StubServer: Sendable {
     /// How the server was made.
     public let options: Options
 
-    private let log = StubLog()
+    private let log = Observed(Activity())
     private let router = StubRouter()
     private let listener: StubListener
     private let base: URL
@@ -49,6 +49,7 @@ public final class StubServer: Sendable {
     }
 
     /// Starts a server, runs `body` with it, and stops it however `body` ends.
+    @discardableResult
     public static func with<Result>(
         _ options: Options = Options(), _ body: (StubServer) async throws -> Result
     ) async throws -> Result {
@@ -110,13 +111,17 @@ public final class StubServer: Sendable {
 
     /// The URL of a path, with its query.
     ///
-    /// For a Unix-domain socket the host is `localhost`.
-    public func url(_ path: String = "/") -> URL {
-        URL(string: base.absoluteString + path) ?? base
+    /// The host is the address that the server listens on, `localhost` for a Unix-domain socket; another name for the
+    /// same address can be given, for tests of names.
+    public func url(_ path: String = "/", host: String? = nil) -> URL {
+        guard let url = URL(string: base.absoluteString + path) else { return base }
+        guard let host, var parts = URLComponents(url: url, resolvingAgainstBaseURL: false) else { return url }
+        parts.host = host
+        return parts.url ?? url
     }
 
     /// What was seen so far.
-    public var activity: Activity { log.activity }
+    public var activity: Activity { log.value }
 
     /// Waits until `condition` holds for what was seen, and returns that.
     ///
@@ -126,7 +131,7 @@ public final class StubServer: Sendable {
     @discardableResult
     public func activity(where condition: @escaping @Sendable (Activity) -> Bool) async throws -> Activity {
         try await log.wait(until: condition)
-        return log.activity
+        return log.value
     }
 
     /// Waits until so many requests have arrived, and returns all that have.

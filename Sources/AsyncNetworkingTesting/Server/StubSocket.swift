@@ -52,19 +52,24 @@ struct StubSocket: ~Copyable {
         }
     }
 
-    /// Waits for a time, or for ever; true when the client closed or the server was stopped meanwhile.
+    /// Waits for a time or for ever, or until another descriptor is readable; true when the client closed, or the server
+    /// was stopped, meanwhile.
     ///
     /// A client that ends its sending side counts as closed.
-    func waitForHangUp(_ duration: Duration?) -> Bool {
+    func waitForHangUp(_ duration: Duration?, or other: Int32 = -1) -> Bool {
         let deadline = duration.map { MonotonicInstant.now.advanced(by: $0) }
         while true {
             let left = deadline.map { MonotonicInstant.now.duration(to: $0).clampedNanoseconds }
             if let left, left <= 0 { return false }
             // Rounded up, so that no wait is too short.
-            let milliseconds = left.map { Int32(clamping: ($0 + 999_999) / 1_000_000) } ?? -1
-            // POLLRDHUP, which Glibc hides, has the value of EPOLLRDHUP. See poll(2).
-            var entry = pollfd(fd: descriptor.number, events: Int16(CLINUX_EPOLLRDHUP), revents: 0)
-            if unsafe poll(&entry, 1, milliseconds) > 0 { return true }
+            let milliseconds = left.map { Int32(clamping: $0 / 1_000_000 + 1) } ?? -1
+            // POLLRDHUP, which Glibc hides, has the value of EPOLLRDHUP; a number below 0 is ignored. See poll(2).
+            var entries = [
+                pollfd(fd: descriptor.number, events: Int16(CLINUX_EPOLLRDHUP), revents: 0),
+                pollfd(fd: other, events: Int16(POLLIN), revents: 0),
+            ]
+            guard unsafe poll(&entries, 2, milliseconds) > 0 else { continue }
+            return entries[0].revents != 0
         }
     }
 

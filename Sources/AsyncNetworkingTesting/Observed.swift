@@ -2,19 +2,23 @@
 
 import ANSystem
 
-/// What a server has seen, and who waits for it to see more.
-final class StubLog: Sendable {
-    private let state = Lock(State())
+/// A value that many may change and wait for: whoever waits for a condition is woken by the change that brings it about.
+final class Observed<Value: Sendable>: Sendable {
+    private let state: Lock<State>
 
-    /// A copy of what was seen so far.
-    var activity: StubServer.Activity {
-        state.withLock { $0.activity }
+    init(_ value: Value) {
+        state = Lock(State(value: value))
     }
 
-    /// Changes what was seen, and wakes those who waited for it.
-    func update<Result: Sendable>(_ change: (inout StubServer.Activity) -> Result) -> Result {
+    /// A copy of the value.
+    var value: Value {
+        state.withLock { $0.value }
+    }
+
+    /// Changes the value, and wakes those who waited for it to be so, in the order in which they began to wait.
+    func update<Result: Sendable>(_ change: (inout Value) -> Result) -> Result {
         let (result, due) = state.withLock { state in
-            let result = change(&state.activity)
+            let result = change(&state.value)
             return (result, state.takeDueWaiters())
         }
         for continuation in due { continuation.resume() }
@@ -22,14 +26,16 @@ final class StubLog: Sendable {
     }
 
     /// Waits until `condition` holds; throws `CancellationError` when the task is cancelled first.
-    func wait(until condition: @escaping @Sendable (StubServer.Activity) -> Bool) async throws {
+    ///
+    /// The condition runs at each change, under the lock.
+    func wait(until condition: @escaping @Sendable (Value) -> Bool) async throws {
         let number = state.withLock { $0.takeNumber() }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
                 let outcome: WaitOutcome = state.withLock { state in
                     // A cancelled task may have run its handler before this: then its number is no longer open.
                     guard state.openNumbers.contains(number) else { return .cancelled }
-                    guard !condition(state.activity) else { return .holds }
+                    guard !condition(state.value) else { return .holds }
                     state.waiters[number] = Waiter(condition: condition, continuation: continuation)
                     return .mustWait
                 }
@@ -50,11 +56,15 @@ final class StubLog: Sendable {
     }
 
     private struct State {
-        var activity = StubServer.Activity()
+        var value: Value
         var waiters: [Int: Waiter] = [:]
         /// The numbers of waits that were not cancelled.
         var openNumbers: Set<Int> = []
         private var nextNumber = 0
+
+        init(value: Value) {
+            self.value = value
+        }
 
         mutating func takeNumber() -> Int {
             nextNumber += 1
@@ -64,14 +74,14 @@ final class StubLog: Sendable {
 
         mutating func takeDueWaiters() -> [CheckedContinuation<Void, any Error>] {
             guard !waiters.isEmpty else { return [] }
-            let due = waiters.filter { $0.value.condition(activity) }
-            for number in due.keys { waiters[number] = nil }
-            return due.values.map(\.continuation)
+            let due = waiters.filter { $0.value.condition(value) }.sorted { $0.key < $1.key }
+            for (number, _) in due { waiters[number] = nil }
+            return due.map(\.value.continuation)
         }
     }
 
     private struct Waiter {
-        let condition: @Sendable (StubServer.Activity) -> Bool
+        let condition: @Sendable (Value) -> Bool
         let continuation: CheckedContinuation<Void, any Error>
     }
 

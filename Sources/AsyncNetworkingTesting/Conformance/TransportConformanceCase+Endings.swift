@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import FoundationEssentials
+import HTTPTypes
+
+extension TransportConformanceCase {
+    /// How exchanges end.
+    static let endings = [
+        TransportConformanceCase("leaving the scope early ends the exchange", endless) { fixture in
+            let events = EventRecorder()
+            let kept = try await fixture.stream(reporting: events) { _, body in
+                var chunks = body.makeAsyncIterator()
+                guard try await chunks.next() != nil else { throw ConformanceFailure("There is no first chunk.") }
+                return body
+            }
+            try require("It is reported as over", events.metrics != nil, is: true)
+            try await fixture.waitForEnd()
+            // What escapes its scope must end, one way or the other, and not hang.
+            var chunks = kept.makeAsyncIterator()
+            while let chunk = try? await chunks.next(), !chunk.isEmpty {}
+        },
+
+        TransportConformanceCase("an error of the caller passes through", endless) { fixture in
+            try await requireFailure(
+                "The exchange", where: { $0 as? ConformanceFailure == ConformanceFailure("of the caller") },
+                of: { try await fixture.stream { _, _ in throw ConformanceFailure("of the caller") } })
+            try await fixture.waitForEnd()
+        },
+
+        TransportConformanceCase("cancelling while waiting for the head throws CancellationError", .hang) { fixture in
+            let task = Task { try await fixture.collect() }
+            _ = try await fixture.requests(1)
+            task.cancel()
+            try await requireFailure("A cancelled task", where: { $0 is CancellationError }) {
+                _ = try await task.value
+            }
+            try await fixture.waitForEnd()
+        },
+
+        TransportConformanceCase("cancelling while reading the body throws CancellationError", endless) { fixture in
+            let reading = Observed(false)
+            let task = Task {
+                try await fixture.stream { _, body in
+                    for try await _ in body { reading.update { $0 = true } }
+                }
+            }
+            try await reading.wait { $0 }
+            task.cancel()
+            try await requireFailure("A cancelled task", where: { $0 is CancellationError }) { try await task.value }
+            try await fixture.waitForEnd()
+        },
+
+        TransportConformanceCase("a task that is cancelled already throws CancellationError", .status(204)) { fixture in
+            let task = Task {
+                unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
+                try await fixture.collect()
+            }
+            try await requireFailure("A cancelled task", where: { $0 is CancellationError }) { try await task.value }
+        },
+
+        TransportConformanceCase("events end with the one that says so", .generated(100_000)) { fixture in
+            let events = EventRecorder()
+            try await fixture.collect(reporting: events)
+            let finished = events.events.indices.filter { index in
+                if case .finished = events.events[index] { true } else { false }
+            }
+            try require("Ends", finished, is: [events.events.count - 1])
+            try require("Body bytes", events.metrics?.responseBodyBytes, is: 100_000)
+            let progress = events.events.compactMap { event -> TransferProgress? in
+                if case .downloadProgress(let progress) = event { progress } else { nil }
+            }
+            try require("Last progress", progress.last?.completedBytes, is: 100_000)
+            try require("Total", progress.last?.totalBytes, is: 100_000)
+            let completed = progress.map(\.completedBytes)
+            try require("Progress grows", completed == completed.sorted(), is: true)
+        },
+
+        TransportConformanceCase("a failed exchange is reported as over, too", .close) { fixture in
+            let events = EventRecorder()
+            _ = try? await fixture.collect(reporting: events)
+            guard case .finished = events.events.last else {
+                throw ConformanceFailure("The last event is \(String(describing: events.events.last)).")
+            }
+        },
+
+        TransportConformanceCase("shutting down ends what runs", .hang) { fixture in
+            let task = Task { try await fixture.collect() }
+            _ = try await fixture.requests(1)
+            await fixture.transport.shutdown()
+            try await requireFailure("A running exchange", where: isShutDown) { _ = try await task.value }
+        },
+
+        TransportConformanceCase("shutting down closes connections that are kept", .status(204)) { fixture in
+            try await fixture.collect()
+            await fixture.transport.shutdown()
+            try await fixture.waitForNoConnection()
+        },
+
+        TransportConformanceCase("after a shutdown nothing is performed", .status(204)) { fixture in
+            await fixture.transport.shutdown()
+            try await requireFailure("A new exchange", where: isShutDown) { try await fixture.collect() }
+            await fixture.transport.shutdown()
+        },
+
+        TransportConformanceCase("many exchanges run side by side", .echo) { fixture in
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in 0..<50 {
+                    group.addTask {
+                        let request = fixture.request { request in
+                            request.method = .post
+                            request.body = .string("number \(number)")
+                        }
+                        let body = try await fixture.collect(request).body
+                        let echo = try JSONDecoder().decode(RequestEcho.self, from: body)
+                        try require("The echo", echo.body, is: "number \(number)")
+                    }
+                }
+                try await group.waitForAll()
+            }
+        },
+    ]
+
+    /// Sends a part of a body that is announced as far larger, and nothing more.
+    private static var endless: Script {
+        Script([.reply(Reply(body: .generated(100_000), framing: .contentLength(declared: 1 << 40))), .hang])
+    }
+
+    private static func isShutDown(_ error: any Error) -> Bool {
+        if case TransportError.shutDown = error { true } else { false }
+    }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import FoundationEssentials
+
+extension TransportConformanceCase {
+    /// What a case has to work with.
+    struct Fixture: Sendable {
+        let transport: any Transport
+        let url: URL
+        let options: TransferOptions?
+        /// Closed; a gated script waits for it.
+        let gate: ScriptGate
+        /// Waits for so many requests.
+        let requests: @Sendable (Int) async throws -> [RecordedRequest]
+        /// Waits until the server has seen what a condition says; a mock, which has no server, does not wait.
+        let wait: @Sendable (@escaping @Sendable (StubServer.Activity) -> Bool) async throws -> Void
+
+        /// Waits until the server has seen that the client gave up.
+        func waitForEnd() async throws {
+            try await withDeadline("The server does not see the end of the exchange") {
+                try await wait { $0.requests.contains { $0.isAbandoned } }
+            }
+        }
+
+        /// Waits until no connection is open.
+        func waitForNoConnection() async throws {
+            try await withDeadline("Connections stay open") {
+                try await wait { $0.openConnections == 0 }
+            }
+        }
+
+        private func withDeadline(_ failure: String, _ body: @escaping @Sendable () async throws -> Void) async throws {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await body() }
+                group.addTask {
+                    try await Task.sleep(for: .seconds(5))
+                    throw ConformanceFailure("\(failure) within 5 s.")
+                }
+                try await group.next()
+                group.cancelAll()
+            }
+        }
+
+        /// Makes a request for the script.
+        func request(_ change: (inout Request) -> Void = { _ in }) -> Request {
+            var request = Request(url: url, options: options)
+            change(&request)
+            return request
+        }
+
+        /// Performs a request and collects its body.
+        @discardableResult
+        func collect(
+            _ request: Request? = nil, limit: Int = 1 << 26, reporting events: EventRecorder? = nil
+        ) async throws -> (head: ResponseHead, body: Data) {
+            try await transport.perform(
+                request ?? self.request(), delivery: .collected(upTo: limit), reporting: events
+            ) { head, body in
+                (head, try await body.collect(upTo: limit))
+            }
+        }
+
+        /// Performs a request and lends its body.
+        @discardableResult
+        func stream<Value: Sendable>(
+            _ request: Request? = nil, reporting events: EventRecorder? = nil,
+            body: (ResponseHead, ResponseBody) async throws -> Value
+        ) async throws -> Value {
+            try await transport.perform(
+                request ?? self.request(), delivery: .streamed, reporting: events, body: body)
+        }
+    }
+}

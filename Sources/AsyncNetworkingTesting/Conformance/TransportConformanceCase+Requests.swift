@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import FoundationEssentials
+import HTTPTypes
+
+extension TransportConformanceCase {
+    /// What is sent.
+    static let requests = [
+        TransportConformanceCase("method, target and fields are sent as given", .status(204)) { fixture in
+            try await fixture.collect(
+                fixture.request { request in
+                    request.method = .patch
+                    request.url = URL(string: request.url.absoluteString + "/%C3%A4?a=b%20c&d") ?? request.url
+                    request.headers.append(HTTPField(name: .cookie, value: "a=1"))
+                    request.headers.append(HTTPField(name: .accept, value: "text/html"))
+                    request.headers.append(HTTPField(name: .accept, value: "*/*"))
+                })
+            guard let request = try await fixture.requests(1).first else { return }
+            try require("The method", request.method, is: "PATCH")
+            try require("The target", request.target, is: "/conformance/%C3%A4?a=b%20c&d")
+            let fields = request.headers.filter { ["cookie", "accept"].contains($0.name.lowercased()) }
+            try require("The fields", fields.map(\.value), is: ["a=1", "text/html", "*/*"])
+        },
+
+        TransportConformanceCase("a body of bytes arrives whole", .status(204)) { fixture in
+            try await fixture.collect(
+                fixture.request { request in
+                    request.method = .put
+                    request.body = .bytes(StubServer.generatedBytes(500_000))
+                })
+            let body = try await fixture.requests(1).first?.body
+            try require("The body is whole", body == StubServer.generatedBytes(500_000), is: true)
+        },
+
+        TransportConformanceCase("a body of known length that is streamed arrives whole", .status(204)) { fixture in
+            try await fixture.collect(
+                fixture.request { request in
+                    request.method = .post
+                    request.body = .stream(Pieces(count: 50, size: 10_000), length: 500_000)
+                })
+            let body = try await fixture.requests(1).first?.body
+            try require("The body is whole", body == Pieces(count: 50, size: 10_000).joined, is: true)
+        },
+
+        TransportConformanceCase("a body of unknown length that is streamed arrives whole", .status(204)) { fixture in
+            try await fixture.collect(
+                fixture.request { request in
+                    request.method = .post
+                    request.body = .stream(Pieces(count: 7, size: 3))
+                })
+            try require("The body", try await fixture.requests(1).first?.body, is: Pieces(count: 7, size: 3).joined)
+        },
+
+        TransportConformanceCase("a source that fails, fails the request", .status(204)) { fixture in
+            try await requireFailure(
+                "Sending",
+                where: {
+                    guard case TransportError.requestBody(.source(let cause), _) = $0 else { return false }
+                    return cause is Pieces.Failed
+                },
+                of: {
+                    try await fixture.collect(
+                        fixture.request { request in
+                            request.method = .post
+                            request.body = .stream(Pieces(count: 2, size: 10, fails: true), length: 100)
+                        })
+                })
+        },
+
+        TransportConformanceCase("a source that is shorter than declared fails the request", .status(204)) { fixture in
+            try await requireFailure(
+                "Sending",
+                where: {
+                    guard case TransportError.requestBody(.tooShort(let declared, let produced), _) = $0 else {
+                        return false
+                    }
+                    return declared == 100 && produced == 20
+                },
+                of: {
+                    try await fixture.collect(
+                        fixture.request { request in
+                            request.method = .post
+                            request.body = .stream(Pieces(count: 2, size: 10), length: 100)
+                        })
+                })
+        },
+
+        TransportConformanceCase("a file that is missing fails the request", .status(204)) { fixture in
+            try await requireFailure(
+                "Sending",
+                where: { if case TransportError.requestBody(.file, _) = $0 { true } else { false } },
+                of: {
+                    try await fixture.collect(
+                        fixture.request { request in
+                            request.method = .put
+                            request.body = .file("/nonexistent/file")
+                        })
+                })
+        },
+    ]
+}
+
+/// Chunks of a body: each has its number as its bytes.
+private struct Pieces: AsyncSequence, Sendable {
+    let count: Int
+    let size: Int
+    var fails = false
+
+    var joined: Data {
+        (0..<count).reduce(into: Data()) { $0 += Self.piece($1, size: size) }
+    }
+
+    static func piece(_ number: Int, size: Int) -> Data {
+        Data(repeating: UInt8(truncatingIfNeeded: number), count: size)
+    }
+
+    func makeAsyncIterator() -> Iterator {
+        Iterator(pieces: self)
+    }
+
+    struct Iterator: AsyncIteratorProtocol {
+        let pieces: Pieces
+        var number = 0
+
+        mutating func next() async throws -> Data? {
+            guard number < pieces.count else {
+                if pieces.fails { throw Failed() }
+                return nil
+            }
+            defer { number += 1 }
+            return Pieces.piece(number, size: pieces.size)
+        }
+    }
+
+    struct Failed: Error {}
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import ANSystem
+import FoundationEssentials
+import HTTPTypes
+
+/// One exchange of a ``MockTransport``, and the source of its response's body.
+final class MockExchange: ResponseBodySource {
+    private let transport: MockTransport
+    private let request: Request
+    private let events: (any TransferEventSink)?
+    private let state = Lock(State())
+
+    init(transport: MockTransport, request: Request, events: (any TransferEventSink)?) {
+        self.transport = transport
+        self.request = request
+        self.events = events
+    }
+
+    // MARK: The request
+
+    /// Reads the request's body to its end.
+    func receiveRequest() async throws -> MockTransport.ReceivedRequest {
+        let body = try await readBody()
+        if !body.isEmpty {
+            let count = Int64(body.count)
+            state.withLock { $0.metrics.requestBodyBytes = count }
+            events?.receive(.uploadProgress(TransferProgress(completedBytes: count, totalBytes: request.body.length)))
+        }
+        return MockTransport.ReceivedRequest(request: request, body: body, trailers: try request.trailers?() ?? [:])
+    }
+
+    private func readBody() async throws -> Data {
+        switch request.body.content {
+        case .none:
+            return Data()
+        case .bytes(let data):
+            return data
+        case .file(let path):
+            do {
+                return try Data(contentsOf: URL(filePath: path))
+            } catch {
+                throw TransportError.requestBody(.file(path: path, reason: "\(error)"), TransferFacts())
+            }
+        case .stream(let length, _, let makeReader):
+            return try await read(makeReader, length: length)
+        }
+    }
+
+    private func read(_ makeReader: @Sendable () throws -> BodyReader, length: Int64?) async throws -> Data {
+        var body = Data()
+        do {
+            let reader = try makeReader()
+            while let chunk = try await reader.next() { body.append(chunk) }
+        } catch let error as CancellationError {
+            throw error
+        } catch {
+            throw TransportError.requestBody(.source(error), TransferFacts())
+        }
+        if let length {
+            let count = Int64(body.count)
+            guard count >= length else {
+                throw TransportError.requestBody(.tooShort(declared: length, produced: count), TransferFacts())
+            }
+            guard count == length else { throw TransportError.requestBody(.tooLong(declared: length), TransferFacts()) }
+        }
+        return body
+    }
+
+    // MARK: The response
+
+    /// Starts to answer.
+    func begin(_ response: MockResponse) {
+        state.withLock { state in
+            state.steps = response.steps[...]
+            state.trailers = response.trailers
+        }
+    }
+
+    /// Does the steps up to the head.
+    func nextHead() async throws -> ResponseHead {
+        while let step = try await nextStep() {
+            switch step {
+            case .informational(let status, let headers):
+                events?.receive(.informational(ResponseHead(status: status, headers: headers, url: request.url)))
+            case .head(let status, let headers):
+                let hasBody = request.method != .head && status != .noContent && status != .notModified
+                state.withLock { state in
+                    if !hasBody { state.steps = [] }
+                    state.totalBytes = headers[.contentLength].flatMap(Int64.init)
+                }
+                return ResponseHead(status: status, headers: headers, url: request.url)
+            case .chunk:
+                throw TransportError.invalidResponse(.notHTTP, TransferFacts())
+            case .pause, .wait, .hang, .fail:
+                try await wait(step)
+            }
+        }
+        try await transport.hang()
+        throw TransportError.shutDown
+    }
+
+    func next() async throws -> Data? {
+        while let step = try await nextStep() {
+            switch step {
+            case .chunk(let data):
+                guard !data.isEmpty else { continue }
+                let progress = state.withLock { state in
+                    state.metrics.responseBodyBytes += Int64(data.count)
+                    return TransferProgress(
+                        completedBytes: state.metrics.responseBodyBytes, totalBytes: state.totalBytes)
+                }
+                events?.receive(.downloadProgress(progress))
+                return data
+            case .informational, .head:
+                throw TransportError.invalidResponse(.framing, TransferFacts())
+            case .pause, .wait, .hang, .fail:
+                try await wait(step)
+            }
+        }
+        state.withLock { $0.isAtEnd = true }
+        return nil
+    }
+
+    var ending: ResponseEnding? {
+        state.withLock { $0.isAtEnd ? ResponseEnding(trailers: $0.trailers, metrics: $0.metrics) : nil }
+    }
+
+    /// Ends the exchange: what is left of the body is given up.
+    func finish() {
+        let metrics = state.withLock { state in
+            state.steps = []
+            state.metrics.httpVersion = .http1_1
+            return state.metrics
+        }
+        events?.receive(.finished(metrics))
+    }
+
+    private func nextStep() async throws -> MockResponse.Step? {
+        try Task.checkCancellation()
+        try transport.checkRunning()
+        return state.withLock { $0.steps.popFirst() }
+    }
+
+    /// Does a step that is not one of the response's parts.
+    private func wait(_ step: MockResponse.Step) async throws {
+        switch step {
+        case .pause(let duration): try await transport.pause(duration)
+        case .wait(let gate): try await gate.wait()
+        case .hang: try await transport.hang()
+        case .fail(let error): throw error
+        case .informational, .head, .chunk: break
+        }
+    }
+
+    private struct State {
+        var steps: ArraySlice<MockResponse.Step> = []
+        var trailers: HTTPFields = [:]
+        var metrics = TransferMetrics()
+        var totalBytes: Int64?
+        var isAtEnd = false
+    }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import FoundationEssentials
+import HTTPTypes
+
+extension MockResponse {
+    /// What a client would make of a server that follows `script`.
+    init(_ script: Script, answering request: RecordedRequest) {
+        self.init([])
+        append(script, answering: request)
+    }
+
+    private mutating func append(_ script: Script, answering request: RecordedRequest) {
+        var hasHead = false
+        /// Body bytes that were announced and did not come.
+        var missing: (sent: Int64, declared: Int64)?
+        for action in script.actions {
+            switch action {
+            case .readBody:
+                break
+            case .informational(let status, let headers):
+                steps.append(.informational(HTTPResponse.Status(clamping: status), HTTPFields(lenient: headers)))
+            case .reply(let reply):
+                missing = append(reply, to: request)
+                hasHead = true
+            case .respond(let makeReply):
+                missing = append(makeReply(request), to: request)
+                hasHead = true
+            case .delay(let duration):
+                steps.append(.pause(duration))
+            case .wait(let gate):
+                steps.append(.wait(gate))
+            case .hang:
+                steps.append(.hang)
+            case .end:
+                guard hasHead else { return steps.append(.lost(.beforeResponse)) }
+                guard let missing, missing.sent < missing.declared else { return }
+                return steps.append(.lost(.inBody(received: missing.sent, expected: missing.declared)))
+            case .send(let data) where hasHead:
+                steps.append(.chunk(data))
+                missing?.sent += Int64(data.count)
+            case .send, .generate, .pace, .cut:
+                return steps.append(.fail(TransportError.invalidResponse(.notHTTP, TransferFacts())))
+            }
+        }
+        if let missing, missing.sent < missing.declared { steps.append(.hang) }
+    }
+
+    /// Adds the steps of a reply; the result says what its body lacks.
+    private mutating func append(_ reply: Reply, to request: RecordedRequest) -> (sent: Int64, declared: Int64)? {
+        let encoder = ReplyEncoder(reply, method: request.method)
+        steps.append(.head(HTTPResponse.Status(clamping: reply.status), HTTPFields(lenient: encoder.headers)))
+        guard encoder.sendsBody else { return nil }
+        encoder.forEachPiece { piece in
+            if let pace = reply.pace { steps.append(.pause(pace.interval)) }
+            steps.append(.chunk(Data(piece)))
+        }
+        if case .chunked = reply.framing { trailers = HTTPFields(lenient: reply.trailers) }
+        guard case .contentLength(let declared?) = reply.framing, declared > reply.body.count else { return nil }
+        return (reply.body.count, declared)
+    }
+}
+
+extension MockResponse.Step {
+    fileprivate static func lost(_ loss: TransportError.ConnectionLoss) -> MockResponse.Step {
+        .fail(TransportError.connectionLost(loss, TransferFacts()))
+    }
+}
+
+extension HTTPResponse.Status {
+    /// A status with a code from 0 to 999, where the type itself would trap.
+    fileprivate init(clamping code: Int) {
+        self.init(code: min(max(0, code), 999))
+    }
+}
+
+extension HTTPFields {
+    /// The fields whose names are tokens.
+    fileprivate init(lenient pairs: HeaderPairs) {
+        self.init()
+        for pair in pairs {
+            guard let name = HTTPField.Name(pair.name) else { continue }
+            append(HTTPField(name: name, value: pair.value))
+        }
+    }
+}
+
+extension RecordedRequest {
+    /// A mock's request as a server would have received it.
+    init(_ received: MockTransport.ReceivedRequest) {
+        let url = received.request.url
+        let path = url.path(percentEncoded: true)
+        self.init(
+            method: received.request.method.rawValue,
+            target: (path.isEmpty ? "/" : path) + (url.query(percentEncoded: true).map { "?" + $0 } ?? ""),
+            version: "HTTP/1.1",
+            headers: HeaderPairs(received.request.headers.map { HeaderPair($0.name.rawName, $0.value) }), connection: 0,
+            positionOnConnection: 0)
+        body = received.body
+        bodyLength = Int64(received.body.count)
+        trailers = HeaderPairs(received.trailers.map { HeaderPair($0.name.rawName, $0.value) })
+        isComplete = true
+    }
+}

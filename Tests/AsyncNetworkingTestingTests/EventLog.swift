@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+
+import Synchronization
+
+/// Words in the order in which they came.
+final class EventLog: Sendable {
+    private let words = Mutex([String]())
+
+    var entries: [String] { words.withLock { $0 } }
+
+    func append(_ word: String) {
+        words.withLock { $0.append(word) }
+    }
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import AsyncNetworkingTesting
+import Testing
+
+@Suite struct EventRecorderTests {
+    let recorder = EventRecorder()
+
+    @Test func `an event is waited for`() async throws {
+        let recorder = recorder
+        async let finished = recorder.first { if case .finished = $0 { true } else { false } }
+        recorder.receive(.uploadProgress(TransferProgress(completedBytes: 1, totalBytes: 2)))
+        var metrics = TransferMetrics()
+        metrics.attempts = 7
+        recorder.receive(.finished(metrics))
+        guard case .finished(let reported) = try await finished else {
+            Issue.record("This is another event.")
+            return
+        }
+        #expect(reported.attempts == 7)
+        #expect(recorder.metrics?.attempts == 7)
+        #expect(recorder.events.count == 2)
+    }
+
+    @Test func `a wait that is cancelled throws CancellationError`() async throws {
+        let recorder = recorder
+        let task = Task { try await recorder.first { _ in true } }
+        task.cancel()
+        await #expect(throws: CancellationError.self) { _ = try await task.value }
+    }
+}

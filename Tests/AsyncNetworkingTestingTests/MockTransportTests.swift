@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import AsyncNetworkingTesting
+import FoundationEssentials
+import HTTPTypes
+import Testing
+
+@Suite struct MockTransportTests {
+    let url: URL
+
+    init() throws {
+        url = try #require(URL(string: "http://h.example/path?q=1"))
+    }
+
+    private func text(_ transport: MockTransport, _ request: Request? = nil) async throws -> String {
+        try await transport.perform(
+            request ?? Request(url: url), delivery: .collected(upTo: 1000), reporting: nil
+        ) { head, body in
+            "\(head.status.code) " + String(decoding: try await body.collect(upTo: 1000), as: UTF8.self)
+        }
+    }
+
+    @Test func `a function answers, and requests are recorded with their bodies`() async throws {
+        let transport = MockTransport { request in .text(request.method.rawValue) }
+        var request = Request(method: .put, url: url)
+        request.body = .string("abc")
+        #expect(try await text(transport, request) == "200 PUT")
+        let received = try #require(try await transport.requests(count: 1).first)
+        #expect(received.request.url == url)
+        #expect(received.body == Data("abc".utf8))
+    }
+
+    @Test func `responses are given in turn, and the last repeats`() async throws {
+        let transport = MockTransport(.status(.serviceUnavailable), .text("a"), .json("{}"))
+        var answers: [String] = []
+        for _ in 1...4 { answers.append(try await text(transport)) }
+        #expect(answers == ["503 ", "200 a", "200 {}", "200 {}"])
+    }
+
+    @Test func `pauses between chunks pass by the clock`() async throws {
+        let clock = ManualClock()
+        let transport = MockTransport(clock: clock) { _ in
+            MockResponse([
+                .head(.ok), .chunk(Data("a".utf8)), .pause(.seconds(60)), .chunk(Data("b".utf8)),
+            ])
+        }
+        let events = EventRecorder()
+        let url = url
+        async let body = transport.perform(Request(url: url), delivery: .streamed, reporting: events) { _, body in
+            try await body.collect(upTo: 10)
+        }
+        try await clock.sleepers(count: 1)
+        _ = try await events.first {
+            if case .downloadProgress(let progress) = $0 { progress.completedBytes == 1 } else { false }
+        }
+        clock.advance(by: .seconds(60))
+        #expect(try await body == Data("ab".utf8))
+        #expect(events.metrics?.responseBodyBytes == 2)
+    }
+
+    @Test func `an error is thrown as it is`() async throws {
+        struct Mishap: Error {}
+        await #expect(throws: Mishap.self) { try await text(MockTransport(.failure(Mishap()))) }
+        await #expect(throws: Mishap.self) { try await text(MockTransport { _ in throw Mishap() }) }
+        await #expect(throws: Mishap.self) {
+            try await text(MockTransport(MockResponse([.head(.ok), .chunk(Data([1])), .fail(Mishap())])))
+        }
+    }
+
+    @Test func `a response without a head hangs until the transport is shut down`() async throws {
+        let transport = MockTransport(MockResponse([]))
+        let url = url
+        let task = Task {
+            try await transport.perform(Request(url: url), delivery: .streamed, reporting: nil) { head, _ in head }
+        }
+        try await transport.requests(count: 1)
+        await transport.shutdown()
+        await #expect { _ = try await task.value } throws: { error in
+            if case TransportError.shutDown = error { true } else { false }
+        }
+    }
+}

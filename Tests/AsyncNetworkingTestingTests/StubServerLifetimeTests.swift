@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworkingTesting
+import FoundationEssentials
+import Testing
+
+@Suite struct StubServerLifetimeTests {
+    @Test(arguments: [StubServer.Address.ipv4, .ipv6, .unix(path: "/tmp/an-kit-test.sock")])
+    func `it listens where it is told`(address: StubServer.Address) async throws {
+        try await StubServer.with(.init(address)) { server in
+            server.route("/", .text("hello"))
+            let client = try RawClient(server)
+            try client.send("GET / HTTP/1.1\r\nConnection: close\r\n\r\n")
+            #expect(String(decoding: client.receiveToEnd().bytes, as: UTF8.self).hasSuffix("\r\n\r\nhello"))
+        }
+        #expect(!FileManager.default.fileExists(atPath: "/tmp/an-kit-test.sock"))
+    }
+
+    @Test func `the socket of a server that was stopped is closed`() async throws {
+        let server = try StubServer()
+        await server.stop()
+        #expect(throws: RawClient.Failure.system(111)) { _ = try RawClient(server) }
+    }
+
+    @Test func `a port in use is an error`() async throws {
+        try await StubServer.with { server in
+            #expect(throws: (any Error).self) { _ = try StubServer(.init(port: UInt16(server.endpoint.port))) }
+        }
+    }
+
+    @Test func `a path that is too long is an error`() {
+        #expect(throws: (any Error).self) {
+            _ = try StubServer(.init(.unix(path: String(repeating: "x", count: 200))))
+        }
+    }
+
+    @Test func `600 connections are served at once`() async throws {
+        let gate = try ScriptGate()
+        try await StubServer.with { server in
+            server.route("/", Script([.wait(gate), .reply(Reply(status: 204))]))
+            let clients = try (0..<600).map { _ in try RawClient(server) }
+            for client in clients { try client.send("GET / HTTP/1.1\r\n\r\n") }
+            try await server.requests(count: 600)
+            #expect(server.activity.openConnections == 600)
+            gate.open()
+            for client in clients { _ = try client.receive(upTo: "\r\n\r\n") }
+        }
+    }
+
+    @Test func `connections can be ended from outside`() async throws {
+        try await StubServer.with { server in
+            server.route("/", .status(204))
+            let client = try RawClient(server)
+            try client.send("GET / HTTP/1.1\r\n\r\n")
+            _ = try client.receive(upTo: "\r\n\r\n")
+            server.disconnectAll()
+            #expect(client.receiveToEnd().bytes.isEmpty)
+            try await server.connections(open: 0)
+            let second = try RawClient(server)
+            try second.send("GET / HTTP/1.1\r\n\r\n")
+            _ = try second.receive(upTo: "\r\n\r\n")
+            #expect(server.activity.connectionsAccepted == 2)
+        }
+    }
+
+    @Test func `a connection can be met with silence, an end or a reset`() async throws {
+        try await StubServer.with { server in
+            server.greet(.end(.close), .end(.reset), .hang)
+            let closed = try RawClient(server)
+            #expect(closed.receiveToEnd().error == nil)
+            let reset = try RawClient(server)
+            #expect(reset.receiveToEnd().error == .connectionReset)
+            let silent = try RawClient(server)
+            try silent.send("GET / HTTP/1.1\r\n\r\n")
+            try await server.activity { $0.connectionsAccepted == 3 }
+            #expect(server.activity.requests.isEmpty)
+            #expect(!silent.hasBytes)
+        }
+    }
+
+    @Test func `clients that are gone kill neither the process nor the server`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .generated(1 << 30) }
+            for _ in 0..<20 {
+                let client = try RawClient(server)
+                try client.send("GET / HTTP/1.1\r\n\r\n")
+                _ = try client.receive(upTo: "\r\n\r\n")
+            }
+            let activity = try await server.activity { $0.requests.count == 20 && $0.openConnections == 0 }
+            #expect(activity.requests.allSatisfy { $0.isAbandoned })
+        }
+    }
+
+    @Test(.timeLimit(.minutes(1))) func `when it has stopped, no descriptor and no thread is left`() async {
+        // In a process of its own, where nobody else opens and closes.
+        await #expect(processExitsWith: .success) {
+            let certificate = try TestCertificateAuthority().issue()
+            // The first round makes what the process keeps: the pool of threads, OpenSSL's tables.
+            try await useServers(certificate)
+            let before = try ProcessState()
+            for _ in 0..<5 { try await useServers(certificate) }
+            try #require(try ProcessState().descriptors == before.descriptors)
+            // A joined thread is listed until the kernel has put it away.
+            while try ProcessState().stubThreads > 0 { await Task.yield() }
+        }
+    }
+}
+
+/// Uses a plain server and one with TLS, each with connections that hang, and one that never finishes its handshake.
+private func useServers(_ certificate: TestCertificate) async throws {
+    for options in [StubServer.Options(), .init(tls: .init(certificate))] {
+        let server = try StubServer(options)
+        server.fallback { _ in .hang }
+        let clients = try (0..<10).map { _ in try RawClient(server) }
+        for client in clients { try client.send("GET / HTTP/1.1\r\n\r\n") }
+        try await server.activity { $0.connectionsAccepted == 10 }
+        await server.stop()
+    }
+}
+
+/// What this process holds.
+private struct ProcessState {
+    var descriptors: Int
+    var stubThreads: Int
+
+    init() throws {
+        descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
+        stubThreads = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").count { task in
+            let name = try? String(contentsOfFile: "/proc/self/task/\(task)/comm", encoding: .utf8)
+            return name?.hasPrefix("stub-") == true
+        }
+    }
+}

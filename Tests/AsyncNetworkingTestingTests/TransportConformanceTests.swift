@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworkingTesting
+import Testing
+
+@Suite struct TransportConformanceTests {
+    @Test(.timeLimit(.minutes(1)), arguments: TransportConformanceCase.all)
+    func `a mock is a transport`(_ testCase: TransportConformanceCase) async throws {
+        try await testCase.run(makeMock: { MockTransport(script: $0) })
+    }
+
+    @Test func `names are unique`() {
+        #expect(Set(TransportConformanceCase.all.map(\.name)).count == TransportConformanceCase.all.count)
+    }
+}
