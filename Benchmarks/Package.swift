@@ -6,7 +6,7 @@ import PackageDescription
 // A package of its own, so that what the library is compared with reaches no user of the library.
 
 /// Whether this library takes part: its client is `Sources/OurClient`.
-let measuresOurClient = false
+let measuresOurClient = true
 
 let settings: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
@@ -27,7 +27,7 @@ let package = Package(
         // The driver, the process that it measures with, and a server that it needs.
         .executableTarget(name: "Bench", dependencies: ["ClientKit"], swiftSettings: settings),
         .executableTarget(name: "Measure"),
-        .executableTarget(name: "SlowServer"),
+        .executableTarget(name: "BenchServer"),
 
         // The clients, and what those in Swift have in common.
         .executableTarget(name: "RawCurl", dependencies: ["CurlLibrary"]),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import ANHTTP
+package import ANHTTP
 import ANSystem
 import FoundationEssentials
 import Glibc
@@ -9,8 +9,8 @@ import HTTPTypes
 /// Produces a streamed body into its channel, again from the start when the loop rewinds it.
 ///
 /// It runs in a child task of the one that performs the request, off the loop, and ends when the exchange is over.
-struct BodyPump: Sendable {
-    let channel: UploadChannel
+package struct BodyPump: Sendable {
+    package let channel: UploadChannel
     private let declaredLength: Int64?
     private let trailers: (@Sendable () throws -> HTTPFields)?
     private let makeReader: @Sendable () throws -> BodyReader
@@ -18,7 +18,7 @@ struct BodyPump: Sendable {
     /// Creates the pump that a request needs; nil when its body is at hand.
     ///
     /// - Throws: ``TransportError/requestBody(_:_:)`` for a file that cannot be opened.
-    init?(for request: Request) throws(TransportError) {
+    package init?(for request: Request) throws(TransportError) {
         switch request.body.content {
         case .none where request.trailers == nil, .bytes where request.trailers == nil:
             return nil
@@ -60,7 +60,7 @@ struct BodyPump: Sendable {
     }
 
     /// Produces until the exchange is over; `tellLoop` tells the loop that bytes are there.
-    func run(tellLoop: @Sendable () -> Void) async {
+    package func run(tellLoop: @Sendable () -> Void) async {
         while true {
             channel.begin()
             let order = await produce(tellLoop: tellLoop)
@@ -108,7 +108,8 @@ final class FileReader {
     init(path: String) throws(TransportError.RequestBodyProblem) {
         self.path = path
         do throws(SystemError) {
-            file = try FileDescriptor(opening: path, flags: O_RDONLY)
+            // Without waiting: a named pipe, which is refused below, would wait for its writer. See open(2), fifo(7).
+            file = try FileDescriptor(opening: path, flags: O_RDONLY | O_NONBLOCK)
             size = try file.regularFileSize()
             remaining = size
         } catch {
@@ -122,9 +123,8 @@ final class FileReader {
         guard wanted > 0 else { return nil }
         var chunk = Data(count: wanted)
         do throws(SystemError) {
-            let count = try unsafe chunk.withUnsafeMutableBytes { bytes in
-                Result { () throws(SystemError) in unsafe try file.read(into: bytes) }
-            }.get()
+            var bytes = chunk.mutableBytes
+            let count = try file.read(into: &bytes)
             guard count > 0 else { return nil }
             remaining -= Int64(count)
             if count < wanted { chunk.removeSubrange((chunk.startIndex + count)...) }

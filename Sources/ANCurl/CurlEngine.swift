@@ -18,7 +18,7 @@ actor CurlEngine: EventLoopSource {
     /// Nil after ``shutdown()``, which closes the connections with it.
     private var multi: MultiHandle?
     private var active: [ObjectIdentifier: Transfer] = [:]
-    private var idle: [Transfer] = []
+    private var idle = IdleTransfers()
     private var deadlines = DeadlineQueue<Alarm>()
     private var isShutDown = false
 
@@ -61,7 +61,11 @@ actor CurlEngine: EventLoopSource {
         guard !exchange.wasCancelled else { return finish(exchange, .failure(CancellationError())) }
         guard !isShutDown else { return finish(exchange, .failure(TransportError.shutDown)) }
         do throws(TransportError) {
-            let transfer = if let used = idle.popLast() { used } else { try Transfer(loop: state) }
+            let bufferSize = exchange.delivery.bufferSize
+            let transfer =
+                if let used = idle.take(bufferSize) { used } else {
+                    try Transfer(loop: state, bufferSize: bufferSize)
+                }
             try transfer.begin(exchange, defaults: defaultsToken)
             try multi?.add(transfer.handle)
             active[ObjectIdentifier(exchange)] = transfer
@@ -175,7 +179,7 @@ actor CurlEngine: EventLoopSource {
         if let events = exchange.events { reportEnd(transfer, exchange, result, to: events) }
         multi?.remove(transfer.handle)
         active[ObjectIdentifier(exchange)] = nil
-        if !isShutDown, transfer.isReusable, idle.count < Self.maximumIdleTransfers { idle.append(transfer) }
+        if !isShutDown, transfer.isReusable { idle.give(transfer) }
         transfer.finish()
         finish(exchange, result)
     }
@@ -194,9 +198,6 @@ actor CurlEngine: EventLoopSource {
         let metrics = if case .success(let ending) = result { ending.metrics } else { transfer.measure() }
         events.receive(.finished(metrics))
     }
-
-    /// Handles that are kept for later requests: about 6 KB each.
-    private static let maximumIdleTransfers = 64
 
     /// Stands for ``defaultOptions`` where a request's options would be.
     private final class DefaultsToken: Sendable {}

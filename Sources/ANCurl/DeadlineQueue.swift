@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: MIT
 
-import ANSystem
+package import ANSystem
 
 /// Keys in the order of their deadlines: a binary heap.
 ///
 /// A deadline that moves later is not moved here. Whoever takes a key asks its owner for the true deadline and puts the
 /// key back if that lies ahead; so a byte that arrives costs nothing.
-struct DeadlineQueue<Key> {
+package struct DeadlineQueue<Key> {
     private var heap: [(deadline: MonotonicInstant, key: Key)] = []
 
     /// The earliest deadline.
-    var first: MonotonicInstant? { heap.first?.deadline }
+    package var first: MonotonicInstant? { heap.first?.deadline }
 
-    mutating func insert(_ key: Key, at deadline: MonotonicInstant) {
+    /// Creates an empty queue.
+    package init() {}
+
+    /// Adds an entry.
+    package mutating func insert(_ key: Key, at deadline: MonotonicInstant) {
         heap.append((deadline, key))
         var child = heap.count - 1
         while child > 0 {
@@ -24,7 +28,7 @@ struct DeadlineQueue<Key> {
     }
 
     /// Takes the entry with the earliest deadline, if that has passed.
-    mutating func popDue(at now: MonotonicInstant) -> (deadline: MonotonicInstant, key: Key)? {
+    package mutating func popDue(at now: MonotonicInstant) -> (deadline: MonotonicInstant, key: Key)? {
         guard let first = heap.first, first.deadline <= now else { return nil }
         let last = heap.removeLast()
         if !heap.isEmpty {

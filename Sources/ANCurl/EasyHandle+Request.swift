@@ -17,7 +17,6 @@ extension EasyHandle {
         try unsafe set(CURLOPT_CONNECT_TO, list: headers.firstOverride)
         try applyMethod(request.method, sendsBody: exchange.sendsBody)
         try set(CURLOPT_INFILESIZE_LARGE, offset: exchange.sendsBody ? exchange.upload.length ?? -1 : -1)
-        try set(CURLOPT_BUFFERSIZE, exchange.delivery.readBufferSize)
         // Over plain TCP it would wait for the first response before it makes a second connection, to see whether the
         // server speaks HTTP/2; over TLS it knows after the handshake.
         try set(CURLOPT_PIPEWAIT, request.url.scheme?.lowercased() == "https")
@@ -36,11 +35,6 @@ extension EasyHandle {
             try set(CURLOPT_CUSTOMREQUEST, method == .get ? nil : method.rawValue)
         }
     }
-}
-
-extension BodyDelivery {
-    /// How much is read from a connection at a time.
-    var readBufferSize: Int { self == .streamed ? 128 << 10 : 16 << 10 }
 }
 
 extension Exchange {

@@ -5,19 +5,19 @@
 /// The reader asks; where the answer is not there yet it leaves a waiter. The loop reports what happened; where that is
 /// what the waiter waits for, the waiter is handed back to be woken, and the reader asks again. The bytes themselves lie
 /// beside this machine, which only hears how many there are.
-struct ExchangeStateMachine<Waiter> {
+package struct ExchangeStateMachine<Waiter> {
     private var progress = Progress.awaitingHead
     private var waiter: (Waiter, interest: Interest)?
     private var reading: Reading
     private var isPaused = false
 
     /// Creates a machine for a reader who will read like that.
-    init(reading: Reading) {
+    package init(reading: Reading) {
         self.reading = reading
     }
 
     /// How the body is read.
-    enum Reading: Equatable {
+    package enum Reading: Equatable {
         /// Piece by piece; above `capacity` waiting bytes the transfer pauses.
         case streaming(capacity: Int)
         /// As a whole; above `limit` bytes the transfer fails.
@@ -27,7 +27,7 @@ struct ExchangeStateMachine<Waiter> {
     }
 
     /// What a reader can wait for.
-    enum Interest {
+    package enum Interest {
         /// The head, or the end without one.
         case head
         /// Bytes, or the end.
@@ -49,39 +49,39 @@ struct ExchangeStateMachine<Waiter> {
     }
 
     /// Whether the exchange is over.
-    var isOver: Bool { progress == .over }
+    package var isOver: Bool { progress == .over }
 
     /// Whether a task is waiting: a body has one reader at a time.
-    var hasWaiter: Bool { waiter != nil }
+    package var hasWaiter: Bool { waiter != nil }
 
     /// Whether the scope that lent the body has ended.
-    var isAbandoned: Bool { reading == .abandoned }
+    package var isAbandoned: Bool { reading == .abandoned }
 
     // MARK: The loop's side
 
     /// The head is complete.
-    mutating func receiveHead() {
+    package mutating func receiveHead() {
         if progress == .awaitingHead { progress = .inBody }
     }
 
     /// Decides about bytes that arrived while so many are waiting already.
-    mutating func receiveBytes(_ count: Int, buffered: Int) -> BytesVerdict {
+    package mutating func receiveBytes(_ count: Int, buffered: Int) -> BytesVerdict {
         switch reading {
         case .streaming(let capacity):
-            guard buffered == 0 || count <= capacity - buffered else {
+            guard buffered == 0 || count <= max(0, capacity) - buffered else {
                 isPaused = true
                 return .pause
             }
             return .take
         case .collecting(let limit):
-            return count <= limit - buffered ? .take : .refuse(limit: limit)
+            return count <= max(0, limit) - buffered ? .take : .refuse(limit: limit)
         case .abandoned:
             return .abandon
         }
     }
 
     /// What becomes of bytes.
-    enum BytesVerdict: Equatable {
+    package enum BytesVerdict: Equatable {
         /// They go into the buffer.
         case take
         /// The buffer is full: the transfer pauses and offers them again.
@@ -93,12 +93,12 @@ struct ExchangeStateMachine<Waiter> {
     }
 
     /// At the end of a turn of the loop: the waiter, if what it waits for is here.
-    mutating func flush(buffered: Int) -> Waiter? {
+    package mutating func flush(buffered: Int) -> Waiter? {
         isSatisfied(buffered: buffered) ? takeWaiter() : nil
     }
 
     /// The exchange is over: the waiter, whatever it waits for.
-    mutating func end() -> Waiter? {
+    package mutating func end() -> Waiter? {
         progress = .over
         return takeWaiter()
     }
@@ -107,37 +107,37 @@ struct ExchangeStateMachine<Waiter> {
 
     /// Leaves a waiter; it comes back at once when there is nothing to wait for, or nothing to hope for: somebody else
     /// waits already, or the scope has ended. Whoever it wakes asks again.
-    mutating func wait(for interest: Interest, _ newWaiter: Waiter, buffered: Int) -> Waiter? {
+    package mutating func wait(for interest: Interest, _ newWaiter: Waiter, buffered: Int) -> Waiter? {
         guard waiter == nil, reading != .abandoned || interest == .release else { return newWaiter }
         waiter = (newWaiter, interest)
         return flush(buffered: buffered)
     }
 
     /// The reader has made room; true when the loop must be told to go on.
-    mutating func resume() -> Bool {
+    package mutating func resume() -> Bool {
         defer { isPaused = false }
         return isPaused && progress != .over
     }
 
     /// The reader now wants the rest as a whole; true when the loop must be told to go on.
-    mutating func collect(upTo limit: Int) -> Bool {
+    package mutating func collect(upTo limit: Int) -> Bool {
         guard reading != .abandoned else { return false }
         reading = .collecting(limit: limit)
         return resume()
     }
 
     /// The reader wants no more.
-    mutating func close() -> CloseAction {
+    package mutating func close() -> CloseAction {
         reading = .abandoned
         return CloseAction(mustCancel: progress != .over, strayReader: takeWaiter())
     }
 
     /// What closing asks for.
-    struct CloseAction {
+    package struct CloseAction {
         /// The loop still works on the exchange.
-        let mustCancel: Bool
+        package let mustCancel: Bool
         /// A task that was still reading, to be woken: the body had escaped its scope.
-        let strayReader: Waiter?
+        package let strayReader: Waiter?
     }
 
     private func isSatisfied(buffered: Int) -> Bool {

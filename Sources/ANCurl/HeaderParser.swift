@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 
-import ANHTTP
-import FoundationEssentials
-import HTTPTypes
+package import ANHTTP
+package import FoundationEssentials
+package import HTTPTypes
 
 /// Turns the lines that libcurl hands to its header callback into heads and trailers.
 ///
 /// libcurl calls back with one complete line at a time, and with a new status line for each interim response; after the
 /// body come the trailers. It lets pass what must not: a status line `Http/1.1`, or two `Content-Length` fields that
 /// differ. See CURLOPT_HEADERFUNCTION(3) and RFC 9112 §4, §5 and §6.3.
-struct HeaderParser {
+package struct HeaderParser {
     private let url: URL
     private let maximumSize: Int
     private var state = State.expectingStatusLine
@@ -20,20 +20,26 @@ struct HeaderParser {
     private(set) var status = HTTPResponse.Status(code: 0)
     /// The fields of the head, or, after the final head, the trailers.
     private var fields: HTTPFields = [:]
+    /// The field that folded lines continue, taken out of `fields` so that each of them costs its own bytes only.
+    private var folded: (name: HTTPField.Name, value: [UInt8])?
+    private var declaredLength: Int64?
+    /// Whether the head has a `Transfer-Encoding`, which overrides `Content-Length` (RFC 9112 §6.3).
+    private var isTransferEncoded = false
 
-    /// The length that the final head declared, if it did.
-    private(set) var contentLength: Int64?
     /// Whether the body is encoded, so that its decoded length says nothing about what travels.
-    private(set) var isContentEncoded = false
+    package private(set) var isContentEncoded = false
 
     /// Creates a parser for one exchange; all its heads together may have `maximumSize` bytes.
-    init(url: URL, maximumSize: Int) {
+    package init(url: URL, maximumSize: Int) {
         self.url = url
         self.maximumSize = maximumSize
     }
 
+    /// The length that the final head declared, if it did and it counts.
+    package var contentLength: Int64? { isTransferEncoded ? nil : declaredLength }
+
     /// What a line brought.
-    enum Event {
+    package enum Event {
         /// More lines are needed.
         case none
         /// An interim head is complete.
@@ -43,26 +49,29 @@ struct HeaderParser {
     }
 
     /// What makes a line unacceptable.
-    enum Failure: Error, Equatable {
+    package enum Failure: Error, Equatable {
         case invalid(TransportError.ResponseProblem)
         case tooLarge(limit: Int)
     }
 
     /// Whether any line has arrived.
-    var hasBegun: Bool { size > 0 }
+    package var hasBegun: Bool { size > 0 }
 
     /// Whether the final head is complete.
-    var isComplete: Bool { state == .complete }
+    package var isComplete: Bool { state == .complete }
 
     /// The trailer fields received so far.
-    var trailers: HTTPFields { isComplete ? fields : [:] }
+    package var trailers: HTTPFields {
+        guard isComplete else { return [:] }
+        var parser = self
+        parser.finishFolding()
+        return parser.fields
+    }
 
     /// Takes one line, with its line end.
-    mutating func receive(_ line: UnsafeBufferPointer<UInt8>) throws(Failure) -> Event {
+    package mutating func receive(_ line: UnsafeBufferPointer<UInt8>) throws(Failure) -> Event {
         size += line.count
-        guard size <= maximumSize, fields.count < Self.maximumFieldCount else {
-            throw .tooLarge(limit: maximumSize)
-        }
+        guard size <= maximumSize else { throw .tooLarge(limit: maximumSize) }
         let content = unsafe Self.trimmingLineEnd(line)
         switch state {
         case .expectingStatusLine:
@@ -80,12 +89,14 @@ struct HeaderParser {
     }
 
     private mutating func finishHead() -> Event {
+        finishFolding()
         let head = ResponseHead(status: status, headers: fields, version: version, url: url)
         fields = [:]
         if status.kind == .informational {
             state = .expectingStatusLine
-            contentLength = nil
+            declaredLength = nil
             isContentEncoded = false
+            isTransferEncoded = false
             return .informational(head)
         }
         state = .complete
@@ -113,6 +124,7 @@ struct HeaderParser {
             unsafe try foldLine(line)
             return
         }
+        finishFolding()
         guard
             let colon = unsafe line.firstIndex(of: UInt8(ascii: ":")),
             let name = unsafe HTTPField.Name(String(decoding: line[..<colon], as: UTF8.self))
@@ -122,21 +134,35 @@ struct HeaderParser {
         let value = unsafe UnsafeBufferPointer(rebasing: Self.trimmingBlanks(line[(colon + 1)...]))
         if name == .contentLength, state != .complete {
             guard let length = unsafe Self.decimal(value[...]) else { throw .invalid(.contentLength) }
-            if let declared = contentLength, declared != length { throw .invalid(.contentLength) }
-            contentLength = length
+            if let declaredLength, declaredLength != length { throw .invalid(.contentLength) }
+            declaredLength = length
         } else if name == .contentEncoding {
             isContentEncoded = true
+        } else if name == .transferEncoding, state != .complete {
+            isTransferEncoded = true
         }
+        guard fields.count < Self.maximumFieldCount else { throw .tooLarge(limit: maximumSize) }
         unsafe fields.append(HTTPField(name: name, lenientValue: value))
     }
 
     /// A line that begins with a blank continues the value before it (obsolete, RFC 9112 §5.2).
     private mutating func foldLine(_ line: UnsafeBufferPointer<UInt8>) throws(Failure) {
-        guard let last = fields.popLast(), last.name != .contentLength else {
-            throw .invalid(.headerLine(unsafe Self.excerpt(line)))
+        if folded == nil {
+            guard let last = fields.popLast(), last.name != .contentLength else {
+                throw .invalid(.headerLine(unsafe Self.excerpt(line)))
+            }
+            unsafe folded = (last.name, last.withUnsafeBytesOfValue { unsafe Array($0) })
         }
-        let more = unsafe String(decoding: Self.trimmingBlanks(line[...]), as: UTF8.self)
-        fields.append(HTTPField(name: last.name, value: last.value + " " + more))
+        let more = unsafe Self.trimmingBlanks(line[...])
+        if folded?.value.isEmpty == false, unsafe !more.isEmpty { folded?.value.append(UInt8(ascii: " ")) }
+        unsafe folded?.value.append(contentsOf: more)
+    }
+
+    /// Puts a field that was continued back in its place.
+    private mutating func finishFolding() {
+        guard let field = folded else { return }
+        folded = nil
+        fields.append(HTTPField(name: field.name, lenientValue: field.value))
     }
 
     // MARK: Bytes
@@ -152,7 +178,7 @@ struct HeaderParser {
     private static func decimal(_ digits: Slice<UnsafeBufferPointer<UInt8>>) -> Int64? {
         guard unsafe !digits.isEmpty, unsafe digits.count <= 18 else { return nil }
         var value: Int64 = 0
-        for unsafedigit in unsafe digits {
+        for unsafe digit in unsafe digits {
             guard case UInt8(ascii: "0")...UInt8(ascii: "9") = digit else { return nil }
             value = value * 10 + Int64(digit - UInt8(ascii: "0"))
         }

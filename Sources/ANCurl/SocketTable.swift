@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 
-import ANSystem
+package import ANSystem
 
 /// Which sockets are in the epoll set, and for what.
 ///
 /// libcurl lets go of a connection's socket after each exchange and takes it back for the next. Such a socket is only
 /// parked: it stays in the set, which saves two system calls a request. Should it become ready while it is parked, because
 /// the server closed it, it leaves the set then. Only sockets whose closing is reported can be parked.
-struct SocketTable {
+package struct SocketTable {
     private var entries: [Entry] = []
 
     private struct Entry {
@@ -19,8 +19,11 @@ struct SocketTable {
         var isConnection = false
     }
 
+    /// Creates an empty table.
+    package init() {}
+
     /// What has to be done to the set.
-    enum Operation: Equatable {
+    package enum Operation: Equatable {
         case none
         case add(Readiness)
         case modify(Readiness)
@@ -28,17 +31,17 @@ struct SocketTable {
     }
 
     /// A connection's socket was made.
-    mutating func didOpen(_ socket: Int32) {
+    package mutating func didOpen(_ socket: Int32) {
         withEntry(socket) { $0 = Entry(isConnection: true) }
     }
 
     /// A connection's socket is about to be closed, which takes it out of the set.
-    mutating func willClose(_ socket: Int32) {
+    package mutating func willClose(_ socket: Int32) {
         withEntry(socket) { $0 = Entry() }
     }
 
     /// libcurl waits for the socket.
-    mutating func want(_ socket: Int32, for readiness: Readiness) -> Operation {
+    package mutating func want(_ socket: Int32, for readiness: Readiness) -> Operation {
         withEntry(socket) { entry in
             entry.isWanted = true
             defer { entry.registered = readiness }
@@ -51,7 +54,7 @@ struct SocketTable {
     }
 
     /// libcurl does not wait for the socket any more.
-    mutating func release(_ socket: Int32) -> Operation {
+    package mutating func release(_ socket: Int32) -> Operation {
         withEntry(socket) { entry in
             entry.isWanted = false
             if entry.isConnection { return .none }
@@ -61,7 +64,7 @@ struct SocketTable {
     }
 
     /// The socket is ready; false when nobody waits for it, and it has to leave the set.
-    mutating func isWanted(_ socket: Int32) -> Bool {
+    package mutating func isWanted(_ socket: Int32) -> Bool {
         withEntry(socket) { entry in
             if !entry.isWanted { entry.registered = nil }
             return entry.isWanted

@@ -12,6 +12,7 @@ import HTTPTypes
 final class Transfer {
     let handle: EasyHandle
     let loop: LoopState
+    let bufferSize: Int
     let message = MessageBuffer()
     private var headers = HeaderList()
     private var appliedOptions: AnyObject?
@@ -26,12 +27,14 @@ final class Transfer {
     /// The state of that exchange.
     var state: TransferState
 
-    init(loop: LoopState) throws(TransportError) {
+    init(loop: LoopState, bufferSize: Int) throws(TransportError) {
         self.loop = loop
+        self.bufferSize = bufferSize
         state = TransferState(now: loop.now)
         do throws(CurlFailure) {
             handle = try EasyHandle()
             try handle.applyConstants()
+            try handle.set(CURLOPT_BUFFERSIZE, bufferSize)
             try handle.apply(loop.pool)
             try installCallbacks()
         } catch {

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
 
-import ANHTTP
+package import ANHTTP
 import ANSystem
-import FoundationEssentials
-import HTTPTypes
+package import FoundationEssentials
+package import HTTPTypes
 
 /// A bounded pipe for the bytes of a request body, from the task that produces them to the loop that sends them.
-final class UploadChannel: Sendable {
+package final class UploadChannel: Sendable {
     /// The declared length; nil when it is unknown.
-    let length: Int64?
+    package let length: Int64?
     /// Whether the body can be produced a second time.
-    let isReplayable: Bool
+    package let isReplayable: Bool
     private let state: Lock<State>
 
     /// Creates a channel whose producer may be `capacity` bytes ahead.
-    init(length: Int64?, isReplayable: Bool, capacity: Int = 512 << 10) {
+    package init(length: Int64?, isReplayable: Bool, capacity: Int = 512 << 10) {
         self.length = length
         self.isReplayable = isReplayable
         state = Lock(State(machine: UploadStateMachine(capacity: capacity)))
@@ -23,12 +23,12 @@ final class UploadChannel: Sendable {
     // MARK: The pump's side
 
     /// Begins to produce from the start.
-    func begin() {
+    package func begin() {
         state.withLock { $0.machine.begin() }
     }
 
     /// Adds a chunk and waits until there is room for the next one. `tellLoop` is called when the loop starved.
-    func write(_ chunk: Data, tellLoop: () -> Void) async -> UploadStateMachine<Waiter>.Order {
+    package func write(_ chunk: Data, tellLoop: () -> Void) async -> UploadStateMachine<Waiter>.Order {
         let (order, mustTell) = state.withLock { state in
             guard state.machine.order == .goOn, !chunk.isEmpty else { return (state.machine.order, false) }
             state.chunks.append(chunk)
@@ -40,7 +40,7 @@ final class UploadChannel: Sendable {
     }
 
     /// Ends the body and waits for the end of the exchange, or for the order to begin again.
-    func finish(
+    package func finish(
         _ result: Result<HTTPFields, TransportError.RequestBodyProblem>, tellLoop: () -> Void
     ) async -> UploadStateMachine<Waiter>.Order {
         let mustTell = state.withLock { state in
@@ -68,7 +68,7 @@ final class UploadChannel: Sendable {
     // MARK: The loop's side
 
     /// Moves bytes into the buffer; the count is above 0 exactly when there are some.
-    func read(into buffer: UnsafeMutableRawBufferPointer) -> (UploadStateMachine<Waiter>.Supply, count: Int) {
+    package func read(into buffer: UnsafeMutableRawBufferPointer) -> (UploadStateMachine<Waiter>.Supply, count: Int) {
         let (supply, count, waiter) = state.withLock { state in
             let supply = state.machine.look(buffered: state.buffered)
             guard supply == .bytes else { return (supply, 0, Waiter?.none) }
@@ -80,7 +80,7 @@ final class UploadChannel: Sendable {
     }
 
     /// Drops what is buffered and has the body produced again.
-    func rewind() {
+    package func rewind() {
         state.withLock { state in
             state.dropBytes()
             state.problem = nil
@@ -89,7 +89,7 @@ final class UploadChannel: Sendable {
     }
 
     /// Tells the pump that the exchange is over.
-    func stop() {
+    package func stop() {
         state.withLock { state in
             state.dropBytes()
             return state.machine.stop()
@@ -97,12 +97,12 @@ final class UploadChannel: Sendable {
     }
 
     /// Why the source failed.
-    var problem: TransportError.RequestBodyProblem? {
+    package var problem: TransportError.RequestBodyProblem? {
         state.withLock { $0.problem }
     }
 
     /// The fields to send after the body.
-    var trailers: HTTPFields {
+    package var trailers: HTTPFields {
         state.withLock { $0.trailers }
     }
 

@@ -4,19 +4,19 @@
 ///
 /// The pump leaves a waiter while there is no room, and after its last byte, because the body may be wanted again. The
 /// loop reports that it starves, and is told when there is something to send. The bytes lie beside this machine.
-struct UploadStateMachine<Waiter> {
+package struct UploadStateMachine<Waiter> {
     private var waiter: Waiter?
     private var production = Production.running
     private var isLoopStarving = false
     private let capacity: Int
 
     /// Creates a machine whose pump may be so many bytes ahead of the loop.
-    init(capacity: Int) {
+    package init(capacity: Int) {
         self.capacity = capacity
     }
 
     /// What the pump has to do.
-    enum Order: Equatable {
+    package enum Order: Equatable {
         /// Produce the next chunk.
         case goOn
         /// Begin again from the start: the body is sent a second time.
@@ -26,7 +26,7 @@ struct UploadStateMachine<Waiter> {
     }
 
     /// What the loop finds.
-    enum Supply: Equatable {
+    package enum Supply: Equatable {
         /// There are bytes.
         case bytes
         /// There are none yet; the loop is told when there are.
@@ -53,7 +53,7 @@ struct UploadStateMachine<Waiter> {
     // MARK: The pump's side
 
     /// What the pump has to do now.
-    var order: Order {
+    package var order: Order {
         switch production {
         case .running, .finished, .failed: .goOn
         case .rewinding: .restart
@@ -62,25 +62,25 @@ struct UploadStateMachine<Waiter> {
     }
 
     /// The pump begins from the start.
-    mutating func begin() {
+    package mutating func begin() {
         if production == .rewinding { production = .running }
     }
 
     /// A chunk was added; true when the loop must be told.
-    mutating func produce() -> Bool {
+    package mutating func produce() -> Bool {
         wakeLoop()
     }
 
     /// The body is complete, or its source failed; true when the loop must be told. Of a failure it is told at once, as it
     /// may have sent all that it was promised, and look no more.
-    mutating func finish(failed: Bool) -> Bool {
+    package mutating func finish(failed: Bool) -> Bool {
         guard production == .running else { return false }
         production = failed ? .failed : .finished
         return wakeLoop() || failed
     }
 
     /// Leaves a waiter; it comes back at once when there is room, or an order.
-    mutating func wait(_ newWaiter: Waiter, buffered: Int) -> Waiter? {
+    package mutating func wait(_ newWaiter: Waiter, buffered: Int) -> Waiter? {
         waiter = newWaiter
         return canGoOn(buffered: buffered) ? takeWaiter() : nil
     }
@@ -101,7 +101,7 @@ struct UploadStateMachine<Waiter> {
     // MARK: The loop's side
 
     /// The loop looks for bytes, of which so many are there.
-    mutating func look(buffered: Int) -> Supply {
+    package mutating func look(buffered: Int) -> Supply {
         if buffered > 0 { return .bytes }
         switch production {
         case .finished: return .end
@@ -113,19 +113,19 @@ struct UploadStateMachine<Waiter> {
     }
 
     /// The loop took bytes and left so many: the pump's waiter, if there is room for more.
-    mutating func consume(left: Int) -> Waiter? {
+    package mutating func consume(left: Int) -> Waiter? {
         waiter != nil && canGoOn(buffered: left) ? takeWaiter() : nil
     }
 
     /// The loop wants the body from its start; what was buffered is dropped. Returns the pump's waiter.
-    mutating func rewind() -> Waiter? {
+    package mutating func rewind() -> Waiter? {
         guard production != .stopped else { return nil }
         production = .rewinding
         return takeWaiter()
     }
 
     /// The exchange is over. Returns the pump's waiter.
-    mutating func stop() -> Waiter? {
+    package mutating func stop() -> Waiter? {
         production = .stopped
         return takeWaiter()
     }

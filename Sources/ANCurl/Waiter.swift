@@ -5,7 +5,7 @@
 /// It is the unchecked form of a continuation: one is made for each request, and the state machines that keep it hand it
 /// out once only, which their tests show.
 @safe
-struct Waiter: Sendable {
+package struct Waiter: Sendable {
     private let continuation: UnsafeContinuation<Void, Never>
 
     /// Suspends the calling task; `register` gets the waiter and sees to it that it is woken.

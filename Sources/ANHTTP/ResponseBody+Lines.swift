@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import FoundationEssentials
+package import FoundationEssentials
 
 extension ResponseBody {
     /// The body as lines of UTF-8 text; they end with LF, CR LF or CR, wherever the chunks were cut.
@@ -17,12 +17,15 @@ extension ResponseBody {
 
     /// A body as a sequence of lines.
     public struct Lines: AsyncSequence, Sendable {
+        /// A line without its end.
         public typealias Element = String
+        /// What the body throws, or ``TransportError/responseTooLarge(_:_:)`` for a line that is too long.
         public typealias Failure = any Error
 
         fileprivate let body: ResponseBody
         fileprivate let maximumLength: Int
 
+        /// Starts to read the body's lines.
         public func makeAsyncIterator() -> Iterator {
             Iterator(chunks: body.makeAsyncIterator(), splitter: LineSplitter(maximumLength: maximumLength))
         }
@@ -32,6 +35,7 @@ extension ResponseBody {
             fileprivate var chunks: ResponseBody.Iterator
             fileprivate var splitter: LineSplitter
 
+            /// The next line; nil after the last one.
             public mutating func next() async throws -> String? {
                 while true {
                     if let line = try splitter.nextLine() { return line }
@@ -44,7 +48,7 @@ extension ResponseBody {
 }
 
 /// Cuts bytes into lines: at LF, CR LF or CR, also when a pair is split between two chunks.
-struct LineSplitter {
+package struct LineSplitter {
     private let maximumLength: Int
     private var bytes: [UInt8] = []
     /// Where the first line that was not yielded begins.
@@ -53,11 +57,13 @@ struct LineSplitter {
     private var searched = 0
     private var skipsLineFeed = false
 
-    init(maximumLength: Int) {
+    /// Creates a splitter for lines of at most so many bytes.
+    package init(maximumLength: Int) {
         self.maximumLength = maximumLength
     }
 
-    mutating func append(_ chunk: Data) {
+    /// Adds bytes, cut anywhere.
+    package mutating func append(_ chunk: Data) {
         if start > 0 {
             bytes.removeSubrange(..<start)
             searched -= start
@@ -67,7 +73,7 @@ struct LineSplitter {
     }
 
     /// The next complete line, or nil when more bytes are needed.
-    mutating func nextLine() throws(TransportError) -> String? {
+    package mutating func nextLine() throws(TransportError) -> String? {
         if skipsLineFeed, start < bytes.count {
             if bytes[start] == UInt8(ascii: "\n") {
                 start += 1
@@ -92,7 +98,7 @@ struct LineSplitter {
     }
 
     /// The last line, when it has no end.
-    mutating func finish() -> String? {
+    package mutating func finish() -> String? {
         guard start < bytes.count else { return nil }
         defer { start = bytes.count }
         return String(decoding: bytes[start...], as: UTF8.self)

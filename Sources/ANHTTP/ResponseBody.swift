@@ -8,7 +8,9 @@ public import HTTPTypes
 /// It is read once, by one reader: `for try await chunk in body`, ``lines`` or ``collect(upTo:)``. Whoever reads slowly
 /// slows the server down; what is not read is given up when the scope that lent the body ends.
 public struct ResponseBody: AsyncSequence, Sendable {
+    /// Some bytes, at least one.
     public typealias Element = Data
+    /// ``TransportError`` or `CancellationError`, from the usual transport.
     public typealias Failure = any Error
 
     private let source: any ResponseBodySource
@@ -21,6 +23,11 @@ public struct ResponseBody: AsyncSequence, Sendable {
     /// Creates a body of bytes that are here already.
     public init(_ data: Data, ending: ResponseEnding = ResponseEnding()) {
         source = BytesBodySource(data, ending: ending)
+    }
+
+    /// What came after the body; nil before the end of the body was read.
+    public var ending: ResponseEnding? {
+        source.ending
     }
 
     /// The trailer fields; nil before the end of the body was read, and empty when there were none. See RFC 9110 §6.5.
@@ -40,6 +47,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
         try await source.collect(upTo: limit)
     }
 
+    /// Starts to read the body.
     public func makeAsyncIterator() -> Iterator {
         Iterator(source: source)
     }
@@ -48,6 +56,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let source: any ResponseBodySource
 
+        /// The next bytes; nil at the end of the body.
         public mutating func next() async throws -> Data? {
             try await source.next()
         }

@@ -16,6 +16,6 @@ public struct TransferProgress: Hashable, Sendable {
     /// The part that is done, from 0 to 1; nil while the total is unknown.
     public var fraction: Double? {
         guard let totalBytes else { return nil }
-        return totalBytes == 0 ? 1 : min(1, Double(completedBytes) / Double(totalBytes))
+        return totalBytes <= 0 ? 1 : max(0, min(1, Double(completedBytes) / Double(totalBytes)))
     }
 }

@@ -3,11 +3,16 @@
 package import FoundationEssentials
 
 extension URL {
-    /// The URL as text for messages: user information and query values, which may be secrets, are left out.
+    /// The URL as text for messages: what may be a secret is left out.
+    ///
+    /// That is user information, query values and the fragment (OAuth has tokens there, RFC 6749 §4.2.2), and of a URL
+    /// without a host, such as a mistyped `https:user:password@host`, everything but the scheme.
     package var redactedDescription: String {
         guard var components = URLComponents(url: self, resolvingAgainstBaseURL: true) else { return "(invalid URL)" }
+        guard let host = components.host, !host.isEmpty else { return components.scheme.map { "\($0):…" } ?? "…" }
         components.user = nil
         components.password = nil
+        components.fragment = nil
         if let query = components.percentEncodedQuery {
             components.percentEncodedQuery =
                 query.split(separator: "&", omittingEmptySubsequences: false)

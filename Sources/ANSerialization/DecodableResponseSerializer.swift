@@ -53,7 +53,8 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Response
         case .dataCorrupted(let context)? where context.codingPath.isEmpty:
             if let problem = JSONParser.problem(in: body) { return .json(problem) }
             path = []
-            reason = context.debugDescription
+            // The decoder of FoundationEssentials says no more than that the data is corrupted.
+            reason = "the decoder refused a value without naming it; a number may not fit its type."
         case .dataCorrupted(let context)?:
             path = context.codingPath
             reason = context.debugDescription

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
 
-public import ANHTTP
-public import FoundationEssentials
-
 /// The value of a response whose body does not matter.
 public struct EmptyResponse: Hashable, Sendable, Decodable, EmptyRepresentable {
     /// Creates the value.
@@ -24,20 +21,4 @@ public protocol EmptyRepresentable {
 extension Optional: EmptyRepresentable {
     /// An empty body is nil.
     public static var emptyValue: Wrapped? { nil }
-}
-
-/// Ignores the body; written `.empty`.
-public struct EmptyResponseSerializer: ResponseSerializer {
-    /// The responses that it takes.
-    public var validation: ResponseValidation
-
-    /// Creates a serializer that takes any media type unless said otherwise.
-    public init(validation: ResponseValidation = .statusOnly) {
-        self.validation = validation
-    }
-
-    /// Returns the same value for every response.
-    public func serialize(_ head: ResponseHead, _ body: Data) -> EmptyResponse {
-        EmptyResponse()
-    }
 }

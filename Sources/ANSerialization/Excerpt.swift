@@ -23,6 +23,13 @@ enum Excerpt {
         return around(0, in: bytes, radius: limit)
     }
 
+    /// The start of what should be a URL, without what may be secret: user information, query and fragment.
+    static func ofURL(_ string: String) -> String {
+        let head = string.prefix { $0 != "?" && $0 != "#" }
+        guard let at = head.lastIndex(of: "@") else { return of(String(head)) }
+        return of("…" + head[at...])
+    }
+
     /// Text without control characters; invalid UTF-8 becomes U+FFFD.
     private static func printable(_ bytes: some Collection<UInt8>) -> String {
         var text = ""

@@ -126,11 +126,11 @@ struct JSONParser {
         while true {
             switch try currentByte() {
             case UInt8(ascii: "\""):
-                let rest = bytes[start..<position]
+                let rest = start..<position
                 position += 1
-                let text = String(validating: unescaped.isEmpty ? rest : unescaped + rest, as: UTF8.self)
-                guard let text else { throw failure(.invalidUTF8, at: opening) }
-                return text
+                guard !unescaped.isEmpty else { return try text(of: bytes.span.extracting(rest), at: opening) }
+                unescaped += bytes[rest]
+                return try text(of: unescaped.span, at: opening)
             case UInt8(ascii: "\\"):
                 unescaped += bytes[start..<position]
                 position += 1
@@ -142,6 +142,11 @@ struct JSONParser {
                 position += 1
             }
         }
+    }
+
+    private func text(of bytes: Span<UInt8>, at opening: Int) throws(SerializationError) -> String {
+        guard let text = try? UTF8Span(validating: bytes) else { throw failure(.invalidUTF8, at: opening) }
+        return String(copying: text)
     }
 
     /// What an escape stands for, in UTF-8.

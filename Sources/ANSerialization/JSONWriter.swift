@@ -33,7 +33,9 @@ struct JSONWriter {
         case .unsigned(let integer): write(text: String(integer))
         case .double(let double): write(text: try Parameters.text(of: double) { path.pathDescription })
         case .bool(let bool): write(text: bool ? "true" : "false")
-        case .date(let date): write(string: try Parameters.text(of: date) { path.pathDescription })
+        case .date(let date):
+            let text = try Parameters.text(of: date) { path.pathDescription }
+            write(string: "\(text.date)T\(text.time)Z")
         case .null: write(text: "null")
         }
     }

@@ -11,12 +11,34 @@ extension Parameters {
         return text.hasSuffix(".0") ? String(text.dropLast(2)) : text
     }
 
-    /// A date in UTC to the second: `1970-01-01T00:00:00Z`.
-    static func text(of date: Date, path: () -> String) throws(SerializationError) -> String {
+    /// A date and a time in UTC, each to ISO 8601, without fractions of a second.
+    ///
+    /// The formatter of FoundationEssentials changes to the Julian calendar before 1582, which ISO 8601 does not.
+    static func text(
+        of date: Date, path: () -> String
+    ) throws(SerializationError) -> (date: String, time: String) {
         // 0001-01-01 to 9999-12-31, in seconds since 1970. NaN is in no range.
         guard (-62_135_596_800..<253_402_300_800).contains(date.timeIntervalSince1970) else {
             throw .parameters(.dateOutOfRange(path: path()))
         }
-        return date.formatted(.iso8601)
+        // Counted from 0000-03-01, so that leap days come last in their years.
+        let seconds = Int64(date.timeIntervalSince1970.rounded(.down)) + 719_468 * 86_400
+        let (days, time) = seconds.quotientAndRemainder(dividingBy: 86_400)
+        let (era, dayOfEra) = days.quotientAndRemainder(dividingBy: 146_097)
+        let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let monthFromMarch = (5 * dayOfYear + 2) / 153
+        let day = dayOfYear - (153 * monthFromMarch + 2) / 5 + 1
+        let month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
+        let year = era * 400 + yearOfEra + (month <= 2 ? 1 : 0)
+        return (
+            "\(padded(year, 4))-\(padded(month, 2))-\(padded(day, 2))",
+            "\(padded(time / 3_600, 2)):\(padded(time / 60 % 60, 2)):\(padded(time % 60, 2))"
+        )
+    }
+
+    private static func padded(_ number: Int64, _ width: Int) -> String {
+        let digits = String(number)
+        return String(repeating: "0", count: max(width - digits.count, 0)) + digits
     }
 }

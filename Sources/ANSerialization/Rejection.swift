@@ -41,7 +41,11 @@ extension Rejection: CustomStringConvertible {
     /// A sentence with the status and type, what was wanted instead, the URL without secrets, and the body's beginning.
     public var description: String {
         var text = "The response of \(head.url.redactedDescription) was rejected: "
-        if rejectsStatus { text += "status \(head.status.description), where \(wantedStatuses) is wanted" }
+        if rejectsStatus {
+            let phrase = head.status.reasonPhrase
+            text +=
+                "status \(status)\(phrase.isEmpty ? "" : " " + Excerpt.of(phrase)), where \(wantedStatuses) is wanted"
+        }
         if rejectsStatus, rejectsMediaType { text += "; and " }
         if rejectsMediaType {
             text += mediaType.map { "media type \(Excerpt.of($0))" } ?? "no media type"

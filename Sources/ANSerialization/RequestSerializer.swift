@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 
 public import ANHTTP
-import HTTPTypes
 
 /// Makes a request from another one and parameters.
 ///
@@ -24,27 +23,4 @@ extension RequestSerializer where Self == HTTPRequestSerializer {
 extension RequestSerializer where Self == JSONRequestSerializer {
     /// Parameters in the query for GET, HEAD and DELETE, in a JSON body for all other methods.
     public static var json: JSONRequestSerializer { JSONRequestSerializer() }
-}
-
-extension HTTPFields {
-    /// Adds the fields whose names are not here yet, with all their values.
-    mutating func fill(from defaults: HTTPFields) {
-        var result = self
-        for field in defaults where first(field.name) == nil {
-            result.append(field)
-        }
-        self = result
-    }
-
-    /// Adds a field unless there is one of this name.
-    mutating func fill(_ name: HTTPField.Name, _ value: String) {
-        if first(name) == nil { append(HTTPField(name: name, value: value)) }
-    }
-}
-
-extension Request {
-    /// Whether the request was given a body, be it an empty one.
-    var hasBody: Bool {
-        if case .none = body.content { false } else { true }
-    }
 }

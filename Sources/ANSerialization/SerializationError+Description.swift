@@ -23,14 +23,14 @@ extension SerializationError.URLProblem: CustomStringConvertible {
     public var description: String {
         switch self {
         case .malformed(let string, let reason):
-            "“\(Excerpt.of(string))” is not a URL: \(reason)."
+            "“\(Excerpt.ofURL(string))” is not a URL: \(reason)."
         case .scheme(let scheme, let url):
-            "The scheme “\(Excerpt.of(scheme))” of “\(Excerpt.of(url))” is neither http nor https. If this is a "
+            "The scheme “\(Excerpt.of(scheme))” of “\(Excerpt.ofURL(url))” is neither http nor https. If this is a "
                 + "relative path with a colon in its first segment, write “./” in front."
         case .noHost(let url):
-            "“\(Excerpt.of(url))” has no host; check the slashes after the scheme."
+            "“\(Excerpt.ofURL(url))” has no host; check the slashes after the scheme."
         case .noBase(let string):
-            "“\(Excerpt.of(string))” is relative, but there is no base URL; give one, or an absolute http or https URL."
+            "“\(Excerpt.ofURL(string))” is relative, but there is no base URL; give one, or an absolute http or https URL."
         }
     }
 }

@@ -3,6 +3,7 @@
 public import FoundationEssentials
 
 /// A character encoding of text, by the name that it has in `Content-Type`.
+@nonexhaustive
 public enum TextEncoding: String, Hashable, Sendable, CaseIterable {
     /// UTF-8.
     case utf8 = "utf-8"

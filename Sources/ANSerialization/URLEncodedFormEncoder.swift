@@ -113,14 +113,15 @@ public struct URLEncodedFormEncoder: Hashable, Sendable {
 
     private func text(of value: Parameters, name: String?) throws(SerializationError) -> String? {
         switch value {
-        case .string(let string): string
-        case .integer(let integer): String(integer)
-        case .unsigned(let integer): String(integer)
-        case .double(let double): try Parameters.text(of: double) { name ?? "" }
-        case .bool(let bool): bool ? "1" : "0"
+        case .string(let string): return string
+        case .integer(let integer): return String(integer)
+        case .unsigned(let integer): return String(integer)
+        case .double(let double): return try Parameters.text(of: double) { name ?? "" }
+        case .bool(let bool): return bool ? "1" : "0"
         case .date(let date):
-            try Parameters.text(of: date) { name ?? "" }.replacing("T", with: " ").replacing("Z", with: " +0000")
-        case .null, .dictionary, .array, .set: nil
+            let text = try Parameters.text(of: date) { name ?? "" }
+            return "\(text.date) \(text.time) +0000"
+        case .null, .dictionary, .array, .set: return nil
         }
     }
 }

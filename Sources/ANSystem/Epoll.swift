@@ -5,8 +5,10 @@ import Glibc
 
 /// What a descriptor is watched for, or is ready for.
 public struct Readiness: OptionSet, Hashable, Sendable {
+    /// The event bits of epoll_ctl(2).
     public let rawValue: UInt32
 
+    /// Creates a set from the event bits of epoll_ctl(2).
     public init(rawValue: UInt32) {
         self.rawValue = rawValue
     }
@@ -27,6 +29,11 @@ public struct ReadyDescriptor: Hashable, Sendable {
     public let number: Int32
     /// What it is ready for.
     public let readiness: Readiness
+
+    package init(number: Int32, readiness: Readiness) {
+        self.number = number
+        self.readiness = readiness
+    }
 }
 
 /// A set of watched descriptors. See epoll(7).
@@ -56,7 +63,7 @@ public struct Epoll: ~Copyable, Sendable {
     }
 
     private func control(_ operation: Int32, _ number: Int32, _ readiness: Readiness) throws(SystemError) {
-        var event = clinux_epoll_event(readiness.rawValue, number)
+        var event = unsafe clinux_epoll_event(readiness.rawValue, number)
         guard unsafe epoll_ctl(descriptor.number, operation, number, &event) == 0 else {
             throw SystemError.last("epoll_ctl")
         }
@@ -66,9 +73,10 @@ public struct Epoll: ~Copyable, Sendable {
     ///
     /// A signal ends the wait early with nothing.
     public func wait(milliseconds: Int32, into ready: inout [ReadyDescriptor]) throws(SystemError) {
-        let failure: SystemError? = unsafe withUnsafeTemporaryAllocation(of: epoll_event.self, capacity: 128) {
-            buffer in
-            guard let start = unsafe buffer.baseAddress else { return nil }
+        let failure: SystemError? = unsafe withUnsafeTemporaryAllocation(
+            of: epoll_event.self, capacity: 128
+        ) { buffer in
+            guard let start = buffer.baseAddress else { return nil }
             let count = unsafe epoll_wait(descriptor.number, start, Int32(buffer.count), milliseconds)
             if count < 0 { return errno == EINTR ? nil : SystemError.last("epoll_wait") }
             for index in 0..<Int(count) {

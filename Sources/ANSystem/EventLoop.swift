@@ -72,14 +72,17 @@ public final class EventLoop: SerialExecutor {
 
     // MARK: Executor
 
+    /// Queues an actor's job for the loop's thread; the Swift runtime calls this.
     public func enqueue(_ job: consuming ExecutorJob) {
         queue(.job(UnownedJob(job)))
     }
 
+    /// Whether the caller is on the loop's thread; the Swift runtime asks before `assumeIsolated`.
     public func isIsolatingCurrentContext() -> Bool? {
         isOnThread
     }
 
+    /// Ends the program when the caller is not on the loop's thread: its data would race.
     public func checkIsolated() {
         precondition(isOnThread, "The caller is not on the loop's thread.")
     }

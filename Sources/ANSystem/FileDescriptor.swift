@@ -38,8 +38,10 @@ public struct FileDescriptor: ~Copyable, Sendable {
     }
 
     /// Reads up to the buffer's size at the current position; 0 means the end. See read(2).
-    public func read(into buffer: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int {
-        let count = retryingInterrupts { unsafe Glibc.read(number, buffer.baseAddress, buffer.count) }
+    public func read(into buffer: inout MutableRawSpan) throws(SystemError) -> Int {
+        let count = unsafe buffer.withUnsafeMutableBytes { bytes in
+            retryingInterrupts { unsafe Glibc.read(number, bytes.baseAddress, bytes.count) }
+        }
         guard count >= 0 else { throw SystemError.last("read") }
         return count
     }
@@ -56,13 +58,19 @@ public struct FileDescriptor: ~Copyable, Sendable {
     }
 
     /// Writes all bytes, continuing after short writes. See write(2).
-    public func writeAll(_ bytes: UnsafeRawBufferPointer) throws(SystemError) {
-        var rest = unsafe bytes
-        while unsafe !rest.isEmpty {
-            let count = retryingInterrupts { unsafe Glibc.write(number, rest.baseAddress, rest.count) }
-            guard count >= 0 else { throw SystemError.last("write") }
-            unsafe rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(count))
+    public func writeAll(_ bytes: borrowing RawSpan) throws(SystemError) {
+        let isComplete = unsafe bytes.withUnsafeBytes { bytes in
+            var written = 0
+            while written < bytes.count {
+                let count = retryingInterrupts {
+                    unsafe Glibc.write(number, bytes.baseAddress.map { unsafe $0 + written }, bytes.count - written)
+                }
+                guard count >= 0 else { return false }
+                written += count
+            }
+            return true
         }
+        guard isComplete else { throw SystemError.last("write") }
     }
 }
 

@@ -19,17 +19,19 @@ public struct MonotonicInstant: Comparable, Hashable, Sendable {
         return MonotonicInstant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
     }
 
-    /// The instant after `duration`; a sum past the end of the clock stays at its end.
+    /// The instant after `duration`; a sum past an end of the clock stays at that end.
     public func advanced(by duration: Duration) -> MonotonicInstant {
-        let (sum, overflow) = nanoseconds.addingReportingOverflow(duration.clampedNanoseconds)
-        return MonotonicInstant(nanoseconds: overflow ? .max : sum)
+        let step = duration.clampedNanoseconds
+        let (sum, overflow) = nanoseconds.addingReportingOverflow(step)
+        return MonotonicInstant(nanoseconds: overflow ? (step < 0 ? .min : .max) : sum)
     }
 
     /// The time from this instant to `other`; negative when `other` is earlier.
     public func duration(to other: MonotonicInstant) -> Duration {
-        .nanoseconds(other.nanoseconds &- nanoseconds)
+        .nanoseconds(other.nanoseconds) - .nanoseconds(nanoseconds)
     }
 
+    /// Whether `left` comes before `right`.
     public static func < (left: MonotonicInstant, right: MonotonicInstant) -> Bool {
         left.nanoseconds < right.nanoseconds
     }

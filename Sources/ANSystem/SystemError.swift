@@ -27,7 +27,7 @@ public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// The system's message for an `errno`, as in strerror(3).
     public static func message(for code: Int32) -> String {
-        withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
+        unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
             guard let start = buffer.baseAddress, unsafe strerror_r(code, start, buffer.count) == 0 else {
                 return "unknown error"
             }

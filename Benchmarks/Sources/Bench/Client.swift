@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// Who is measured. The order is that of the table.
+/// Who is measured, in the order of the table.
 enum Client: String {
     case curlTool = "curl"
     case rawCurl = "raw C"

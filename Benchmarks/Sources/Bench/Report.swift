@@ -15,7 +15,7 @@ struct Report {
     var table: String {
         let header =
             cell("workload", 16, left: true) + cell("client", 16, left: true)
-            + ["CPU µs/req", "requests/s", "wall s", "peak MB", "× raw C", "× AHC", "× curl"].map { cell($0, 11) }
+            + ["CPU/request", "requests/s", "wall s", "peak MB", "× raw C", "× AHC", "× curl"].map { cell($0, 11) }
             .joined()
         var lines = [header]
         var previous: String?
@@ -28,7 +28,7 @@ struct Report {
             let median = entry.median
             lines.append(
                 cell(workload.name, 16, left: true) + cell(entry.client.rawValue, 16, left: true)
-                    + cell(number(median.processorMicrosecondsPerRequest, digits: 1), 11)
+                    + cell(time(median.processorMicrosecondsPerRequest), 11)
                     + cell(number(median.requestsPerSecond, digits: median.requestsPerSecond < 10 ? 2 : 0), 11)
                     + cell(number(median.wallSeconds, digits: 3), 11)
                     + cell(number(median.peakMemoryKilobytes / 1024, digits: 1), 11)
@@ -57,6 +57,11 @@ struct Report {
             return "–"
         }
         return number(entry.median[keyPath: figure] / other.median[keyPath: figure], digits: 2)
+    }
+
+    private func time(_ microseconds: Double) -> String {
+        let isShort = microseconds < 10_000
+        return isShort ? number(microseconds, digits: 1) + " µs" : number(microseconds / 1_000, digits: 0) + " ms"
     }
 
     private func number(_ value: Double, digits: Int) -> String {

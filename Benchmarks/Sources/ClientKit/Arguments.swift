@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 
 /// Options written as `--name value`, and flags written as `--name`.
-public struct Arguments: Sendable {
+package struct Arguments: Sendable {
     private var values: [String: String] = [:]
 
-    public init(_ commandLine: [String], flags: Set<String> = []) throws {
+    package init(_ commandLine: [String], flags: Set<String> = []) throws {
         var rest = commandLine.dropFirst()
         while let name = rest.popFirst() {
             guard name.hasPrefix("--") else { throw Failure("\(name) is not an option") }
@@ -15,9 +15,9 @@ public struct Arguments: Sendable {
         }
     }
 
-    public subscript(name: String) -> String? { values[name] }
+    package subscript(name: String) -> String? { values[name] }
 
-    public func integer(_ name: String) throws -> Int? {
+    package func integer(_ name: String) throws -> Int? {
         guard let text = values[name] else { return nil }
         guard let value = Int(text) else { throw Failure("\(name) needs a number, not \(text)") }
         return value

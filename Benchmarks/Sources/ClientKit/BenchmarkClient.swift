@@ -2,8 +2,8 @@
 
 import Glibc
 
-/// An HTTP client under measurement. The type that conforms is the `@main` of its process.
-public protocol BenchmarkClient: Sendable {
+/// An HTTP client under measurement; the type that conforms is the `@main` of its process.
+package protocol BenchmarkClient: Sendable {
     init(_ options: Options) throws
 
     /// Fetches the URL and collects the body.
@@ -16,7 +16,7 @@ public protocol BenchmarkClient: Sendable {
 }
 
 extension BenchmarkClient {
-    @concurrent public static func main() async {
+    @concurrent package static func main() async {
         do {
             let options = try Options(commandLine: CommandLine.arguments)
             let client = try Self(options)

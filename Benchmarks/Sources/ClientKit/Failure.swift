@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 
 /// Why a benchmark cannot go on, in a sentence.
-public struct Failure: Error, CustomStringConvertible {
-    public let description: String
+package struct Failure: Error, CustomStringConvertible {
+    package let description: String
 
-    public init(_ description: String) {
+    package init(_ description: String) {
         self.description = description
     }
 }

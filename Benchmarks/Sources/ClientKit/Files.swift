@@ -3,17 +3,17 @@
 import Glibc
 
 /// A file that is written from its beginning.
-public struct OutputFile: Sendable {
-    public let path: String
+package struct OutputFile: Sendable {
+    package let path: String
     private let descriptor: Int32
 
-    public init(path: String) throws {
+    package init(path: String) throws {
         self.path = path
         descriptor = Glibc.open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
         guard descriptor >= 0 else { throw Failure("\(path) cannot be written: \(String(cString: strerror(errno)))") }
     }
 
-    public func write(_ bytes: UnsafeRawBufferPointer) throws {
+    package func write(_ bytes: UnsafeRawBufferPointer) throws {
         var rest = bytes[...]
         while !rest.isEmpty {
             let count = Glibc.write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
@@ -22,18 +22,18 @@ public struct OutputFile: Sendable {
         }
     }
 
-    public func close() {
+    package func close() {
         _ = Glibc.close(descriptor)
     }
 }
 
 /// A file that is read from its beginning.
-public struct InputFile: Sendable {
-    public let size: Int
+package struct InputFile: Sendable {
+    package let size: Int
     private let path: String
     private let descriptor: Int32
 
-    public init(path: String) throws {
+    package init(path: String) throws {
         self.path = path
         descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC)
         var information = stat()
@@ -44,13 +44,13 @@ public struct InputFile: Sendable {
     }
 
     /// Returns how many bytes were read, 0 at the end.
-    public func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+    package func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
         let count = Glibc.read(descriptor, buffer.baseAddress, buffer.count)
         guard count >= 0 else { throw Failure("read from \(path): \(String(cString: strerror(errno)))") }
         return count
     }
 
-    public func close() {
+    package func close() {
         _ = Glibc.close(descriptor)
     }
 }

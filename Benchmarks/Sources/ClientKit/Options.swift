@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT
 
 /// What a client is asked to do, from its command line.
-public struct Options: Sendable {
-    public var workload: String
-    public var url: String
+package struct Options: Sendable {
+    package var workload: String
+    package var url: String
     /// How many requests are measured, after `warmUp` which are not.
-    public var requests: Int
-    public var warmUp: Int
-    public var inFlight: Int
+    package var requests: Int
+    package var warmUp: Int
+    package var inFlight: Int
     /// How many connections the client may have at the same time.
-    public var connections: Int
+    package var connections: Int
     /// A file of certificates to trust, for `https`.
-    public var certificateAuthority: String?
+    package var certificateAuthority: String?
     /// Where a download goes to or an upload comes from.
-    public var file: String?
-    public var prefersHTTP2: Bool
+    package var file: String?
+    package var prefersHTTP2: Bool
 
-    public init(commandLine: [String]) throws {
+    package init(commandLine: [String]) throws {
         let arguments = try Arguments(commandLine, flags: ["--http2"])
         workload = arguments["--workload"] ?? "get"
         url = arguments["--url"] ?? ""

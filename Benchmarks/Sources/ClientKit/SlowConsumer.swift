@@ -3,14 +3,14 @@
 import Synchronization
 
 /// A reader who needs 5 ms for each megabyte, whatever the size of the chunks in which it comes.
-public final class SlowConsumer: Sendable {
+package final class SlowConsumer: Sendable {
     private static let megabyte = 1 << 20
     private let received = Mutex(0)
 
-    public init() {}
+    package init() {}
 
     /// How long the reader is busy with a chunk; zero for most, because it counts whole megabytes.
-    public func pause(after bytes: Int) -> Duration {
+    package func pause(after bytes: Int) -> Duration {
         received.withLock { received in
             let before = received / Self.megabyte
             received += bytes

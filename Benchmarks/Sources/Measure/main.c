@@ -20,7 +20,7 @@ static pid_t child;
 
 static void kill_child(int number) {
     (void)number;
-    kill(child, SIGKILL);
+    kill(-child, SIGKILL);
 }
 
 static double seconds(struct timeval time) {
@@ -50,10 +50,12 @@ int main(int count, char **arguments) {
     double start = now();
     child = fork();
     if (child == 0) {
+        setpgid(0, 0);
         execvp(arguments[2], arguments + 2);
         perror(arguments[2]);
         _exit(127);
     }
+    setpgid(child, child);
     signal(SIGALRM, kill_child);
     signal(SIGTERM, kill_child);
     signal(SIGINT, kill_child);
@@ -65,6 +67,8 @@ int main(int count, char **arguments) {
         perror("wait4");
         return 1;
     }
+    // What the command may have started and left behind would keep our output open.
+    kill(-child, SIGKILL);
     printf("{\"wall_s\": %.6f, \"cpu_s\": %.6f, \"peak_rss_kb\": %ld, \"exit_code\": %d}\n", now() - start,
         seconds(usage.ru_utime) + seconds(usage.ru_stime), usage.ru_maxrss,
         WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));

@@ -2,7 +2,7 @@
 
 import AsyncNetworking
 import ClientKit
-import Foundation
+import FoundationEssentials
 
 /// AsyncNetworking.
 @main
@@ -15,12 +15,12 @@ struct OurClient: BenchmarkClient {
         self.url = url
         manager = SessionManager {
             $0.maximumConnectionsPerHost = options.connections
-            if let file = options.certificateAuthority { $0.securityPolicy = SecurityPolicy(trusting: .file(file)) }
+            if let file = options.certificateAuthority { $0.tls.trustRoots = .file(file) }
         }
     }
 
     func get() async throws {
-        _ = try await manager.data(for: Request(url: url))
+        try check(try await manager.data(for: Request(url: url)).head)
     }
 
     func download(to file: OutputFile) async throws {
@@ -29,7 +29,8 @@ struct OurClient: BenchmarkClient {
     }
 
     func upload(from path: String) async throws {
-        _ = try await manager.upload(Request(method: .put, url: url), from: .file(path)).value
+        let task = await manager.upload(Request(method: .put, url: url, body: .file(path)))
+        try check(try await task.value.head)
     }
 
     func stream(to consumer: SlowConsumer) async throws {
@@ -43,5 +44,9 @@ struct OurClient: BenchmarkClient {
 
     func shutDown() async throws {
         await manager.shutdown()
+    }
+
+    private func check(_ head: ResponseHead) throws {
+        guard (200..<300).contains(head.status.code) else { throw Failure("the status is \(head.status)") }
     }
 }

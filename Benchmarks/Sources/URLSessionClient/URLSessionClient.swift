@@ -5,7 +5,9 @@ import Foundation
 import FoundationNetworking
 import Synchronization
 
-/// URLSession of swift-corelibs-foundation. It cannot be told which certificates to trust, so it takes no `https`.
+/// URLSession of swift-corelibs-foundation.
+///
+/// It cannot be told which certificates to trust, so it takes no `https`.
 @main
 struct URLSessionClient: BenchmarkClient {
     private let session: URLSession
@@ -65,7 +67,7 @@ struct URLSessionClient: BenchmarkClient {
     }
 }
 
-/// URLSession on Linux has no stream of bytes, and offers nothing to hold a transfer back: sleeping here is all one can do.
+/// Sleeps in the delegate, which is all one can do: URLSession on Linux offers nothing to hold a transfer back.
 private final class Reader: NSObject, URLSessionDataDelegate {
     private let consumer: SlowConsumer
     private let continuation: CheckedContinuation<Void, any Error>

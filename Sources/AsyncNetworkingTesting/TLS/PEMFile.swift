@@ -8,16 +8,7 @@ import Glibc
 enum PEMFile {
     static func write(_ data: Data, to path: String) throws(SystemError) {
         let file = try FileDescriptor(opening: path, flags: O_WRONLY | O_CREAT | O_TRUNC, mode: 0o600)
-        let bytes = Array(data)
-        var failure: SystemError?
-        unsafe bytes.withUnsafeBytes { buffer in
-            do throws(SystemError) {
-                unsafe try file.writeAll(buffer)
-            } catch {
-                failure = error
-            }
-        }
-        if let failure { throw failure }
+        try file.writeAll(data.bytes)
         try file.close()
     }
 }

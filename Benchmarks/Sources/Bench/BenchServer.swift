@@ -3,8 +3,10 @@
 import ClientKit
 import Foundation
 
-/// The server of delayed answers. It ends with the driver, because the pipe to its standard input does.
-struct SlowServer {
+/// The server for what nginx cannot do: answers after two seconds, bodies thrown away.
+///
+/// It ends with the driver, because the pipe to its standard input does.
+struct BenchServer {
     let port: Int
     private let process = Process()
     private let input = Pipe()
@@ -17,7 +19,7 @@ struct SlowServer {
         try process.run()
         let line = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
         guard let port = Int(line.trimmingCharacters(in: .whitespacesAndNewlines)) else {
-            throw Failure("SlowServer printed no port but: \(line)")
+            throw Failure("BenchServer printed no port but: \(line)")
         }
         self.port = port
     }

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+
+// An HTTP/1.1 server for what nginx cannot do:
+//
+//     GET    is answered two seconds after it came, however many wait at the same time;
+//     PUT    is answered once its body was read, which is thrown away and touches no disk.
+//
+// It prints its port, and ends when its standard input ends. Bodies need a Content-Length.
+
+#define _GNU_SOURCE
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MAX_FILES = 65536, MAX_HEAD = 4096, DELAY_MS = 2000, BACKLOG = 8192, EVENTS = 512 };
+
+static const char answer[] =
+    "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 59\r\n\r\n"
+    "{\"id\": 7, \"name\": \"Ada Lovelace\", \"email\": \"ada@localhost\"}";
+
+struct connection {
+    int descriptor;
+    // How much of the body is still to come; 0 while a head is read.
+    int64_t body;
+    size_t head_length;
+    char head[MAX_HEAD + 1];
+    // Tells a connection from an earlier one with the same descriptor.
+    uint64_t number;
+};
+
+// By descriptor.
+static struct connection *connections[MAX_FILES];
+static uint64_t last_number;
+
+// The GET requests in the order in which they came, which is the order in which they are due.
+static struct due {
+    int64_t at;
+    int descriptor;
+    uint64_t number;
+} queue[MAX_FILES];
+static unsigned first_due, end_due;
+
+static int epoll;
+static char buffer[512 * 1024];
+
+static int64_t now_ms(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * 1000 + time.tv_nsec / 1000000;
+}
+
+static void fail(const char *what) {
+    perror(what);
+    exit(1);
+}
+
+static void watch(int descriptor) {
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = descriptor};
+    if (epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) != 0) fail("epoll_ctl");
+}
+
+static void accept_all(int listener) {
+    int descriptor;
+    while ((descriptor = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
+        struct connection *connection = descriptor < MAX_FILES ? malloc(sizeof *connection) : NULL;
+        if (!connection) fail("accept");
+        connection->descriptor = descriptor;
+        connection->body = 0;
+        connection->head_length = 0;
+        connection->number = ++last_number;
+        connections[descriptor] = connection;
+        watch(descriptor);
+    }
+}
+
+static void close_connection(struct connection *connection) {
+    connections[connection->descriptor] = NULL;
+    close(connection->descriptor);
+    free(connection);
+}
+
+static void send_answer(struct connection *connection) {
+    if (send(connection->descriptor, answer, sizeof answer - 1, MSG_NOSIGNAL) < 0) close_connection(connection);
+}
+
+static void answer_later(struct connection *connection) {
+    queue[end_due++ % MAX_FILES] = (struct due){now_ms() + DELAY_MS, connection->descriptor, connection->number};
+}
+
+// Returns how long to wait for the next one, -1 when there is none.
+static int answer_due(void) {
+    while (first_due != end_due) {
+        struct due *due = &queue[first_due % MAX_FILES];
+        int64_t wait = due->at - now_ms();
+        if (wait > 0) return (int)wait;
+        first_due++;
+        struct connection *connection = connections[due->descriptor];
+        if (connection && connection->number == due->number) send_answer(connection);
+    }
+    return -1;
+}
+
+// Takes what belongs to the head and returns how many bytes that was, -1 when the head is too long.
+static ssize_t read_head(struct connection *connection, const char *bytes, size_t count) {
+    size_t before = connection->head_length;
+    size_t taken = count < MAX_HEAD - before ? count : MAX_HEAD - before;
+    memcpy(connection->head + before, bytes, taken);
+    connection->head_length += taken;
+    connection->head[connection->head_length] = 0;
+    char *end = strstr(connection->head, "\r\n\r\n");
+    if (!end) return connection->head_length == MAX_HEAD ? -1 : (ssize_t)taken;
+
+    taken = (size_t)(end + 4 - connection->head) - before;
+    connection->head_length = 0;
+    end[2] = 0;
+    if (strncmp(connection->head, "GET ", 4) == 0) {
+        answer_later(connection);
+    } else {
+        char *length = strcasestr(connection->head, "\r\nContent-Length:");
+        connection->body = length ? atoll(length + strlen("\r\nContent-Length:")) : 0;
+        if (connection->body <= 0) return -1;
+    }
+    return (ssize_t)taken;
+}
+
+static void read_requests(struct connection *connection) {
+    ssize_t count = read(connection->descriptor, buffer, sizeof buffer);
+    if (count < 0 && errno == EAGAIN) return;
+    if (count <= 0) {
+        close_connection(connection);
+        return;
+    }
+    for (ssize_t used = 0; used < count;) {
+        if (connection->body == 0) {
+            ssize_t taken = read_head(connection, buffer + used, (size_t)(count - used));
+            if (taken < 0) {
+                close_connection(connection);
+                return;
+            }
+            used += taken;
+        } else {
+            int64_t taken = connection->body < count - used ? connection->body : count - used;
+            connection->body -= taken;
+            used += taken;
+            if (connection->body == 0) {
+                send_answer(connection);
+                return;
+            }
+        }
+    }
+}
+
+static int listen_on_loopback(void) {
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof address;
+    if (listener < 0 || bind(listener, (struct sockaddr *)&address, length) != 0 || listen(listener, BACKLOG) != 0 ||
+        getsockname(listener, (struct sockaddr *)&address, &length) != 0) fail("listen");
+    printf("%d\n", ntohs(address.sin_port));
+    fflush(stdout);
+    return listener;
+}
+
+int main(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+    epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (epoll < 0) fail("epoll_create1");
+    int listener = listen_on_loopback();
+    watch(listener);
+    watch(STDIN_FILENO);
+
+    struct epoll_event events[EVENTS];
+    for (;;) {
+        int count = epoll_wait(epoll, events, EVENTS, answer_due());
+        if (count < 0 && errno != EINTR) fail("epoll_wait");
+        for (int index = 0; index < count; index++) {
+            int descriptor = events[index].data.fd;
+            if (descriptor == STDIN_FILENO) return 0;
+            if (descriptor == listener) accept_all(listener);
+            else if (connections[descriptor]) read_requests(connections[descriptor]);
+        }
+    }
+}

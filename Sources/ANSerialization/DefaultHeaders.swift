@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+
+public import HTTPTypes
+
+/// The header fields that a session sends with every request unless told otherwise: `Accept-Language`, `User-Agent`.
+///
+/// What they are computed from is given, so that the same input makes the same fields; see ``init(process:libraryVersion:)``.
+public struct DefaultHeaders: Hashable, Sendable {
+    /// The value of `Accept-Language`; nil where the locale is C or POSIX.
+    public let acceptLanguage: String?
+    /// The value of `User-Agent`.
+    public let userAgent: String
+
+    /// Computes the fields for a process.
+    public init(process: ProcessFacts, libraryVersion: String) {
+        acceptLanguage = Self.acceptLanguage(environment: process.environment)
+        userAgent = Self.userAgent(process: process, libraryVersion: libraryVersion)
+    }
+
+    /// The fields.
+    public var fields: HTTPFields {
+        var fields = HTTPFields()
+        if let acceptLanguage { fields.append(HTTPField(name: .acceptLanguage, value: acceptLanguage)) }
+        fields.append(HTTPField(name: .userAgent, value: userAgent))
+        return fields
+    }
+
+    /// The languages of an environment as `en-US;q=1, fr;q=0.9`, at most six; nil for none.
+    ///
+    /// The locale is the first of `LC_ALL`, `LC_MESSAGES`, `LANG` that is not empty. In the C and POSIX locale there is no
+    /// language; elsewhere `LANGUAGE`, a list with colons, comes before the locale's own, as in gettext(3).
+    public static func acceptLanguage(environment: [String: String]) -> String? {
+        let locale = ["LC_ALL", "LC_MESSAGES", "LANG"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty }
+        guard let locale, let ownTag = languageTag(locale: locale) else { return nil }
+        var tags: [String] = []
+        for name in (environment["LANGUAGE"] ?? "").split(separator: ":") {
+            if let tag = languageTag(locale: String(name)), !tags.contains(tag) { tags.append(tag) }
+        }
+        if tags.isEmpty { tags = [ownTag] }
+        let qualities = ["1", "0.9", "0.8", "0.7", "0.6", "0.5"]
+        return zip(tags, qualities).map { "\($0);q=\($1)" }.joined(separator: ", ")
+    }
+
+    /// `program/version (Linux release; architecture) AsyncNetworking/version`, of ASCII and tokens (RFC 9110 §10.1.5).
+    public static func userAgent(process: ProcessFacts, libraryVersion: String) -> String {
+        let system = ["Linux"] + [process.systemRelease].compactMap { $0 }
+        let platform = "\(comment(system.joined(separator: " "))); \(comment(process.architecture))"
+        let library = product("AsyncNetworking", libraryVersion)
+        return "\(product(process.program, process.version)) (\(platform)) \(library)"
+    }
+
+    /// The tag of BCP 47 for a locale's name, such as `sr-Latn-RS` for `sr_RS.UTF-8@latin`; nil for C, POSIX and nonsense.
+    private static func languageTag(locale: String) -> String? {
+        let parts = locale.split(separator: "@", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let name = parts.first?.prefix(while: { $0 != "." }) else { return nil }
+        let subtags = name.split(whereSeparator: { $0 == "_" || $0 == "-" })
+        guard let language = subtags.first, 2...3 ~= language.utf8.count, language.utf8.allSatisfy(isLetter) else {
+            return nil
+        }
+        var script: String?
+        var region: String?
+        for subtag in subtags.dropFirst() {
+            switch subtag.utf8.count {
+            case 4 where script == nil && subtag.utf8.allSatisfy(isLetter): script = String(subtag)
+            case 2 where region == nil && subtag.utf8.allSatisfy(isLetter): region = String(subtag)
+            case 3 where region == nil && subtag.utf8.allSatisfy(isDigit): region = String(subtag)
+            default: return nil
+            }
+        }
+        switch parts.dropFirst().first {
+        case "latin": script = "Latn"
+        case "cyrillic": script = "Cyrl"
+        default: break
+        }
+        let capitalized = script.map { $0.prefix(1).uppercased() + $0.dropFirst().lowercased() }
+        return [language.lowercased(), capitalized, region?.uppercased()].compactMap { $0 }.joined(separator: "-")
+    }
+
+    private static func isLetter(_ byte: UInt8) -> Bool {
+        UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool {
+        UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte
+    }
+
+    private static func product(_ name: String, _ version: String?) -> String {
+        let version = version.map(token) ?? ""
+        let name = token(name)
+        return (name.isEmpty ? "unknown" : name) + (version.isEmpty ? "" : "/" + version)
+    }
+
+    /// The text as a token: other ASCII becomes a hyphen, what is not ASCII is left out.
+    private static func token(_ text: String) -> String {
+        var token = ""
+        for byte in text.utf8 where byte < 0x80 {
+            let isAllowed = isLetter(byte) || isDigit(byte) || "!#$%&'*+-.^_`|~".utf8.contains(byte)
+            token.unicodeScalars.append(isAllowed ? UnicodeScalar(byte) : "-")
+        }
+        return token
+    }
+
+    /// The text as part of a comment: printable ASCII without parentheses and backslashes.
+    private static func comment(_ text: String) -> String {
+        String(decoding: text.utf8.filter { 0x20..<0x7F ~= $0 && !"()\\".utf8.contains($0) }, as: UTF8.self)
+    }
+}

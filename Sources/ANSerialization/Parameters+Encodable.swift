@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+
+import FoundationEssentials
+
+extension Parameters {
+    /// Parameters from any encodable value, in the order in which it encodes itself.
+    ///
+    /// A `Date` stays a date, a `Data` becomes Base64, a `URL` its text, a `Decimal` a double.
+    ///
+    /// - Throws: ``SerializationError/parameters(_:)`` when the value is nested too deeply or fails to encode itself.
+    public init(encoding value: some Encodable) throws(SerializationError) {
+        do {
+            self = try ParametersEncoder(path: [], depth: 0).box(value)
+        } catch let error as SerializationError {
+            throw error
+        } catch EncodingError.invalidValue(_, let context) {
+            let path = context.codingPath.map { PathStep($0) }.pathDescription
+            throw .parameters(
+                .encodable(
+                    path: path, reason: context.debugDescription,
+                    underlying: context.underlyingError ?? EncodingError.invalidValue(value, context)))
+        } catch {
+            throw .parameters(.encodable(path: "", reason: String(describing: error), underlying: error))
+        }
+    }
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+
+/// Collects names and values.
+struct ParametersKeyedContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
+    let encoder: ParametersEncoder
+
+    init(encoder: ParametersEncoder) {
+        self.encoder = encoder
+        encoder.node.becomeDictionary()
+    }
+
+    var codingPath: [any CodingKey] { encoder.path }
+
+    mutating func encodeNil(forKey key: Key) {
+        added(key).node.become(.null)
+    }
+
+    mutating func encode(_ value: some Encodable, forKey key: Key) throws {
+        let child = added(key)
+        child.node.become(try child.box(value))
+    }
+
+    mutating func nestedContainer<NestedKey: CodingKey>(
+        keyedBy keyType: NestedKey.Type, forKey key: Key
+    ) -> KeyedEncodingContainer<NestedKey> {
+        added(key).container(keyedBy: keyType)
+    }
+
+    mutating func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
+        added(key).unkeyedContainer()
+    }
+
+    mutating func superEncoder() -> any Encoder {
+        added(SuperKey())
+    }
+
+    mutating func superEncoder(forKey key: Key) -> any Encoder {
+        added(key)
+    }
+
+    private func added(_ key: some CodingKey) -> ParametersEncoder {
+        let child = encoder.child(key)
+        encoder.node.add(child.node, named: key.stringValue)
+        return child
+    }
+}
+
+/// The key of a superclass without one of its own, as in `JSONEncoder`.
+private struct SuperKey: CodingKey {
+    init() {}
+    init?(stringValue: String) { nil }
+    init?(intValue: Int) { nil }
+    var stringValue: String { "super" }
+    var intValue: Int? { nil }
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+
+/// Collects the elements of an array.
+struct ParametersUnkeyedContainer: UnkeyedEncodingContainer {
+    let encoder: ParametersEncoder
+
+    var codingPath: [any CodingKey] { encoder.path }
+    var count: Int { encoder.node.count }
+
+    mutating func encodeNil() {
+        added().node.become(.null)
+    }
+
+    mutating func encode(_ value: some Encodable) throws {
+        let child = added()
+        child.node.become(try child.box(value))
+    }
+
+    mutating func nestedContainer<NestedKey: CodingKey>(
+        keyedBy keyType: NestedKey.Type
+    ) -> KeyedEncodingContainer<NestedKey> {
+        added().container(keyedBy: keyType)
+    }
+
+    mutating func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer {
+        added().unkeyedContainer()
+    }
+
+    mutating func superEncoder() -> any Encoder {
+        added()
+    }
+
+    private func added() -> ParametersEncoder {
+        let child = encoder.child(IndexKey(index: count))
+        encoder.node.add(child.node)
+        return child
+    }
+}
+
+private struct IndexKey: CodingKey {
+    let index: Int
+
+    init(index: Int) { self.index = index }
+    init?(stringValue: String) { nil }
+    init?(intValue: Int) { index = intValue }
+    var stringValue: String { "Index \(index)" }
+    var intValue: Int? { index }
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+
+import FoundationEssentials
+
+/// What the default header fields tell about the program and its machine.
+public struct ProcessFacts: Hashable, Sendable {
+    /// The name of the program.
+    public var program: String
+    /// The version of the program, where it is known.
+    public var version: String?
+    /// The release of the kernel, as `uname -r` prints it, where it is known.
+    public var systemRelease: String?
+    /// The architecture that the program was built for, such as `x86_64`.
+    public var architecture: String
+    /// The environment variables; those of the locale are looked at.
+    public var environment: [String: String]
+
+    /// Creates facts.
+    public init(
+        program: String, version: String? = nil, systemRelease: String? = nil, architecture: String = Self.architecture,
+        environment: [String: String] = [:]
+    ) {
+        self.program = program
+        self.version = version
+        self.systemRelease = systemRelease
+        self.architecture = architecture
+        self.environment = environment
+    }
+
+    /// The facts of this process: its `argv[0]`, the kernel's release, and the environment with which it was started.
+    ///
+    /// They come from `/proc` (proc(5)), which is read at each call; where it cannot be read, facts are missing.
+    public static func current(version: String? = nil) -> ProcessFacts {
+        ProcessFacts(
+            program: CommandLine.arguments.first?.split(separator: "/").last.map(String.init) ?? "unknown",
+            version: version,
+            systemRelease: contents("/proc/sys/kernel/osrelease").map { String($0.prefix { !$0.isWhitespace }) },
+            environment: environment(from: contents("/proc/self/environ") ?? ""))
+    }
+
+    /// The architecture that this library was built for.
+    public static var architecture: String {
+        #if arch(x86_64)
+            "x86_64"
+        #elseif arch(arm64)
+            "aarch64"
+        #else
+            "unknown"
+        #endif
+    }
+
+    private static func contents(_ path: String) -> String? {
+        (try? Data(contentsOf: URL(filePath: path))).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    private static func environment(from text: String) -> [String: String] {
+        var environment: [String: String] = [:]
+        for entry in text.split(separator: "\0") {
+            let parts = entry.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            if parts.count == 2 { environment[String(parts[0])] = String(parts[1]) }
+        }
+        return environment
+    }
+}

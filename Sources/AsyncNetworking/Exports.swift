@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: MIT
+
+// One import brings all that a caller names: requests, serializers, header fields.
+@_exported public import ANHTTP
+@_exported public import ANSerialization
+@_exported public import HTTPTypes

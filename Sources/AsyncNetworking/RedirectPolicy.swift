@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+
+public import ANHTTP
+import FoundationEssentials
+public import HTTPTypes
+
+/// What happens when a server redirects, RFC 9110 §15.4.
+///
+/// | status | POST | GET, HEAD | other methods |
+/// |---|---|---|---|
+/// | 301, 302 | becomes GET without its body | stay | stay, with their body |
+/// | 303 | becomes GET without its body | stay | become GET without their body |
+/// | 307, 308 | stays, with its body | stay | stay, with their body |
+///
+/// When the origin changes (scheme, host or port), the fields named in ``sensitiveHeaders`` and a `Host` of the
+/// request's own are left behind. A redirect
+/// from https to http is refused. A fragment of the URL is kept where the new one has none.
+public struct RedirectPolicy: Sendable {
+    /// Whether redirects are followed at all; otherwise they are responses like others.
+    public var isEnabled = true
+    /// How many are followed for one request; 20 by default.
+    public var maximum = 20
+    /// Fields that are not sent to another origin: credentials and cookies, and what a program adds.
+    public var sensitiveHeaders: Set<HTTPField.Name> = [.authorization, .proxyAuthorization, .cookie]
+    /// Asked for each redirect: returns the request to follow with, changed or not, or nil to take the redirect as the
+    /// response. Nil follows all.
+    public var decision: (@Sendable (Redirection) async throws -> Request?)?
+
+    /// Creates the default policy.
+    public init() {}
+
+    /// A redirect about to be followed.
+    public struct Redirection: Sendable {
+        /// The response that redirects.
+        public var head: ResponseHead
+        /// The request that was answered by it.
+        public var original: Request
+        /// The request that would follow.
+        public var proposed: Request
+    }
+
+    /// The request that follows a response; nil where the response redirects nowhere.
+    func proposal(after head: ResponseHead, to request: Request) throws(SessionError) -> Request? {
+        guard isEnabled, [301, 302, 303, 307, 308].contains(head.status.code),
+            let location = head.headers.first(.location)
+        else { return nil }
+        var next = request
+        next.url = try target(location, from: request.url)
+        if Self.becomesGet(request.method, status: head.status.code) {
+            next.method = .get
+            next.body = .none
+            next.trailers = nil
+            next.headers.removeAll { Self.contentFields.contains($0.name) }
+        } else if !next.body.isReplayable {
+            throw .redirect(.bodyNotReplayable)
+        }
+        if !Self.haveSameOrigin(next.url, request.url) {
+            next.headers.removeAll { sensitiveHeaders.contains($0.name) || $0.name.canonicalName == "host" }
+        }
+        return next
+    }
+
+    private func target(_ location: String, from url: URL) throws(SessionError) -> URL {
+        guard var target = URL(string: location, relativeTo: url)?.absoluteURL,
+            let scheme = target.scheme?.lowercased(), scheme == "http" || scheme == "https",
+            let host = target.host(), !host.isEmpty
+        else { throw .redirect(.location(location)) }
+        if url.scheme?.lowercased() == "https", scheme == "http" {
+            throw .redirect(.downgrade(to: target.redactedDescription))
+        }
+        if target.fragment() == nil, let fragment = url.fragment(percentEncoded: true),
+            var components = URLComponents(url: target, resolvingAgainstBaseURL: true)
+        {
+            components.percentEncodedFragment = fragment
+            target = components.url ?? target
+        }
+        return target
+    }
+
+    private static func becomesGet(_ method: HTTPRequest.Method, status: Int) -> Bool {
+        switch status {
+        case 303: method != .get && method != .head
+        case 301, 302: method == .post
+        default: false
+        }
+    }
+
+    /// Whether two URLs have the same scheme, host and port, RFC 6454 §4.
+    private static func haveSameOrigin(_ left: URL, _ right: URL) -> Bool {
+        func origin(_ url: URL) -> (String?, String?, Int) {
+            let scheme = url.scheme?.lowercased()
+            return (scheme, url.host()?.lowercased(), url.port ?? (scheme == "https" ? 443 : 80))
+        }
+        return origin(left) == origin(right)
+    }
+
+    /// Fields that describe a body that is not sent any more.
+    private static let contentFields: Set<HTTPField.Name> = [
+        .contentType, .contentLength, .contentEncoding, .contentLanguage, .contentLocation, .transferEncoding, .expect,
+    ]
+}

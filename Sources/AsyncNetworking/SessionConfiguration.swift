@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+
+public import ANHTTP
+public import ANSerialization
+public import FoundationEssentials
+public import HTTPTypes
+
+/// What a ``SessionManager`` is made with. It is a value; a manager keeps the one it was given.
+public struct SessionConfiguration: Sendable {
+    /// What relative paths are resolved against, as RFC 3986 says; a missing slash at its end is added.
+    public var baseURL: URL?
+    /// How paths relate to the base URL.
+    public var baseURLMode = URLResolver.Mode.reference
+    /// Fields for every request that has none of the same name.
+    public var headers: HTTPFields = [:]
+    /// Whether `User-Agent` and `Accept-Language` are sent where neither the request nor ``headers`` has them.
+    public var sendsDefaultHeaders = true
+    /// Turns the parameters of the verbs into queries and bodies.
+    public var requestSerializer: any RequestSerializer = .http
+    /// How transfers are made, where a request does not say otherwise.
+    public var transfer = TransferOptions()
+    /// The limits of the connection pool.
+    public var pool = ConnectionPool()
+    /// What happens to redirects.
+    public var redirects = RedirectPolicy()
+    /// What performs the requests; nil for libcurl.
+    public var transport: (any Transport)?
+
+    /// Creates the default configuration with a base URL, and changes it.
+    public init(baseURL: URL? = nil, configure: (inout SessionConfiguration) -> Void = { _ in }) {
+        self.baseURL = baseURL
+        configure(&self)
+    }
+
+    /// The most connections to one host; see ``ConnectionPool/maximumConnectionsPerHost``.
+    public var maximumConnectionsPerHost: Int {
+        get { pool.maximumConnectionsPerHost }
+        set { pool.maximumConnectionsPerHost = newValue }
+    }
+
+    /// Limits on time; see ``TransferOptions/timeouts``.
+    public var timeouts: Timeouts {
+        get { transfer.timeouts }
+        set { transfer.timeouts = newValue }
+    }
+
+    /// The proxy; see ``TransferOptions/proxy``.
+    public var proxy: ProxyPolicy {
+        get { transfer.proxy }
+        set { transfer.proxy = newValue }
+    }
+
+    /// The rules for TLS; see ``TransferOptions/tls``.
+    public var tls: TLSOptions {
+        get { transfer.tls }
+        set { transfer.tls = newValue }
+    }
+}

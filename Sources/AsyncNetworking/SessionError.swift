@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+
+public import ANHTTP
+public import ANSerialization
+public import FoundationEssentials
+
+// SessionError
+// ├── transport        the exchange failed: see ``TransportError``
+// ├── serialization    the request could not be made, or the response was not taken: see ``SerializationError``
+// ├── redirect         a redirect was not followed
+// ├── file             a download could not be written
+// └── invalidated      the manager takes no more requests
+
+/// What the functions of a ``SessionManager`` throw, besides `CancellationError`.
+@nonexhaustive
+public enum SessionError: Error, Sendable {
+    /// The exchange failed.
+    case transport(TransportError)
+    /// The request could not be made of its parameters, or the response was not what was wanted.
+    case serialization(SerializationError)
+    /// A redirect was not followed.
+    case redirect(RedirectProblem)
+    /// A download could not be written.
+    case file(FileProblem)
+    /// The manager was invalidated or shut down before.
+    case invalidated
+
+    /// Why a redirect was not followed.
+    public enum RedirectProblem: Hashable, Sendable {
+        /// There were more than this.
+        case tooMany(limit: Int)
+        /// `Location` is not the URL of an http or https resource.
+        case location(String)
+        /// It leads from https to http.
+        case downgrade(to: String)
+        /// The body would have to be sent again and cannot be. See ``ANHTTP/RequestBody/isReplayable``.
+        case bodyNotReplayable
+    }
+
+    /// What went wrong with a file.
+    public struct FileProblem: Hashable, Sendable {
+        /// The file's path.
+        public var path: String
+        /// The system call that failed.
+        public var call: String
+        /// The value of errno.
+        public var errno: Int32
+        /// The system's words.
+        public var message: String
+    }
+}
+
+extension SessionError {
+    /// Whether a limit on time ran out.
+    public var isTimeout: Bool {
+        if case .transport(.timedOut) = self { true } else { false }
+    }
+
+    /// Whether no connection could be made: name look-up, TCP, or the proxy.
+    public var isConnectionFailure: Bool {
+        switch self {
+        case .transport(.cannotResolve), .transport(.cannotConnect), .transport(.proxy): true
+        default: false
+        }
+    }
+
+    /// Whether the server is not trusted, or TLS failed otherwise.
+    public var isTrustFailure: Bool {
+        if case .transport(.tls) = self { true } else { false }
+    }
+
+    /// The status of a response that was rejected.
+    public var statusCode: Int? { rejection?.status }
+
+    /// The body of a response that was rejected.
+    public var responseBody: Data? { rejection?.body }
+
+    /// A response that came and was rejected.
+    public var rejection: Rejection? {
+        if case .serialization(let error) = self { error.rejection } else { nil }
+    }
+
+    /// Lifts an error of a lower floor; others, such as a caller's own, pass as they are.
+    static func lifting(_ error: any Error) -> any Error {
+        switch error {
+        case let error as TransportError: SessionError.transport(error)
+        case let error as SerializationError: SessionError.serialization(error)
+        default: error
+        }
+    }
+}
+
+extension SessionError: CustomStringConvertible {
+    /// A sentence that says what happened and what to check.
+    public var description: String {
+        switch self {
+        case .transport(let error): error.description
+        case .serialization(let error): error.description
+        case .redirect(let problem): problem.description
+        case .file(let problem): "\(problem.path): \(problem.message) (\(problem.call))"
+        case .invalidated: "The session manager was invalidated; make a new one."
+        }
+    }
+}
+
+extension SessionError.RedirectProblem: CustomStringConvertible {
+    /// A sentence that says what happened.
+    public var description: String {
+        switch self {
+        case .tooMany(let limit): "The server redirected more than \(limit) times; it may be a loop."
+        case .location(let text): "The server redirected to “\(text)”, which is no http or https URL."
+        case .downgrade(let url): "The server redirected from https to \(url), which would not be encrypted."
+        case .bodyNotReplayable: "The server redirected a request whose body cannot be sent a second time."
+        }
+    }
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+
+public import ANHTTP
+public import ANSerialization
+public import FoundationEssentials
+public import HTTPTypes
+
+extension SessionManager {
+    /// Performs a request and collects the body, whatever the status is.
+    ///
+    /// - Throws: ``SessionError``, among it ``ANHTTP/TransportError/responseTooLarge(_:_:)`` above
+    ///   ``ANHTTP/TransferOptions/maximumBodySize``; or `CancellationError`.
+    public nonisolated func data(for request: Request) async throws -> Response<Data> {
+        let limit = request.options?.maximumBodySize ?? configuration.transfer.maximumBodySize
+        return try await perform(.data, request, delivery: .collected(upTo: limit)) { head, body, redirects in
+            let data = try await body.collect(upTo: limit)
+            return Response(data, head: head, ending: body.ending ?? ResponseEnding(), redirects: redirects)
+        }
+    }
+
+    /// Performs a request and makes a value of the response, if the serializer takes it.
+    ///
+    /// The value is made in the calling task.
+    ///
+    /// - Throws: ``SessionError``, among it ``ANSerialization/SerializationError/rejected(_:)`` with the body of a response
+    ///   that the serializer does not take; or `CancellationError`.
+    public nonisolated func response<Serializer: ResponseSerializer>(
+        for request: Request, as serializer: Serializer
+    ) async throws -> Response<Serializer.Output> {
+        let response = try await data(for: request)
+        do {
+            return try response.map { data in try serializer.value(of: response.head, data) }
+        } catch {
+            throw SessionError.lifting(error)
+        }
+    }
+
+    /// Performs a request and returns the value alone; see ``response(for:as:)``.
+    public nonisolated func value<Serializer: ResponseSerializer>(
+        for request: Request, as serializer: Serializer
+    ) async throws -> Serializer.Output {
+        try await response(for: request, as: serializer).value
+    }
+
+    /// Performs a request and runs `body` as soon as the head has arrived; the response's body can be streamed.
+    ///
+    /// What `body` does not read is given up when it ends. A reader that takes its time slows the server down.
+    ///
+    /// - Throws: ``SessionError``, `CancellationError`, or what `body` throws.
+    public nonisolated func withResponse<Value: Sendable>(
+        for request: Request, reporting events: (any TransferEventSink)? = nil,
+        _ body: (ResponseHead, ResponseBody) async throws -> Value
+    ) async throws -> Value {
+        try await perform(.stream, request, delivery: .streamed, reporting: events) { head, responseBody, _ in
+            try await body(head, responseBody)
+        }
+    }
+
+    /// Makes the request that a verb would perform.
+    ///
+    /// - Parameters:
+    ///   - path: Resolved against the base URL; see ``ANSerialization/URLResolver``.
+    ///   - parameters: Put into the query or the body by the session's request serializer.
+    ///   - headers: Fields that replace those of the same name. See AFNETWORKING.md §2.3.
+    /// - Throws: ``SessionError/serialization(_:)``.
+    public nonisolated func request(
+        _ method: HTTPRequest.Method, _ path: String, parameters: Parameters? = nil, headers: HTTPFields = [:]
+    ) throws -> Request {
+        do throws(SerializationError) {
+            let url = try resolver.resolve(path)
+            var request = try configuration.requestSerializer.serialize(
+                Request(method: method, url: url), parameters: parameters)
+            request.headers.replace(with: headers)
+            return request
+        } catch {
+            throw SessionError.serialization(error)
+        }
+    }
+}
+
+extension HTTPFields {
+    /// Takes over fields, in place of those of the same names.
+    mutating func replace(with fields: HTTPFields) {
+        guard !fields.isEmpty else { return }
+        removeAll { old in fields.contains(old.name) }
+        append(contentsOf: fields)
+    }
+}

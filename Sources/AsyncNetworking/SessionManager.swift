@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+
+import ANCurl
+import ANHTTP
+import ANSerialization
+public import FoundationEssentials
+import HTTPTypes
+
+/// Makes requests: one connection pool, one configuration, any number of requests at a time.
+///
+/// ```swift
+/// let api = SessionManager(baseURL: URL(string: "https://api.example.com/v1/"))
+/// let user = try await api.get("users/7", as: .decodable(User.self)).value
+/// ```
+///
+/// Every function lives inside the task that calls it: cancelling that task cancels the transfer, and the function returns
+/// when it is really over. The functions run where their callers run; the actor's own isolation guards its life cycle.
+///
+/// A manager is freed with its last reference, its thread and connections with it; running requests keep what they need.
+/// Nothing has to be called before. ``shutdown(draining:)`` is for programs that want to know when all is done.
+public actor SessionManager {
+    /// What the manager was made with.
+    public nonisolated let configuration: SessionConfiguration
+    nonisolated let pipeline: Pipeline
+    nonisolated let registry = TaskRegistry()
+    /// Resolves paths against the base URL.
+    nonisolated let resolver: URLResolver
+    /// Carries the session's transfer options to requests without any.
+    private nonisolated let template: Request
+
+    /// Creates a manager.
+    ///
+    /// - Parameters:
+    ///   - baseURL: What relative paths are resolved against.
+    ///   - configure: Changes the default configuration.
+    public init(baseURL: URL? = nil, configure: (inout SessionConfiguration) -> Void = { _ in }) {
+        self.init(SessionConfiguration(baseURL: baseURL, configure: configure))
+    }
+
+    /// Creates a manager from a configuration.
+    public init(_ configuration: SessionConfiguration) {
+        self.configuration = configuration
+        resolver = URLResolver(base: configuration.baseURL, mode: configuration.baseURLMode)
+        var headers = configuration.headers
+        if configuration.sendsDefaultHeaders {
+            for field in Self.defaultHeaders where !headers.contains(field.name) { headers.append(field) }
+        }
+        pipeline = Pipeline(
+            transport: configuration.transport ?? Self.makeTransport(configuration), headers: headers,
+            redirects: configuration.redirects)
+        template = Request(url: URL(filePath: "/"), options: configuration.transfer)
+    }
+
+    /// The transport on libcurl, or one that says why there is none: a system without a descriptor left fails requests,
+    /// not programs.
+    private static func makeTransport(_ configuration: SessionConfiguration) -> any Transport {
+        do throws(TransportError) {
+            return try CurlTransport(pool: configuration.pool, options: configuration.transfer)
+        } catch {
+            return UnavailableTransport(error: error)
+        }
+    }
+
+    private static let defaultHeaders = DefaultHeaders(process: .current(), libraryVersion: libraryVersion).fields
+
+    /// The version of this library, as `User-Agent` names it.
+    public static let libraryVersion = "0.1.0"
+
+    // MARK: Requests
+
+    /// Performs a request as a task of this manager.
+    ///
+    /// - Throws: ``SessionError``, `CancellationError`, or what `body` throws.
+    nonisolated func perform<Value: Sendable>(
+        _ kind: SessionTask.Kind, _ request: Request, delivery: BodyDelivery,
+        reporting events: (any TransferEventSink)? = nil,
+        body: (ResponseHead, ResponseBody, _ redirects: [ResponseHead]) async throws -> Value
+    ) async throws -> Value {
+        let id = try registry.begin(kind, request)
+        defer { registry.end(id) }
+        var request = request
+        request.inheritOptions(from: template)
+        do {
+            return try await pipeline.perform(request, delivery: delivery, reporting: events, body: body)
+        } catch TransportError.shutDown where registry.isCancelling {
+            throw CancellationError()
+        } catch {
+            throw SessionError.lifting(error)
+        }
+    }
+
+    // MARK: Life cycle
+
+    /// The requests under way, oldest first.
+    public var tasks: [SessionTask] { registry.tasks }
+
+    /// Refuses further requests, which fail with ``SessionError/invalidated``. See AFNETWORKING.md §2.22.
+    ///
+    /// - Parameter cancellingTasks: Whether running requests end now, with `CancellationError`, or finish.
+    public func invalidate(cancellingTasks: Bool) async {
+        registry.close(cancelling: cancellingTasks)
+        if cancellingTasks { await pipeline.transport.shutdown() }
+    }
+
+    /// Refuses further requests, waits for the running ones, then closes all connections.
+    ///
+    /// - Parameter limit: How long to wait before what is still running is cancelled; nil waits as long as it takes.
+    ///   Cancelling the calling task ends the wait too.
+    public func shutdown(draining limit: Duration? = nil) async {
+        registry.close(cancelling: false)
+        await withTaskGroup { group in
+            group.addTask { await self.registry.waitUntilEmpty() }
+            if let limit { group.addTask { try? await Task.sleep(for: limit) } }
+            await group.next()
+            group.cancelAll()
+        }
+        registry.close(cancelling: true)
+        await pipeline.transport.shutdown()
+        await registry.waitUntilEmpty()
+    }
+}
+
+/// Runs `body` with a manager that is shut down when it ends; requests that `body` left running are cancelled.
+public func withSession<Value>(
+    baseURL: URL? = nil, configure: (inout SessionConfiguration) -> Void = { _ in },
+    _ body: (SessionManager) async throws -> Value
+) async rethrows -> Value {
+    let manager = SessionManager(SessionConfiguration(baseURL: baseURL, configure: configure))
+    do {
+        let value = try await body(manager)
+        await manager.shutdown(draining: .zero)
+        return value
+    } catch {
+        await manager.shutdown(draining: .zero)
+        throw error
+    }
+}

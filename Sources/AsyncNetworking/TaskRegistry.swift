@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import ANSystem
+
+/// A request under way.
+public struct SessionTask: Sendable, Identifiable {
+    /// A number that no other task of the manager has.
+    public let id: UInt64
+    /// What kind of work it does.
+    public let kind: Kind
+    /// The request as it was handed to the manager.
+    public let request: Request
+
+    /// The kinds of tasks.
+    public enum Kind: Hashable, Sendable {
+        /// The response is collected.
+        case data
+        /// The response is streamed to a scope.
+        case stream
+        /// A body is sent with progress.
+        case upload
+        /// The response is written to a file.
+        case download
+    }
+}
+
+/// The tasks of a manager, and whether it takes more.
+///
+/// Every request passes through here twice, from any thread: it is a lock and not the manager's own isolation, because two
+/// visits to an actor would cost more than the rest of the pipeline.
+final class TaskRegistry: Sendable {
+    private let state = Lock(State())
+
+    private struct State {
+        var tasks: [UInt64: SessionTask] = [:]
+        var nextID: UInt64 = 1
+        var acceptance = Acceptance.open
+        var emptyWaiters: [UInt64: CheckedContinuation<Void, Never>] = [:]
+
+        mutating func takeWaiters() -> [CheckedContinuation<Void, Never>] {
+            defer { emptyWaiters = [:] }
+            return Array(emptyWaiters.values)
+        }
+    }
+
+    /// Whether tasks may begin and how running ones end.
+    private enum Acceptance {
+        /// Tasks may begin.
+        case open
+        /// No task begins; the running ones finish.
+        case draining
+        /// No task begins; the running ones are being cancelled.
+        case cancelling
+    }
+
+    /// Notes that a task begins.
+    ///
+    /// - Throws: ``SessionError/invalidated`` when no more tasks are taken.
+    func begin(_ kind: SessionTask.Kind, _ request: Request) throws(SessionError) -> UInt64 {
+        try state.withLock { state throws(SessionError) in
+            guard case .open = state.acceptance else { throw .invalidated }
+            let id = state.nextID
+            state.nextID += 1
+            state.tasks[id] = SessionTask(id: id, kind: kind, request: request)
+            return id
+        }
+    }
+
+    /// Notes that a task has ended.
+    func end(_ id: UInt64) {
+        let waiters = state.withLock { state in
+            state.tasks[id] = nil
+            return state.tasks.isEmpty ? state.takeWaiters() : []
+        }
+        for waiter in waiters { waiter.resume() }
+    }
+
+    /// The running tasks, oldest first.
+    var tasks: [SessionTask] {
+        state.withLock { Array($0.tasks.values) }.sorted { $0.id < $1.id }
+    }
+
+    /// Takes no more tasks.
+    func close(cancelling: Bool) {
+        state.withLock { state in
+            if cancelling {
+                state.acceptance = .cancelling
+            } else if case .open = state.acceptance {
+                state.acceptance = .draining
+            }
+        }
+    }
+
+    /// Whether running tasks are being cancelled because the manager was invalidated.
+    var isCancelling: Bool {
+        state.withLock { if case .cancelling = $0.acceptance { true } else { false } }
+    }
+
+    /// Returns when no task is running, or when the calling task is cancelled.
+    func waitUntilEmpty() async {
+        let key = state.withLock { state in
+            defer { state.nextID += 1 }
+            return state.nextID
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let mustWait = state.withLock { state in
+                    guard !state.tasks.isEmpty, !Task.isCancelled else { return false }
+                    state.emptyWaiters[key] = continuation
+                    return true
+                }
+                if !mustWait { continuation.resume() }
+            }
+        } onCancel: {
+            state.withLock { $0.emptyWaiters.removeValue(forKey: key) }?.resume()
+        }
+    }
+}

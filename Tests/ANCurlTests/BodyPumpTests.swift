@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+
+import ANCurl
+import ANHTTP
+import ANSystem
+import FoundationEssentials
+import Glibc
+import HTTPTypes
+import Testing
+
+@Suite struct BodyPumpTests {
+    @Test func `a body at hand needs no pump`() throws {
+        #expect(try BodyPump(for: Self.request(.none)) == nil)
+        #expect(try BodyPump(for: Self.request(.bytes(Data([1])))) == nil)
+    }
+
+    @Test(arguments: [
+        (RequestBody.none, ""), (.string("hello"), "hello"), (.bytes(Data()), ""),
+        (.stream(Pieces(["a", "", "bc"])), "abc"),
+    ])
+    func `a body with trailers is pumped, without a length`(body: RequestBody, text: String) async throws {
+        var request = try Self.request(body)
+        request.trailers = { [.eTag: "1"] }
+        let pump = try #require(try BodyPump(for: request))
+        #expect(pump.channel.length == nil)
+        #expect(await pump.outcome() == .end(text))
+        #expect(pump.channel.trailers == [.eTag: "1"])
+    }
+
+    @Test func `trailers are made after the last chunk, and may fail`() async throws {
+        var request = try Self.request(.stream(Pieces(["a"])))
+        request.trailers = { throw Pieces.Broken() }
+        let pump = try #require(try BodyPump(for: request))
+        #expect(await pump.outcome() == .failed("source(ANCurlTests.Pieces.Broken())"))
+    }
+
+    @Test(arguments: [
+        (nil, ["a", "bc"], .end("abc")),
+        (3, ["a", "bc"], .end("abc")),
+        (0, [], .end("")),
+        (4, ["a", "bc"], .failed("tooShort(declared: 4, produced: 3)")),
+        (1, [], .failed("tooShort(declared: 1, produced: 0)")),
+        (2, ["a", "bc"], .failed("tooLong(declared: 2)")),
+        (0, ["a"], .failed("tooLong(declared: 0)")),
+    ] as [(Int64?, [String], Outcome)])
+    func `a stream keeps the length that it declared, or fails`(
+        length: Int64?, pieces: [String], outcome: Outcome
+    ) async throws {
+        let pump = try #require(try BodyPump(for: Self.request(.stream(Pieces(pieces), length: length))))
+        #expect(pump.channel.length == length)
+        #expect(!pump.channel.isReplayable)
+        #expect(await pump.outcome() == outcome)
+    }
+
+    @Test func `an error of the stream is the body's problem`() async throws {
+        let pump = try #require(
+            try BodyPump(for: Self.request(.stream(Pieces(["a"], failure: Pieces.Broken())))))
+        #expect(await pump.outcome() == .failed("source(ANCurlTests.Pieces.Broken())"))
+    }
+
+    @Test func `a rewound body is sent from its start`() async throws {
+        let pump = try #require(
+            try BodyPump(for: Self.request(.stream(Pieces(["abc", "def"]), length: 6, isReplayable: true))))
+        #expect(pump.channel.isReplayable)
+        async let running: Void = pump.run(tellLoop: {})
+        #expect(await pump.channel.takeWhenThere(2) == .bytes("ab"))
+        pump.channel.rewind()
+        #expect(await pump.channel.takeAll() == .end("abcdef"))
+        pump.channel.rewind()
+        #expect(await pump.channel.takeAll() == .end("abcdef"))
+        pump.channel.stop()
+        await running
+    }
+
+    @Test func `a pump ends when the exchange does, while it waits for room`() async throws {
+        let pump = try #require(
+            try BodyPump(for: Self.request(.stream(Pieces([String](repeating: "0123456789", count: 200_000))))))
+        async let running: Void = pump.run(tellLoop: {})
+        #expect(await pump.channel.takeWhenThere(1) == .bytes("0"))
+        pump.channel.stop()
+        await running
+    }
+
+    @Test(arguments: [0, 1, 262_144, 262_145, 1_000_000])
+    func `a file is read to its end, with its length`(size: Int) async throws {
+        let text = String(repeating: "x", count: size)
+        try await Self.withFile(Data(text.utf8)) { path in
+            let pump = try #require(try BodyPump(for: Self.request(.file(path))))
+            #expect(pump.channel.length == Int64(size))
+            #expect(pump.channel.isReplayable)
+            #expect(await pump.outcome() == .end(text))
+        }
+    }
+
+    @Test func `a file that shrank or went fails, one that grew is sent up to its first size`() async throws {
+        try await Self.withFile(Data("12345".utf8)) { path in
+            let shrunk = try #require(try BodyPump(for: Self.request(.file(path))))
+            try Data("123".utf8).write(to: URL(filePath: path))
+            #expect(await shrunk.outcome() == .failed("tooShort(declared: 5, produced: 3)"))
+
+            let gone = try #require(try BodyPump(for: Self.request(.file(path))))
+            unsafe unlink(path)
+            guard case .failed(let text) = await gone.outcome() else {
+                Issue.record("It was read.")
+                return
+            }
+            #expect(text.contains("No such file or directory"))
+        }
+    }
+
+    @Test(arguments: [
+        ("/nonexistent", "open: No such file or directory (errno 2)"),
+        ("/", "open: Is a directory (errno 21)"),
+        ("/dev/null", "open: Invalid argument (errno 22)"),
+        ("", "open: No such file or directory (errno 2)"),
+    ])
+    func `what is no regular file is refused at once`(path: String, reason: String) throws {
+        let error = #expect(throws: TransportError.self) { _ = try BodyPump(for: Self.request(.file(path))) }
+        guard case .requestBody(.file(path: path, reason: reason), _) = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `a named pipe is refused without waiting for its writer`() throws {
+        let path = FileManager.default.temporaryDirectory.appending(path: "an-\(UUID())").path()
+        #expect(unsafe mkfifo(path, 0o600) == 0)
+        defer { unsafe unlink(path) }
+        #expect(throws: TransportError.self) { _ = try BodyPump(for: Self.request(.file(path))) }
+    }
+
+    private static func request(_ body: RequestBody) throws -> Request {
+        Request(method: .post, url: try #require(URL(string: "http://localhost/")), body: body)
+    }
+
+    private static func withFile(_ data: Data, _ body: (String) async throws -> Void) async throws {
+        let path = FileManager.default.temporaryDirectory.appending(path: "an-\(UUID())").path()
+        try data.write(to: URL(filePath: path))
+        defer { unsafe unlink(path) }
+        try await body(path)
+    }
+}
+
+/// How a body ended: all of its text, or what was wrong.
+enum Outcome: Equatable, Sendable {
+    case end(String)
+    case failed(String)
+}
+
+extension BodyPump {
+    /// Runs the pump against a loop that reads to the end.
+    fileprivate func outcome() async -> Outcome {
+        async let running: Void = run(tellLoop: {})
+        let outcome = await channel.takeAll()
+        channel.stop()
+        await running
+        return outcome
+    }
+}
+
+extension UploadChannel {
+    /// Reads to the end.
+    fileprivate func takeAll() async -> Outcome {
+        var all = ""
+        while true {
+            switch await takeWhenThere(100_000) {
+            case .bytes(let text): all += text
+            case .end: return .end(all)
+            case .failed: return .failed(problem.map { "\($0)" } ?? "")
+            case .starving: break
+            }
+        }
+    }
+}
+
+/// A sequence of texts, and perhaps an error after them.
+private struct Pieces: AsyncSequence, Sendable {
+    struct Broken: Error {}
+
+    private let pieces: [String]
+    private let failure: (any Error)?
+
+    init(_ pieces: [String], failure: (any Error)? = nil) {
+        self.pieces = pieces
+        self.failure = failure
+    }
+
+    func makeAsyncIterator() -> AsyncThrowingStream<Data, any Error>.Iterator {
+        AsyncThrowingStream { continuation in
+            for piece in pieces { continuation.yield(Data(piece.utf8)) }
+            continuation.finish(throwing: failure)
+        }.makeAsyncIterator()
+    }
+}

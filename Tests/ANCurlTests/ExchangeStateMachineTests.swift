@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+
+import ANCurl
+import Testing
+
+@Suite struct ExchangeStateMachineTests {
+    private typealias Machine = ExchangeStateMachine<String>
+
+    // MARK: Waiting
+
+    @Test func `who waits for the head is woken when it is there`() {
+        var machine = Machine(reading: .streaming(capacity: 100))
+        #expect(machine.wait(for: .head, "reader", buffered: 0) == nil)
+        #expect(machine.hasWaiter)
+        #expect(machine.flush(buffered: 0) == nil)
+        machine.receiveHead()
+        #expect(machine.flush(buffered: 0) == "reader")
+        #expect(machine.flush(buffered: 0) == nil, "It is handed out once.")
+        #expect(!machine.hasWaiter)
+    }
+
+    @Test func `who waits for the head is not woken by bytes before it, but by the end`() {
+        var machine = Machine(reading: .streaming(capacity: 100))
+        #expect(machine.wait(for: .head, "reader", buffered: 0) == nil)
+        #expect(machine.flush(buffered: 5) == nil)
+        #expect(machine.end() == "reader")
+        #expect(machine.isOver)
+    }
+
+    @Test func `what is there already needs no waiting`() {
+        var machine = Machine(reading: .streaming(capacity: 100))
+        machine.receiveHead()
+        #expect(machine.wait(for: .head, "a", buffered: 0) == "a")
+        #expect(machine.wait(for: .bytes, "b", buffered: 1) == "b")
+        #expect(machine.wait(for: .bytes, "c", buffered: 0) == nil)
+        #expect(machine.flush(buffered: 0) == nil)
+        #expect(machine.flush(buffered: 3) == "c")
+        #expect(machine.wait(for: .end, "d", buffered: 3) == nil)
+        #expect(machine.flush(buffered: 3) == nil, "Bytes are not the end.")
+        #expect(machine.end() == "d")
+        #expect(machine.end() == nil)
+    }
+
+    @Test(arguments: [Machine.Interest.head, .bytes, .end])
+    private func `after the end nobody waits`(interest: Machine.Interest) {
+        var machine = Machine(reading: .streaming(capacity: 100))
+        #expect(machine.end() == nil)
+        #expect(machine.wait(for: interest, "late", buffered: 0) == "late")
+        machine.receiveHead()
+        #expect(machine.isOver, "A head after the end changes nothing.")
+    }
+
+    @Test func `a second waiter comes back at once and the first one stays`() {
+        var machine = Machine(reading: .streaming(capacity: 100))
+        #expect(machine.wait(for: .head, "first", buffered: 0) == nil)
+        #expect(machine.wait(for: .head, "second", buffered: 0) == "second")
+        #expect(machine.end() == "first")
+    }
+
+    // MARK: Bytes
+
+    @Test(arguments: [
+        (1, 0, true), (100, 0, true), (101, 0, true), (1_000_000, 0, true),
+        (1, 99, true), (2, 99, false), (1, 100, false), (50, 50, true), (51, 50, false),
+    ])
+    private func `a stream takes what fits, and anything when it is empty`(count: Int, buffered: Int, isTaken: Bool) {
+        var machine = Machine(reading: .streaming(capacity: 100))
+        #expect(machine.receiveBytes(count, buffered: buffered) == (isTaken ? .take : .pause))
+    }
+
+    @Test func `a reader who makes room tells the loop once`() {
+        var machine = Machine(reading: .streaming(capacity: 100))
+        machine.receiveHead()
+        #expect(machine.resume() == false, "Nothing was paused.")
+        #expect(machine.receiveBytes(200, buffered: 0) == .take)
+        #expect(machine.receiveBytes(1, buffered: 200) == .pause)
+        #expect(machine.resume() == true)
+        #expect(machine.resume() == false)
+        #expect(machine.receiveBytes(1, buffered: 200) == .pause)
+        _ = machine.end()
+        #expect(machine.resume() == false, "The loop has let go of it.")
+    }
+
+    @Test(arguments: [
+        (10, 0, 10, true), (11, 0, 10, false), (5, 5, 10, true), (6, 5, 10, false), (1, 0, 0, false), (1, 0, -1, false),
+        (1, 0, Int.min, false), (Int.max, 0, Int.max, true), (Int.max, 1, Int.max, false), (1, 5, Int.min, false),
+    ])
+    private func `a collection takes up to its limit`(count: Int, buffered: Int, limit: Int, isTaken: Bool) {
+        var machine = Machine(reading: .collecting(limit: limit))
+        #expect(machine.receiveBytes(count, buffered: buffered) == (isTaken ? .take : .refuse(limit: limit)))
+    }
+
+    @Test(arguments: [0, -1, Int.min])
+    private func `a stream without capacity takes one piece at a time`(capacity: Int) {
+        var machine = Machine(reading: .streaming(capacity: capacity))
+        #expect(machine.receiveBytes(10, buffered: 0) == .take)
+        #expect(machine.receiveBytes(10, buffered: 10) == .pause)
+    }
+
+    @Test func `collecting the rest of a paused stream tells the loop to go on`() {
+        var machine = Machine(reading: .streaming(capacity: 10))
+        machine.receiveHead()
+        #expect(machine.receiveBytes(10, buffered: 0) == .take)
+        #expect(machine.receiveBytes(10, buffered: 10) == .pause)
+        #expect(machine.collect(upTo: 1000) == true)
+        #expect(machine.receiveBytes(10, buffered: 10) == .take)
+        #expect(machine.receiveBytes(981, buffered: 20) == .refuse(limit: 1000))
+        #expect(machine.collect(upTo: 1000) == false)
+    }
+
+    // MARK: Closing
+
+    @Test func `closing early cancels, wakes a stray reader and gives bytes up`() {
+        var machine = Machine(reading: .streaming(capacity: 10))
+        machine.receiveHead()
+        #expect(machine.wait(for: .bytes, "stray", buffered: 0) == nil)
+        let action = machine.close()
+        #expect(action.mustCancel)
+        #expect(action.strayReader == "stray")
+        #expect(machine.isAbandoned)
+        #expect(machine.receiveBytes(1, buffered: 0) == .abandon)
+        #expect(machine.wait(for: .bytes, "late", buffered: 5) == "late", "Only the end can be waited for.")
+        #expect(machine.wait(for: .head, "late", buffered: 0) == "late")
+        #expect(machine.wait(for: .end, "closer", buffered: 0) == nil)
+        #expect(machine.end() == "closer")
+    }
+
+    @Test func `closing after the end has nothing to cancel`() {
+        var machine = Machine(reading: .collecting(limit: 10))
+        machine.receiveHead()
+        _ = machine.end()
+        let action = machine.close()
+        #expect(!action.mustCancel)
+        #expect(action.strayReader == nil)
+    }
+
+    @Test func `closing twice is closing once`() {
+        var machine = Machine(reading: .streaming(capacity: 10))
+        #expect(machine.close().mustCancel)
+        #expect(machine.close().mustCancel, "The loop ignores a second message.")
+        #expect(machine.wait(for: .end, "closer", buffered: 0) == nil)
+    }
+
+    @Test func `a body that has escaped its scope cannot be collected`() {
+        var machine = Machine(reading: .streaming(capacity: 10))
+        machine.receiveHead()
+        _ = machine.receiveBytes(10, buffered: 0)
+        _ = machine.receiveBytes(10, buffered: 10)
+        _ = machine.close()
+        #expect(machine.collect(upTo: 100) == false)
+        #expect(machine.isAbandoned)
+        #expect(machine.receiveBytes(1, buffered: 10) == .abandon)
+    }
+
+    // MARK: All orders
+
+    /// However the two sides interleave, each waiter is woken exactly once, at the latest by the end.
+    @Test(arguments: 0..<20)
+    func `every waiter is handed back exactly once`(seed: UInt64) {
+        var random = SplitMix64(seed: seed)
+        for _ in 0..<300 {
+            var machine = ExchangeStateMachine<Int>(reading: .streaming(capacity: 10))
+            var left = 0
+            var woken: [Int] = []
+            var buffered = 0
+            for _ in 0..<30 {
+                switch Int.random(in: 0..<7, using: &random) {
+                case 0: machine.receiveHead()
+                case 1:
+                    let count = Int.random(in: 1...8, using: &random)
+                    if machine.receiveBytes(count, buffered: buffered) == .take { buffered += count }
+                case 2: woken += [machine.flush(buffered: buffered)].compactMap(\.self)
+                case 3:
+                    let interest = [ExchangeStateMachine<Int>.Interest.head, .bytes, .end].randomElement(using: &random)
+                    woken += [machine.wait(for: interest ?? .end, left, buffered: buffered)].compactMap(\.self)
+                    left += 1
+                case 4:
+                    buffered = 0
+                    _ = machine.resume()
+                case 5 where Int.random(in: 0..<5, using: &random) == 0:
+                    woken += [machine.close().strayReader].compactMap(\.self)
+                case 6 where Int.random(in: 0..<5, using: &random) == 0:
+                    woken += [machine.end()].compactMap(\.self)
+                default: break
+                }
+            }
+            woken += [machine.end()].compactMap(\.self)
+            #expect(woken.sorted() == Array(0..<left))
+        }
+    }
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+
+import ANCurl
+import ANSystem
+import Testing
+
+@Suite struct SocketTableTests {
+    @Test func `a connection is added once, changed when needed and parked when let go of`() {
+        var table = SocketTable()
+        table.didOpen(5)
+        #expect(table.want(5, for: .writable) == .add(.writable))
+        #expect(table.want(5, for: .writable) == .none)
+        #expect(table.want(5, for: .readable) == .modify(.readable))
+        #expect(table.isWanted(5) == true)
+        #expect(table.release(5) == .none)
+        #expect(table.want(5, for: .readable) == .none, "It stayed in the set.")
+        #expect(table.release(5) == .none)
+        #expect(table.want(5, for: [.readable, .writable]) == .modify([.readable, .writable]))
+    }
+
+    @Test func `a parked socket that becomes ready leaves the set, and is added for the next exchange`() {
+        var table = SocketTable()
+        table.didOpen(5)
+        #expect(table.want(5, for: .readable) == .add(.readable))
+        #expect(table.release(5) == .none)
+        #expect(table.isWanted(5) == false)
+        #expect(table.want(5, for: .readable) == .add(.readable))
+        #expect(table.isWanted(5) == true)
+    }
+
+    @Test func `closing takes a socket out of the set, and its number begins anew`() {
+        var table = SocketTable()
+        table.didOpen(5)
+        #expect(table.want(5, for: .readable) == .add(.readable))
+        table.willClose(5)
+        table.didOpen(5)
+        #expect(table.isWanted(5) == false)
+        #expect(table.want(5, for: .readable) == .add(.readable))
+    }
+
+    @Test func `a socket whose closing is not reported is removed when let go of`() {
+        var table = SocketTable()
+        #expect(table.want(7, for: .readable) == .add(.readable))
+        #expect(table.release(7) == .remove)
+        #expect(table.release(7) == .none)
+        #expect(table.want(7, for: .readable) == .add(.readable))
+    }
+
+    @Test func `sockets do not touch each other`() {
+        var table = SocketTable()
+        table.didOpen(3)
+        table.didOpen(1000)
+        #expect(table.want(1000, for: .readable) == .add(.readable))
+        #expect(table.want(3, for: .writable) == .add(.writable))
+        table.willClose(3)
+        #expect(table.want(1000, for: .readable) == .none)
+        #expect(table.isWanted(4) == false)
+    }
+
+    @Test func `a number that is no socket does no harm`() {
+        var table = SocketTable()
+        #expect(table.release(-1) == .none)
+        #expect(table.isWanted(.min) == false)
+        table.willClose(-1)
+    }
+
+    @Test(arguments: 0..<10)
+    func `what it says of the set is always true`(seed: UInt64) {
+        var random = SplitMix64(seed: seed)
+        var table = SocketTable()
+        var open: [Int32: Bool] = [:]
+        var set: [Int32: Readiness] = [:]
+        var wanted: [Int32: Readiness] = [:]
+        for _ in 0..<5000 {
+            let socket = Int32.random(in: 0..<6, using: &random)
+            switch Int.random(in: 0..<5, using: &random) {
+            case 0 where open[socket] == nil:
+                // Half of the sockets are connections; the others are libcurl's own, closed without notice.
+                open[socket] = Bool.random(using: &random)
+                if open[socket] == true { table.didOpen(socket) }
+            case 1 where open[socket] == true:
+                table.willClose(socket)
+                (open[socket], set[socket], wanted[socket]) = (nil, nil, nil)
+            case 2 where open[socket] != nil:
+                let readiness = [Readiness.readable, .writable, [.readable, .writable]].randomElement(using: &random)
+                let wish = readiness ?? .readable
+                apply(table.want(socket, for: wish), to: &set, socket)
+                wanted[socket] = wish
+                #expect(set[socket] == wish)
+            case 3 where wanted[socket] != nil:
+                apply(table.release(socket), to: &set, socket)
+                wanted[socket] = nil
+                if open[socket] == false {
+                    #expect(set[socket] == nil)
+                    open[socket] = nil
+                }
+            case 4 where set[socket] != nil:
+                #expect(table.isWanted(socket) == (wanted[socket] != nil))
+                if wanted[socket] == nil { set[socket] = nil }
+            default: break
+            }
+        }
+    }
+
+    private func apply(_ operation: SocketTable.Operation, to set: inout [Int32: Readiness], _ socket: Int32) {
+        switch operation {
+        case .none: break
+        case .add(let readiness):
+            #expect(set[socket] == nil)
+            set[socket] = readiness
+        case .modify(let readiness):
+            #expect(set[socket] != nil)
+            set[socket] = readiness
+        case .remove:
+            #expect(set[socket] != nil)
+            set[socket] = nil
+        }
+    }
+}

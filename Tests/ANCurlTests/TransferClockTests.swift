@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+
+import ANCurl
+import ANHTTP
+import ANSystem
+import Testing
+
+@Suite struct TransferClockTests {
+    @Test func `each step has its own limit`() {
+        var clock = Self.makeClock(queue: 10, connect: 20, idle: 30, total: nil)
+        #expect(clock.limit(at: 0) == .init(.queue, seconds: 10, since: 0))
+        clock.leaveQueue(at: Self.at(5))
+        #expect(clock.limit(at: 5) == .init(.connect, seconds: 20, since: 5))
+        clock.leaveQueue(at: Self.at(7))
+        #expect(clock.leftQueue == Self.at(5), "It leaves the queue once.")
+        clock.connect(at: Self.at(9))
+        #expect(clock.limit(at: 9) == .init(.idle, seconds: 30, since: 9))
+        clock.noteActivity(at: Self.at(12))
+        #expect(clock.limit(at: 13) == .init(.idle, seconds: 30, since: 12))
+    }
+
+    @Test func `a reused connection leaves the queue and is connected at once`() {
+        var clock = Self.makeClock(queue: 10, connect: 20, idle: 30, total: nil)
+        clock.connect(at: Self.at(2))
+        #expect(clock.leftQueue == Self.at(2))
+        #expect(clock.connected == Self.at(2))
+    }
+
+    @Test func `a lost connection starts the limit on connecting anew`() {
+        var clock = Self.makeClock(queue: 10, connect: 20, idle: 30, total: nil)
+        clock.connect(at: Self.at(2))
+        clock.reconnect(at: Self.at(50))
+        #expect(clock.limit(at: 50) == .init(.connect, seconds: 20, since: 50))
+        clock.connect(at: Self.at(55))
+        #expect(clock.limit(at: 56) == .init(.idle, seconds: 30, since: 55))
+    }
+
+    @Test func `while this side keeps the transfer waiting, being idle does not count`() {
+        var clock = Self.makeClock(queue: nil, connect: 20, idle: 30, total: nil)
+        clock.connect(at: Self.at(0))
+        #expect(clock.limit(at: 500, isWaitingForUs: true) == .init(.idle, seconds: 30, since: 500))
+        clock.noteActivity(at: Self.at(501))
+        #expect(clock.limit(at: 502) == .init(.idle, seconds: 30, since: 501))
+    }
+
+    @Test func `the total limit runs through all steps, whoever waits`() {
+        var clock = Self.makeClock(queue: 10, connect: 20, idle: 30, total: 25)
+        #expect(clock.limit(at: 0)?.kind == .queue)
+        clock.leaveQueue(at: Self.at(9))
+        #expect(clock.limit(at: 9) == .init(.total, seconds: 25, since: 0))
+        clock.connect(at: Self.at(10))
+        #expect(clock.limit(at: 20, isWaitingForUs: true) == .init(.total, seconds: 25, since: 0))
+        #expect(clock.limit(at: 20)?.deadline == Self.at(25))
+    }
+
+    @Test func `of two limits that run out together the total one counts`() {
+        let clock = Self.makeClock(queue: 10, connect: nil, idle: nil, total: 10)
+        #expect(clock.limit(at: 0)?.kind == .total)
+    }
+
+    @Test func `without limits there is none, in any step`() {
+        var clock = Self.makeClock(queue: nil, connect: nil, idle: nil, total: nil)
+        #expect(clock.limit(at: 0) == nil)
+        clock.leaveQueue(at: Self.at(1))
+        #expect(clock.limit(at: 1) == nil)
+        clock.connect(at: Self.at(2))
+        #expect(clock.limit(at: 2) == nil)
+    }
+
+    @Test func `limits of zero, below it and beyond the clock are deadlines too`() {
+        var timeouts = Timeouts()
+        timeouts.total = .zero
+        #expect(TransferClock(start: Self.at(5), timeouts: timeouts).limit(at: 5)?.deadline == Self.at(5))
+        timeouts.total = .seconds(-1)
+        #expect(TransferClock(start: Self.at(5), timeouts: timeouts).limit(at: 5)?.deadline == Self.at(4))
+        timeouts = Timeouts()
+        timeouts.total = Duration(secondsComponent: .max, attosecondsComponent: 0)
+        timeouts.queue = Duration(secondsComponent: .max, attosecondsComponent: 0)
+        let limit = TransferClock(start: Self.at(5), timeouts: timeouts).limit(at: 5)
+        #expect(limit?.deadline == MonotonicInstant(nanoseconds: .max))
+    }
+
+    private static func at(_ seconds: Int64) -> MonotonicInstant {
+        MonotonicInstant(nanoseconds: seconds * 1_000_000_000)
+    }
+
+    private static func makeClock(queue: Int?, connect: Int?, idle: Int?, total: Int?) -> TransferClock {
+        var timeouts = Timeouts()
+        timeouts.queue = queue.map { .seconds($0) }
+        timeouts.connect = connect.map { .seconds($0) }
+        timeouts.idle = idle.map { .seconds($0) }
+        timeouts.total = total.map { .seconds($0) }
+        return TransferClock(start: at(0), timeouts: timeouts)
+    }
+}
+
+extension TransferClock {
+    fileprivate func limit(at seconds: Int64, isWaitingForUs: Bool = false) -> Limit? {
+        nextLimit(isWaitingForUs: isWaitingForUs, now: MonotonicInstant(nanoseconds: seconds * 1_000_000_000))
+    }
+}
+
+extension TransferClock.Limit {
+    fileprivate init(_ kind: Kind, seconds: Int, since: Int64) {
+        self.init(
+            kind: kind, duration: .seconds(seconds), since: MonotonicInstant(nanoseconds: since * 1_000_000_000))
+    }
+}

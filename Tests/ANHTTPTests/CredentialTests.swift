@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import FoundationEssentials
+import Testing
+
+@Suite struct CredentialTests {
+    private static let credential = Credential(user: "alice", password: "s3cret")
+    private static let proxy = Proxy(.http, host: "proxy", port: 3128, credential: credential)
+
+    /// Everything that may be printed and has a credential inside.
+    private static let values: [any Sendable] = [
+        credential,
+        [credential],
+        ["key": credential],
+        Optional(credential) as any Sendable,
+        proxy,
+        ProxyPolicy.proxy(proxy),
+        TransferOptions().with { $0.proxy = .proxy(proxy) },
+    ]
+
+    @Test(arguments: values.indices)
+    func `a password is never printed`(index: Int) throws {
+        let value = Self.values[index]
+        var text = ""
+        print(value, to: &text)
+        debugPrint(value, to: &text)
+        dump(value, to: &text)
+        text += String(describing: value) + String(reflecting: value) + "\(value)"
+        text += Self.reflection(of: value)
+        #expect(!text.contains("s3cret"))
+        #expect(text.contains("alice"))
+    }
+
+    @Test func `a request with a proxy's credential does not print it`() throws {
+        var request = try Request(url: .example("http://user:s3cret@example.com/"))
+        request.options = TransferOptions().with { $0.proxy = .proxy(Self.proxy) }
+        #expect("\(request)" == "GET http://example.com/")
+        #expect(String(reflecting: request) == "GET http://example.com/")
+    }
+
+    @Test func `the description has the user`() {
+        #expect("\(Self.credential)" == "Credential(user: alice, password: …)")
+        #expect(Self.credential.debugDescription == "Credential(user: alice, password: …)")
+        #expect(Mirror(reflecting: Self.credential).children.map(\.label) == ["user"])
+    }
+
+    @Test func `credentials are equal when both parts are`() {
+        #expect(Self.credential == Credential(user: "alice", password: "s3cret"))
+        #expect(Self.credential != Credential(user: "alice", password: "other"))
+    }
+
+    /// All that mirrors show, however deep.
+    private static func reflection(of value: Any) -> String {
+        let mirror = Mirror(reflecting: value)
+        return mirror.children.map { "\($0.label ?? "")=\($0.value) \(reflection(of: $0.value))" }.joined()
+    }
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import FoundationEssentials
+import Testing
+
+@Suite struct LineSplitterTests {
+    private static let cases: [(text: String, lines: [String])] = [
+        ("", []),
+        ("a", ["a"]),
+        ("\n", [""]),
+        ("\r", [""]),
+        ("\r\n", [""]),
+        ("\n\r", ["", ""]),
+        ("\r\r\n\n", ["", "", ""]),
+        ("\n\n", ["", ""]),
+        ("a\nb", ["a", "b"]),
+        ("a\rb", ["a", "b"]),
+        ("a\r\nb", ["a", "b"]),
+        ("a\r\nb\r\n", ["a", "b"]),
+        ("a\r\n\r\nb\n\nc\r\rd", ["a", "", "b", "", "c", "", "d"]),
+        ("a\n\r\n\rb", ["a", "", "", "b"]),
+        ("data: {\"x\": \"ä€😀\"}\r\n\r\nid: 1\n", ["data: {\"x\": \"ä€😀\"}", "", "id: 1"]),
+        // Only CR and LF end lines: not VT, FF, NEL, LS or PS.
+        ("a\u{0B}b\u{0C}c\u{85}d\u{2028}e\u{2029}f\0g", ["a\u{0B}b\u{0C}c\u{85}d\u{2028}e\u{2029}f\0g"]),
+    ]
+
+    @Test(arguments: cases)
+    func `lines are the same wherever two cuts fall`(text: String, lines: [String]) throws {
+        let bytes = Data(text.utf8)
+        for first in 0...bytes.count {
+            for second in first...bytes.count {
+                let found = try Self.split([bytes[..<first], bytes[first..<second], bytes[second...]])
+                #expect(found == lines, "cut at \(first) and \(second)")
+            }
+        }
+    }
+
+    @Test(arguments: cases)
+    func `lines are the same byte by byte`(text: String, lines: [String]) throws {
+        #expect(try Self.split(text.utf8.map { Data([$0]) }) == lines)
+    }
+
+    @Test(arguments: [
+        ([0xFF], "\u{FFFD}"),
+        ([0x61, 0x80, 0x62], "a\u{FFFD}b"),
+        ([0xC3], "\u{FFFD}"),
+        ([0xE2, 0x82], "\u{FFFD}"),
+        ([0xC0, 0xAF], "\u{FFFD}\u{FFFD}"),
+        ([0xED, 0xA0, 0x80], "\u{FFFD}\u{FFFD}\u{FFFD}"),
+    ] as [([UInt8], String)])
+    func `invalid UTF-8 becomes U+FFFD and does not swallow the line's end`(bytes: [UInt8], text: String) throws {
+        for end: [UInt8] in [[0x0A], [0x0D], [0x0D, 0x0A]] {
+            #expect(try Self.split([Data(bytes + end + [0x7A])]) == [text, "z"])
+        }
+        #expect(try Self.split([Data(bytes)]) == [text])
+    }
+
+    @Test func `a character that is cut in two is whole in its line`() throws {
+        #expect(try Self.split([Data([0x61, 0xE2, 0x82]), Data([0xAC, 0x0A])]) == ["a€"])
+    }
+
+    @Test func `a line may have the greatest length, and not a byte more`() throws {
+        for end in ["\n", "\r", "\r\n", ""] {
+            #expect(try Self.split([Data(("12345" + end).utf8)], limit: 5) == ["12345"])
+            #expect(try Self.split([Data("123".utf8), Data(("45" + end).utf8)], limit: 5) == ["12345"])
+            for cut in 0...6 {
+                let bytes = Data(("123456" + end).utf8)
+                #expect(throws: TransportError.self) { try Self.split([bytes[..<cut], bytes[cut...]], limit: 5) }
+            }
+        }
+        #expect(try Self.split([Data("\n\n".utf8)], limit: 0) == ["", ""])
+        #expect(throws: TransportError.self) { try Self.split([Data("a".utf8)], limit: 0) }
+        #expect(throws: TransportError.self) { try Self.split([Data("\n".utf8)], limit: -1) }
+        #expect(throws: TransportError.self) { try Self.split([Data("a\n".utf8)], limit: .min) }
+    }
+
+    @Test func `a line that is too long is refused before its end has come, with the limit`() throws {
+        var splitter = LineSplitter(maximumLength: 10)
+        splitter.append(Data("ok\n12345678901".utf8))
+        #expect(try splitter.nextLine() == "ok")
+        let error = #expect(throws: TransportError.self) { try splitter.nextLine() }
+        guard case .responseTooLarge(.body(limit: 10), _) = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(throws: TransportError.self) { try splitter.nextLine() }
+    }
+
+    @Test func `a line is yielded as soon as its end is there`() throws {
+        var splitter = LineSplitter(maximumLength: 100)
+        splitter.append(Data("a\r".utf8))
+        #expect(try splitter.nextLine() == "a")
+        #expect(try splitter.nextLine() == nil)
+        splitter.append(Data("\nb".utf8))
+        #expect(try splitter.nextLine() == nil)
+        splitter.append(Data("\n".utf8))
+        #expect(try splitter.nextLine() == "b")
+        #expect(splitter.finish() == nil)
+    }
+
+    @Test func `many lines in small and large chunks stay linear`() throws {
+        let text = String(repeating: "0123456789\r\n", count: 50_000)
+        let bytes = Data(text.utf8)
+        #expect(try Self.split([bytes]).count == 50_000)
+        let pieces = stride(from: 0, to: bytes.count, by: 7).map { bytes[$0..<min($0 + 7, bytes.count)] }
+        #expect(try Self.split(pieces).allSatisfy { $0 == "0123456789" })
+    }
+
+    private static func split(_ chunks: [Data], limit: Int = 1000) throws -> [String] {
+        var splitter = LineSplitter(maximumLength: limit)
+        var lines: [String] = []
+        for chunk in chunks {
+            splitter.append(chunk)
+            while let line = try splitter.nextLine() { lines.append(line) }
+        }
+        if let last = splitter.finish() { lines.append(last) }
+        return lines
+    }
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import FoundationEssentials
+import Testing
+
+@Suite struct RedactionTests {
+    @Test(arguments: [
+        ("http://example.com/", "http://example.com/"),
+        ("http://example.com", "http://example.com"),
+        ("https://example.com:8443/a/b%20c?x", "https://example.com:8443/a/b%20c?x"),
+        ("https://user:secret@example.com/a", "https://example.com/a"),
+        ("https://secret@example.com/a", "https://example.com/a"),
+        ("https://:secret@example.com/a", "https://example.com/a"),
+        ("https://se%40cret:sec%3Aret@example.com/", "https://example.com/"),
+        ("https://user:secret@[::1]:80/", "https://[::1]:80/"),
+        ("https://example.com/?key=secret", "https://example.com/?key=…"),
+        ("https://example.com/?a=secret&b=secret&c", "https://example.com/?a=…&b=…&c"),
+        ("https://example.com/?a=secret=secret&", "https://example.com/?a=…&"),
+        ("https://example.com/?=secret", "https://example.com/?=…"),
+        ("https://example.com/?a=", "https://example.com/?a=…"),
+        ("https://example.com/?a=secret;b=secret", "https://example.com/?a=…"),
+        ("https://example.com/?", "https://example.com/?"),
+        ("https://example.com/?a%5B0%5D=secret&b%20c=secret", "https://example.com/?a%5B0%5D=…&b%20c=…"),
+        ("https://example.com/?a[0]=secret", "https://example.com/?a%5B0%5D=…"),
+        ("https://example.com/?a=secret?b=secret", "https://example.com/?a=…"),
+        ("https://example.com/?a=%E2%80%A6secret", "https://example.com/?a=…"),
+        ("https://example.com/?a=se%zzcret", "https://example.com/?a=…"),
+        ("https://example.com/?a=s e c r e t secret", "https://example.com/?a=…"),
+        ("https://example.com/?ä=secret", "https://example.com/?%C3%A4=…"),
+        ("https://example.com/#access_token=secret", "https://example.com/"),
+        ("https://example.com/?a=secret#secret", "https://example.com/?a=…"),
+    ])
+    func `user information, query values and fragments are left out`(text: String, redacted: String) throws {
+        let url = try URL.example(text)
+        #expect(url.redactedDescription == redacted)
+        #expect(!url.redactedDescription.contains("secret"))
+        #expect(try Request(url: .example(text)).description == "GET \(redacted)")
+    }
+
+    @Test func `a relative URL is shown with its base`() throws {
+        let base = try URL.example("https://user:secret@example.com/v1/")
+        let url = try #require(URL(string: "users?key=secret", relativeTo: base))
+        #expect(url.redactedDescription == "https://example.com/v1/users?key=…")
+    }
+
+    @Test(arguments: [
+        ("http:user:secret@example.com/", "http:…"), ("http:/user:secret@example.com/", "http:…"), ("http:", "http:…"),
+        ("file:///secret", "file:…"), ("mailto:secret@example.com", "mailto:…"), ("secret", "…"),
+    ])
+    func `a URL without a host shows its scheme only`(text: String, redacted: String) throws {
+        #expect(try URL.example(text).redactedDescription == redacted)
+    }
+}

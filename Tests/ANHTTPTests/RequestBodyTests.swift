@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import FoundationEssentials
+import Testing
+
+@Suite struct RequestBodyTests {
+    @Test(arguments: [
+        (RequestBody.none, 0, true),
+        (.bytes(Data()), 0, true),
+        (.bytes(Data([1, 2, 3])), 3, true),
+        (.string("ä€"), 5, true),
+        (.file("/nonexistent"), nil, true),
+        (.stream(Chunks(count: 2)), nil, false),
+        (.stream(Chunks(count: 2), length: 8), 8, false),
+        (.stream(Chunks(count: 2), length: 8, isReplayable: true), 8, true),
+        (.stream(Chunks(count: 2), isReplayable: true), nil, true),
+    ] as [(RequestBody, Int64?, Bool)])
+    func `a body says how long it is and whether it can be sent again`(
+        body: RequestBody, length: Int64?, isReplayable: Bool
+    ) {
+        #expect(body.length == length)
+        #expect(body.isReplayable == isReplayable)
+    }
+
+    @Test func `a stream is iterated anew by each reader`() async throws {
+        let body = RequestBody.stream(Chunks(count: 3), isReplayable: true)
+        guard case .stream(_, _, let makeReader) = body.content else {
+            Issue.record("not a stream")
+            return
+        }
+        for _ in 0..<2 {
+            let reader = try makeReader()
+            var all: [Data] = []
+            while let chunk = try await reader.next() { all.append(chunk) }
+            #expect(all == [Data([0, 0, 0, 0]), Data([1, 1, 1, 1]), Data([2, 2, 2, 2])])
+            #expect(try await reader.next() == nil)
+        }
+    }
+
+    @Test func `a reader passes on the error of its sequence`() async throws {
+        let body = RequestBody.stream(Chunks(count: 1, failure: Chunks.Broken()))
+        guard case .stream(_, _, let makeReader) = body.content else {
+            Issue.record("not a stream")
+            return
+        }
+        let reader = try makeReader()
+        #expect(try await reader.next() == Data([0, 0, 0, 0]))
+        await #expect(throws: Chunks.Broken.self) { try await reader.next() }
+    }
+}
+
+/// Chunks of four bytes: 0 0 0 0, 1 1 1 1, …, and perhaps an error after them.
+struct Chunks: AsyncSequence, Sendable {
+    struct Broken: Error {}
+
+    let count: Int
+    var failure: (any Error)?
+
+    func makeAsyncIterator() -> AsyncThrowingStream<[UInt8], any Error>.Iterator {
+        AsyncThrowingStream { continuation in
+            for index in 0..<count { continuation.yield([UInt8](repeating: UInt8(index), count: 4)) }
+            continuation.finish(throwing: failure)
+        }.makeAsyncIterator()
+    }
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import FoundationEssentials
+import HTTPTypes
+import Testing
+
+@Suite struct RequestTests {
+    @Test func `a request is a GET of its URL with nothing else`() throws {
+        let request = try Request(url: .example("http://a/"))
+        #expect(request.method == .get)
+        #expect(request.headers == [:])
+        #expect(request.body.length == 0)
+        #expect(request.options == nil)
+        #expect(request.optionsToken == nil)
+        #expect(request.trailers == nil)
+    }
+
+    @Test func `options are a value: a copy's change stays with the copy`() throws {
+        var request = try Request(url: .example("http://a/"))
+        request.options = TransferOptions().with { $0.maximumBodySize = 1 }
+        var copy = request
+        #expect(copy.optionsToken === request.optionsToken)
+        copy.options?.maximumBodySize = 2
+        #expect(request.options?.maximumBodySize == 1)
+        #expect(copy.options?.maximumBodySize == 2)
+        #expect(copy.optionsToken !== request.optionsToken)
+        copy.options = nil
+        #expect(copy.optionsToken == nil)
+    }
+
+    @Test func `a request inherits options with their token, unless it has its own`() throws {
+        let parent = try Request(url: .example("http://a/"), options: TransferOptions().with { $0.maximumBodySize = 1 })
+        var child = try Request(url: .example("http://b/"))
+        child.inheritOptions(from: parent)
+        #expect(child.options == parent.options)
+        #expect(child.optionsToken === parent.optionsToken)
+
+        var own = try Request(url: .example("http://c/"), options: TransferOptions().with { $0.maximumBodySize = 3 })
+        own.inheritOptions(from: parent)
+        #expect(own.options?.maximumBodySize == 3)
+
+        var none = try Request(url: .example("http://d/"))
+        none.inheritOptions(from: own)
+        none.inheritOptions(from: parent)
+        #expect(none.options?.maximumBodySize == 3)
+    }
+
+    @Test func `with changes a copy`() {
+        let options = TransferOptions()
+        let changed = options.with { $0.timeouts.total = .seconds(5) }
+        #expect(options.timeouts.total == nil)
+        #expect(changed.timeouts.total == .seconds(5))
+        #expect(changed.with { $0.timeouts.total = nil } == options)
+    }
+
+    @Test func `the defaults are safe and bounded`() {
+        let options = TransferOptions()
+        #expect(options.timeouts.connect == .seconds(30))
+        #expect(options.timeouts.idle == .seconds(60))
+        #expect(options.timeouts.total == nil)
+        #expect(options.timeouts.queue == nil)
+        #expect(options.tls.minimumVersion == .v1_2)
+        #expect(options.tls.trustRoots == .system)
+        #expect(options.proxy == .environment)
+        #expect(options.maximumBodySize == 134_217_728)
+        #expect(options.maximumHeadSize == 307_200)
+        #expect(options.decompressionLimit.maximumSize == 1_073_741_824)
+        #expect(options.decompressionLimit.maximumRatio == 200)
+        #expect(TLSVersion.v1_2 > .v1_1)
+    }
+
+    @Test func `an address is written with its port`() {
+        #expect(SocketAddress(host: "127.0.0.1", port: 80).description == "127.0.0.1:80")
+        #expect(SocketAddress(host: "::1", port: 443).description == "[::1]:443")
+    }
+
+    @Test func `an override keeps the port unless it is told another`() {
+        #expect(ConnectionOptions.HostOverride(host: "a", port: 80, address: "1.2.3.4").addressPort == 80)
+        #expect(
+            ConnectionOptions.HostOverride(host: "a", port: 80, address: "1.2.3.4", addressPort: 81).addressPort == 81)
+    }
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import FoundationEssentials
+import HTTPTypes
+import Testing
+
+@Suite struct ResponseBodyTests {
+    private var ending: ResponseEnding {
+        var metrics = TransferMetrics()
+        metrics.attempts = 2
+        return ResponseEnding(trailers: [.eTag: "\"1\""], metrics: metrics)
+    }
+
+    @Test func `bytes arrive as one chunk, once`() async throws {
+        let body = ResponseBody(Data("hello".utf8))
+        var chunks: [Data] = []
+        for try await chunk in body { chunks.append(chunk) }
+        for try await chunk in body { chunks.append(chunk) }
+        #expect(chunks == [Data("hello".utf8)])
+    }
+
+    @Test func `no bytes are no chunk`() async throws {
+        for try await chunk in ResponseBody(Data()) { Issue.record("\(chunk)") }
+    }
+
+    @Test func `trailers and metrics are there once the end was read`() async throws {
+        let body = ResponseBody(Data("x".utf8), ending: ending)
+        #expect(body.trailers == nil)
+        #expect(body.metrics == nil)
+        #expect(try await body.collect(upTo: 1) == Data("x".utf8))
+        #expect(body.trailers == [.eTag: "\"1\""])
+        #expect(body.metrics?.attempts == 2)
+    }
+
+    @Test(arguments: [0, 4, -1, Int.min])
+    func `a body above the limit is refused, and can be collected with a higher one`(limit: Int) async throws {
+        let body = ResponseBody(Data("hello".utf8), ending: ending)
+        let error = await #expect(throws: TransportError.self) { try await body.collect(upTo: limit) }
+        guard case .responseTooLarge(.body(limit), _) = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(body.trailers == nil)
+        #expect(try await body.collect(upTo: 5) == Data("hello".utf8))
+    }
+
+    @Test func `collecting twice yields nothing the second time`() async throws {
+        let body = ResponseBody(Data("hello".utf8))
+        #expect(try await body.collect(upTo: 100).count == 5)
+        #expect(try await body.collect(upTo: 100) == Data())
+    }
+
+    @Test func `a source of chunks is collected up to the limit`() async throws {
+        #expect(try await ResponseBody(source: Pieces(["ab", "cd", "e"])).collect(upTo: 5) == Data("abcde".utf8))
+        for limit in [4, 1, 0, -1, Int.min] {
+            let body = ResponseBody(source: Pieces(["ab", "cd", "e"]))
+            await #expect(throws: TransportError.self) { try await body.collect(upTo: limit) }
+        }
+    }
+
+    @Test func `lines run over chunks, and an error passes through`() async throws {
+        var lines: [String] = []
+        for try await line in ResponseBody(source: Pieces(["a\r", "\nb", "c\n", "d"])).lines { lines.append(line) }
+        #expect(lines == ["a", "bc", "d"])
+
+        lines = []
+        let broken = ResponseBody(source: Pieces(["a\nb"], failure: Chunks.Broken()))
+        await #expect(throws: Chunks.Broken.self) {
+            for try await line in broken.lines { lines.append(line) }
+        }
+        #expect(lines == ["a"], "A line that was cut off is no line.")
+    }
+
+    @Test func `a line above the limit fails`() async throws {
+        let body = ResponseBody(source: Pieces(["1234", "56\n"]))
+        await #expect(throws: TransportError.self) {
+            for try await line in body.lines(maximumLength: 5) { Issue.record("\(line)") }
+        }
+    }
+}
+
+/// A body that comes in pieces.
+private actor Pieces: ResponseBodySource {
+    private var rest: [String]
+    private let failure: (any Error)?
+
+    init(_ pieces: [String], failure: (any Error)? = nil) {
+        rest = pieces
+        self.failure = failure
+    }
+
+    func next() async throws -> Data? {
+        guard !rest.isEmpty else {
+            if let failure { throw failure }
+            return nil
+        }
+        return Data(rest.removeFirst().utf8)
+    }
+
+    nonisolated var ending: ResponseEnding? { nil }
+}

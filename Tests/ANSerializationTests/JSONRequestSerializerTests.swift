@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import ANSerialization
+import FoundationEssentials
+import HTTPTypes
+import Testing
+
+@Suite struct JSONRequestSerializerTests {
+    private func serialize(_ method: String, _ parameters: Parameters?) throws -> Request {
+        try serialize(method, parameters, with: .json)
+    }
+
+    private func serialize(
+        _ method: String, _ parameters: Parameters?, with serializer: some RequestSerializer
+    ) throws -> Request {
+        try serializer.serialize(makeRequest(method), parameters: parameters)
+    }
+
+    @Test func `parameters become JSON`() throws {
+        let request = try serialize("POST", ["b": [1, 2.5, true, nil], "a": "x"])
+        #expect(request.bytes == #"{"b":[1,2.5,true,null],"a":"x"}"#)
+        #expect(request.headers[.contentType] == "application/json")
+    }
+
+    @Test func `a query is made for GET, as by the HTTP serializer`() throws {
+        let request = try serialize("GET", ["a": 1])
+        #expect(request.url.absoluteString == "http://example.com/v1?a=1")
+        #expect(request.bytes == nil)
+        #expect(request.headers[.contentType] == nil)
+    }
+
+    @Test func `nil parameters make no body and no type, empty ones an object`() throws {
+        let none = try serialize("POST", nil)
+        #expect(none.bytes == nil)
+        #expect(none.headers[.contentType] == nil)
+        #expect(try serialize("POST", [:]).bytes == "{}")
+    }
+
+    @Test func `a type that is there stays`() throws {
+        let base = HTTPRequestSerializer(headers: [.contentType: "application/vnd.api+json"])
+        let request = try serialize("PATCH", [:], with: JSONRequestSerializer(base: base))
+        #expect(request.headers[values: .contentType] == ["application/vnd.api+json"])
+    }
+
+    @Test(
+        arguments: [
+            (["s": "\"\\/\u{8}\u{1F}\n\r\t é"], "{\"s\":\"\\\"\\\\/\\u0008\\u001f\\n\\r\\t é\"}"),
+            ([1.0, -0.5, 1e21, 1e-7], "[1,-0.5,1e+21,1e-07]"),
+            ([.integer(.min), .unsigned(.max)], "[-9223372036854775808,18446744073709551615]"),
+            (.set([2, 1]), "[2,1]"),
+            (.date(Date(timeIntervalSince1970: 0)), "\"1970-01-01T00:00:00Z\""),
+            ("text", "\"text\""), (nil, "null"),
+        ] as [(Parameters, String)])
+    func `each value has its form in JSON`(parameters: Parameters, json: String) throws {
+        #expect(try serialize("POST", parameters).bytes == json)
+    }
+
+    @Test func `names are sorted on request`() throws {
+        let request = try serialize(
+            "POST", ["b": ["d": 1, "c": 2], "a": 3], with: JSONRequestSerializer(sortsKeys: true))
+        #expect(request.bytes == #"{"a":3,"b":{"c":2,"d":1}}"#)
+    }
+
+    @Test func `NaN and deep nesting fail and are named`() throws {
+        expectFailure {
+            try serialize("POST", ["a": ["b": [1, .double(.nan)]]])
+        } where: { error in
+            if case .parameters(.notFinite("a.b[1]")) = error { true } else { false }
+        }
+        expectFailure {
+            try serialize("POST", nested(levels: 5_000))
+        } where: { error in
+            if case .parameters(.tooDeep(512)) = error { true } else { false }
+        }
+        #expect(try serialize("POST", nested(levels: 512)).bytes?.hasPrefix("[[[") == true)
+    }
+}

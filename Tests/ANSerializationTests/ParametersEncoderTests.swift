@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+
+import ANSerialization
+import FoundationEssentials
+import Testing
+
+@Suite struct ParametersEncoderTests {
+    private struct User: Encodable {
+        var name = "Ada"
+        var id: UInt64 = .max
+        var age: Int8 = -36
+        var ratio: Float = 0.1
+        var active = true
+        var manager: String?
+        var born = Date(timeIntervalSince1970: 0)
+        var key = Data([0, 255])
+        var home: URL?
+        var tags = ["x", "y"]
+        var inner = Inner()
+    }
+
+    private struct Inner: Encodable {
+        var scores = [[1, 2], []]
+        var price: Decimal = 12.5
+    }
+
+    private enum Color: String, Encodable { case red }
+
+    @Test func `an encodable value becomes a tree in the order of its properties`() throws {
+        let user = User(home: URL(string: "http://h/"))
+        #expect(
+            try Parameters(encoding: user) == [
+                "name": "Ada", "id": .unsigned(.max), "age": -36, "ratio": 0.1, "active": true,
+                "born": .date(Date(timeIntervalSince1970: 0)), "key": "AP8=", "home": "http://h/", "tags": ["x", "y"],
+                "inner": ["scores": [[1, 2], []], "price": 12.5],
+            ])
+    }
+
+    @Test func `scalars, optionals and raw values encode as themselves`() throws {
+        #expect(try Parameters(encoding: 5) == 5)
+        #expect(try Parameters(encoding: Color.red) == "red")
+        #expect(try Parameters(encoding: [1, nil] as [Int?]) == [1, nil])
+        #expect(try Parameters(encoding: ["a": Color.red]) == ["a": "red"])
+        #expect(try Parameters(encoding: Int?.none) == .null)
+        #expect(try Parameters(encoding: Parametric(value: ["b": 1, "a": 2])) == ["value": ["b": 1, "a": 2]])
+    }
+
+    private struct Parametric: Encodable {
+        var value: Parameters
+
+        enum CodingKeys: CodingKey { case value }
+
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            var list = container.nestedContainer(keyedBy: AnyKey.self, forKey: .value)
+            guard case .dictionary(let entries) = value else { return }
+            for entry in entries {
+                guard case .integer(let integer) = entry.value else { continue }
+                try list.encode(integer, forKey: AnyKey(stringValue: entry.name))
+            }
+        }
+    }
+
+    private struct AnyKey: CodingKey {
+        var stringValue: String
+        var intValue: Int? { nil }
+        init(stringValue: String) { self.stringValue = stringValue }
+        init?(intValue: Int) { nil }
+    }
+
+    private final class Cycle: Encodable, Sendable {
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.singleValueContainer()
+            try container.encode(self)
+        }
+    }
+
+    private final class Chain: Encodable, Sendable {
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.unkeyedContainer()
+            try container.encode(self)
+        }
+    }
+
+    @Test func `a cycle fails instead of exhausting the stack`() {
+        for work in [{ try Parameters(encoding: Cycle()) }, { try Parameters(encoding: Chain()) }] {
+            expectFailure(work) { error in
+                if case .parameters(.tooDeep(512)) = error { true } else { false }
+            }
+        }
+    }
+
+    private struct Failing: Encodable {
+        func encode(to encoder: any Encoder) throws {
+            throw EncodingError.invalidValue(
+                self, .init(codingPath: encoder.codingPath, debugDescription: "No form for this."))
+        }
+    }
+
+    @Test func `a value that cannot encode itself is named`() {
+        expectFailure {
+            try Parameters(encoding: ["list": [Failing()]])
+        } where: { error in
+            guard case .parameters(.encodable("list[0]", "No form for this.", _)) = error else {
+                return false
+            }
+            return "\(error)" == "A value at “list[0]” could not be encoded: No form for this."
+        }
+    }
+}

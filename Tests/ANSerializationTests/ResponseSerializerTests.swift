@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import ANSerialization
+import FoundationEssentials
+import HTTPTypes
+import Testing
+
+@Suite struct ResponseSerializerTests {
+    private struct Length: ResponseSerializer {
+        func serialize(_ head: ResponseHead, _ body: Data) -> Int { body.count }
+    }
+
+    @Test func `data is the body as it is`() throws {
+        #expect(try value(of: .data, type: "x/y", [1, 2]) == Data([1, 2]))
+        #expect(try value(of: .data, type: nil, []) == Data())
+    }
+
+    @Test func `empty ignores the body`() throws {
+        #expect(try value(of: .empty, type: "x/y", [1, 2]) == EmptyResponse())
+    }
+
+    @Test func `a serializer written by hand takes 2xx of any type`() throws {
+        #expect(try value(of: Length(), type: "x/y", [1, 2, 3]) == 3)
+        expectFailure {
+            try value(of: Length(), status: 404, type: "x/y", [1])
+        } where: {
+            $0.rejection?.status == 404
+        }
+    }
+
+    @Test func `a validation of the call replaces the serializer's own`() throws {
+        let head = makeHead(status: 404, type: "text/html")
+        #expect(
+            try JSONResponseSerializer().value(of: head, Data("[1]".utf8), validation: .anything)
+                == .array([.integer(1)]))
+    }
+
+    @Test func `optional makes nil of a missing body only`() throws {
+        #expect(try value(of: .optional(.json), status: 204, type: nil, []) == nil)
+        #expect(try value(of: .optional(.json), type: "application/json", Array("5".utf8)) == .integer(5))
+        #expect(try value(of: .optional(.json), type: "application/json", Array("null".utf8)) == .some(.null))
+        #expect(try value(of: .optional(.string), type: nil, []) == "")
+        expectFailure {
+            try value(of: .optional(.json), type: "application/json", Array("[".utf8)) as Any
+        } where: { error in
+            if case .json = error { true } else { false }
+        }
+    }
+}
+
+func makeHead(status: Int = 200, type: String? = nil) -> ResponseHead {
+    var head = ResponseHead(
+        status: HTTPResponse.Status(code: status), url: URL(filePath: "/"))
+    head.url = URL(string: "http://user:secret@example.com/v1?token=secret") ?? head.url
+    if let type { head.headers.append(HTTPField(name: .contentType, value: type)) }
+    return head
+}
+
+/// Validates and serializes a response with these parts.
+func value<Serializer: ResponseSerializer>(
+    of serializer: Serializer, status: Int = 200, type: String?, _ body: [UInt8]
+) throws -> Serializer.Output {
+    try serializer.value(of: makeHead(status: status, type: type), Data(body))
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+
+import ANSerialization
+import FoundationEssentials
+import Testing
+
+@Suite struct URLResolverTests {
+    private func resolve(
+        _ string: String, _ base: String?, mode: URLResolver.Mode = .reference
+    ) throws -> String {
+        let base = try base.map { try #require(URL(string: $0)) }
+        return try URLResolver(base: base, mode: mode).resolve(string).absoluteString
+    }
+
+    @Test(arguments: [
+        ("foo", "http://example.com/v1/foo"), ("foo?bar=baz", "http://example.com/v1/foo?bar=baz"),
+        ("/foo", "http://example.com/foo"), ("foo/", "http://example.com/v1/foo/"),
+        ("/foo/", "http://example.com/foo/"), ("http://example2.com/", "http://example2.com/"),
+        ("../x", "http://example.com/x"), ("?a=b", "http://example.com/v1/?a=b"), ("", "http://example.com/v1/"),
+        ("#f", "http://example.com/v1/#f"), ("./a:b", "http://example.com/v1/a:b"), ("..", "http://example.com/"),
+        ("../../../x", "http://example.com/x"), ("//other.example/x", "http://other.example/x"),
+        ("HTTPS://Example2.com/x", "HTTPS://Example2.com/x"),
+    ])
+    func `strings are references to the base`(string: String, url: String) throws {
+        #expect(try resolve(string, "http://example.com/v1/") == url)
+    }
+
+    @Test(arguments: [
+        ("http://example.com/v1", "http://example.com/v1/"), ("http://x.com/api?x=1", "http://x.com/api/?x=1"),
+        ("http://x.com/p#f", "http://x.com/p/#f"), ("http://example.com", "http://example.com"),
+        ("http://x.com/?", "http://x.com/?"), ("http://x.com/", "http://x.com/"),
+        ("http://x.com/a%2Fb", "http://x.com/a%2Fb/"),
+    ])
+    func `the path of a base ends with a slash, before query and fragment`(base: String, url: String) throws {
+        #expect(URLResolver(base: try #require(URL(string: base))).base?.absoluteString == url)
+        #expect(try resolve("", base) == url)
+    }
+
+    @Test(arguments: [
+        ("http://example.com/v1", "foo", "http://example.com/v1/foo"),
+        ("http://example.com", "foo", "http://example.com/foo"),
+        ("http://example.com", "?a=b", "http://example.com?a=b"),
+        ("http://x.com/api?x=1", "foo", "http://x.com/api/foo"),
+        ("http://x.com:8080/api", "/foo", "http://x.com:8080/foo"),
+    ])
+    func `nothing of the base's path is lost without a slash`(base: String, string: String, url: String) throws {
+        #expect(try resolve(string, base) == url)
+    }
+
+    @Test(arguments: [
+        ("foo", "http://example.com/v1/foo"), ("/foo", "http://example.com/v1/foo"),
+        ("//foo", "http://example.com/v1/foo"), ("/foo/?a=b#f", "http://example.com/v1/foo/?a=b#f"),
+        ("a:b", "http://example.com/v1/a:b"), ("?a=b", "http://example.com/v1/?a=b"), ("", "http://example.com/v1/"),
+        ("/", "http://example.com/v1/"), ("https://example2.com/x", "https://example2.com/x"),
+    ])
+    func `appending keeps the base's path`(string: String, url: String) throws {
+        #expect(try resolve(string, "http://example.com/v1", mode: .appendingPath) == url)
+    }
+
+    @Test(arguments: [
+        ("a b", "http://h/a%20b"), ("a b%20c", "http://h/a%20b%20c"),
+        ("é?ü=ß#ñ", "http://h/%C3%A9?%C3%BC=%C3%9F#%C3%B1"),
+        ("100%", "http://h/100%25"), ("%zz%4a", "http://h/%25zz%4a"), ("x?a[]=1", "http://h/x?a%5B%5D=1"),
+        ("<\"\\^`{|}>", "http://h/%3C%22%5C%5E%60%7B%7C%7D%3E"), ("http://[::1]:80/a[b]", "http://[::1]:80/a%5Bb%5D"),
+        ("//[::1]/a[b]", "http://[::1]/a%5Bb%5D"),
+    ])
+    func `what a URL cannot have is escaped, once`(string: String, url: String) throws {
+        #expect(try resolve(string, "http://h/") == url)
+    }
+
+    @Test(arguments: [
+        "a\r\nb", "a\0", "\u{7F}", "http://h\t/", "1:2:3", "http://h:port/", "http://[::1/", "http://bücher.example/",
+    ])
+    func `what is not a URL fails`(string: String) {
+        expectFailure {
+            try resolve(string, "http://h/")
+        } where: { error in
+            if case .url(.malformed(string, _)) = error { true } else { false }
+        }
+    }
+
+    @Test(arguments: ["ftp://h/x", "file:///etc/passwd", "user:1", "javascript:alert(1)", "data:,x"])
+    func `only http and https are taken`(string: String) {
+        for base in ["http://h/", nil] {
+            expectFailure {
+                try resolve(string, base)
+            } where: { error in
+                if case .url(.scheme(_, string)) = error { true } else { false }
+            }
+        }
+    }
+
+    @Test(arguments: ["http://", "http:///x", "https:x", "http://:80/"])
+    func `a URL needs a host`(string: String) {
+        expectFailure {
+            try resolve(string, nil)
+        } where: { error in
+            if case .url(.noHost(string)) = error { true } else { false }
+        }
+    }
+
+    @Test(arguments: ["", "foo", "/foo", "?a", "//h/x"])
+    func `a relative string needs a base`(string: String) {
+        expectFailure {
+            try resolve(string, nil)
+        } where: { error in
+            if case .url(.noBase(string)) = error { true } else { false }
+        }
+    }
+
+    @Test func `a base that is not http fails when it is used`() {
+        expectFailure {
+            try resolve("x", "file:///tmp/")
+        } where: { error in
+            if case .url(.scheme("file", _)) = error { true } else { false }
+        }
+    }
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+
+import ANSystem
+import Glibc
+import Testing
+
+@Suite struct SystemErrorTests {
+    @Test(arguments: [
+        (SystemError(call: "open", code: ENOENT), "open: No such file or directory (errno 2)"),
+        (SystemError(call: "connect", code: ECONNREFUSED), "connect: Connection refused (errno 111)"),
+        (SystemError(call: "", code: 0), ": Success (errno 0)"),
+        (SystemError(call: "read", code: 9999), "read: unknown error (errno 9999)"),
+        (SystemError(call: "read", code: -1), "read: unknown error (errno -1)"),
+        (SystemError(call: "read", code: .min), "read: unknown error (errno -2147483648)"),
+    ])
+    func `the description has the call, the system's words and the number`(error: SystemError, text: String) {
+        #expect(error.description == text)
+    }
+
+    @Test func `last takes the thread's errno`() {
+        errno = EAGAIN
+        #expect(SystemError.last("read") == SystemError(call: "read", code: EAGAIN))
+    }
+
+    @Test func `errors are equal when call and code are`() {
+        #expect(SystemError(call: "read", code: 1) != SystemError(call: "write", code: 1))
+        #expect(SystemError(call: "read", code: 1) != SystemError(call: "read", code: 2))
+    }
+}
