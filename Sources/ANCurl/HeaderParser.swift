@@ -57,6 +57,9 @@ package struct HeaderParser {
     /// Whether any line has arrived.
     package var hasBegun: Bool { size > 0 }
 
+    /// Whether a head has begun and is not complete.
+    package var isInHead: Bool { state == .inFields }
+
     /// Whether the final head is complete.
     package var isComplete: Bool { state == .complete }
 
@@ -181,7 +184,8 @@ package struct HeaderParser {
     private static func decimal(_ digits: Slice<UnsafeBufferPointer<UInt8>>) -> Int64? {
         guard unsafe !digits.isEmpty, unsafe digits.count <= 18 else { return nil }
         var value: Int64 = 0
-        for unsafe digit in unsafe digits {
+        for index in unsafe digits.indices {
+            let digit = unsafe digits[index]
             guard case UInt8(ascii: "0")...UInt8(ascii: "9") = digit else { return nil }
             value = value * 10 + Int64(digit - UInt8(ascii: "0"))
         }

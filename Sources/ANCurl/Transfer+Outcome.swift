@@ -12,10 +12,7 @@ extension Transfer {
     func outcome(_ code: CURLcode) -> Result<ResponseEnding, any Error> {
         if let failure = state.failure ?? uploadError { return .failure(failure) }
         guard code == CURLE_OK || isResponseComplete(code) else { return .failure(transportError(code)) }
-        guard state.parser.isComplete else {
-            let problem: TransportError.ResponseProblem = state.parser.hasBegun ? .noFinalResponse : .notHTTP
-            return .failure(TransportError.invalidResponse(problem, facts()))
-        }
+        guard state.parser.isComplete else { return .failure(connectionLost(facts())) }
         return .success(ResponseEnding(trailers: state.parser.trailers, metrics: measure()))
     }
 

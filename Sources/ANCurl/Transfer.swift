@@ -63,8 +63,9 @@ final class Transfer {
         self.exchange = exchange
     }
 
-    /// Whether another exchange may use the handle: libcurl remembers a 417, and then waits for no `100 Continue` again.
-    var isReusable: Bool { state.parser.status.code != 417 }
+    /// Whether another exchange may use the handle: libcurl remembers a 417, and then waits for no `100 Continue` again,
+    /// and the system's last error number.
+    var isReusable: Bool { state.parser.status.code != 417 && handle.long(CURLINFO_OS_ERRNO) == 0 }
 
     /// Lets go of the exchange.
     func finish() {

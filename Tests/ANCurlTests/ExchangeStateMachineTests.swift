@@ -119,9 +119,10 @@ import Testing
         #expect(action.strayReader == "stray")
         #expect(machine.isAbandoned)
         #expect(machine.receiveBytes(1, buffered: 0) == .abandon)
-        #expect(machine.wait(for: .bytes, "late", buffered: 5) == "late", "Only the end can be waited for.")
+        #expect(machine.wait(for: .bytes, "late", buffered: 5) == "late", "Only the release can be waited for.")
+        #expect(machine.wait(for: .end, "late", buffered: 0) == "late")
         #expect(machine.wait(for: .head, "late", buffered: 0) == "late")
-        #expect(machine.wait(for: .end, "closer", buffered: 0) == nil)
+        #expect(machine.wait(for: .release, "closer", buffered: 0) == nil)
         #expect(machine.end() == "closer")
     }
 
@@ -138,7 +139,7 @@ import Testing
         var machine = Machine(reading: .streaming(capacity: 10))
         #expect(machine.close().mustCancel)
         #expect(machine.close().mustCancel, "The loop ignores a second message.")
-        #expect(machine.wait(for: .end, "closer", buffered: 0) == nil)
+        #expect(machine.wait(for: .release, "closer", buffered: 0) == nil)
     }
 
     @Test func `a body that has escaped its scope cannot be collected`() {
