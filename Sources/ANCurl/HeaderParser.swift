@@ -106,16 +106,19 @@ package struct HeaderParser {
     /// `HTTP/1.1 200 OK`, `HTTP/1.1 200`, or libcurl's `HTTP/2 200 `.
     private mutating func parseStatusLine(_ line: UnsafeBufferPointer<UInt8>) throws(Failure) {
         guard unsafe line.starts(with: "HTTP/".utf8) else { throw .invalid(.notHTTP) }
-        let parts = unsafe line.split(separator: UInt8(ascii: " "), maxSplits: 2, omittingEmptySubsequences: false)
+        let words = unsafe line.dropFirst(5)
+        let versionEnd = unsafe words.firstIndex(of: UInt8(ascii: " ")) ?? words.endIndex
+        let rest = unsafe words[versionEnd...].dropFirst()
+        let codeEnd = unsafe rest.firstIndex(of: UInt8(ascii: " ")) ?? rest.endIndex
         guard
-            unsafe parts.count >= 2,
-            let version = unsafe Self.version(parts[0].dropFirst(5)),
-            unsafe parts[1].count == 3, let code = unsafe Self.decimal(parts[1]), code >= 100
+            let version = unsafe Self.version(words[..<versionEnd]),
+            unsafe rest[..<codeEnd].count == 3, let code = unsafe Self.decimal(rest[..<codeEnd]), code >= 100
         else {
             throw .invalid(.statusLine(unsafe Self.excerpt(line)))
         }
         self.version = version
-        let phrase = unsafe parts.count > 2 ? String(decoding: parts[2], as: UTF8.self) : ""
+        fields.reserveCapacity(12)
+        let phrase = unsafe String(decoding: rest[codeEnd...].dropFirst(), as: UTF8.self)
         status = HTTPResponse.Status(code: Int(code), reasonPhrase: phrase)
     }
 

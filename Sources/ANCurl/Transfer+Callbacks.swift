@@ -220,7 +220,7 @@ extension Transfer {
         let decoded = state.bytesReceived.addingReportingOverflow(count).partialValue
         if let maximum = limit.maximumSize, decoded > maximum { return .decompressed(limit: maximum) }
         if let ratio = limit.maximumRatio, decoded > limit.ratioThreshold {
-            let received = Int(handle.offset(CURLINFO_SIZE_DOWNLOAD_T)) + bufferSize
+            let received = Int(handle.offset(CURLINFO_SIZE_DOWNLOAD_T)) + buffer.rawValue
             if decoded / max(1, ratio) > received { return .decompressionRatio(limit: ratio) }
         }
         return nil

@@ -12,10 +12,11 @@ import HTTPTypes
 final class Transfer {
     let handle: EasyHandle
     let loop: LoopState
-    let bufferSize: Int
+    let buffer: ReceiveBuffer
     let message = MessageBuffer()
     private var headers = HeaderList()
-    private var appliedOptions: AnyObject?
+    /// The options that the handle has, so that the next exchange with the same ones need not set them.
+    private var appliedOptions: SharedTransferOptions?
 
     /// What stands for this transfer in the queue of deadlines.
     let alarm = Alarm()
@@ -27,14 +28,14 @@ final class Transfer {
     /// The state of that exchange.
     var state: TransferState
 
-    init(loop: LoopState, bufferSize: Int) throws(TransportError) {
+    init(loop: LoopState, buffer: ReceiveBuffer) throws(TransportError) {
         self.loop = loop
-        self.bufferSize = bufferSize
+        self.buffer = buffer
         state = TransferState(now: loop.now)
         do throws(CurlFailure) {
             handle = try EasyHandle()
             try handle.applyConstants()
-            try handle.set(CURLOPT_BUFFERSIZE, bufferSize)
+            try handle.set(CURLOPT_BUFFERSIZE, buffer.rawValue)
             try handle.apply(loop.pool)
             try installCallbacks()
         } catch {
@@ -43,16 +44,15 @@ final class Transfer {
         alarm.transfer = self
     }
 
-    /// Makes the handle ready for an exchange; requests without options of their own have those of `defaults`.
-    func begin(_ exchange: Exchange, defaults: AnyObject) throws(TransportError) {
+    /// Makes the handle ready for an exchange.
+    func begin(_ exchange: Exchange) throws(TransportError) {
         state = TransferState(exchange, now: loop.now)
         message.clear()
         try headers.fill(exchange.request, exchange.options, exchange.upload, sendsBody: exchange.sendsBody)
-        let options = exchange.request.optionsToken ?? defaults
-        if options !== appliedOptions {
+        if exchange.sharedOptions !== appliedOptions {
             appliedOptions = nil
             try handle.apply(exchange.options)
-            appliedOptions = options
+            appliedOptions = exchange.sharedOptions
         }
         do throws(CurlFailure) {
             try handle.apply(exchange, headers: headers)
@@ -108,7 +108,7 @@ struct TransferState {
     var downloadPace = ReportPace()
 
     init(now: MonotonicInstant) {
-        parser = HeaderParser(url: URL(filePath: "/"), maximumSize: 0)
+        parser = HeaderParser(url: Self.noURL, maximumSize: 0)
         clock = TransferClock(start: now, timeouts: Timeouts())
     }
 
@@ -116,6 +116,9 @@ struct TransferState {
         parser = HeaderParser(url: exchange.request.url, maximumSize: exchange.options.maximumHeadSize)
         clock = TransferClock(start: now, timeouts: exchange.options.timeouts)
     }
+
+    /// Stands for the URL between two exchanges.
+    private static let noURL = URL(filePath: "/")
 
     var isPaused: Bool { isSendingPaused || isReceivingPaused }
 }
