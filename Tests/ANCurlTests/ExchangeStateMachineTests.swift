@@ -41,7 +41,7 @@ import Testing
         #expect(machine.end() == nil)
     }
 
-    @Test(arguments: [Machine.Interest.head, .bytes, .end])
+    @Test(arguments: [Machine.Interest.head, .bytes, .end, .release])
     private func `after the end nobody waits`(interest: Machine.Interest) {
         var machine = Machine(reading: .streaming(capacity: 100))
         #expect(machine.end() == nil)
@@ -172,7 +172,8 @@ import Testing
                     if machine.receiveBytes(count, buffered: buffered) == .take { buffered += count }
                 case 2: woken += [machine.flush(buffered: buffered)].compactMap(\.self)
                 case 3:
-                    let interest = [ExchangeStateMachine<Int>.Interest.head, .bytes, .end].randomElement(using: &random)
+                    let interest = [ExchangeStateMachine<Int>.Interest.head, .bytes, .end, .release].randomElement(
+                        using: &random)
                     woken += [machine.wait(for: interest ?? .end, left, buffered: buffered)].compactMap(\.self)
                     left += 1
                 case 4:

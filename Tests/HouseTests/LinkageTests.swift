@@ -45,6 +45,11 @@ private enum Build {
     /// The modules that a program with AsyncNetworking is linked of.
     private static let modules = ["AsyncNetworking", "ANSerialization", "ANCurl", "ANHTTP", "ANSystem", "HTTPTypes"]
 
+    /// The module maps that a build of ours hands to all that depend on it.
+    private static let foreignModules = ["CCurl", "COpenSSL", "CLinux"].map {
+        SourceTree.root.appending(path: "Sources/\($0)/module.modulemap").path()
+    }
+
     /// Compiles and links a program, and returns the names of the libraries that it asks the system for.
     static func librariesOfProgram(_ source: String) async throws -> Set<String> {
         let scratch = FileManager.default.temporaryDirectory.appending(path: "an-linkage-\(UUID())")
@@ -60,7 +65,8 @@ private enum Build {
                 .map { folder.appending(path: "\(module).build/\($0)").path() }
         }
         _ = try run(
-            ["swiftc", main.path(), "-o", program.path(), "-I", folder.appending(path: "Modules").path()] + objects
+            ["swiftc", main.path(), "-o", program.path(), "-I", folder.appending(path: "Modules").path()]
+                + foreignModules.flatMap { ["-Xcc", "-fmodule-map-file=\($0)"] } + objects
                 + ["-lcurl", "-lssl", "-lcrypto"])
         let dynamic = try run(["readelf", "-d", program.path()])
         return Set(dynamic.matches(of: /\(NEEDED\).*\[(.+?)\]/).map { String($0.1) })

@@ -76,38 +76,76 @@ struct SourceFile: CustomStringConvertible, Sendable {
         }
     }
 
-    /// The places in the code that match, as `path:line: text`.
-    func places(of pattern: Regex<Substring>) -> [String] {
-        code.indices.filter { code[$0].contains(pattern) }
+    /// The places in the code that have one of these words, as `path:line: text`.
+    ///
+    /// A word that begins or ends with a letter does not match within a longer name.
+    func places(of words: Set<String>) -> [String] {
+        code.indices.filter { index in words.contains { Self.hasWord($0, in: code[index]) } }
             .map { "\(path):\($0 + 1): \(lines[$0].trimmingCharacters(in: .whitespaces))" }
+    }
+
+    private static func hasWord(_ word: String, in line: String) -> Bool {
+        func isLetter(_ byte: UInt8?) -> Bool {
+            byte.map { UInt8(ascii: "_") == $0 || Character(Unicode.Scalar($0)).isLetter } ?? false
+        }
+        let (line, word) = (Array(line.utf8), Array(word.utf8))
+        guard !word.isEmpty, line.count >= word.count else { return false }
+        return (0...(line.count - word.count)).contains { start in
+            let end = start + word.count
+            guard line[start] == word[0], line[start..<end].elementsEqual(word) else { return false }
+            let isInName =
+                isLetter(word.first) && start > 0 && isLetter(line[start - 1])
+                || isLetter(word.last) && end < line.count && isLetter(line[end])
+            return !isInName
+        }
     }
 
     private static let importPrefixes: Set<Substring> = ["public", "package", "internal", "fileprivate", "private"]
 
+    /// The library has no block comments.
     private static func withoutCommentsAndStrings(_ lines: [String]) -> [String] {
-        // The library has no block comments.
-        var delimiter: String?
+        var openLiteral: Literal?
         return lines.map { line in
-            var rest = Substring(line)
-            var code = ""
-            while !rest.isEmpty {
-                if let end = delimiter {
-                    guard let range = rest.firstRange(of: end) else { return code }
-                    rest = rest[range.upperBound...]
-                    delimiter = nil
-                } else if rest.hasPrefix("//") {
-                    return code
-                } else if let opening = rest.prefixMatch(of: /(#*)"""/) {
-                    delimiter = "\"\"\"" + opening.1
-                    rest = rest[opening.range.upperBound...]
-                } else if let literal = rest.prefixMatch(of: /#".*?"#|"(\\.|[^"\\])*"/) {
-                    code += "\"\""
-                    rest = rest[literal.range.upperBound...]
+            let bytes = Array(line.utf8)
+            var code: [UInt8] = []
+            var index = 0
+            while index < bytes.count {
+                if let literal = openLiteral {
+                    if bytes[index...].starts(with: literal.end) {
+                        index += literal.end.count
+                        openLiteral = nil
+                    } else {
+                        index += literal.isRaw || bytes[index] != UInt8(ascii: "\\") ? 1 : 2
+                    }
+                } else if let literal = Literal(at: bytes[index...]) {
+                    index += literal.end.count
+                    openLiteral = literal
+                } else if bytes[index...].starts(with: "//".utf8) {
+                    break
                 } else {
-                    code.append(rest.removeFirst())
+                    code.append(bytes[index])
+                    index += 1
                 }
             }
-            return code
+            if openLiteral?.isMultiline == false { openLiteral = nil }
+            return String(decoding: code, as: UTF8.self)
+        }
+    }
+
+    /// The beginning of a string: any number of #, then one or three quotes.
+    private struct Literal {
+        let end: [UInt8]
+        let isRaw: Bool
+        let isMultiline: Bool
+
+        init?(at bytes: ArraySlice<UInt8>) {
+            guard let first = bytes.first, first == UInt8(ascii: "#") || first == UInt8(ascii: "\"") else { return nil }
+            let marks = Array(bytes.prefix { $0 == UInt8(ascii: "#") })
+            let quotes = bytes.dropFirst(marks.count).prefix(3)
+            guard quotes.first == UInt8(ascii: "\"") else { return nil }
+            isRaw = !marks.isEmpty
+            isMultiline = quotes.elementsEqual("\"\"\"".utf8)
+            end = [UInt8](repeating: UInt8(ascii: "\""), count: isMultiline ? 3 : 1) + marks
         }
     }
 }
