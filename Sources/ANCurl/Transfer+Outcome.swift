@@ -80,12 +80,23 @@ extension Transfer {
         let clock = state.clock
         guard clock.leftQueue != nil else { return .queue }
         guard clock.connected != nil else {
-            if time(CURLINFO_NAMELOOKUP_TIME_T) == nil { return .nameLookup }
-            return time(CURLINFO_CONNECT_TIME_T) == nil ? .connect : .tlsHandshake
+            guard let socket = state.socket else { return .nameLookup }
+            return exchange?.request.url.scheme != "http" && Self.isConnected(socket) ? .tlsHandshake : .connect
         }
         if state.parser.isComplete { return .responseBody }
         guard let exchange, exchange.sendsBody, !state.parser.hasBegun else { return .responseHead }
         return exchange.upload.length == Int64(state.bytesSent) ? .responseHead : .request
+    }
+
+    /// Whether TCP is connected, of which libcurl tells only once TLS is too.
+    private static func isConnected(_ socket: Int32) -> Bool {
+        var address = sockaddr_storage()
+        var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        return unsafe withUnsafeMutablePointer(to: &address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                unsafe getpeername(socket, $0, &size) == 0
+            }
+        }
     }
 
     /// What is known about the transfer, for an error.
