@@ -91,9 +91,14 @@ struct Planned: Error, Hashable {
     var number = 0
 }
 
-/// Calls `condition` until it holds, giving way in between.
-func eventually(_ condition: () async throws -> Bool) async throws {
+/// Calls `condition` until it holds, giving way in between; fails the test when it never does.
+func eventually(
+    within limit: Duration = .seconds(60), sourceLocation: SourceLocation = #_sourceLocation,
+    _ condition: () async throws -> Bool
+) async throws {
+    let end = ContinuousClock.now + limit
     while try await !condition() {
+        try #require(ContinuousClock.now < end, "It has not come about in \(limit).", sourceLocation: sourceLocation)
         try Task.checkCancellation()
         await Task.yield()
     }
