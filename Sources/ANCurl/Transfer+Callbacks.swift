@@ -171,7 +171,7 @@ extension Transfer {
     }
 
     private func noteTLS(_ exchange: Exchange) {
-        guard exchange.request.url.scheme != "http", let session = unsafe ccurl_tls_session(handle.raw) else { return }
+        guard exchange.isSecure, let session = unsafe ccurl_tls_session(handle.raw) else { return }
         let tls = OpaquePointer(session)
         state.metrics.tlsVersion = unsafe SSL_get_version(tls).map { unsafe String(cString: $0) }
         state.metrics.cipher = unsafe SSL_CIPHER_get_name(SSL_get_current_cipher(tls)).map {
