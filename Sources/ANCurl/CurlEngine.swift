@@ -19,6 +19,7 @@ actor CurlEngine: EventLoopSource {
     private var multi: MultiHandle?
     private var active: [ObjectIdentifier: Transfer] = [:]
     private var idle = IdleTransfers()
+    private var admissions: AdmissionQueue<Transfer>
     /// The messages of this turn; kept for its storage.
     private var received: [Message] = []
     private var deadlines = DeadlineQueue<Alarm>()
@@ -36,6 +37,7 @@ actor CurlEngine: EventLoopSource {
             throw .internalInconsistency(error.description, TransferFacts())
         }
         state = LoopState(loop: loop, pool: pool)
+        admissions = AdmissionQueue(pool)
         multi = try MultiHandle(reportingTo: state)
         do throws(SystemError) {
             try loop.start(name: "AsyncNetworking", source: self)
@@ -91,12 +93,28 @@ actor CurlEngine: EventLoopSource {
             let buffer = ReceiveBuffer(for: exchange.delivery)
             let transfer = if let used = idle.take(buffer) { used } else { try Transfer(loop: state, buffer: buffer) }
             try transfer.begin(exchange)
-            try multi?.add(transfer.handle)
             active[ObjectIdentifier(exchange)] = transfer
+            transfer.ticket = admissions.enter(transfer, transfer.origin)
+            if transfer.ticket == nil { start(transfer) }
             queueDeadline(of: transfer)
         } catch {
             finish(exchange, .failure(error))
         }
+    }
+
+    /// Gives a transfer to libcurl.
+    private func start(_ transfer: Transfer) {
+        transfer.ticket = nil
+        transfer.state.admitted = state.now
+        do throws(TransportError) {
+            try multi?.add(transfer.handle)
+        } catch {
+            finish(transfer, .failure(error))
+        }
+    }
+
+    private func startWaiting() {
+        while let transfer = admissions.next() { start(transfer) }
     }
 
     private func end(_ exchange: Exchange, because error: any Error) {
@@ -145,13 +163,19 @@ actor CurlEngine: EventLoopSource {
         state.now = .now
         for descriptor in ready where state.isWanted(descriptor) { multi?.handle(descriptor) }
         receiveMessages()
-        if state.takeDueTimer() { multi?.handleTimeout() }
         finishCompleted()
         endOverdue()
+        startWaiting()
+        if state.takeDueTimer() {
+            multi?.handleTimeout()
+            finishCompleted()
+        }
         state.reviewChanges { transfer in
             transfer.exchange?.flush()
             queueDeadline(of: transfer)
+            if transfer.state.parser.isMultiplexed { admissions.noteMultiplexing(transfer.origin) }
         }
+        startWaiting()
         return millisecondsUntilNextTimer
     }
 
@@ -168,7 +192,12 @@ actor CurlEngine: EventLoopSource {
 
     private func finishCompleted() {
         while let (transfer, code) = multi?.nextFinished() {
-            finish(transfer, transfer.outcome(code))
+            if transfer.mustRepeat(after: code) {
+                multi?.remove(transfer.handle)
+                start(transfer)
+            } else {
+                finish(transfer, transfer.outcome(code))
+            }
         }
     }
 
@@ -198,6 +227,11 @@ actor CurlEngine: EventLoopSource {
         guard let exchange = transfer.exchange else { return }
         if let events = exchange.events { reportEnd(transfer, exchange, result, to: events) }
         multi?.remove(transfer.handle)
+        if let ticket = transfer.ticket {
+            admissions.giveUp(ticket, transfer.origin)
+        } else {
+            admissions.leave(transfer.origin)
+        }
         active[ObjectIdentifier(exchange)] = nil
         if !isShutDown, transfer.isReusable { idle.give(transfer) }
         transfer.finish()

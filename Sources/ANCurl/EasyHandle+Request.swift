@@ -10,9 +10,9 @@ extension EasyHandle {
     ///
     /// The body goes through the read callback whatever the method is: `CURLOPT_UPLOAD` says that there is one,
     /// `CURLOPT_CUSTOMREQUEST` names the method. See CURLOPT_UPLOAD(3) and CURLOPT_CUSTOMREQUEST(3).
-    func apply(_ exchange: Exchange, headers: borrowing HeaderList) throws(CurlFailure) {
+    func apply(_ exchange: Exchange, url: String, headers: borrowing HeaderList) throws(CurlFailure) {
         let request = exchange.request
-        try set(CURLOPT_URL, request.url.absoluteString)
+        try set(CURLOPT_URL, url)
         try unsafe set(CURLOPT_HTTPHEADER, list: headers.first)
         try unsafe set(CURLOPT_CONNECT_TO, list: headers.firstOverride)
         try applyMethod(request.method, sendsBody: exchange.sendsBody)

@@ -57,6 +57,9 @@ package struct HeaderParser {
     /// Whether any line has arrived.
     package var hasBegun: Bool { size > 0 }
 
+    /// Whether the version is one with many exchanges on a connection.
+    package var isMultiplexed: Bool { isComplete && (version == .http2 || version == .http3) }
+
     /// Whether a head has begun and is not complete.
     package var isInHead: Bool { state == .inFields }
 

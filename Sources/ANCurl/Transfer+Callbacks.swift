@@ -102,6 +102,7 @@ extension Transfer {
         let socket = unsafe Glibc.socket(address.pointee.family, kind, address.pointee.protocol)
         guard socket >= 0 else { return CCURL_SOCKET_BAD }
         loop.didOpen(socket)
+        state.socket = socket
         return socket
     }
 

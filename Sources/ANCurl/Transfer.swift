@@ -23,6 +23,11 @@ final class Transfer {
     /// Whether it is noted for the end of this turn. Kept by ``LoopState``.
     var isChanged = false
 
+    /// Where the exchange goes: the URL up to its path.
+    private(set) var origin = ""
+    /// The ticket with which it waits to be given to libcurl; nil otherwise. Kept by ``CurlEngine``.
+    var ticket: Int?
+
     /// The exchange it works on; nil between two of them.
     private(set) var exchange: Exchange?
     /// The state of that exchange.
@@ -54,8 +59,10 @@ final class Transfer {
             try handle.apply(exchange.options)
             appliedOptions = exchange.sharedOptions
         }
+        let url = exchange.request.url.absoluteString
+        origin = Self.origin(of: url)
         do throws(CurlFailure) {
-            try handle.apply(exchange, headers: headers)
+            try handle.apply(exchange, url: url, headers: headers)
             try installTrailers(for: exchange)
         } catch {
             throw error.transportError
@@ -70,7 +77,17 @@ final class Transfer {
     /// Lets go of the exchange.
     func finish() {
         exchange = nil
+        ticket = nil
         state = TransferState(now: loop.now)
+    }
+
+    private static func origin(of url: String) -> String {
+        var slashes = 0
+        let end = url.utf8.firstIndex { byte in
+            if byte == UInt8(ascii: "/") { slashes += 1 }
+            return slashes == 3 || byte == UInt8(ascii: "?")
+        }
+        return end.map { String(url[..<$0]) } ?? url
     }
 
     /// The limit that the exchange meets first; nil when there is none.
@@ -94,6 +111,10 @@ struct TransferState {
     var failure: (any Error)?
     /// Whether the server refused the rest of the request's body by its answer.
     var isBodyRefused = false
+    /// When it was given to libcurl.
+    var admitted: MonotonicInstant?
+    /// The socket that was made last for it.
+    var socket: Int32?
     /// How often a connection was ready for the request.
     var attempts = 0
     /// How much of a body in memory was sent.

@@ -65,7 +65,8 @@ import Testing
         ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nbytes", .noFinalResponse),
         ("HTTP/1.1 103 Early Hints\r\n\r\n", .noFinalResponse),
     ])
-    func `what is not HTTP is an invalid response`(bytes: String, problem: TransportError.ResponseProblem) async throws {
+    func `what is not HTTP is an invalid response`(bytes: String, problem: TransportError.ResponseProblem) async throws
+    {
         try await StubServer.with { server in
             server.fallback { _ in .raw(bytes) }
             let transport = try CurlTransport()
@@ -157,7 +158,8 @@ import Testing
     }
 
     @Test(arguments: [
-        (0, TransportError.ConnectionLoss.beforeResponse), (30, .inHead), (44, .inBody(received: 0, expected: 1_000_000)),
+        (0, TransportError.ConnectionLoss.beforeResponse), (30, .inHead),
+        (44, .inBody(received: 0, expected: 1_000_000)),
         (1044, .inBody(received: 1000, expected: 1_000_000)),
     ])
     func `a reset tells how far the response had come`(bytes: Int, loss: TransportError.ConnectionLoss) async throws {
@@ -195,7 +197,9 @@ import Testing
     }
 
     @Test func `names and values that would break the head are refused`() {
-        let bad = [("X", "a\r\nB: c"), ("X", "a\nb"), ("X", "a\0b"), ("X Y", "a"), ("", "a"), ("X:", "a"), ("X\r\nY", "a")]
+        let bad = [
+            ("X", "a\r\nB: c"), ("X", "a\nb"), ("X", "a\0b"), ("X Y", "a"), ("", "a"), ("X:", "a"), ("X\r\nY", "a"),
+        ]
         for pair in bad {
             #expect(throws: TransportError.self) { try HTTPFields(validating: [pair]) }
         }
