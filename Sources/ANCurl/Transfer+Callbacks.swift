@@ -174,10 +174,8 @@ extension Transfer {
     private func noteTLS(_ exchange: Exchange) {
         guard exchange.isSecure, let session = unsafe ccurl_tls_session(handle.raw) else { return }
         let tls = OpaquePointer(session)
-        state.metrics.tlsVersion = unsafe SSL_get_version(tls).map { unsafe String(cString: $0) }
-        state.metrics.cipher = unsafe SSL_CIPHER_get_name(SSL_get_current_cipher(tls)).map {
-            unsafe String(cString: $0)
-        }
+        state.metrics.tlsVersion = unsafe loop.name(SSL_get_version(tls))
+        state.metrics.cipher = unsafe loop.name(SSL_CIPHER_get_name(SSL_get_current_cipher(tls)))
     }
 
     private func prepareBuffer(_ exchange: Exchange) {
