@@ -35,7 +35,7 @@ let package = Package(
         .target(name: "ANHTTP", dependencies: [httpTypes], swiftSettings: settings),
 
         // Floor 3: bytes to values; libcurl.
-        .target(name: "ANSerialization", dependencies: ["ANHTTP", httpTypes], swiftSettings: settings),
+        .target(name: "ANSerialization", dependencies: ["ANHTTP", "ANSystem", httpTypes], swiftSettings: settings),
         .target(
             name: "ANCurl", dependencies: ["ANHTTP", "ANSystem", "CCurl", "COpenSSL", httpTypes],
             swiftSettings: settings),
@@ -64,7 +64,8 @@ let package = Package(
             name: "ANSerializationTests", dependencies: ["ANSerialization", "ANHTTP", httpTypes],
             swiftSettings: settings),
         .testTarget(
-            name: "ANCurlTests", dependencies: ["ANCurl", "ANHTTP", "AsyncNetworkingTesting", httpTypes],
+            name: "ANCurlTests",
+            dependencies: ["ANCurl", "ANHTTP", "ANSystem", "AsyncNetworkingTesting", "CCurl", httpTypes],
             swiftSettings: settings),
         .testTarget(
             name: "AsyncNetworkingTests",

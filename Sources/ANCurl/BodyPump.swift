@@ -3,7 +3,6 @@
 package import ANHTTP
 import ANSystem
 import FoundationEssentials
-import Glibc
 import HTTPTypes
 
 /// Produces a streamed body into its channel, again from the start when the loop rewinds it.
@@ -35,13 +34,13 @@ package struct BodyPump: Sendable {
         case .file(let path):
             let size: Int64
             do throws(TransportError.RequestBodyProblem) {
-                size = try FileReader(path: path).size
+                size = try RegularFile.open(path).size
             } catch {
                 throw .requestBody(error, TransferFacts())
             }
             self.init(request, length: size) {
-                let reader = try FileReader(path: path)
-                return BodyReader { try reader.nextChunk() }
+                let file = try RegularFile.open(path)
+                return BodyReader { try file.nextChunk(of: path) }
             }
         case .stream(let length, let isReplayable, let makeReader):
             self.init(request, length: length, isReplayable: isReplayable, makeReader: makeReader)
@@ -97,42 +96,25 @@ package struct BodyPump: Sendable {
     }
 }
 
-/// Reads a file from its start up to the size that it had when it was opened.
-final class FileReader {
-    /// The file's size when it was opened.
-    let size: Int64
-    private let path: String
-    private let file: FileDescriptor
-    private var remaining: Int64
-
-    init(path: String) throws(TransportError.RequestBodyProblem) {
-        self.path = path
+extension RegularFile {
+    fileprivate static func open(_ path: String) throws(TransportError.RequestBodyProblem) -> RegularFile {
         do throws(SystemError) {
-            // Without waiting: a named pipe, which is refused below, would wait for its writer. See open(2), fifo(7).
-            file = try FileDescriptor(opening: path, flags: O_RDONLY | O_NONBLOCK)
-            size = try file.regularFileSize()
-            remaining = size
+            return try RegularFile(path: path)
         } catch {
             throw .file(path: path, reason: error.description)
         }
     }
 
-    /// The next bytes; nil at the end, also when the file ended early, which the pump notices.
-    func nextChunk() throws(TransportError.RequestBodyProblem) -> Data? {
-        let wanted = Int(min(remaining, Int64(Self.chunkSize)))
-        guard wanted > 0 else { return nil }
-        var chunk = Data(count: wanted)
+    /// The next bytes for a request's body; nil at the end, also at an early one, which the pump notices by the length.
+    fileprivate func nextChunk(of path: String) throws(TransportError.RequestBodyProblem) -> Data? {
+        var chunk = Data(count: Int(min(remaining, 256 << 10)))
         do throws(SystemError) {
             var bytes = chunk.mutableBytes
-            let count = try file.read(into: &bytes)
-            guard count > 0 else { return nil }
-            remaining -= Int64(count)
-            if count < wanted { chunk.removeSubrange((chunk.startIndex + count)...) }
-            return chunk
+            let count = try read(into: &bytes)
+            chunk.removeLast(chunk.count - count)
+            return count == 0 ? nil : chunk
         } catch {
             throw .file(path: path, reason: error.description)
         }
     }
-
-    private static let chunkSize = 256 << 10
 }

@@ -6,19 +6,22 @@ import CCurl
 
 /// Drives libcurl's multi interface on a loop's thread; the loop is its executor, and so its lock.
 ///
-/// Work comes in as messages (``post(_:)``), each a closure for the loop's next turn: what arrives together is handled
-/// together, and a task that awaits a response is resumed where it came from, without a stop on the loop.
+/// Work comes in as messages for the loop's next turn: what arrives together is handled together, and a task that awaits a
+/// response is resumed where it came from, without a stop on the loop.
 actor CurlEngine: EventLoopSource {
     /// What requests without options of their own have.
-    nonisolated let defaultOptions: TransferOptions
+    nonisolated let defaultOptions: SharedTransferOptions
     private nonisolated let loop: EventLoop
-    private nonisolated let defaultsToken = DefaultsToken()
+    private nonisolated let inbox = Lock<[Message]>([])
 
     private let state: LoopState
     /// Nil after ``shutdown()``, which closes the connections with it.
     private var multi: MultiHandle?
     private var active: [ObjectIdentifier: Transfer] = [:]
     private var idle = IdleTransfers()
+    private var admissions: AdmissionQueue<Transfer>
+    /// The messages of this turn; kept for its storage.
+    private var received: [Message] = []
     private var deadlines = DeadlineQueue<Alarm>()
     private var isShutDown = false
 
@@ -27,13 +30,14 @@ actor CurlEngine: EventLoopSource {
     /// Starts the loop's thread.
     init(pool: ConnectionPool, defaultOptions: TransferOptions) throws(TransportError) {
         _ = try CurlLibrary.current.get()
-        self.defaultOptions = defaultOptions
+        self.defaultOptions = SharedTransferOptions(defaultOptions)
         do throws(SystemError) {
             loop = try EventLoop()
         } catch {
             throw .internalInconsistency(error.description, TransferFacts())
         }
         state = LoopState(loop: loop, pool: pool)
+        admissions = AdmissionQueue(pool)
         multi = try MultiHandle(reportingTo: state)
         do throws(SystemError) {
             try loop.start(name: "AsyncNetworking", source: self)
@@ -49,47 +53,82 @@ actor CurlEngine: EventLoopSource {
         loop.stop()
     }
 
-    /// Sends a message to the engine; from any thread, never blocking.
-    nonisolated func post(_ message: @escaping @Sendable (isolated CurlEngine) -> Void) {
-        loop.post { self.assumeIsolated { message($0) } }
-    }
-
     // MARK: Messages
 
-    /// Starts an exchange.
-    func add(_ exchange: Exchange) {
+    /// What others want of the engine.
+    enum Message: Sendable {
+        /// Start an exchange.
+        case add(Exchange)
+        /// End an exchange before its time; one that is over already stays as it is.
+        case end(Exchange, because: any Error)
+        /// The reader has made room: a paused transfer goes on.
+        case resumeReceiving(Exchange)
+        /// The body's source has more, and a paused transfer goes on; or it failed, and the exchange with it.
+        case resumeSending(Exchange)
+    }
+
+    /// Sends a message; from any thread, never blocking.
+    nonisolated func post(_ message: Message) {
+        inbox.withLock { $0.append(message) }
+        loop.wake()
+    }
+
+    private func receiveMessages() {
+        inbox.withLock { swap(&$0, &received) }
+        defer { received.removeAll(keepingCapacity: true) }
+        for message in received {
+            switch message {
+            case .add(let exchange): add(exchange)
+            case .end(let exchange, let error): end(exchange, because: error)
+            case .resumeReceiving(let exchange): resumeReceiving(exchange)
+            case .resumeSending(let exchange): resumeSending(exchange)
+            }
+        }
+    }
+
+    private func add(_ exchange: Exchange) {
         guard !exchange.wasCancelled else { return finish(exchange, .failure(CancellationError())) }
         guard !isShutDown else { return finish(exchange, .failure(TransportError.shutDown)) }
         do throws(TransportError) {
-            let bufferSize = exchange.delivery.bufferSize
-            let transfer =
-                if let used = idle.take(bufferSize) { used } else {
-                    try Transfer(loop: state, bufferSize: bufferSize)
-                }
-            try transfer.begin(exchange, defaults: defaultsToken)
-            try multi?.add(transfer.handle)
+            let buffer = ReceiveBuffer(for: exchange.delivery)
+            let transfer = if let used = idle.take(buffer) { used } else { try Transfer(loop: state, buffer: buffer) }
+            try transfer.begin(exchange)
             active[ObjectIdentifier(exchange)] = transfer
+            transfer.ticket = admissions.enter(transfer, transfer.origin)
+            if transfer.ticket == nil { start(transfer) }
             queueDeadline(of: transfer)
         } catch {
             finish(exchange, .failure(error))
         }
     }
 
-    /// Ends an exchange before its time; one that is over already stays as it is.
-    func end(_ exchange: Exchange, because error: any Error) {
+    /// Gives a transfer to libcurl.
+    private func start(_ transfer: Transfer) {
+        transfer.ticket = nil
+        transfer.state.admitted = state.now
+        do throws(TransportError) {
+            try multi?.add(transfer.handle)
+        } catch {
+            finish(transfer, .failure(error))
+        }
+    }
+
+    private func startWaiting() {
+        while let transfer = admissions.next() { start(transfer) }
+    }
+
+    private func end(_ exchange: Exchange, because error: any Error) {
         guard let transfer = active[ObjectIdentifier(exchange)] else { return }
         finish(transfer, .failure(error))
     }
 
-    /// The reader has made room: a paused transfer goes on.
-    func resumeReceiving(_ exchange: Exchange) {
+    private func resumeReceiving(_ exchange: Exchange) {
         guard let transfer = active[ObjectIdentifier(exchange)], transfer.state.isReceivingPaused else { return }
         transfer.state.isReceivingPaused = false
         resume(transfer)
     }
 
-    /// The body's source has more, and a paused transfer goes on; or it failed, and the exchange with it.
-    func resumeSending(_ exchange: Exchange) {
+    private func resumeSending(_ exchange: Exchange) {
         guard let transfer = active[ObjectIdentifier(exchange)] else { return }
         if let error = transfer.uploadError { return finish(transfer, .failure(error)) }
         guard transfer.state.isSendingPaused else { return }
@@ -116,39 +155,49 @@ actor CurlEngine: EventLoopSource {
 
     // MARK: Turns of the loop
 
-    nonisolated func millisecondsUntilNextTimer() -> Int32 {
-        assumeIsolated { engine in
-            let next = [engine.state.curlTimer, engine.deadlines.first].compactMap(\.self).min()
-            guard let next else { return -1 }
-            let wait = MonotonicInstant.now.duration(to: next)
-            return Int32(truncatingIfNeeded: max(0, wait.wholeMilliseconds))
-        }
+    nonisolated func turn(_ ready: [ReadyDescriptor]) -> Int32 {
+        assumeIsolated { $0.takeTurn(ready) }
     }
 
-    nonisolated func handle(_ ready: [ReadyDescriptor]) {
-        assumeIsolated { engine in
-            engine.state.now = .now
-            for descriptor in ready where engine.state.isWanted(descriptor) {
-                engine.multi?.handle(descriptor)
-            }
+    private func takeTurn(_ ready: [ReadyDescriptor]) -> Int32 {
+        state.now = .now
+        for descriptor in ready where state.isWanted(descriptor) { multi?.handle(descriptor) }
+        receiveMessages()
+        finishCompleted()
+        endOverdue()
+        startWaiting()
+        if state.takeDueTimer() {
+            multi?.handleTimeout()
+            finishCompleted()
         }
+        state.reviewChanges { transfer in
+            transfer.exchange?.flush()
+            queueDeadline(of: transfer)
+            if transfer.state.parser.isMultiplexed { admissions.noteMultiplexing(transfer.origin) }
+        }
+        startWaiting()
+        return millisecondsUntilNextTimer
     }
 
-    nonisolated func finishTurn() {
-        assumeIsolated { engine in
-            if engine.state.takeDueTimer() { engine.multi?.handleTimeout() }
-            engine.finishCompleted()
-            engine.endOverdue()
-            engine.state.reviewChanges { transfer in
-                transfer.exchange?.flush()
-                engine.queueDeadline(of: transfer)
-            }
+    private var millisecondsUntilNextTimer: Int32 {
+        let next: MonotonicInstant
+        switch (state.curlTimer, deadlines.first) {
+        case (nil, nil): return -1
+        case (let timer?, nil): next = timer
+        case (nil, let deadline?): next = deadline
+        case (let timer?, let deadline?): next = min(timer, deadline)
         }
+        return Int32(MonotonicInstant.now.duration(to: next).wholeMilliseconds)
     }
 
     private func finishCompleted() {
         while let (transfer, code) = multi?.nextFinished() {
-            finish(transfer, transfer.outcome(code))
+            if transfer.mustRepeat(after: code) {
+                multi?.remove(transfer.handle)
+                start(transfer)
+            } else {
+                finish(transfer, transfer.outcome(code))
+            }
         }
     }
 
@@ -178,6 +227,11 @@ actor CurlEngine: EventLoopSource {
         guard let exchange = transfer.exchange else { return }
         if let events = exchange.events { reportEnd(transfer, exchange, result, to: events) }
         multi?.remove(transfer.handle)
+        if let ticket = transfer.ticket {
+            admissions.giveUp(ticket, transfer.origin)
+        } else {
+            admissions.leave(transfer.origin)
+        }
         active[ObjectIdentifier(exchange)] = nil
         if !isShutDown, transfer.isReusable { idle.give(transfer) }
         transfer.finish()
@@ -198,7 +252,4 @@ actor CurlEngine: EventLoopSource {
         let metrics = if case .success(let ending) = result { ending.metrics } else { transfer.measure() }
         events.receive(.finished(metrics))
     }
-
-    /// Stands for ``defaultOptions`` where a request's options would be.
-    private final class DefaultsToken: Sendable {}
 }

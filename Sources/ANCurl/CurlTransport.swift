@@ -35,7 +35,7 @@ public struct CurlTransport: Transport {
             request, delivery: delivery, events: events, upload: .channel(pump.channel), engine: engine)
         // When the exchange is over, leaving this scope cancels the pump, which may be waiting for its source, and waits
         // for it.
-        async let _ = pump.run { [engine] in engine.post { $0.resumeSending(exchange) } }
+        async let _ = pump.run { [engine] in engine.post(.resumeSending(exchange)) }
         return try await perform(exchange, body: body)
     }
 

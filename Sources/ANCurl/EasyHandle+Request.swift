@@ -10,16 +10,16 @@ extension EasyHandle {
     ///
     /// The body goes through the read callback whatever the method is: `CURLOPT_UPLOAD` says that there is one,
     /// `CURLOPT_CUSTOMREQUEST` names the method. See CURLOPT_UPLOAD(3) and CURLOPT_CUSTOMREQUEST(3).
-    func apply(_ exchange: Exchange, headers: borrowing HeaderList) throws(CurlFailure) {
+    func apply(_ exchange: Exchange, url: String, headers: borrowing HeaderList) throws(CurlFailure) {
         let request = exchange.request
-        try set(CURLOPT_URL, request.url.absoluteString)
+        try set(CURLOPT_URL, url)
         try unsafe set(CURLOPT_HTTPHEADER, list: headers.first)
         try unsafe set(CURLOPT_CONNECT_TO, list: headers.firstOverride)
         try applyMethod(request.method, sendsBody: exchange.sendsBody)
         try set(CURLOPT_INFILESIZE_LARGE, offset: exchange.sendsBody ? exchange.upload.length ?? -1 : -1)
         // Over plain TCP it would wait for the first response before it makes a second connection, to see whether the
         // server speaks HTTP/2; over TLS it knows after the handshake.
-        try set(CURLOPT_PIPEWAIT, request.url.scheme?.lowercased() == "https")
+        try set(CURLOPT_PIPEWAIT, exchange.isSecure)
     }
 
     private func applyMethod(_ method: HTTPRequest.Method, sendsBody: Bool) throws(CurlFailure) {

@@ -52,7 +52,8 @@ struct EasyHandle: ~Copyable {
     /// Sets a string, which libcurl copies; nil brings its default back.
     func set(_ option: CURLoption, _ value: String?) throws(CurlFailure) {
         if let value {
-            try check(unsafe ccurl_set_string(raw, option, value), option)
+            // Unlike an implicit conversion, this does not copy.
+            try check(unsafe value.withCString { unsafe ccurl_set_string(raw, option, $0) }, option)
         } else {
             try check(unsafe ccurl_set_string(raw, option, nil), option)
         }

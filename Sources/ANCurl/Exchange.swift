@@ -11,10 +11,12 @@ import Synchronization
 /// and anybody may call ``cancel()``.
 final class Exchange: Sendable {
     let request: Request
-    let options: TransferOptions
+    let sharedOptions: SharedTransferOptions
     let delivery: BodyDelivery
     let events: (any TransferEventSink)?
     let upload: Upload
+    /// Whether the URL is one of https.
+    let isSecure: Bool
     private let engine: CurlEngine
     private let isCancelled = Atomic(false)
     private let state: Lock<State>
@@ -24,24 +26,28 @@ final class Exchange: Sendable {
         engine: CurlEngine
     ) {
         self.request = request
-        options = request.options ?? engine.defaultOptions
+        sharedOptions = request.sharedOptions ?? engine.defaultOptions
         self.delivery = delivery
         self.events = events
         self.upload = upload
+        isSecure = request.url.scheme?.lowercased() == "https"
         self.engine = engine
         let reading: ExchangeStateMachine<Waiter>.Reading =
             switch delivery {
             case .collected(let limit): .collecting(limit: limit)
-            case .streamed: .streaming(capacity: options.streamBufferSize)
+            case .streamed: .streaming(capacity: sharedOptions.value.streamBufferSize)
             }
         state = Lock(State(machine: ExchangeStateMachine(reading: reading)))
     }
+
+    /// How the transfer is made.
+    var options: TransferOptions { sharedOptions.value }
 
     // MARK: The reader's side
 
     /// Starts the exchange and waits for its head; with a collected delivery, for the whole of it.
     func start() async throws -> ResponseHead {
-        await wait(for: delivery == .streamed ? .head : .end) { engine.post { $0.add(self) } }
+        await wait(for: delivery == .streamed ? .head : .end) { engine.post(.add(self)) }
         return try state.withLock { state throws in
             if let head = state.head, state.failure == nil || delivery == .streamed { return head }
             throw state.failure ?? Self.endWithoutHead
@@ -54,7 +60,7 @@ final class Exchange: Sendable {
     /// it finds the flag when it adds it.
     func cancel() {
         isCancelled.store(true, ordering: .releasing)
-        engine.post { $0.end(self, because: CancellationError()) }
+        engine.post(.end(self, because: CancellationError()))
     }
 
     /// Ends the scope: gives up what is not complete, and returns when the loop has let go of it.
@@ -62,7 +68,7 @@ final class Exchange: Sendable {
         let action = state.withLock { $0.machine.close() }
         action.strayReader?.wake()
         guard action.mustCancel else { return }
-        await wait(for: .release) { engine.post { $0.end(self, because: CancellationError()) } }
+        await wait(for: .release) { engine.post(.end(self, because: CancellationError())) }
     }
 
     private func wait(
@@ -174,7 +180,7 @@ extension Exchange: ResponseBodySource {
         while true {
             switch try state.withLock({ state throws in try state.takeChunk() }) {
             case .bytes(let chunk, let mustResume):
-                if mustResume { engine.post { $0.resumeReceiving(self) } }
+                if mustResume { engine.post(.resumeReceiving(self)) }
                 return chunk
             case .end:
                 return nil
@@ -191,7 +197,7 @@ extension Exchange: ResponseBodySource {
                 return (body, body == nil && state.machine.collect(upTo: limit))
             }
             if let body { return body }
-            if mustResume { engine.post { $0.resumeReceiving(self) } }
+            if mustResume { engine.post(.resumeReceiving(self)) }
             await waitToRead(.end)
         }
     }

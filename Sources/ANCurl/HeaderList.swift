@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-import ANHTTP
-import CCurl
+package import ANHTTP
+package import CCurl
 import FoundationEssentials
 import HTTPTypes
 
@@ -10,14 +10,15 @@ import HTTPTypes
 /// `struct curl_slist` is public, so the nodes and their text live here in two blocks that are used again for the next
 /// request, instead of two allocations for each field. See CURLOPT_HTTPHEADER(3).
 @safe
-struct HeaderList: ~Copyable {
+package struct HeaderList: ~Copyable {
     private var text: UnsafeMutableRawBufferPointer
     private var nodes: UnsafeMutableBufferPointer<curl_slist>
     private var textCount = 0
     private var nodeCount = 0
     private var overrideStart = 0
 
-    init() {
+    /// Creates empty lists.
+    package init() {
         unsafe text = .allocate(byteCount: 1024, alignment: 1)
         unsafe nodes = .allocate(capacity: 32)
     }
@@ -28,33 +29,38 @@ struct HeaderList: ~Copyable {
     }
 
     /// The first header; nil when there is none.
-    var first: UnsafeMutablePointer<curl_slist>? {
+    package var first: UnsafeMutablePointer<curl_slist>? {
         unsafe overrideStart > 0 ? nodes.baseAddress : nil
     }
 
     /// The first override of a host; nil when there is none.
-    var firstOverride: UnsafeMutablePointer<curl_slist>? {
+    package var firstOverride: UnsafeMutablePointer<curl_slist>? {
         unsafe nodeCount > overrideStart ? nodes.baseAddress.map { unsafe $0 + overrideStart } : nil
     }
 
     /// Fills the lists for a request.
-    mutating func fill(_ exchange: Exchange) throws(TransportError) {
+    package mutating func fill(
+        _ request: Request, _ options: TransferOptions, _ upload: Upload, sendsBody: Bool
+    ) throws(TransportError) {
         textCount = 0
         nodeCount = 0
-        reserve(exchange)
-        let expectsContinue = exchange.options.expectContinueTimeout != nil && exchange.sendsBody
+        overrideStart = 0
+        let overrides = options.connection.hostOverrides
+        reserve(request.headers, overrides)
+        let expectsContinue = options.expectContinueTimeout != nil && sendsBody
         var namesExpect = false
-        for field in exchange.request.headers {
+        for field in request.headers {
             if field.name == .expect { namesExpect = true }
-            if try !exchange.mustSend(field) { continue }
+            if try !upload.mustSend(field) { continue }
             unsafe field.withUnsafeBytesOfValue { value in
-                // libcurl takes `Name:` as the wish to leave a field out, and `Name;` as an empty one.
-                unsafe append(field.name.rawName, value.isEmpty ? ";" : ": ", value)
+                // libcurl takes `Name:`, also before blanks, as the wish to leave a field out; `Name;` is an empty one.
+                let isBlank = unsafe value.allSatisfy { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
+                unsafe append(field.name.rawName, isBlank ? ";" : ": ", isBlank ? .init(start: nil, count: 0) : value)
             }
         }
         if !namesExpect { append(expectsContinue ? "Expect: 100-continue" : "Expect:") }
         overrideStart = nodeCount
-        for override in exchange.options.connection.hostOverrides {
+        for override in overrides {
             append(override.curlText)
         }
         link()
@@ -84,14 +90,13 @@ struct HeaderList: ~Copyable {
     }
 
     /// Makes room for all lines at once, because the nodes point into the text.
-    private mutating func reserve(_ exchange: Exchange) {
+    private mutating func reserve(_ headers: HTTPFields, _ overrides: [ConnectionOptions.HostOverride]) {
         var bytes = 64
-        for field in exchange.request.headers {
+        for field in headers {
             bytes += field.name.rawName.utf8.count + 3 + (unsafe field.withUnsafeBytesOfValue { $0.count })
         }
-        let overrides = exchange.options.connection.hostOverrides
         for override in overrides { bytes += override.curlText.utf8.count + 1 }
-        let lines = exchange.request.headers.count + overrides.count + 1
+        let lines = headers.count + overrides.count + 1
         if unsafe bytes > text.count {
             unsafe text.deallocate()
             unsafe text = .allocate(byteCount: bytes * 2, alignment: 1)
@@ -118,17 +123,17 @@ extension ConnectionOptions.HostOverride {
     }
 }
 
-extension Exchange {
+extension Upload {
     /// Whether a field is passed on; those that frame the body are made from the body itself.
     fileprivate func mustSend(_ field: HTTPField) throws(TransportError) -> Bool {
         switch field.name {
         case .contentLength:
-            guard let length = upload.length, field.value == String(length) else {
+            guard let length, field.value == String(length) else {
                 throw .invalidRequest(.option("Content-Length differs from the length of the body."))
             }
             return false
         case .transferEncoding:
-            guard upload.length == nil, field.value.lowercased() == "chunked" else {
+            guard length == nil, field.value.lowercased() == "chunked" else {
                 throw .invalidRequest(.option("Transfer-Encoding does not fit the body."))
             }
             return false

@@ -2,36 +2,49 @@
 
 import ANHTTP
 
-/// Transfers that wait for their next exchange, about 6 KB each, sorted by the size of their buffers: libcurl refuses to
-/// change that once a handle has worked. See CURLOPT_BUFFERSIZE(3).
+/// How much libcurl reads from a connection at once; it refuses to change that once a handle has worked. See
+/// CURLOPT_BUFFERSIZE(3).
+enum ReceiveBuffer: Int {
+    /// For what is collected: there may be thousands of these.
+    case small = 16384
+    /// For what is streamed.
+    case large = 131072
+
+    init(for delivery: BodyDelivery) {
+        self =
+            switch delivery {
+            case .collected: .small
+            case .streamed: .large
+            }
+    }
+}
+
+/// Transfers that wait for their next exchange, about 6 KB each.
 struct IdleTransfers {
-    private var transfers: [Int: [Transfer]] = [:]
+    private var small: [Transfer] = []
+    private var large: [Transfer] = []
 
     /// Takes a transfer with a buffer of this size, if there is one.
-    mutating func take(_ bufferSize: Int) -> Transfer? {
-        transfers[bufferSize]?.popLast()
+    mutating func take(_ buffer: ReceiveBuffer) -> Transfer? {
+        switch buffer {
+        case .small: small.popLast()
+        case .large: large.popLast()
+        }
     }
 
     /// Keeps a transfer, unless there are enough of its kind.
     mutating func give(_ transfer: Transfer) {
-        guard transfers[transfer.bufferSize, default: []].count < Self.maximumCount else { return }
-        transfers[transfer.bufferSize, default: []].append(transfer)
+        switch transfer.buffer {
+        case .small where small.count < Self.maximumCount: small.append(transfer)
+        case .large where large.count < Self.maximumCount: large.append(transfer)
+        case .small, .large: break
+        }
     }
 
     mutating func removeAll() {
-        transfers.removeAll()
+        small.removeAll()
+        large.removeAll()
     }
 
     private static let maximumCount = 64
-}
-
-extension BodyDelivery {
-    /// How much libcurl reads from a connection at once: much for a stream, little for what is collected, because there
-    /// may be thousands of these.
-    var bufferSize: Int {
-        switch self {
-        case .collected: 16 << 10
-        case .streamed: 128 << 10
-        }
-    }
 }

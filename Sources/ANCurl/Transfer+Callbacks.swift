@@ -102,6 +102,7 @@ extension Transfer {
         let socket = unsafe Glibc.socket(address.pointee.family, kind, address.pointee.protocol)
         guard socket >= 0 else { return CCURL_SOCKET_BAD }
         loop.didOpen(socket)
+        state.socket = socket
         return socket
     }
 
@@ -171,7 +172,7 @@ extension Transfer {
     }
 
     private func noteTLS(_ exchange: Exchange) {
-        guard exchange.request.url.scheme != "http", let session = unsafe ccurl_tls_session(handle.raw) else { return }
+        guard exchange.isSecure, let session = unsafe ccurl_tls_session(handle.raw) else { return }
         let tls = OpaquePointer(session)
         state.metrics.tlsVersion = unsafe SSL_get_version(tls).map { unsafe String(cString: $0) }
         state.metrics.cipher = unsafe SSL_CIPHER_get_name(SSL_get_current_cipher(tls)).map {
@@ -220,7 +221,7 @@ extension Transfer {
         let decoded = state.bytesReceived.addingReportingOverflow(count).partialValue
         if let maximum = limit.maximumSize, decoded > maximum { return .decompressed(limit: maximum) }
         if let ratio = limit.maximumRatio, decoded > limit.ratioThreshold {
-            let received = Int(handle.offset(CURLINFO_SIZE_DOWNLOAD_T)) + bufferSize
+            let received = Int(handle.offset(CURLINFO_SIZE_DOWNLOAD_T)) + buffer.rawValue
             if decoded / max(1, ratio) > received { return .decompressionRatio(limit: ratio) }
         }
         return nil

@@ -13,8 +13,10 @@ extension Transfer {
         switch code {
         case CURLE_URL_MALFORMAT:
             return .invalidRequest(.url(facts.message ?? facts.url))
-        case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY:
+        case CURLE_UNSUPPORTED_PROTOCOL:
             return .invalidResponse(.notHTTP, facts)
+        case CURLE_WEIRD_SERVER_REPLY:
+            return .invalidResponse(headProblem(facts.message ?? ""), facts)
         case CURLE_COULDNT_RESOLVE_HOST:
             return .cannotResolve(host: facts.host ?? "", facts)
         case CURLE_COULDNT_RESOLVE_PROXY:
@@ -31,14 +33,12 @@ extension Transfer {
         case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER, CURLE_SSL_CACERT_BADFILE,
             CURLE_SSL_ISSUER_ERROR, CURLE_SSL_CERTPROBLEM, CURLE_SSL_INVALIDCERTSTATUS:
             return tlsError(code, facts)
-        case CURLE_GOT_NOTHING:
-            return .connectionLost(.beforeResponse, facts)
+        case CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE, CURLE_HTTP2_STREAM, CURLE_HTTP3, CURLE_QUIC_CONNECT_ERROR:
+            return connectionLost(facts)
         case CURLE_SEND_ERROR:
-            return .connectionLost(state.parser.hasBegun ? loss : .whileSending, facts)
+            return state.parser.hasBegun ? connectionLost(facts) : .connectionLost(.whileSending, facts)
         case CURLE_RECV_ERROR:
             return receiveError(facts)
-        case CURLE_PARTIAL_FILE, CURLE_HTTP2_STREAM, CURLE_HTTP3, CURLE_QUIC_CONNECT_ERROR:
-            return .connectionLost(loss, facts)
         case CURLE_HTTP2:
             return .invalidResponse(.framing, facts)
         case CURLE_BAD_CONTENT_ENCODING:
@@ -58,11 +58,15 @@ extension Transfer {
         if case .proxy(let proxy) = exchange?.options.proxy { proxy } else { nil }
     }
 
-    /// How far the response had come when the connection was lost.
-    private var loss: TransportError.ConnectionLoss {
-        guard state.parser.hasBegun else { return .beforeResponse }
-        guard state.parser.isComplete else { return .inHead }
-        return .inBody(received: downloadProgress.completedBytes, expected: state.parser.contentLength)
+    /// The error for a connection that ended too early, by how far the response had come.
+    func connectionLost(_ facts: TransferFacts) -> TransportError {
+        let parser = state.parser
+        if parser.isComplete {
+            let received = downloadProgress.completedBytes
+            return .connectionLost(.inBody(received: received, expected: parser.contentLength), facts)
+        }
+        guard parser.hasBegun else { return .connectionLost(.beforeResponse, facts) }
+        return parser.isInHead ? .connectionLost(.inHead, facts) : .invalidResponse(.noFinalResponse, facts)
     }
 
     /// The error for a limit of libcurl's own: 300 KiB for all heads and 100 KiB for a line, and 64 MiB for what was
@@ -74,6 +78,12 @@ extension Transfer {
         }
         guard state.parser.isContentEncoded, let ratio = options.decompressionLimit.maximumRatio else { return nil }
         return .responseTooLarge(.decompressionRatio(limit: ratio), facts())
+    }
+
+    /// What libcurl found wrong with a line of the head, before it was handed on.
+    private func headProblem(_ message: String) -> TransportError.ResponseProblem {
+        guard state.parser.hasBegun else { return .notHTTP }
+        return message.hasPrefix("Invalid Content-Length") ? .contentLength : .headerLine(message)
     }
 
     private func connectFailure(_ facts: TransferFacts) -> TransportError.ConnectFailure {
@@ -105,7 +115,7 @@ extension Transfer {
         if facts.errno == nil, facts.message?.contains("chunked-encod") == true {
             return .invalidResponse(.framing, facts)
         }
-        return .connectionLost(loss, facts)
+        return connectionLost(facts)
     }
 
     private func tlsError(_ code: CURLcode, _ facts: TransferFacts) -> TransportError {

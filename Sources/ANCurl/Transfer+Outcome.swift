@@ -12,11 +12,15 @@ extension Transfer {
     func outcome(_ code: CURLcode) -> Result<ResponseEnding, any Error> {
         if let failure = state.failure ?? uploadError { return .failure(failure) }
         guard code == CURLE_OK || isResponseComplete(code) else { return .failure(transportError(code)) }
-        guard state.parser.isComplete else {
-            let problem: TransportError.ResponseProblem = state.parser.hasBegun ? .noFinalResponse : .notHTTP
-            return .failure(TransportError.invalidResponse(problem, facts()))
-        }
+        guard state.parser.isComplete else { return .failure(connectionLost(facts())) }
         return .success(ResponseEnding(trailers: state.parser.trailers, metrics: measure()))
+    }
+
+    /// Whether a connection that had served before was lost while the request was sent, and the request may be repeated.
+    /// libcurl itself repeats it only where it noticed the loss when it wanted to read.
+    func mustRepeat(after code: CURLcode) -> Bool {
+        code == CURLE_SEND_ERROR && state.failure == nil && state.attempts == 1 && !state.parser.hasBegun
+            && handle.long(CURLINFO_NUM_CONNECTS) == 0 && exchange?.mayBeRepeated == true
     }
 
     /// Whether the response is complete, although libcurl ended the transfer with an error.
@@ -40,6 +44,9 @@ extension Transfer {
         var metrics = state.metrics
         let clock = state.clock
         metrics.queued = clock.start.duration(to: clock.leftQueue ?? loop.now)
+        metrics.total = clock.start.duration(to: loop.now)
+        // Before that, the handle still tells of an earlier exchange.
+        guard clock.leftQueue != nil else { return metrics }
         metrics.attempts = max(1, state.attempts)
         metrics.isConnectionReused = clock.connected != nil && handle.long(CURLINFO_NUM_CONNECTS) == 0
         if !metrics.isConnectionReused {
@@ -49,7 +56,6 @@ extension Transfer {
         }
         metrics.requestStart = time(CURLINFO_PRETRANSFER_TIME_T)
         metrics.firstByte = time(CURLINFO_STARTTRANSFER_TIME_T)
-        metrics.total = time(CURLINFO_TOTAL_TIME_T) ?? clock.start.duration(to: loop.now)
         metrics.requestHeadBytes = Int64(handle.long(CURLINFO_REQUEST_SIZE))
         metrics.requestBodyBytes = handle.offset(CURLINFO_SIZE_UPLOAD_T)
         metrics.responseHeadBytes = Int64(handle.long(CURLINFO_HEADER_SIZE))
@@ -58,9 +64,11 @@ extension Transfer {
         return metrics
     }
 
+    /// A time of libcurl's, which counts from when it was given the exchange.
     private func time(_ info: CURLINFO) -> Duration? {
         let microseconds = handle.offset(info)
-        return microseconds > 0 ? .microseconds(microseconds) : nil
+        guard microseconds > 0, let admitted = state.admitted else { return nil }
+        return state.clock.start.duration(to: admitted) + .microseconds(microseconds)
     }
 
     /// The error for a limit on time that ran out.
@@ -72,12 +80,23 @@ extension Transfer {
         let clock = state.clock
         guard clock.leftQueue != nil else { return .queue }
         guard clock.connected != nil else {
-            if time(CURLINFO_NAMELOOKUP_TIME_T) == nil { return .nameLookup }
-            return time(CURLINFO_CONNECT_TIME_T) == nil ? .connect : .tlsHandshake
+            guard let socket = state.socket else { return .nameLookup }
+            return exchange?.request.url.scheme != "http" && Self.isConnected(socket) ? .tlsHandshake : .connect
         }
         if state.parser.isComplete { return .responseBody }
         guard let exchange, exchange.sendsBody, !state.parser.hasBegun else { return .responseHead }
         return exchange.upload.length == Int64(state.bytesSent) ? .responseHead : .request
+    }
+
+    /// Whether TCP is connected, of which libcurl tells only once TLS is too.
+    private static func isConnected(_ socket: Int32) -> Bool {
+        var address = sockaddr_storage()
+        var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        return unsafe withUnsafeMutablePointer(to: &address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                unsafe getpeername(socket, $0, &size) == 0
+            }
+        }
     }
 
     /// What is known about the transfer, for an error.
@@ -87,10 +106,12 @@ extension Transfer {
             facts.url = url.redactedDescription
             facts.host = url.host()
         }
-        let host = handle.string(CURLINFO_PRIMARY_IP)
-        if !host.isEmpty { facts.address = SocketAddress(host: host, port: handle.long(CURLINFO_PRIMARY_PORT)) }
-        let errno = handle.long(CURLINFO_OS_ERRNO)
-        if errno != 0 { facts.errno = Int32(truncatingIfNeeded: errno) }
+        if state.clock.leftQueue != nil {
+            let host = handle.string(CURLINFO_PRIMARY_IP)
+            if !host.isEmpty { facts.address = SocketAddress(host: host, port: handle.long(CURLINFO_PRIMARY_PORT)) }
+            let errno = handle.long(CURLINFO_OS_ERRNO)
+            if errno != 0 { facts.errno = Int32(truncatingIfNeeded: errno) }
+        }
         facts.curlCode = code.map { Int32($0.rawValue) }
         let words = message.text
         if !words.isEmpty { facts.message = words }

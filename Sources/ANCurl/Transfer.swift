@@ -12,29 +12,35 @@ import HTTPTypes
 final class Transfer {
     let handle: EasyHandle
     let loop: LoopState
-    let bufferSize: Int
+    let buffer: ReceiveBuffer
     let message = MessageBuffer()
     private var headers = HeaderList()
-    private var appliedOptions: AnyObject?
+    /// The options that the handle has, so that the next exchange with the same ones need not set them.
+    private var appliedOptions: SharedTransferOptions?
 
     /// What stands for this transfer in the queue of deadlines.
     let alarm = Alarm()
     /// Whether it is noted for the end of this turn. Kept by ``LoopState``.
     var isChanged = false
 
+    /// Where the exchange goes: the URL up to its path.
+    private(set) var origin = ""
+    /// The ticket with which it waits to be given to libcurl; nil otherwise. Kept by ``CurlEngine``.
+    var ticket: Int?
+
     /// The exchange it works on; nil between two of them.
     private(set) var exchange: Exchange?
     /// The state of that exchange.
     var state: TransferState
 
-    init(loop: LoopState, bufferSize: Int) throws(TransportError) {
+    init(loop: LoopState, buffer: ReceiveBuffer) throws(TransportError) {
         self.loop = loop
-        self.bufferSize = bufferSize
+        self.buffer = buffer
         state = TransferState(now: loop.now)
         do throws(CurlFailure) {
             handle = try EasyHandle()
             try handle.applyConstants()
-            try handle.set(CURLOPT_BUFFERSIZE, bufferSize)
+            try handle.set(CURLOPT_BUFFERSIZE, buffer.rawValue)
             try handle.apply(loop.pool)
             try installCallbacks()
         } catch {
@@ -43,19 +49,20 @@ final class Transfer {
         alarm.transfer = self
     }
 
-    /// Makes the handle ready for an exchange; requests without options of their own have those of `defaults`.
-    func begin(_ exchange: Exchange, defaults: AnyObject) throws(TransportError) {
+    /// Makes the handle ready for an exchange.
+    func begin(_ exchange: Exchange) throws(TransportError) {
         state = TransferState(exchange, now: loop.now)
         message.clear()
-        try headers.fill(exchange)
-        let options = exchange.request.optionsToken ?? defaults
-        if options !== appliedOptions {
+        try headers.fill(exchange.request, exchange.options, exchange.upload, sendsBody: exchange.sendsBody)
+        if exchange.sharedOptions !== appliedOptions {
             appliedOptions = nil
             try handle.apply(exchange.options)
-            appliedOptions = options
+            appliedOptions = exchange.sharedOptions
         }
+        let url = exchange.request.url.absoluteString
+        origin = Self.origin(of: url)
         do throws(CurlFailure) {
-            try handle.apply(exchange, headers: headers)
+            try handle.apply(exchange, url: url, headers: headers)
             try installTrailers(for: exchange)
         } catch {
             throw error.transportError
@@ -63,13 +70,24 @@ final class Transfer {
         self.exchange = exchange
     }
 
-    /// Whether another exchange may use the handle: libcurl remembers a 417, and then waits for no `100 Continue` again.
-    var isReusable: Bool { state.parser.status.code != 417 }
+    /// Whether another exchange may use the handle: libcurl remembers a 417, and then waits for no `100 Continue` again,
+    /// and the system's last error number.
+    var isReusable: Bool { state.parser.status.code != 417 && handle.long(CURLINFO_OS_ERRNO) == 0 }
 
     /// Lets go of the exchange.
     func finish() {
         exchange = nil
+        ticket = nil
         state = TransferState(now: loop.now)
+    }
+
+    private static func origin(of url: String) -> String {
+        var slashes = 0
+        let end = url.utf8.firstIndex { byte in
+            if byte == UInt8(ascii: "/") { slashes += 1 }
+            return slashes == 3 || byte == UInt8(ascii: "?")
+        }
+        return end.map { String(url[..<$0]) } ?? url
     }
 
     /// The limit that the exchange meets first; nil when there is none.
@@ -93,6 +111,10 @@ struct TransferState {
     var failure: (any Error)?
     /// Whether the server refused the rest of the request's body by its answer.
     var isBodyRefused = false
+    /// When it was given to libcurl.
+    var admitted: MonotonicInstant?
+    /// The socket that was made last for it.
+    var socket: Int32?
     /// How often a connection was ready for the request.
     var attempts = 0
     /// How much of a body in memory was sent.
@@ -108,7 +130,7 @@ struct TransferState {
     var downloadPace = ReportPace()
 
     init(now: MonotonicInstant) {
-        parser = HeaderParser(url: URL(filePath: "/"), maximumSize: 0)
+        parser = HeaderParser(url: Self.noURL, maximumSize: 0)
         clock = TransferClock(start: now, timeouts: Timeouts())
     }
 
@@ -116,6 +138,9 @@ struct TransferState {
         parser = HeaderParser(url: exchange.request.url, maximumSize: exchange.options.maximumHeadSize)
         clock = TransferClock(start: now, timeouts: exchange.options.timeouts)
     }
+
+    /// Stands for the URL between two exchanges.
+    private static let noURL = URL(filePath: "/")
 
     var isPaused: Bool { isSendingPaused || isReceivingPaused }
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 
 import ANHTTP
-import FoundationEssentials
+package import FoundationEssentials
 
 /// A request's body, ready to be sent: its length is settled, and its bytes are at hand or come through a channel.
-enum Upload: Sendable {
+package enum Upload: Sendable {
     /// There is no body.
     case none
     /// The bytes are in memory.

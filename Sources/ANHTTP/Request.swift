@@ -20,7 +20,8 @@ public struct Request: Sendable {
     /// Makes the trailer fields once the body is sent; HTTP/1.1 only, and the body is then sent chunked. See RFC 9110 §6.5.
     public var trailers: (@Sendable () throws -> HTTPFields)?
 
-    private var boxedOptions: Box<TransferOptions>?
+    /// The options; nil where the session's hold.
+    package private(set) var sharedOptions: SharedTransferOptions?
 
     /// Creates a request; everything but the URL has a default.
     public init(
@@ -31,31 +32,28 @@ public struct Request: Sendable {
         self.url = url
         self.headers = headers
         self.body = body
-        boxedOptions = options.map(Box.init)
+        sharedOptions = options.map(SharedTransferOptions.init)
     }
 
     /// How the transfer is made; nil means as the session says.
     public var options: TransferOptions? {
-        get { boxedOptions?.value }
-        set { boxedOptions = newValue.map(Box.init) }
-    }
-
-    /// A token for the options: requests with the same token have the same options. Nil where there are none.
-    package var optionsToken: AnyObject? {
-        boxedOptions
+        get { sharedOptions?.value }
+        set { sharedOptions = newValue.map(SharedTransferOptions.init) }
     }
 
     /// Takes the options of `other` without copying them, where this request has none of its own.
     package mutating func inheritOptions(from other: Request) {
-        if boxedOptions == nil { boxedOptions = other.boxedOptions }
+        if sharedOptions == nil { sharedOptions = other.sharedOptions }
     }
+}
 
-    private final class Box<Value: Sendable>: Sendable {
-        let value: Value
+/// Transfer options behind a reference: requests of one session share them, and a transport sees by identity that nothing
+/// has changed since the last request.
+package final class SharedTransferOptions: Sendable {
+    package let value: TransferOptions
 
-        init(_ value: Value) {
-            self.value = value
-        }
+    package init(_ value: TransferOptions) {
+        self.value = value
     }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 public import ANHTTP
+import ANSystem
 public import FoundationEssentials
 import HTTPTypes
 
@@ -83,7 +84,7 @@ public struct MultipartFormData: Sendable {
     public mutating func append(
         file path: String, name: String, fileName: String? = nil, mediaType: String? = nil
     ) throws(SerializationError) {
-        let size = try FileReader(path).size
+        let size = try RegularFile.open(path).size
         let fileName = fileName ?? path.split(separator: "/").last.map(String.init) ?? path
         try append(.file(path: path, length: size), name: name, fileName: fileName, mediaType: mediaType)
     }

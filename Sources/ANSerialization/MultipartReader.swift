@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANSystem
 import FoundationEssentials
 
 /// Reads segments one after the other in chunks of 64 KiB, small segments together; files are open only while needed.
@@ -13,7 +14,7 @@ final class MultipartReader {
     private enum Source {
         case nothing
         case bytes(Data)
-        case file(FileReader, path: String, length: Int64, left: Int64)
+        case file(RegularFile, path: String, length: Int64, left: Int64)
     }
 
     init(_ segments: [MultipartSegment]) {
@@ -30,7 +31,7 @@ final class MultipartReader {
                 chunk += bytes.prefix(room)
                 current = .bytes(bytes.dropFirst(room))
             case .file(let file, let path, let length, let left) where left > 0:
-                let bytes = try file.read(upTo: Int(min(left, Int64(room))))
+                let bytes = try file.bytes(upTo: Int(min(left, Int64(room))), of: path)
                 guard !bytes.isEmpty else {
                     throw .multipart(.fileShrank(path: path, declared: length, read: length - left))
                 }
@@ -47,7 +48,30 @@ final class MultipartReader {
     private func open(_ segment: MultipartSegment) throws(SerializationError) -> Source {
         switch segment {
         case .bytes(let bytes): .bytes(bytes)
-        case .file(let path, let length): .file(try FileReader(path), path: path, length: length, left: length)
+        case .file(let path, let length): .file(try RegularFile.open(path), path: path, length: length, left: length)
+        }
+    }
+}
+
+extension RegularFile {
+    static func open(_ path: String) throws(SerializationError) -> RegularFile {
+        do throws(SystemError) {
+            return try RegularFile(path: path)
+        } catch {
+            throw .multipart(.file(path: path, reason: error.description))
+        }
+    }
+
+    /// The next bytes, at most `count`; none at the end.
+    fileprivate func bytes(upTo count: Int, of path: String) throws(SerializationError) -> Data {
+        var data = Data(count: count)
+        do throws(SystemError) {
+            var bytes = data.mutableBytes
+            let length = try read(into: &bytes)
+            data.removeLast(count - length)
+            return data
+        } catch {
+            throw .multipart(.file(path: path, reason: error.description))
         }
     }
 }

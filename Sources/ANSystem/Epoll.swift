@@ -19,6 +19,8 @@ public struct Readiness: OptionSet, Hashable, Sendable {
     public static let writable = Readiness(rawValue: CLINUX_EPOLLOUT)
     /// The descriptor has an error; always watched for.
     public static let failed = Readiness(rawValue: CLINUX_EPOLLERR)
+    /// Reported once for each change, not while it lasts.
+    public static let edgeTriggered = Readiness(rawValue: CLINUX_EPOLLET)
     /// The peer hung up; always watched for.
     public static let hungUp = Readiness(rawValue: CLINUX_EPOLLHUP)
 }

@@ -4,26 +4,22 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// What an ``EventLoop`` drives: descriptors and timers that belong to one owner, usually an actor on that loop.
-///
-/// Every requirement is called on the loop's thread.
+/// What an ``EventLoop`` drives: descriptors, timers and messages that belong to one owner, usually an actor on that loop.
 public protocol EventLoopSource: AnyObject, Sendable {
-    /// How long the loop may sleep: milliseconds until the next timer, 0 for not at all, -1 for ever.
-    func millisecondsUntilNextTimer() -> Int32
-    /// Handles watched descriptors that became ready, and timers that are due.
-    func handle(_ ready: [ReadyDescriptor])
-    /// Ends one turn of the loop, after its ready descriptors and its queued work.
-    func finishTurn()
+    /// Takes one turn on the loop's thread: handles descriptors that are ready, timers that are due, and messages that
+    /// others left before they called ``EventLoop/wake()``.
+    ///
+    /// - Returns: How long the loop may sleep then: milliseconds until the next timer, 0 for not at all, -1 for ever.
+    func turn(_ ready: [ReadyDescriptor]) -> Int32
 }
 
 /// One thread that waits on an epoll set and runs the jobs of the actors that have it as their executor.
 ///
-/// The executor is the lock: what lives on the loop is touched by its thread only. Work that is queued while the loop is
-/// busy wakes nobody; the loop sees it before it sleeps. The thread blocks all signals, so that a program's handlers run
+/// The executor is the lock: what lives on the loop is touched by its thread only. The thread blocks all signals, so that a program's handlers run
 /// on the program's threads.
 ///
 /// The loop holds its source weakly. Whoever starts a loop ends it with ``stop()``; the thread and its descriptors are
-/// freed after the work that was queued before.
+/// freed after the jobs that were queued before.
 public final class EventLoop: SerialExecutor {
     /// The descriptors that the loop waits on; its source adds and removes them.
     public let epoll: Epoll
@@ -37,7 +33,7 @@ public final class EventLoop: SerialExecutor {
         guard number >= 0 else { throw SystemError.last("eventfd") }
         wakeup = FileDescriptor(takingOwnershipOf: number)
         epoll = try Epoll()
-        try epoll.add(number, for: .readable)
+        try epoll.add(number, for: [.readable, .edgeTriggered])
     }
 
     /// Starts the thread; `name` (at most 15 bytes) is what debuggers and `top -H` show.
@@ -60,21 +56,22 @@ public final class EventLoop: SerialExecutor {
         pthread_detach(thread)
     }
 
-    /// Queues `work` for the loop's thread; from any thread, never blocking.
-    public func post(_ work: @escaping @Sendable () -> Void) {
-        queue(.closure(work))
+    /// Makes the source take a turn soon; from any thread, never blocking. A loop that is not asleep needs no system call.
+    public func wake() {
+        signal { $0.isWoken = true }
     }
 
-    /// Ends the thread after the work that is queued already.
+    /// Ends the thread after the jobs that are queued already.
     public func stop() {
-        queue(.stop)
+        signal { $0.isStopping = true }
     }
 
     // MARK: Executor
 
     /// Queues an actor's job for the loop's thread; the Swift runtime calls this.
     public func enqueue(_ job: consuming ExecutorJob) {
-        queue(.job(UnownedJob(job)))
+        let job = UnownedJob(job)
+        signal { $0.jobs.append(job) }
     }
 
     /// Whether the caller is on the loop's thread; the Swift runtime asks before `assumeIsolated`.
@@ -91,9 +88,9 @@ public final class EventLoop: SerialExecutor {
         threadID.load(ordering: .relaxed) == UInt(pthread_self())
     }
 
-    private func queue(_ work: Work) {
+    private func signal(_ change: (inout Inbox) -> Void) {
         let mustWake = inbox.withLock { inbox in
-            inbox.work.append(work)
+            change(&inbox)
             defer { inbox.isAsleep = false }
             return inbox.isAsleep
         }
@@ -110,66 +107,51 @@ public final class EventLoop: SerialExecutor {
         unsafe pthread_sigmask(SIG_BLOCK, &signals, nil)
 
         var ready: [ReadyDescriptor] = []
-        var work: [Work] = []
+        var jobs: [UnownedJob] = []
+        var timeout: Int32 = 0
         var isRunning = true
         while isRunning {
-            wait(into: &ready)
+            wait(milliseconds: timeout, into: &ready)
+            // The source is held for this turn only: a loop that sleeps must not keep it alive.
             let source = inbox.withLock { inbox in
                 inbox.isAsleep = false
-                swap(&inbox.work, &work)
+                inbox.isWoken = false
+                isRunning = !inbox.isStopping
+                swap(&inbox.jobs, &jobs)
                 return inbox.source
             }
-            source?.handle(ready)
+            for job in jobs { unsafe job.runSynchronously(on: asUnownedSerialExecutor()) }
+            jobs.removeAll(keepingCapacity: true)
+            timeout = source?.turn(ready) ?? -1
             ready.removeAll(keepingCapacity: true)
-            for item in work {
-                switch item {
-                case .job(let job): unsafe job.runSynchronously(on: asUnownedSerialExecutor())
-                case .closure(let body): body()
-                case .stop: isRunning = false
-                }
-            }
-            work.removeAll(keepingCapacity: true)
-            source?.finishTurn()
         }
     }
 
-    /// Sleeps until a descriptor is ready, a timer is due or work is queued.
+    /// Sleeps until a descriptor is ready, the time has passed, or somebody signals.
     ///
-    /// Whoever queues work after `isAsleep` is set writes to the eventfd; whoever queued before is seen here, and the loop
-    /// polls instead of sleeping. So no order of the two loses a wake-up.
-    private func wait(into ready: inout [ReadyDescriptor]) {
-        let timeout = millisecondsUntilNextTimer()
+    /// Whoever signals after `isAsleep` is set writes to the eventfd; what was signalled before is seen here, and the loop
+    /// polls instead of sleeping. So no order of the two loses a wake-up. Nobody reads the eventfd: it is edge-triggered.
+    private func wait(milliseconds: Int32, into ready: inout [ReadyDescriptor]) {
         let mustPoll = inbox.withLock { inbox in
-            inbox.isAsleep = inbox.work.isEmpty && timeout != 0
+            inbox.isAsleep = milliseconds != 0 && !inbox.hasSignal
             return !inbox.isAsleep
         }
         do throws(SystemError) {
-            try epoll.wait(milliseconds: mustPoll ? 0 : timeout, into: &ready)
+            try epoll.wait(milliseconds: mustPoll ? 0 : milliseconds, into: &ready)
         } catch {
             ready.removeAll(keepingCapacity: true)
         }
-        if let index = ready.firstIndex(where: { $0.number == wakeup.number }) {
-            ready.remove(at: index)
-            var count: eventfd_t = 0
-            unsafe _ = eventfd_read(wakeup.number, &count)
-        }
-    }
-
-    /// The source is held for this call only: a loop that sleeps must not keep it alive.
-    private func millisecondsUntilNextTimer() -> Int32 {
-        inbox.withLock { $0.source }?.millisecondsUntilNextTimer() ?? -1
-    }
-
-    private enum Work {
-        case job(UnownedJob)
-        case closure(@Sendable () -> Void)
-        case stop
+        if let index = ready.firstIndex(where: { $0.number == wakeup.number }) { ready.remove(at: index) }
     }
 
     private struct Inbox {
-        var work: [Work] = []
+        var jobs: [UnownedJob] = []
+        var isWoken = false
+        var isStopping = false
         var isAsleep = false
         weak var source: (any EventLoopSource)?
+
+        var hasSignal: Bool { isWoken || isStopping || !jobs.isEmpty }
     }
 
     private final class ThreadContext: Sendable {

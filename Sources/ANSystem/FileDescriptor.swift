@@ -37,10 +37,10 @@ public struct FileDescriptor: ~Copyable, Sendable {
         return number
     }
 
-    /// Reads up to the buffer's size at the current position; 0 means the end. See read(2).
-    public func read(into buffer: inout MutableRawSpan) throws(SystemError) -> Int {
+    /// Reads at the current position, at most `limit` bytes and what the buffer holds; 0 means the end. See read(2).
+    public func read(into buffer: inout MutableRawSpan, upTo limit: Int = .max) throws(SystemError) -> Int {
         let count = unsafe buffer.withUnsafeMutableBytes { bytes in
-            retryingInterrupts { unsafe Glibc.read(number, bytes.baseAddress, bytes.count) }
+            retryingInterrupts { unsafe Glibc.read(number, bytes.baseAddress, min(limit, bytes.count)) }
         }
         guard count >= 0 else { throw SystemError.last("read") }
         return count

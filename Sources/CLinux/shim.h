@@ -30,6 +30,7 @@ static const uint32_t CLINUX_EPOLLOUT = EPOLLOUT;
 static const uint32_t CLINUX_EPOLLERR = EPOLLERR;
 static const uint32_t CLINUX_EPOLLHUP = EPOLLHUP;
 static const uint32_t CLINUX_EPOLLRDHUP = EPOLLRDHUP;
+static const uint32_t CLINUX_EPOLLET = EPOLLET;
 static const int32_t CLINUX_EPOLL_CLOEXEC = EPOLL_CLOEXEC;
 static const int32_t CLINUX_EFD_FLAGS = EFD_CLOEXEC | EFD_NONBLOCK;
 

@@ -253,8 +253,8 @@ extension CurlTransport {
     fileprivate func failureOfUpload(
         _ request: Request, reporting events: any TransferEventSink
     ) async throws -> TransportError {
-        try #require(
-            await #expect(throws: TransportError.self) { _ = try await collect(request, reporting: events) })
+        let error = await #expect(throws: TransportError.self) { _ = try await collect(request, reporting: events) }
+        return try #require(error)
     }
 }
 

@@ -5,6 +5,7 @@ import ANHTTP
 import AsyncNetworkingTesting
 import FoundationEssentials
 import HTTPTypes
+import Synchronization
 import Testing
 
 extension CurlTransport {
@@ -41,12 +42,12 @@ extension CurlTransport {
     /// The error that a request ends with.
     func failure(_ request: Request, delivery: BodyDelivery = .collected(upTo: 1 << 24)) async throws -> TransportError
     {
-        try #require(
-            await #expect(throws: TransportError.self) {
-                try await perform(request, delivery: delivery, reporting: nil) { _, body in
-                    for try await _ in body {}
-                }
-            })
+        let error = await #expect(throws: TransportError.self) {
+            try await perform(request, delivery: delivery, reporting: nil) { _, body in
+                for try await _ in body {}
+            }
+        }
+        return try #require(error)
     }
 }
 
@@ -119,6 +120,17 @@ struct Generated: AsyncSequence, Sendable {
 /// An error of a test's own.
 struct Planned: Error, Hashable {
     var number = 0
+}
+
+/// Something that happened, once.
+final class Flag: Sendable {
+    private let value = Atomic(false)
+
+    var isRaised: Bool { value.load(ordering: .acquiring) }
+
+    func raise() {
+        value.store(true, ordering: .releasing)
+    }
 }
 
 /// Keeps the events of one exchange, in order.

@@ -41,7 +41,7 @@ import Testing
         #expect(machine.end() == nil)
     }
 
-    @Test(arguments: [Machine.Interest.head, .bytes, .end])
+    @Test(arguments: [Machine.Interest.head, .bytes, .end, .release])
     private func `after the end nobody waits`(interest: Machine.Interest) {
         var machine = Machine(reading: .streaming(capacity: 100))
         #expect(machine.end() == nil)
@@ -119,9 +119,10 @@ import Testing
         #expect(action.strayReader == "stray")
         #expect(machine.isAbandoned)
         #expect(machine.receiveBytes(1, buffered: 0) == .abandon)
-        #expect(machine.wait(for: .bytes, "late", buffered: 5) == "late", "Only the end can be waited for.")
+        #expect(machine.wait(for: .bytes, "late", buffered: 5) == "late", "Only the release can be waited for.")
+        #expect(machine.wait(for: .end, "late", buffered: 0) == "late")
         #expect(machine.wait(for: .head, "late", buffered: 0) == "late")
-        #expect(machine.wait(for: .end, "closer", buffered: 0) == nil)
+        #expect(machine.wait(for: .release, "closer", buffered: 0) == nil)
         #expect(machine.end() == "closer")
     }
 
@@ -138,7 +139,7 @@ import Testing
         var machine = Machine(reading: .streaming(capacity: 10))
         #expect(machine.close().mustCancel)
         #expect(machine.close().mustCancel, "The loop ignores a second message.")
-        #expect(machine.wait(for: .end, "closer", buffered: 0) == nil)
+        #expect(machine.wait(for: .release, "closer", buffered: 0) == nil)
     }
 
     @Test func `a body that has escaped its scope cannot be collected`() {
@@ -171,7 +172,8 @@ import Testing
                     if machine.receiveBytes(count, buffered: buffered) == .take { buffered += count }
                 case 2: woken += [machine.flush(buffered: buffered)].compactMap(\.self)
                 case 3:
-                    let interest = [ExchangeStateMachine<Int>.Interest.head, .bytes, .end].randomElement(using: &random)
+                    let interest = [ExchangeStateMachine<Int>.Interest.head, .bytes, .end, .release].randomElement(
+                        using: &random)
                     woken += [machine.wait(for: interest ?? .end, left, buffered: buffered)].compactMap(\.self)
                     left += 1
                 case 4:

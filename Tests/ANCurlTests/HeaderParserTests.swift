@@ -142,18 +142,19 @@ import Testing
 
     // MARK: Content-Length
 
-    @Test(arguments: [
-        (["Content-Length: 0\r\n"], 0),
-        (["Content-Length: 5\r\n"], 5),
-        (["content-length:5\r\n"], 5),
-        (["Content-Length: 005\r\n"], 5),
-        (["Content-Length: 5\r\n", "Content-Length: 5\r\n"], 5),
-        (["Content-Length: 5\r\n", "Content-Length: 05\r\n"], 5),
-        (["Content-Length: 999999999999999999\r\n"], 999_999_999_999_999_999),
-        (["Content-Type: a/b\r\n"], nil),
-        (["Content-Length: 5\r\n", "Transfer-Encoding: chunked\r\n"], nil),
-        (["Transfer-Encoding: chunked\r\n", "Content-Length: 5\r\n"], nil),
-    ] as [([String], Int64?)])
+    @Test(
+        arguments: [
+            (["Content-Length: 0\r\n"], 0),
+            (["Content-Length: 5\r\n"], 5),
+            (["content-length:5\r\n"], 5),
+            (["Content-Length: 005\r\n"], 5),
+            (["Content-Length: 5\r\n", "Content-Length: 5\r\n"], 5),
+            (["Content-Length: 5\r\n", "Content-Length: 05\r\n"], 5),
+            (["Content-Length: 999999999999999999\r\n"], 999_999_999_999_999_999),
+            (["Content-Type: a/b\r\n"], nil),
+            (["Content-Length: 5\r\n", "Transfer-Encoding: chunked\r\n"], nil),
+            (["Transfer-Encoding: chunked\r\n", "Content-Length: 5\r\n"], nil),
+        ] as [([String], Int64?)])
     func `the declared length is known where it counts`(lines: [String], length: Int64?) throws {
         #expect(try Self.parse([Self.ok] + lines + ["\r\n"]).contentLength == length)
     }
@@ -255,7 +256,8 @@ import Testing
         var random = SplitMix64(seed: seed)
         var parser = HeaderParser(url: Self.url, maximumSize: 1 << 30)
         let pieces: [[UInt8]] = [
-            "HTTP/1.1 ", "HTTP/2 ", "200", "103", "100", " ", ":", "\r\n", "\n", "\r", "\0", "\t", "Content-Length", "5",
+            "HTTP/1.1 ", "HTTP/2 ", "200", "103", "100", " ", ":", "\r\n", "\n", "\r", "\0", "\t", "Content-Length",
+            "5",
             "99999999999999999999", "Transfer-Encoding: chunked", "Content-Encoding", "a", "b: c", "ä", ",", "-",
         ].map { Array($0.utf8) }
         var events = 0
@@ -263,7 +265,9 @@ import Testing
             var line: [UInt8] = []
             for _ in 0..<Int.random(in: 0...6, using: &random) {
                 if Int.random(in: 0..<4, using: &random) == 0 {
-                    line += (0..<Int.random(in: 0...20, using: &random)).map { _ in UInt8.random(in: 0...255, using: &random) }
+                    line += (0..<Int.random(in: 0...20, using: &random)).map { _ in
+                        UInt8.random(in: 0...255, using: &random)
+                    }
                 } else {
                     line += pieces.randomElement(using: &random) ?? []
                 }

@@ -41,14 +41,15 @@ import Testing
         #expect(try Self.split(text.utf8.map { Data([$0]) }) == lines)
     }
 
-    @Test(arguments: [
-        ([0xFF], "\u{FFFD}"),
-        ([0x61, 0x80, 0x62], "a\u{FFFD}b"),
-        ([0xC3], "\u{FFFD}"),
-        ([0xE2, 0x82], "\u{FFFD}"),
-        ([0xC0, 0xAF], "\u{FFFD}\u{FFFD}"),
-        ([0xED, 0xA0, 0x80], "\u{FFFD}\u{FFFD}\u{FFFD}"),
-    ] as [([UInt8], String)])
+    @Test(
+        arguments: [
+            ([0xFF], "\u{FFFD}"),
+            ([0x61, 0x80, 0x62], "a\u{FFFD}b"),
+            ([0xC3], "\u{FFFD}"),
+            ([0xE2, 0x82], "\u{FFFD}"),
+            ([0xC0, 0xAF], "\u{FFFD}\u{FFFD}"),
+            ([0xED, 0xA0, 0x80], "\u{FFFD}\u{FFFD}\u{FFFD}"),
+        ] as [([UInt8], String)])
     func `invalid UTF-8 becomes U+FFFD and does not swallow the line's end`(bytes: [UInt8], text: String) throws {
         for end: [UInt8] in [[0x0A], [0x0D], [0x0D, 0x0A]] {
             #expect(try Self.split([Data(bytes + end + [0x7A])]) == [text, "z"])

@@ -5,17 +5,18 @@ import FoundationEssentials
 import Testing
 
 @Suite struct RequestBodyTests {
-    @Test(arguments: [
-        (RequestBody.none, 0, true),
-        (.bytes(Data()), 0, true),
-        (.bytes(Data([1, 2, 3])), 3, true),
-        (.string("ä€"), 5, true),
-        (.file("/nonexistent"), nil, true),
-        (.stream(Chunks(count: 2)), nil, false),
-        (.stream(Chunks(count: 2), length: 8), 8, false),
-        (.stream(Chunks(count: 2), length: 8, isReplayable: true), 8, true),
-        (.stream(Chunks(count: 2), isReplayable: true), nil, true),
-    ] as [(RequestBody, Int64?, Bool)])
+    @Test(
+        arguments: [
+            (RequestBody.none, 0, true),
+            (.bytes(Data()), 0, true),
+            (.bytes(Data([1, 2, 3])), 3, true),
+            (.string("ä€"), 5, true),
+            (.file("/nonexistent"), nil, true),
+            (.stream(Chunks(count: 2)), nil, false),
+            (.stream(Chunks(count: 2), length: 8), 8, false),
+            (.stream(Chunks(count: 2), length: 8, isReplayable: true), 8, true),
+            (.stream(Chunks(count: 2), isReplayable: true), nil, true),
+        ] as [(RequestBody, Int64?, Bool)])
     func `a body says how long it is and whether it can be sent again`(
         body: RequestBody, length: Int64?, isReplayable: Bool
     ) {

@@ -12,7 +12,7 @@ import Testing
         #expect(request.headers == [:])
         #expect(request.body.length == 0)
         #expect(request.options == nil)
-        #expect(request.optionsToken == nil)
+        #expect(request.sharedOptions == nil)
         #expect(request.trailers == nil)
     }
 
@@ -20,13 +20,13 @@ import Testing
         var request = try Request(url: .example("http://a/"))
         request.options = TransferOptions().with { $0.maximumBodySize = 1 }
         var copy = request
-        #expect(copy.optionsToken === request.optionsToken)
+        #expect(copy.sharedOptions === request.sharedOptions)
         copy.options?.maximumBodySize = 2
         #expect(request.options?.maximumBodySize == 1)
         #expect(copy.options?.maximumBodySize == 2)
-        #expect(copy.optionsToken !== request.optionsToken)
+        #expect(copy.sharedOptions !== request.sharedOptions)
         copy.options = nil
-        #expect(copy.optionsToken == nil)
+        #expect(copy.sharedOptions == nil)
     }
 
     @Test func `a request inherits options with their token, unless it has its own`() throws {
@@ -34,7 +34,7 @@ import Testing
         var child = try Request(url: .example("http://b/"))
         child.inheritOptions(from: parent)
         #expect(child.options == parent.options)
-        #expect(child.optionsToken === parent.optionsToken)
+        #expect(child.sharedOptions === parent.sharedOptions)
 
         var own = try Request(url: .example("http://c/"), options: TransferOptions().with { $0.maximumBodySize = 3 })
         own.inheritOptions(from: parent)

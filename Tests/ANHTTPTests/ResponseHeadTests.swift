@@ -6,21 +6,22 @@ import HTTPTypes
 import Testing
 
 @Suite struct ResponseHeadTests {
-    @Test(arguments: [
-        ("text/html", "text/html"),
-        ("Text/HTML", "text/html"),
-        ("application/json; charset=utf-8", "application/json"),
-        ("application/json;charset=utf-8", "application/json"),
-        ("  application/json \t ; charset=utf-8", "application/json"),
-        ("application/problem+json", "application/problem+json"),
-        ("multipart/mixed; boundary=\"a;b\"", "multipart/mixed"),
-        ("text/html;", "text/html"),
-        ("image", "image"),
-        (";", nil),
-        ("; charset=utf-8", nil),
-        ("", nil),
-        ("   ", nil),
-    ] as [(String, String?)])
+    @Test(
+        arguments: [
+            ("text/html", "text/html"),
+            ("Text/HTML", "text/html"),
+            ("application/json; charset=utf-8", "application/json"),
+            ("application/json;charset=utf-8", "application/json"),
+            ("  application/json \t ; charset=utf-8", "application/json"),
+            ("application/problem+json", "application/problem+json"),
+            ("multipart/mixed; boundary=\"a;b\"", "multipart/mixed"),
+            ("text/html;", "text/html"),
+            ("image", "image"),
+            (";", nil),
+            ("; charset=utf-8", nil),
+            ("", nil),
+            ("   ", nil),
+        ] as [(String, String?)])
     func `the media type is lower-case and has no parameters`(value: String, type: String?) throws {
         let head = try ResponseHead(status: .ok, headers: [.contentType: value], url: .example("http://a/"))
         #expect(head.mediaType == type)

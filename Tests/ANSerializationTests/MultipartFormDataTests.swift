@@ -172,7 +172,9 @@ import Testing
         }
     }
 
-    @Test(arguments: [("/nonexistent/file", "No such file or directory"), ("/tmp", "it is not a regular file")])
+    @Test(arguments: [
+        ("/nonexistent/file", "open: No such file or directory (errno 2)"), ("/tmp", "open: Is a directory (errno 21)"),
+    ])
     func `what cannot be read is refused when it is appended`(path: String, reason: String) {
         var form = MultipartFormData()
         expectFailure {

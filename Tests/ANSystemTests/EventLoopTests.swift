@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct EventLoopTests {
     @Test func `the jobs of an actor run on its loop's thread, one after the other`() async throws {
-        try await withLoop("jobs") { loop in
+        try await withLoop("jobs") { loop, _ in
             let resident = Resident(loop)
             let threads = await withTaskGroup(of: UInt.self, returning: Set<UInt>.self) { group in
                 for _ in 0..<500 { group.addTask { await resident.increment() } }
@@ -19,12 +19,12 @@ import Testing
     }
 
     @Test func `isolation is known on the loop's thread and nowhere else`() async throws {
-        try await withLoop("isolation") { loop in
+        try await withLoop("isolation") { loop, probe in
             #expect(loop.isIsolatingCurrentContext() == false)
             let resident = Resident(loop)
             #expect(await resident.isIsolated())
             await withCheckedContinuation { continuation in
-                loop.post {
+                probe.post(to: loop) {
                     // Isolation is given to a closure on the thread too.
                     resident.assumeIsolated { $0.reset() }
                     continuation.resume()
@@ -34,12 +34,12 @@ import Testing
     }
 
     @Test func `what many threads post is run, all of it and in the order of each`() async throws {
-        try await withLoop("posts") { loop in
+        try await withLoop("posts") { loop, probe in
             let seen = Lock([[Int]](repeating: [], count: 8))
             await withTaskGroup(of: Void.self) { group in
                 for poster in 0..<8 {
                     group.addTask {
-                        for number in 0..<5000 { loop.post { seen.withLock { $0[poster].append(number) } } }
+                        for number in 0..<5000 { probe.post(to: loop) { seen.withLock { $0[poster].append(number) } } }
                     }
                 }
             }
@@ -49,21 +49,22 @@ import Testing
     }
 
     @Test func `work wakes a loop that is asleep`() async throws {
-        try await withLoop("wakes") { loop in
+        try await withLoop("wakes") { loop, probe in
             for _ in 0..<50 {
                 #expect(await eventually { Process.threadStates(named: "wakes") == ["S"] })
-                await withCheckedContinuation { continuation in loop.post { continuation.resume() } }
+                await withCheckedContinuation { continuation in probe.post(to: loop) { continuation.resume() } }
             }
         }
     }
 
     @Test func `work that is posted by work is run`() async throws {
-        try await withLoop("nested") { loop in
+        try await withLoop("nested") { loop, probe in
             let depth: Int = await withCheckedContinuation { continuation in
                 @Sendable func descend(_ depth: Int) {
-                    if depth == 100 { continuation.resume(returning: depth) } else { loop.post { descend(depth + 1) } }
+                    guard depth < 100 else { return continuation.resume(returning: depth) }
+                    probe.post(to: loop) { descend(depth + 1) }
                 }
-                loop.post { descend(0) }
+                probe.post(to: loop) { descend(0) }
             }
             #expect(depth == 100)
         }
@@ -71,7 +72,7 @@ import Testing
 
     @Test func `a turn is: what is ready, what was posted, the end of the turn`() async throws {
         let probe = Probe()
-        try await withLoop("turn", source: probe) { loop in
+        try await withLoop("turn", source: probe) { loop, _ in
             let (reader, writer) = try TestPipe().release()
             let source = FileDescriptor(takingOwnershipOf: reader)
             let sink = FileDescriptor(takingOwnershipOf: writer)
@@ -79,14 +80,14 @@ import Testing
             // While the loop is held, a descriptor becomes ready and more work is queued.
             let mayGoOn = Lock(false)
             await withCheckedContinuation { continuation in
-                loop.post {
+                probe.post(to: loop) {
                     continuation.resume()
                     while !mayGoOn.withLock({ $0 }) { sched_yield() }
                     probe.clear()
                 }
             }
             try sink.write([1])
-            loop.post {
+            probe.post(to: loop) {
                 probe.note(.work)
                 loop.epoll.remove(reader)
             }
@@ -99,7 +100,7 @@ import Testing
 
     @Test func `a source's timer ends the sleep`() async throws {
         let probe = Probe(milliseconds: 1)
-        try await withLoop("timer", source: probe) { _ in
+        try await withLoop("timer", source: probe) { _, _ in
             #expect(await eventually { probe.events.count { $0 == .endOfTurn } >= 20 })
         }
     }
@@ -109,7 +110,7 @@ import Testing
         let probe = Probe()
         let count = Lock(0)
         try loop.start(name: "stops", source: probe)
-        for _ in 0..<100 { loop.post { count.withLock { $0 += 1 } } }
+        for _ in 0..<100 { probe.post(to: loop) { count.withLock { $0 += 1 } } }
         loop.stop()
         #expect(await eventually { count.withLock { $0 } == 100 })
         #expect(await eventually { Process.threadStates(named: "stops").isEmpty })
@@ -134,7 +135,7 @@ import Testing
         weak var weakLoop: EventLoop?
         do {
             let loop = try EventLoop()
-            loop.post {}
+            loop.wake()
             weakLoop = loop
         }
         #expect(weakLoop == nil)
@@ -147,7 +148,7 @@ import Testing
         do {
             let probe = Probe(whenFreed: { isFreed.withLock { $0 = true } })
             try loop.start(name: "releases", source: probe)
-            loop.post {}
+            probe.post(to: loop) {}
             #expect(await eventually { probe.events.contains(.endOfTurn) })
             #expect(await eventually { Process.threadStates(named: "releases") == ["S"] })
         }
@@ -166,7 +167,7 @@ import Testing
     }
 
     @Test func `a long name is cut to what the system takes`() async throws {
-        try await withLoop("123456789012345678") { _ in
+        try await withLoop("123456789012345678") { _, _ in
             #expect(
                 await eventually {
                     !Process.threadStates(named: "123456789012345").isEmpty
@@ -177,12 +178,12 @@ import Testing
 
 /// Lends a running loop, and stops it.
 private func withLoop(
-    _ name: String, source: Probe = Probe(), _ body: (EventLoop) async throws -> Void
+    _ name: String, source: Probe = Probe(), _ body: (EventLoop, Probe) async throws -> Void
 ) async throws {
     let loop = try EventLoop()
     try loop.start(name: name, source: source)
     defer { loop.stop() }
-    try await body(loop)
+    try await body(loop, source)
     withExtendedLifetime(source) {}
 }
 
@@ -231,12 +232,10 @@ private actor Owner: EventLoopSource {
 
     func answer() -> Int { 42 }
 
-    nonisolated func millisecondsUntilNextTimer() -> Int32 { -1 }
-    nonisolated func handle(_ ready: [ReadyDescriptor]) {}
-    nonisolated func finishTurn() {}
+    nonisolated func turn(_ ready: [ReadyDescriptor]) -> Int32 { -1 }
 }
 
-/// A source that notes what the loop does with it.
+/// A source that notes what the loop does with it, and does what it is sent.
 private final class Probe: EventLoopSource {
     enum Event: Equatable {
         case ready(Int32)
@@ -247,6 +246,7 @@ private final class Probe: EventLoopSource {
     private let milliseconds: Int32
     private let whenFreed: @Sendable () -> Void
     private let log = Lock([Event]())
+    private let mail = Lock([@Sendable () -> Void]())
 
     init(milliseconds: Int32 = -1, whenFreed: @escaping @Sendable () -> Void = {}) {
         self.milliseconds = milliseconds
@@ -267,13 +267,19 @@ private final class Probe: EventLoopSource {
         log.withLock { $0 = [] }
     }
 
-    func millisecondsUntilNextTimer() -> Int32 { milliseconds }
-
-    func handle(_ ready: [ReadyDescriptor]) {
-        for descriptor in ready { note(.ready(descriptor.number)) }
+    /// Leaves work for a turn of the loop.
+    func post(to loop: EventLoop, _ work: @escaping @Sendable () -> Void) {
+        mail.withLock { $0.append(work) }
+        loop.wake()
     }
 
-    func finishTurn() {
+    func turn(_ ready: [ReadyDescriptor]) -> Int32 {
+        for descriptor in ready { note(.ready(descriptor.number)) }
+        for work in mail.withLock({ mail in
+            defer { mail = [] }
+            return mail
+        }) { work() }
         note(.endOfTurn)
+        return milliseconds
     }
 }

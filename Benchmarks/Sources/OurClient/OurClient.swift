@@ -29,7 +29,7 @@ struct OurClient: BenchmarkClient {
     }
 
     func upload(from path: String) async throws {
-        let task = await manager.upload(Request(method: .put, url: url, body: .file(path)))
+        let task = await manager.upload(Request(method: .put, url: url), from: .file(path))
         try check(try await task.value.head)
     }
 

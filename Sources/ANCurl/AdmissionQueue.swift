@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+
+/// Decides which exchanges are given to libcurl: as many at a time as may have a connection, first come first served.
+///
+/// libcurl has a queue of its own, one for all hosts. Whenever a connection becomes free it tries one or two that wait at
+/// its head, and if these want another host, which is busy, nobody takes the free place. So what would wait there waits
+/// here, in a line for each origin.
+package struct AdmissionQueue<Element> {
+    /// Where a request goes: scheme, host and port.
+    package typealias Origin = String
+
+    private let perOrigin: Int
+    private let total: Int
+    private let streams: Int
+    private var lines: [Origin: Line] = [:]
+    private var nextTicket = 0
+    /// The connections that are taken up by all origins together.
+    private var taken = 0
+    private var waiting = 0
+
+    /// Creates a queue that admits so many to an origin and to all together, or, where an origin multiplexes, so many for
+    /// each connection.
+    package init(perOrigin: Int, total: Int, streams: Int) {
+        self.perOrigin = max(1, perOrigin)
+        self.total = max(1, total)
+        self.streams = max(1, streams)
+    }
+
+    /// Adds somebody; nil where there is room at once, a ticket where there is not.
+    package mutating func enter(_ element: Element, _ origin: Origin) -> Int? {
+        let line = lines[origin]
+        if line?.waiting ?? 0 == 0, hasRoom(for: line) {
+            change(origin) { $0.running += 1 }
+            return nil
+        }
+        defer { nextTicket += 1 }
+        lines[origin, default: Line()].append(element, nextTicket)
+        waiting += 1
+        return nextTicket
+    }
+
+    /// One that was admitted is done.
+    package mutating func leave(_ origin: Origin) {
+        change(origin) { $0.running -= 1 }
+    }
+
+    /// One that waits gives up.
+    package mutating func giveUp(_ ticket: Int, _ origin: Origin) {
+        if change(origin, { $0.remove(ticket) }) { waiting -= 1 }
+    }
+
+    /// The origin's connections take more than one exchange at a time.
+    package mutating func noteMultiplexing(_ origin: Origin) {
+        guard lines[origin]?.multiplexes == false else { return }
+        change(origin) { $0.multiplexes = true }
+    }
+
+    /// Admits the one that has waited longest of those for whom there is room.
+    package mutating func next() -> Element? {
+        guard waiting > 0 else { return nil }
+        var best: (origin: Origin, ticket: Int)?
+        for (origin, line) in lines where line.waiting > 0 && line.firstTicket < best?.ticket ?? .max {
+            if hasRoom(for: line) { best = (origin, line.firstTicket) }
+        }
+        guard let origin = best?.origin else { return nil }
+        waiting -= 1
+        return change(origin) { line in
+            line.running += 1
+            return line.popFirst()
+        }
+    }
+
+    private func hasRoom(for line: Line?) -> Bool {
+        let now = line?.connections(streams) ?? 0
+        let then = line?.connections(streams, adding: 1) ?? 1
+        return then <= perOrigin && taken - now + then <= total
+    }
+
+    /// Changes a line in its place, and what all take up with it.
+    private mutating func change<Result>(_ origin: Origin, _ body: (inout Line) -> Result) -> Result {
+        taken -= lines[origin]?.connections(streams) ?? 0
+        let result = body(&lines[origin, default: Line()])
+        taken += lines[origin]?.connections(streams) ?? 0
+        if lines[origin]?.isEmpty == true { lines[origin] = nil }
+        return result
+    }
+
+    /// Those of one origin.
+    private struct Line {
+        /// How many were admitted and are not done.
+        var running = 0
+        /// Whether a connection takes more than one of them.
+        var multiplexes = false
+        /// How many wait.
+        private(set) var waiting = 0
+        /// Those who wait, in the order of their tickets; nil for one who gave up.
+        private var entries: [(ticket: Int, element: Element?)] = []
+        private var first = 0
+
+        var isEmpty: Bool { running <= 0 && waiting == 0 }
+
+        /// The ticket of the first; only where somebody waits.
+        var firstTicket: Int { entries[first].ticket }
+
+        func connections(_ streams: Int, adding more: Int = 0) -> Int {
+            multiplexes ? (running + more + streams - 1) / streams : running + more
+        }
+
+        mutating func append(_ element: Element, _ ticket: Int) {
+            entries.append((ticket, element))
+            waiting += 1
+        }
+
+        mutating func popFirst() -> Element? {
+            guard waiting > 0 else { return nil }
+            defer {
+                waiting -= 1
+                first += 1
+                skipGaps()
+            }
+            return entries[first].element
+        }
+
+        mutating func remove(_ ticket: Int) -> Bool {
+            var low = first
+            var high = entries.count
+            while low < high {
+                let middle = (low + high) / 2
+                if entries[middle].ticket < ticket { low = middle + 1 } else { high = middle }
+            }
+            guard low < entries.count, entries[low].ticket == ticket, entries[low].element != nil else { return false }
+            entries[low].element = nil
+            waiting -= 1
+            skipGaps()
+            return true
+        }
+
+        /// Keeps `first` at somebody who waits, and the gaps fewer than those who do.
+        private mutating func skipGaps() {
+            while first < entries.count, entries[first].element == nil { first += 1 }
+            if entries.count > 32, entries.count > 2 * waiting {
+                entries.removeSubrange(..<first)
+                entries.removeAll { $0.element == nil }
+                first = 0
+            }
+        }
+    }
+}
+
+extension AdmissionQueue {
+    /// Creates a queue with the limits of a pool.
+    init(_ pool: ConnectionPool) {
+        self.init(
+            perOrigin: pool.maximumConnectionsPerHost > 0 ? pool.maximumConnectionsPerHost : .max,
+            total: pool.maximumConnections ?? .max, streams: pool.maximumStreamsPerConnection)
+    }
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+
+import ANCurl
+import ANHTTP
+import AsyncNetworkingTesting
+import Foundation
+import HTTPTypes
+import Testing
+
+@Suite struct DecodingTests {
+    /// The text that ``encodings`` were made from, by gzip(1), zlib, brotli and zstd(1).
+    private static let text = String(repeating: "The quick brown fox jumps over the lazy dog. ", count: 20)
+    private static let encodings = [
+        "gzip": """
+        H4sIAAAAAAACAwvJSFUoLM1MzlZIKsovz1NIy69QyCrNLShWyC9LLVIoAUrnJFZVKqTkp+sphIwqHlU8qpjaigHmSmawhAMAAA==
+        """,
+        "deflate": "eNoLyUhVKCzNTM5WSCrKL89TSMuvUMgqzS0oVsgvSy1SKAFK5yRWVSqk5KfrKYSMKh5VPKqY2ooBR6VDHA==",
+        "br": "G4MDiCwOeNPQlV2XELsXK6nK0JLMjK1BXObyNsgZnp4Ke4MNOHBIIG8kvkGnFc4cHieqKTjCibhPgwE=",
+        "zstd": "KLUv/QRotQEA1AJUaGUgcXVpY2sgYnJvd24gZm94IGp1bXBzIG92ZXIgdGhlIGxhenkgZG9nLiABAKUKK1UGWRP6hQ==",
+    ]
+
+    private static func encoded(_ coding: String) throws -> Data {
+        try #require(encodings[coding].flatMap { Data(base64Encoded: $0) })
+    }
+
+    private func reply(_ coding: String, _ data: Data) -> Script {
+        .reply(headers: ["Content-Encoding": coding], body: .bytes(data))
+    }
+
+    @Test(arguments: ["gzip", "deflate", "br", "zstd"], [BodyDelivery.collected(upTo: 1 << 20), .streamed])
+    func `a compressed body is decoded and the head says so`(coding: String, delivery: BodyDelivery) async throws {
+        let library = try CurlLibrary.current.get()
+        guard ["gzip", "deflate"].contains(coding) || library.contentCodings.contains(coding) else { return }
+        try await StubServer.with { server in
+            let data = try Self.encoded(coding)
+            server.route("/", reply(coding, data))
+            let (head, body, metrics) = try await CurlTransport().perform(
+                server.request(), delivery: delivery, reporting: nil
+            ) { head, body in (head, try await body.collect(upTo: 1 << 20), body.metrics) }
+            #expect(String(decoding: body, as: UTF8.self) == Self.text)
+            #expect(head.headers[.contentEncoding] == coding)
+            #expect(metrics?.responseBodyBytes == Int64(data.count))
+            let accepted = try #require(try await server.requests(count: 1)[0].headers["Accept-Encoding"])
+            #expect(accepted.contains(coding))
+        }
+    }
+
+    @Test func `a compressed chunked body is decoded`() async throws {
+        try await StubServer.with { server in
+            server.route(
+                "/",
+                .reply(
+                    headers: ["Content-Encoding": "gzip"], body: .bytes(try Self.encoded("gzip")),
+                    framing: .chunked(size: 3)))
+            #expect(try await CurlTransport().text(server.request()) == Self.text)
+        }
+    }
+
+    @Test func `without decoding nothing is asked for and bytes stay as they are`() async throws {
+        try await StubServer.with { server in
+            let data = try Self.encoded("gzip")
+            server.route("/", reply("gzip", data))
+            let options = TransferOptions.with {
+                $0.decodesContent = false
+                $0.decompressionLimit.maximumSize = 10
+            }
+            let (head, body) = try await CurlTransport().collect(server.request(options: options))
+            #expect(body == data)
+            #expect(head.headers[.contentEncoding] == "gzip")
+            #expect(try await server.requests(count: 1)[0].headers["Accept-Encoding"] == nil)
+        }
+    }
+
+    @Test(arguments: ["gzip", "deflate"])
+    func `a broken coding is an invalid response`(coding: String) async throws {
+        try await StubServer.with { server in
+            var data = try Self.encoded(coding)
+            data[data.startIndex + 30] ^= 0xFF
+            server.enqueue(reply(coding, data), reply(coding, Data("plain text".utf8)))
+            let transport = try CurlTransport()
+            for _ in 0..<2 {
+                let error = try await transport.failure(server.request())
+                guard case .invalidResponse(.contentEncoding, _) = error else { throw error }
+            }
+        }
+    }
+
+    @Test func `an unknown coding is an invalid response`() async throws {
+        try await StubServer.with { server in
+            server.enqueue(reply("rot13", Data("grkg".utf8)))
+            let error = try await CurlTransport().failure(server.request())
+            guard case .invalidResponse(.contentEncoding, _) = error else { throw error }
+        }
+    }
+
+    /// 50 MB of zeros, compressed to about 50 KB.
+    private static let bomb: Data = {
+        let process = Process()
+        process.executableURL = URL(filePath: "/bin/sh")
+        process.arguments = ["-c", "head -c 50000000 /dev/zero | gzip -9"]
+        let output = Pipe()
+        process.standardOutput = output
+        guard (try? process.run()) != nil else { return Data() }
+        defer { process.waitUntilExit() }
+        return output.fileHandleForReading.readDataToEndOfFile()
+    }()
+
+    @Test(arguments: [BodyDelivery.collected(upTo: 1 << 30), .streamed])
+    func `a body that unpacks to too many times its size is refused`(delivery: BodyDelivery) async throws {
+        try await StubServer.with { server in
+            #expect(Self.bomb.count > 40_000)
+            server.route("/", reply("gzip", Self.bomb))
+            let transport = try CurlTransport()
+            let error = try await transport.failure(server.request(), delivery: delivery)
+            guard case .responseTooLarge(.decompressionRatio(limit: 200), _) = error else { throw error }
+            let options = TransferOptions.with { $0.decompressionLimit.maximumRatio = nil }
+            let count = try await transport.perform(
+                server.request(options: options), delivery: delivery, reporting: nil
+            ) { try await $1.collect(upTo: 50_000_000).count }
+            #expect(count == 50_000_000)
+        }
+    }
+
+    @Test func `a body that unpacks to too much is refused`() async throws {
+        try await StubServer.with { server in
+            server.route("/", reply("gzip", Self.bomb))
+            let options = TransferOptions.with {
+                $0.decompressionLimit.maximumRatio = nil
+                $0.decompressionLimit.maximumSize = 1_000_000
+            }
+            let error = try await CurlTransport().failure(server.request(options: options))
+            guard case .responseTooLarge(.decompressed(limit: 1_000_000), _) = error else { throw error }
+        }
+    }
+
+    @Test func `a paused reader of a body that unpacks to much gets all of it`() async throws {
+        try await StubServer.with { server in
+            server.route("/", reply("gzip", Self.bomb))
+            let options = TransferOptions.with { $0.decompressionLimit.maximumRatio = nil }
+            let count = try await CurlTransport().stream(server.request(options: options)) { _, body in
+                var count = 0
+                for try await chunk in body {
+                    count += chunk.count
+                    await Task.yield()
+                }
+                return count
+            }
+            #expect(count == 50_000_000)
+        }
+    }
+}

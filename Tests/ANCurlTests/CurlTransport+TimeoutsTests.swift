@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT
+
+import ANCurl
+import ANHTTP
+import AsyncNetworkingTesting
+import Foundation
+import HTTPTypes
+import Testing
+
+@Suite struct TimeoutsTests {
+    private static let limit = Duration.milliseconds(60)
+
+    private func options(_ change: (inout Timeouts) -> Void) -> TransferOptions {
+        .with {
+            $0.timeouts = Timeouts()
+            change(&$0.timeouts)
+        }
+    }
+
+    /// Performs a request that ends by its limit on time, in this phase.
+    private func expect(
+        _ phase: TransportError.TimeoutPhase, _ request: Request, _ transport: CurlTransport? = nil,
+        delivery: BodyDelivery = .streamed
+    ) async throws {
+        let error = try await (transport ?? CurlTransport()).failure(request, delivery: delivery)
+        guard case .timedOut(phase, limit: Self.limit, let facts) = error else { throw error }
+        #expect(facts.elapsed >= Self.limit)
+    }
+
+    private static let head = Data("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n".utf8)
+
+    @Test func `connecting has a limit`() async throws {
+        let full = try FullBacklog()
+        let request = Request(url: full.url, options: options { $0.connect = Self.limit })
+        try await expect(.connect, request)
+    }
+
+    @Test func `the handshake belongs to connecting`() async throws {
+        try await StubServer.with { server in
+            server.greet(.hang)
+            let url = try #require(URL(string: "https://127.0.0.1:\(server.endpoint.port)/"))
+            let request = Request(url: url, options: options { $0.connect = Self.limit })
+            try await expect(.tlsHandshake, request)
+        }
+    }
+
+    @Test func `waiting for a connection has a limit`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .hang }
+            var pool = ConnectionPool()
+            pool.maximumConnectionsPerHost = 1
+            let transport = try CurlTransport(pool: pool)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { _ = try await transport.collect(server.request()) }
+                try await server.requests(count: 1)
+                let request = server.request(options: options { $0.queue = Self.limit })
+                try await expect(.queue, request, transport)
+                let total = server.request(options: options { $0.total = Self.limit })
+                try await expect(.queue, total, transport)
+                group.cancelAll()
+            }
+            #expect(server.activity.requests.count == 1)
+        }
+    }
+
+    @Test(arguments: [BodyDelivery.collected(upTo: 1000), .streamed])
+    func `a head that does not come ends by the idle limit`(delivery: BodyDelivery) async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .hang }
+            let request = server.request(options: options { $0.idle = Self.limit })
+            try await expect(.responseHead, request, delivery: delivery)
+        }
+    }
+
+    @Test func `half a head ends by the idle limit`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in Script([.send(Self.head.prefix(20)), .hang]) }
+            let request = server.request(options: options { $0.idle = Self.limit })
+            try await expect(.responseHead, request)
+        }
+    }
+
+    @Test(arguments: [BodyDelivery.collected(upTo: 1000), .streamed])
+    func `a body that stops ends by the idle limit`(delivery: BodyDelivery) async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in Script([.send(Self.head), .generate(50), .hang]) }
+            let request = server.request(options: options { $0.idle = Self.limit })
+            try await expect(.responseBody, request, delivery: delivery)
+        }
+    }
+
+    @Test func `an upload that the server does not read ends by the idle limit`() async throws {
+        var server = StubServer.Options()
+        server.receiveBufferSize = 4096
+        try await StubServer.with(server) { server in
+            server.fallback { _ in .text("") }
+            server.route("/", Script([.hang], readsBodyFirst: false))
+            let body = RequestBody.stream(Generated(count: 100_000_000), length: 100_000_000)
+            let request = server.request(method: .put, body: body, options: options { $0.idle = Self.limit })
+            try await expect(.request, request)
+        }
+    }
+
+    @Test func `a server that is slow but not idle is waited for`() async throws {
+        try await StubServer.with { server in
+            server.route("/", .drip(bytes: 1, every: .milliseconds(20), body: .generated(12)))
+            let request = server.request(options: options { $0.idle = .milliseconds(200) })
+            let body = try await CurlTransport().collect(request).body
+            #expect(body == StubServer.generatedBytes(12))
+        }
+    }
+
+    @Test func `the total limit covers the body`() async throws {
+        try await StubServer.with { server in
+            server.route("/", .drip(bytes: 1, every: .milliseconds(5), body: .generated(100_000)))
+            let request = server.request(options: options { $0.total = Self.limit })
+            try await expect(.responseBody, request)
+        }
+    }
+
+    @Test func `the idle limit rests while the reader pauses`() async throws {
+        try await StubServer.with { server in
+            server.route("/", .generated(3_000_000))
+            let request = server.request(
+                options: options { $0.idle = .milliseconds(30) }.with { $0.streamBufferSize = 1000 })
+            let count = try await CurlTransport().stream(request) { _, body in
+                var count = 0
+                for try await chunk in body {
+                    if count == 0 { try await Task.sleep(for: .milliseconds(120)) }  // Four times the limit.
+                    count += chunk.count
+                }
+                return count
+            }
+            #expect(count == 3_000_000)
+        }
+    }
+
+    @Test func `the total limit does not rest while the reader pauses`() async throws {
+        try await StubServer.with { server in
+            server.route("/", .generated(100_000_000))
+            let request = server.request(options: options { $0.total = Self.limit })
+            try await CurlTransport().stream(request) { _, body in
+                var chunks = body.makeAsyncIterator()
+                _ = try await chunks.next()
+                // Nothing is read until the limit has ended the exchange.
+                try await server.activity { $0.requests.first?.isAbandoned == true }
+                let error = await #expect(throws: TransportError.self) {
+                    for try await _ in body {}
+                }
+                guard case .timedOut(.responseBody, limit: Self.limit, _) = error else { throw error ?? Planned() }
+            }
+        }
+    }
+
+    @Test func `the idle limit rests while the source has nothing to send`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .text("ok") }
+            let feed = Feed()
+            let request = server.request(
+                method: .post, body: .stream(feed), options: options { $0.idle = .milliseconds(30) })
+            async let text = CurlTransport().text(request)
+            feed.yield("one")
+            try await Task.sleep(for: .milliseconds(120))  // Four times the limit.
+            feed.finish()
+            #expect(try await text == "ok")
+        }
+    }
+
+    @Test func `without limits nothing ends by itself`() async throws {
+        try await StubServer.with { server in
+            let gate = try ScriptGate()
+            server.route("/", Script([.wait(gate), .reply(Reply(body: .string("ok")))]))
+            let none = options {
+                $0.connect = nil
+                $0.idle = nil
+            }
+            async let text = CurlTransport().text(server.request(options: none))
+            try await server.requests(count: 1)
+            gate.open()
+            #expect(try await text == "ok")
+        }
+    }
+
+    @Test func `limits of one exchange do not touch another one`() async throws {
+        try await StubServer.with { server in
+            let gate = try ScriptGate()
+            server.route("/slow", Script([.wait(gate), .reply(Reply(body: .string("ok")))]))
+            server.route("/dead", .hang)
+            let transport = try CurlTransport()
+            async let text = transport.text(server.request("/slow"))
+            for _ in 0..<3 {
+                let request = server.request("/dead", options: options { $0.idle = Self.limit })
+                try await expect(.responseHead, request, transport)
+            }
+            gate.open()
+            #expect(try await text == "ok")
+        }
+    }
+}
+
+/// A port whose queue of connections is full: further ones are neither accepted nor refused. See listen(2).
+private final class FullBacklog: Sendable {
+    let url: URL
+    private let descriptors: [Int32]
+
+    init() throws {
+        var name = sockaddr_in()
+        name.sin_family = sa_family_t(AF_INET)
+        name.sin_addr.s_addr = INADDR_LOOPBACK.bigEndian
+        let listening = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let port = unsafe withUnsafeMutablePointer(to: &name) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                unsafe bind(listening, address, size)
+                listen(listening, 0)
+                unsafe getsockname(listening, address, &size)
+            }
+            return unsafe UInt16(bigEndian: pointer.pointee.sin_port)
+        }
+        var descriptors = [listening]
+        // A backlog of 0 takes one connection; the others wait for the queue.
+        for _ in 0..<4 {
+            let filler = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0)
+            unsafe withUnsafePointer(to: &name) { pointer in
+                unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { _ = unsafe connect(filler, $0, size) }
+            }
+            descriptors.append(filler)
+        }
+        self.descriptors = descriptors
+        url = try #require(URL(string: "http://127.0.0.1:\(port)/"))
+    }
+
+    deinit {
+        for descriptor in descriptors { close(descriptor) }
+    }
+}

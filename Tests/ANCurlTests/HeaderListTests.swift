@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+
+import ANCurl
+import ANHTTP
+import CCurl
+import FoundationEssentials
+import HTTPTypes
+import Testing
+
+@Suite struct HeaderListTests {
+    @Test func `fields are listed in their order, an empty one in libcurl's form`() throws {
+        let lines = try Self.lines([("B", "2"), ("a", "1"), ("B", ""), ("Text", "ä;: €")])
+        #expect(lines == ["B: 2", "a: 1", "B;", "Text: ä;: €", "Expect:"])
+    }
+
+    @Test func `without fields only Expect is switched off`() throws {
+        #expect(try Self.lines([]) == ["Expect:"])
+    }
+
+    @Test(
+        arguments: [
+            (Duration.seconds(1), true, ["Expect: 100-continue"]),
+            (nil, true, ["Expect:"]),
+            (Duration.seconds(1), false, ["Expect:"]),
+        ] as [(Duration?, Bool, [String])])
+    func `Expect is asked for with a body only`(timeout: Duration?, sendsBody: Bool, lines: [String]) throws {
+        let options = TransferOptions().with { $0.expectContinueTimeout = timeout }
+        #expect(try Self.lines([], options, sendsBody: sendsBody) == lines)
+    }
+
+    @Test func `the user's own Expect stands alone`() throws {
+        let options = TransferOptions().with { $0.expectContinueTimeout = .seconds(1) }
+        #expect(try Self.lines([("expect", "x")], options, sendsBody: true) == ["expect: x"])
+        #expect(try Self.lines([("Expect", "")], options, sendsBody: true) == ["Expect;"])
+    }
+
+    @Test func `a value of blanks is sent as an empty one`() throws {
+        var headers: HTTPFields = [:]
+        headers.append(HTTPField(name: .accept, value: " \t "))
+        headers.append(HTTPField(name: .acceptLanguage, lenientValue: Array(" ".utf8)))
+        #expect(try Self.lines(headers) == ["Accept;", "Accept-Language;", "Expect:"])
+    }
+
+    @Test func `bytes that are not UTF-8 are sent as they are`() throws {
+        var headers: HTTPFields = [:]
+        headers.append(HTTPField(name: .accept, lenientValue: [0xE4, 0xFF]))
+        var list = HeaderList()
+        try list.fill(Self.request(headers), TransferOptions(), .none, sendsBody: false)
+        let bytes = unsafe list.first.map { unsafe Array(String.bytes(of: $0.pointee.data)) }
+        #expect(bytes == Array("Accept: ".utf8) + [0xE4, 0xFF])
+    }
+
+    // MARK: Framing
+
+    @Test(arguments: [
+        ("Content-Length", "5", Upload.bytes(Data("hello".utf8))),
+        ("content-length", "0", .none),
+        ("Transfer-Encoding", "chunked", .channel(UploadChannel(length: nil, isReplayable: false))),
+        ("Transfer-Encoding", "Chunked", .channel(UploadChannel(length: nil, isReplayable: false))),
+        ("Content-Length", "7", .channel(UploadChannel(length: 7, isReplayable: false))),
+    ])
+    func `fields that frame the body are left to libcurl where they are true`(
+        name: String, value: String, upload: Upload
+    ) throws {
+        #expect(try Self.lines([(name, value)], upload: upload) == ["Expect:"])
+    }
+
+    @Test(arguments: [
+        ("Content-Length", "6", Upload.bytes(Data("hello".utf8))),
+        ("Content-Length", "05", .bytes(Data("hello".utf8))),
+        ("Content-Length", "", .bytes(Data("hello".utf8))),
+        ("Content-Length", "5", .none),
+        ("Content-Length", "5", .channel(UploadChannel(length: nil, isReplayable: false))),
+        ("Transfer-Encoding", "chunked", .bytes(Data("hello".utf8))),
+        ("Transfer-Encoding", "chunked", .none),
+        ("Transfer-Encoding", "gzip, chunked", .channel(UploadChannel(length: nil, isReplayable: false))),
+    ])
+    func `fields that frame the body wrongly are refused`(name: String, value: String, upload: Upload) throws {
+        let error = #expect(throws: TransportError.self) { try Self.lines([(name, value)], upload: upload) }
+        guard case .invalidRequest(.option) = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+    }
+
+    // MARK: Overrides
+
+    @Test func `overrides are a list of their own`() throws {
+        let options = TransferOptions().with {
+            $0.connection.hostOverrides = [
+                .init(host: "example.com", port: 443, address: "127.0.0.1", addressPort: 8443),
+                .init(host: "::1", port: 80, address: "fe80::1"),
+            ]
+        }
+        var list = HeaderList()
+        try list.fill(Self.request([.accept: "x"]), options, .none, sendsBody: false)
+        #expect(unsafe String.lines(of: list.first) == ["Accept: x", "Expect:"])
+        #expect(
+            unsafe String.lines(of: list.firstOverride) == [
+                "example.com:443:127.0.0.1:8443", "[::1]:80:[fe80::1]:80",
+            ])
+    }
+
+    // MARK: Used again
+
+    @Test func `a list that is used again keeps nothing of the request before`() throws {
+        var list = HeaderList()
+        #expect(unsafe list.first == nil)
+        let options = TransferOptions().with {
+            $0.connection.hostOverrides = [.init(host: "a", port: 1, address: "b")]
+        }
+        let many = HTTPFields((0..<200).map { HTTPField(name: .accept, value: String(repeating: "\($0)", count: 50)) })
+        let requests: [(HTTPFields, TransferOptions)] = [
+            (many, options), ([.accept: "x"], TransferOptions()), (many, TransferOptions()), ([:], options),
+        ]
+        for (headers, options) in requests {
+            try list.fill(Self.request(headers), options, .none, sendsBody: false)
+            #expect(unsafe String.lines(of: list.first) == headers.map(\.description) + ["Expect:"])
+            let overrides = options.connection.hostOverrides.isEmpty ? [] : ["a:1:b:1"]
+            #expect(unsafe String.lines(of: list.firstOverride) == overrides)
+        }
+    }
+
+    @Test func `a list whose filling failed is filled anew`() throws {
+        var list = HeaderList()
+        #expect(throws: TransportError.self) {
+            try list.fill(
+                Self.request([.accept: "x", .contentLength: "9"]), TransferOptions(), .none, sendsBody: false)
+        }
+        #expect(unsafe list.first == nil)
+        try list.fill(Self.request([.accept: "y"]), TransferOptions(), .none, sendsBody: false)
+        #expect(unsafe String.lines(of: list.first) == ["Accept: y", "Expect:"])
+    }
+
+    @Test(arguments: [1020, 1021, 1022, 1023, 1024, 1025, 5000])
+    func `values as long as the block of text fit`(length: Int) throws {
+        let value = String(repeating: "x", count: length)
+        #expect(try Self.lines([("A", value), ("B", "y")]) == ["A: \(value)", "B: y", "Expect:"])
+    }
+
+    // MARK: Helpers
+
+    private static func lines(
+        _ pairs: [(String, String)], _ options: TransferOptions = TransferOptions(), upload: Upload = .none,
+        sendsBody: Bool = false
+    ) throws -> [String] {
+        try lines(HTTPFields(validating: pairs), options, upload: upload, sendsBody: sendsBody)
+    }
+
+    private static func lines(
+        _ headers: HTTPFields, _ options: TransferOptions = TransferOptions(), upload: Upload = .none,
+        sendsBody: Bool = false
+    ) throws -> [String] {
+        var list = HeaderList()
+        try list.fill(request(headers), options, upload, sendsBody: sendsBody)
+        return unsafe String.lines(of: list.first)
+    }
+
+    private static func request(_ headers: HTTPFields) throws -> Request {
+        Request(url: try #require(URL(string: "http://localhost/")), headers: headers)
+    }
+}
+
+extension String {
+    /// The lines of a list of libcurl's.
+    fileprivate static func lines(of list: UnsafeMutablePointer<curl_slist>?) -> [String] {
+        var lines: [String] = []
+        var node = unsafe list
+        while let current = unsafe node {
+            unsafe lines.append(String(decoding: bytes(of: current.pointee.data), as: UTF8.self))
+            unsafe node = current.pointee.next
+        }
+        return lines
+    }
+
+    /// The bytes of a C string, without its end.
+    fileprivate static func bytes(of text: UnsafeMutablePointer<CChar>?) -> [UInt8] {
+        guard var position = unsafe text else { return [] }
+        var bytes: [UInt8] = []
+        while unsafe position.pointee != 0 {
+            bytes.append(UInt8(bitPattern: unsafe position.pointee))
+            unsafe position += 1
+        }
+        return bytes
+    }
+}

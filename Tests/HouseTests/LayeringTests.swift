@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+
+import Testing
+
+/// The tower: each module and all that its files may import. Every arrow points down.
+@Suite struct LayeringTests {
+    private static let tower: [String: Set<String>] = [
+        // 1: foreign code.
+        "CCurl": [],
+        "COpenSSL": [],
+        "CLinux": [],
+        // 2: values and the port; the loop.
+        "ANSystem": ["CLinux", "Glibc", "Synchronization"],
+        "ANHTTP": ["HTTPTypes", "FoundationEssentials", "Synchronization"],
+        // 3: bytes to values; libcurl; netlink.
+        "ANSerialization": ["ANHTTP", "ANSystem", "HTTPTypes", "FoundationEssentials"],
+        "ANCurl": [
+            "ANHTTP", "ANSystem", "CCurl", "COpenSSL", "HTTPTypes", "FoundationEssentials", "Glibc", "Synchronization",
+        ],
+        "ANReachability": ["ANSystem", "CLinux", "Glibc"],
+        // 4: the session.
+        "AsyncNetworking": [
+            "ANHTTP", "ANSerialization", "ANCurl", "ANReachability", "ANSystem", "HTTPTypes", "FoundationEssentials",
+            "Synchronization",
+        ],
+        // 5: products for particular users.
+        "AsyncNetworkingXML": ["AsyncNetworking", "FoundationXML", "Foundation"],
+        "AsyncNetworkingImages": ["AsyncNetworking", "HTTPTypes", "FoundationEssentials"],
+        "AFNetworking": ["AsyncNetworking", "HTTPTypes", "Foundation", "FoundationNetworking"],
+        // Beside it: for tests.
+        "AsyncNetworkingTesting": [
+            "ANHTTP", "ANSystem", "CLinux", "COpenSSL", "HTTPTypes", "FoundationEssentials", "Glibc", "Synchronization",
+        ],
+    ]
+
+    @Test func `every module has its place in the tower`() {
+        #expect(Set(SourceTree.modules).subtracting(Self.tower.keys) == [])
+    }
+
+    @Test(arguments: SourceTree.sources)
+    func `a file imports only what its module may`(file: SourceFile) throws {
+        let allowed = try #require(Self.tower[file.module], "\(file.path) belongs to no module of the tower")
+        for (module, line) in file.imports {
+            #expect(allowed.contains(module), "\(file.path):\(line): \(file.module) must not import \(module)")
+        }
+    }
+
+    @Test func `the tower has no circles`() {
+        var below = Self.tower.mapValues { $0.filter { Self.tower[$0] != nil } }
+        while let bottom = below.first(where: \.value.isEmpty)?.key {
+            below[bottom] = nil
+            for module in below.keys { below[module]?.remove(bottom) }
+        }
+        #expect(below.isEmpty)
+    }
+
+    @Test func `only the products on top import all of Foundation`() {
+        let heavy: Set = ["Foundation", "FoundationNetworking", "FoundationXML", "FoundationInternationalization"]
+        let importers = Self.tower.filter { !$0.value.isDisjoint(with: heavy) }.keys
+        #expect(Set(importers) == ["AFNetworking", "AsyncNetworkingXML"])
+    }
+
+    @Test func `imports are read as they are written`() {
+        let file = SourceFile(
+            path: "Sources/M/F.swift",
+            text: """
+                // import Comment
+                import A
+                public import B
+                @_exported public import C
+                @preconcurrency import struct D.Inner
+                package import E.Sub
+                let text = "import F"
+                let quoted = \"\"\"
+                    import G
+                    \"\"\"
+                """)
+        #expect(file.imports.map(\.module) == ["A", "B", "C", "D", "E"])
+        #expect(file.imports.map(\.line) == [2, 3, 4, 5, 6])
+        #expect(file.module == "M")
+    }
+}

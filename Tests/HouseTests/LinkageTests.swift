@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+
+import Foundation
+import Testing
+
+/// What a program that uses the library loads: FoundationEssentials, and neither all of Foundation nor its ICU.
+@Suite(.enabled(if: Build.isPlain, "A sanitizer's build links other things."), .serialized)
+struct LinkageTests {
+    private static let heavy: Set = [
+        "libFoundation.so", "lib_FoundationICU.so", "libFoundationInternationalization.so",
+        "libFoundationNetworking.so",
+        "libFoundationXML.so",
+    ]
+
+    @Test func `a program that imports AsyncNetworking loads FoundationEssentials only`() async throws {
+        let libraries = try await Build.librariesOfProgram(
+            """
+            import AsyncNetworking
+            let session = SessionManager()
+            print(session)
+            """)
+        #expect(libraries.contains("libFoundationEssentials.so"))
+        #expect(libraries.contains { $0.hasPrefix("libcurl.so") })
+        #expect(libraries.intersection(Self.heavy) == [])
+    }
+
+    @Test func `the check sees Foundation where it is`() async throws {
+        let libraries = try await Build.librariesOfProgram(
+            """
+            import AsyncNetworking
+            import Foundation
+            print(SessionManager(), Date.now.formatted())
+            """)
+        #expect(libraries.contains("libFoundation.so"))
+    }
+}
+
+/// The build that these tests belong to.
+private enum Build {
+    /// The folder with the modules and objects: the test program lies in it.
+    static let folder = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
+
+    static var isPlain: Bool { !folder.path().contains("/.build-") }
+
+    /// The modules that a program with AsyncNetworking is linked of.
+    private static let modules = ["AsyncNetworking", "ANSerialization", "ANCurl", "ANHTTP", "ANSystem", "HTTPTypes"]
+
+    /// The module maps that a build of ours hands to all that depend on it.
+    private static let foreignModules = ["CCurl", "COpenSSL", "CLinux"].map {
+        SourceTree.root.appending(path: "Sources/\($0)/module.modulemap").path()
+    }
+
+    /// Compiles and links a program, and returns the names of the libraries that it asks the system for.
+    static func librariesOfProgram(_ source: String) async throws -> Set<String> {
+        let scratch = FileManager.default.temporaryDirectory.appending(path: "an-linkage-\(UUID())")
+        try FileManager.default.createDirectory(at: scratch, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: scratch) }
+        let main = scratch.appending(path: "main.swift")
+        try Data(source.utf8).write(to: main)
+        let program = scratch.appending(path: "program")
+        let objects = try modules.flatMap { module in
+            let names = try FileManager.default.contentsOfDirectory(
+                atPath: folder.appending(path: "\(module).build").path())
+            return names.filter { $0.hasSuffix(".o") && !isStale($0, of: module) }
+                .map { folder.appending(path: "\(module).build/\($0)").path() }
+        }
+        _ = try run(
+            ["swiftc", main.path(), "-o", program.path(), "-I", folder.appending(path: "Modules").path()]
+                + foreignModules.flatMap { ["-Xcc", "-fmodule-map-file=\($0)"] } + objects
+                + ["-lcurl", "-lssl", "-lcrypto"])
+        let dynamic = try run(["readelf", "-d", program.path()])
+        return Set(dynamic.matches(of: /\(NEEDED\).*\[(.+?)\]/).map { String($0.1) })
+    }
+
+    /// Whether an object is left of a file of ours that is gone.
+    private static func isStale(_ object: String, of module: String) -> Bool {
+        let sources = SourceTree.sources.filter { $0.module == module }
+        return !sources.isEmpty && object.hasSuffix(".swift.o")
+            && !sources.contains { $0.path.hasSuffix("/" + object.dropLast(2)) }
+    }
+
+    /// Runs a tool of the `PATH` and returns what it printed.
+    private static func run(_ arguments: [String]) throws -> String {
+        let process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        process.arguments = arguments
+        let output = Pipe()
+        process.standardOutput = output
+        process.standardError = output
+        try process.run()
+        let text = String(decoding: try output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
+        process.waitUntilExit()
+        try #require(process.terminationStatus == 0, "\(arguments.prefix(1)): \(text)")
+        return text
+    }
+}
