@@ -62,7 +62,7 @@ package struct ProgressLine {
             words.append(Quantity.bytes(completedBytes))
         }
         if let speed = rate.bytesPerSecond { words.append(Quantity.rate(speed)) }
-        if let totalBytes, let left = rate.timeLeft(for: totalBytes - completedBytes) {
+        if let totalBytes, completedBytes < totalBytes, let left = rate.timeLeft(for: totalBytes - completedBytes) {
             words.append("\(Quantity.clock(left)) left")
         } else {
             words.append(Quantity.clock(elapsed))
