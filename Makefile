@@ -4,7 +4,8 @@
 LIBRARY_PACKAGES := libcurl4-openssl-dev libssl-dev pkg-config
 TEST_PACKAGES := curl openssl python3-venv nginx libnginx-mod-stream tinyproxy-bin microsocks
 
-URL := https://example.com/
+# What the demo is run on; empty for a server inside it.
+URL :=
 ROUNDS := 5
 WORKLOAD :=
 
@@ -43,8 +44,9 @@ check-format: ## Fail if a Swift file is not formatted
 test: setup check-format build ## Check everything: format, warnings, all tests, against real servers
 	$(SERVERS) run $(SERVERS_DIR) -- swift test --skip-build $(FLAGS)
 
-demo: setup-library ## Fetch a page and show what happens: make demo URL=https://…
-	swift run $(QUIET) $(FLAGS) Fetch demo $(URL)
+demo: setup-library ## Show what the library does; on a URL of yours: make demo URL=https://…
+	@swift build --product Fetch $(QUIET) $(FLAGS)
+	@"$$(swift build --show-bin-path)/Fetch" demo $(URL)
 
 tsan: setup-library ## Run the tests under ThreadSanitizer
 	swift test --sanitize=thread --scratch-path .build-tsan $(QUIET) --skip RealServerTests

@@ -19,7 +19,7 @@ extension EasyHandle {
         try set(CURLOPT_INFILESIZE_LARGE, offset: exchange.sendsBody ? exchange.upload.length ?? -1 : -1)
         // Over plain TCP it would wait for the first response before it makes a second connection, to see whether the
         // server speaks HTTP/2; over TLS it knows after the handshake.
-        try set(CURLOPT_PIPEWAIT, request.url.scheme?.lowercased() == "https")
+        try set(CURLOPT_PIPEWAIT, exchange.isSecure)
     }
 
     private func applyMethod(_ method: HTTPRequest.Method, sendsBody: Bool) throws(CurlFailure) {

@@ -15,6 +15,8 @@ final class Exchange: Sendable {
     let delivery: BodyDelivery
     let events: (any TransferEventSink)?
     let upload: Upload
+    /// Whether the URL is one of https.
+    let isSecure: Bool
     private let engine: CurlEngine
     private let isCancelled = Atomic(false)
     private let state: Lock<State>
@@ -28,6 +30,7 @@ final class Exchange: Sendable {
         self.delivery = delivery
         self.events = events
         self.upload = upload
+        isSecure = request.url.scheme?.isHTTPS == true
         self.engine = engine
         let reading: ExchangeStateMachine<Waiter>.Reading =
             switch delivery {

@@ -112,19 +112,19 @@ package struct HeaderParser {
     /// `HTTP/1.1 200 OK`, `HTTP/1.1 200`, or libcurl's `HTTP/2 200 `.
     private mutating func parseStatusLine(_ line: UnsafeBufferPointer<UInt8>) throws(Failure) {
         guard unsafe line.starts(with: "HTTP/".utf8) else { throw .invalid(.notHTTP) }
-        let words = unsafe line.dropFirst(5)
-        let versionEnd = unsafe words.firstIndex(of: UInt8(ascii: " ")) ?? words.endIndex
-        let rest = unsafe words[versionEnd...].dropFirst()
-        let codeEnd = unsafe rest.firstIndex(of: UInt8(ascii: " ")) ?? rest.endIndex
+        let versionEnd = unsafe Self.index(of: UInt8(ascii: " "), in: line, from: 5)
+        let codeStart = min(versionEnd + 1, line.count)
+        let codeEnd = unsafe Self.index(of: UInt8(ascii: " "), in: line, from: codeStart)
         guard
-            let version = unsafe Self.version(words[..<versionEnd]),
-            unsafe rest[..<codeEnd].count == 3, let code = unsafe Self.decimal(rest[..<codeEnd]), code >= 100
+            let version = unsafe Self.version(Self.part(line, 5, versionEnd)), codeEnd - codeStart == 3,
+            let code = unsafe Self.decimal(Self.part(line, codeStart, codeEnd)), code >= 100
         else {
             throw .invalid(.statusLine(unsafe Self.excerpt(line)))
         }
         self.version = version
         fields.reserveCapacity(12)
-        let phrase = unsafe String(decoding: rest[codeEnd...].dropFirst(), as: UTF8.self)
+        let phrase = unsafe String(
+            decoding: Self.part(line, min(codeEnd + 1, line.count), line.count), as: UTF8.self)
         status = HTTPResponse.Status(code: Int(code), reasonPhrase: phrase)
     }
 
@@ -134,15 +134,15 @@ package struct HeaderParser {
             return
         }
         finishFolding()
-        guard
-            let colon = unsafe line.firstIndex(of: UInt8(ascii: ":")),
-            let name = unsafe HTTPField.Name(String(decoding: line[..<colon], as: UTF8.self))
+        let colon = unsafe Self.index(of: UInt8(ascii: ":"), in: line, from: 0)
+        guard colon < line.count,
+            let name = unsafe HTTPField.Name(String(decoding: Self.part(line, 0, colon), as: UTF8.self))
         else {
             throw .invalid(.headerLine(unsafe Self.excerpt(line)))
         }
-        let value = unsafe UnsafeBufferPointer(rebasing: Self.trimmingBlanks(line[(colon + 1)...]))
+        let value = unsafe Self.trimmingBlanks(line, from: colon + 1)
         if name == .contentLength, state != .complete {
-            guard let length = unsafe Self.decimal(value[...]) else { throw .invalid(.contentLength) }
+            guard let length = unsafe Self.decimal(value) else { throw .invalid(.contentLength) }
             if let declaredLength, declaredLength != length { throw .invalid(.contentLength) }
             declaredLength = length
         } else if name == .contentEncoding {
@@ -162,8 +162,8 @@ package struct HeaderParser {
             }
             unsafe folded = (last.name, last.withUnsafeBytesOfValue { unsafe Array($0) })
         }
-        let more = unsafe Self.trimmingBlanks(line[...])
-        if folded?.value.isEmpty == false, unsafe !more.isEmpty { folded?.value.append(UInt8(ascii: " ")) }
+        let more = unsafe Self.trimmingBlanks(line, from: 0)
+        if folded?.value.isEmpty == false, !more.isEmpty { folded?.value.append(UInt8(ascii: " ")) }
         unsafe folded?.value.append(contentsOf: more)
     }
 
@@ -176,7 +176,7 @@ package struct HeaderParser {
 
     // MARK: Bytes
 
-    private static func version(_ digits: Slice<UnsafeBufferPointer<UInt8>>) -> HTTPVersion? {
+    private static func version(_ digits: UnsafeBufferPointer<UInt8>) -> HTTPVersion? {
         if unsafe digits.elementsEqual("1.1".utf8) { return .http1_1 }
         if unsafe digits.elementsEqual("2".utf8) { return .http2 }
         if unsafe digits.elementsEqual("1.0".utf8) { return .http1_0 }
@@ -184,15 +184,28 @@ package struct HeaderParser {
         return nil
     }
 
-    private static func decimal(_ digits: Slice<UnsafeBufferPointer<UInt8>>) -> Int64? {
-        guard unsafe !digits.isEmpty, unsafe digits.count <= 18 else { return nil }
+    private static func decimal(_ digits: UnsafeBufferPointer<UInt8>) -> Int64? {
+        guard !digits.isEmpty, digits.count <= 18 else { return nil }
         var value: Int64 = 0
-        for index in unsafe digits.indices {
+        for index in 0..<digits.count {
             let digit = unsafe digits[index]
             guard case UInt8(ascii: "0")...UInt8(ascii: "9") = digit else { return nil }
             value = value * 10 + Int64(digit - UInt8(ascii: "0"))
         }
         return value
+    }
+
+    /// The position of a byte; the end where there is none.
+    private static func index(of byte: UInt8, in line: UnsafeBufferPointer<UInt8>, from start: Int) -> Int {
+        var index = start
+        while index < line.count, unsafe line[index] != byte { index += 1 }
+        return index
+    }
+
+    private static func part(
+        _ line: UnsafeBufferPointer<UInt8>, _ start: Int, _ end: Int
+    ) -> UnsafeBufferPointer<UInt8> {
+        unsafe UnsafeBufferPointer(rebasing: line[start..<end])
     }
 
     private static func isBlank(_ byte: UInt8) -> Bool {
@@ -207,12 +220,12 @@ package struct HeaderParser {
     }
 
     private static func trimmingBlanks(
-        _ bytes: Slice<UnsafeBufferPointer<UInt8>>
-    ) -> Slice<UnsafeBufferPointer<UInt8>> {
-        var rest = unsafe bytes
-        while let first = unsafe rest.first, isBlank(first) { unsafe rest.removeFirst() }
-        while let last = unsafe rest.last, isBlank(last) { unsafe rest.removeLast() }
-        return unsafe rest
+        _ line: UnsafeBufferPointer<UInt8>, from start: Int
+    ) -> UnsafeBufferPointer<UInt8> {
+        var (start, end) = (start, line.count)
+        while start < end, unsafe isBlank(line[start]) { start += 1 }
+        while end > start, unsafe isBlank(line[end - 1]) { end -= 1 }
+        return unsafe part(line, start, end)
     }
 
     private static func excerpt(_ line: UnsafeBufferPointer<UInt8>) -> String {

@@ -61,7 +61,8 @@ import Testing
         try await withLoop("nested") { loop, probe in
             let depth: Int = await withCheckedContinuation { continuation in
                 @Sendable func descend(_ depth: Int) {
-                    if depth == 100 { continuation.resume(returning: depth) } else { probe.post(to: loop) { descend(depth + 1) } }
+                    guard depth < 100 else { return continuation.resume(returning: depth) }
+                    probe.post(to: loop) { descend(depth + 1) }
                 }
                 probe.post(to: loop) { descend(0) }
             }

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import AsyncNetworkingTesting
+import FoundationEssentials
+
+/// The tour on a URL of the user's: what it answers is shown; only what goes wrong below HTTP's statuses is a failure.
+struct URLTour {
+    let url: URL
+    let folder: TemporaryFolder
+    private let progress = DemoProgress()
+
+    init(url: URL, folder: TemporaryFolder) {
+        self.url = url
+        self.folder = folder
+    }
+
+    /// Runs all steps.
+    func run(_ report: inout DemoReport) async throws {
+        report.say("A tour of AsyncNetworking \(SessionManager.libraryVersion), on \(Request(url: url)).")
+        try await withSession { api in
+            try await report.step("GET", "let response = try await api.data(for: Request(url: url))") {
+                try await get(api)
+            }
+            guard !report.hasFailure else { return report.say("\nThe other steps need a server that answers.") }
+            try await report.step("HEAD", "try await api.head(url)") {
+                try await head(api)
+            }
+            try await report.step("POST of a form", #"try await api.post(url, parameters: ["name": "Ada"])"#) {
+                try await post(api)
+            }
+            try await report.step("PUT of a file of 1 MB", "await api.upload(url, from: .file(path), method: .put)") {
+                try await upload(api)
+            }
+            try await report.step("Download into a file", "await api.download(url, to: path)") {
+                try await download(api)
+            }
+            try await report.step("A cancelled download", "download.cancel()") {
+                try await cancel(api)
+            }
+        }
+        guard !report.hasFailure else { return }
+        try await report.step("A certificate that is not trusted", "configuration.tls.trustRoots = .pem(…)") {
+            try await refuseCertificate()
+        }
+    }
+
+    private func get(_ api: SessionManager) async throws -> [String] {
+        let response = try await api.data(for: Request(url: url))
+        var lines = [Self.summary(response)]
+        lines += Self.beginning(of: response)
+        lines += TraceTable.text(response.metrics, title: "Where the time went:").split(separator: "\n").map(
+            String.init)
+        return lines
+    }
+
+    private func head(_ api: SessionManager) async throws -> [String] {
+        let response = try await api.head(url.absoluteString)
+        return [
+            "Status \(response.statusCode), \(response.headers.count) header fields, \(response.metrics.isConnectionReused ? "on the same connection" : "on a new connection")"
+        ]
+    }
+
+    private func post(_ api: SessionManager) async throws -> [String] {
+        let request = try api.request(.post, url.absoluteString, parameters: ["name": "Ada", "language": "Swift"])
+        let response = try await api.data(for: request)
+        return [Self.summary(response)] + Self.beginning(of: response)
+    }
+
+    private func upload(_ api: SessionManager) async throws -> [String] {
+        let path = try folder.write("upload.bin", StubServer.generatedBytes(1_000_000))
+        let upload = await api.upload(url.absoluteString, from: .file(path), method: .put)
+        await progress.follow(upload.progress, label: "upload")
+        return [Self.summary(try await upload.value)]
+    }
+
+    private func download(_ api: SessionManager) async throws -> [String] {
+        let download = await api.download(url.absoluteString, to: folder.path("download"))
+        await progress.follow(download.progress, label: "download")
+        let response = try await download.value
+        return ["Status \(response.statusCode); the file has \(response.value.size) bytes"]
+    }
+
+    private func cancel(_ api: SessionManager) async throws -> [String] {
+        let before = try folder.names()
+        let download = await api.download(url.absoluteString, to: folder.path("cancelled"))
+        download.cancel()
+        do {
+            let size = try await download.value.value.size
+            return ["The server was quicker: all \(Quantity.bytes(size)) had come"]
+        } catch is CancellationError {
+            try expect(folder.names() == before, "A file was left.")
+            return ["CancellationError; no file is left"]
+        }
+    }
+
+    private func refuseCertificate() async throws -> [String] {
+        guard url.scheme?.lowercased() == "https" else { return ["Not tried: the URL has no certificate."] }
+        let stranger = try TestCertificateAuthority()
+        do {
+            try await withSession(configure: { $0.tls.trustRoots = .pem(stranger.pemData) }) { api in
+                _ = try await api.data(for: Request(url: url))
+            }
+        } catch let error as SessionError where error.isTrustFailure {
+            return ["\(error)"]
+        }
+        throw DemoFailure("The certificate was accepted, although its authority is not trusted.")
+    }
+
+    private static func summary(_ response: Response<Data>) -> String {
+        let type = response.head.mediaType.map { ", \($0)" } ?? ""
+        let redirects = response.redirects.isEmpty ? "" : ", after \(response.redirects.count) redirects"
+        return
+            "Status \(response.statusCode), \(response.head.version), \(Quantity.bytes(Int64(response.value.count)))\(type)\(redirects)"
+    }
+
+    /// The first lines of a text.
+    private static func beginning(of response: Response<Data>) -> [String] {
+        guard let text = String(validating: response.value.prefix(2000), as: UTF8.self), !text.contains("\0") else {
+            return []
+        }
+        let lines = text.split(separator: "\n").prefix(4).map { line in
+            "  │ " + (line.count > 90 ? line.prefix(89) + "…" : line)
+        }
+        return lines
+    }
+}

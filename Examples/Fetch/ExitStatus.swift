@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+
+/// How the program ends: the numbers are those of curl(1), where it has one.
+package enum ExitStatus: Int32, CaseIterable, Sendable {
+    case success = 0
+    case unsupportedScheme = 1
+    case usage = 2
+    case badURL = 3
+    case notBuiltIn = 4
+    case cannotResolve = 6
+    case cannotConnect = 7
+    case invalidResponse = 8
+    case truncated = 18
+    case refusedStatus = 22
+    case cannotWrite = 23
+    case cannotRead = 26
+    case timedOut = 28
+    case tlsHandshake = 35
+    case tooManyRedirects = 47
+    case emptyReply = 52
+    case sendFailed = 55
+    case receiveFailed = 56
+    case untrusted = 60
+    case contentEncoding = 61
+    case tooLarge = 63
+    case cannotSendAgain = 65
+    case internalError = 70
+    case badTrustRoots = 77
+    case proxyFailed = 97
+    case interrupted = 130
+    case terminated = 143
+
+    /// What the number means.
+    var meaning: String {
+        switch self {
+        case .success: "all went well"
+        case .unsupportedScheme: "the scheme, or a redirect's, is neither http nor https"
+        case .usage: "the command line makes no sense"
+        case .badURL: "a URL is malformed"
+        case .notBuiltIn: "the system's libcurl lacks what was asked for"
+        case .cannotResolve: "the host's name has no address"
+        case .cannotConnect: "no connection to the host"
+        case .invalidResponse: "the response is not valid HTTP"
+        case .truncated: "the body ended too early"
+        case .refusedStatus: "with --fail: the status is 400 or above"
+        case .cannotWrite: "the output cannot be written"
+        case .cannotRead: "a file to send cannot be read"
+        case .timedOut: "a limit on time ran out"
+        case .tlsHandshake: "the TLS handshake failed"
+        case .tooManyRedirects: "too many redirects"
+        case .emptyReply: "the server closed without an answer"
+        case .sendFailed: "the connection broke while sending"
+        case .receiveFailed: "the connection broke while receiving"
+        case .untrusted: "the server's certificate is not trusted"
+        case .contentEncoding: "the body cannot be unpacked"
+        case .tooLarge: "a limit on size was passed"
+        case .cannotSendAgain: "a redirect wants a body again that is gone"
+        case .internalError: "a defect of this program; please report it"
+        case .badTrustRoots: "the file of --cacert cannot be used"
+        case .proxyFailed: "the proxy refused or broke down"
+        case .interrupted: "Ctrl-C"
+        case .terminated: "SIGTERM"
+        }
+    }
+
+    /// All numbers with their meanings, one a line.
+    static var table: String {
+        allCases.map { status in
+            let number = String(status.rawValue)
+            return String(repeating: " ", count: 5 - number.count) + number + "  " + status.meaning
+        }.joined(separator: "\n")
+    }
+
+    /// Whether an error is one of the library or of this program, made before anything was sent.
+    static func knows(_ error: any Error) -> Bool {
+        error is UsageError || error is SessionError || error is TransportError || error is SerializationError
+    }
+
+    /// The status for an error of the library or of this program.
+    package init(for error: any Error) {
+        self =
+            switch error {
+            case let error as SessionError: Self(session: error)
+            case let error as TransportError: Self(transport: error)
+            case let error as SerializationError: Self(serialization: error)
+            case is UsageError: .usage
+            case is StatusError: .refusedStatus
+            case is OutputError: .cannotWrite
+            case is CancellationError: .interrupted
+            default: .internalError
+            }
+    }
+
+    private init(session error: SessionError) {
+        self =
+            switch error {
+            case .transport(let error): Self(transport: error)
+            case .serialization(let error): Self(serialization: error)
+            case .redirect(.tooMany): .tooManyRedirects
+            case .redirect(.location): .badURL
+            case .redirect(.downgrade): .unsupportedScheme
+            case .redirect(.bodyNotReplayable): .cannotSendAgain
+            case .file: .cannotWrite
+            default: .internalError
+            }
+    }
+
+    private init(serialization error: SerializationError) {
+        self =
+            switch error {
+            case .url(.scheme): .unsupportedScheme
+            case .url: .badURL
+            case .multipart: .cannotRead
+            default: .internalError
+            }
+    }
+
+    private init(transport error: TransportError) {
+        self =
+            switch error {
+            case .invalidRequest(.url): .badURL
+            case .invalidRequest(.scheme): .unsupportedScheme
+            case .invalidRequest: .usage
+            case .unsupported: .notBuiltIn
+            case .timedOut: .timedOut
+            case .cannotResolve: .cannotResolve
+            case .cannotConnect: .cannotConnect
+            case .proxy: .proxyFailed
+            case .tls(.handshake, _): .tlsHandshake
+            case .tls(.badTrustRoots, _): .badTrustRoots
+            case .tls: .untrusted
+            case .connectionLost(.beforeResponse, _): .emptyReply
+            case .connectionLost(.inBody, _): .truncated
+            case .connectionLost(.inHead, _): .receiveFailed
+            case .connectionLost(.whileSending, _): .sendFailed
+            case .invalidResponse(.contentEncoding, _): .contentEncoding
+            case .invalidResponse: .invalidResponse
+            case .responseTooLarge: .tooLarge
+            case .requestBody(.notReplayable, _): .cannotSendAgain
+            case .requestBody: .cannotRead
+            default: .internalError
+            }
+    }
+}

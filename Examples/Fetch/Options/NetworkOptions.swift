@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+
+import ArgumentParser
+import AsyncNetworking
+import FoundationEssentials
+
+/// The options that say how connections are made.
+struct NetworkOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("Trust the authorities of a PEM file instead of the system's.", valueName: "file"))
+    var cacert: String?
+    @Flag(name: [.customLong("http1"), .customLong("http1.1")], help: "Use HTTP/1.1 only.")
+    var isHTTP1 = false
+    @Flag(name: .customLong("http2-prior-knowledge"), help: "Speak HTTP/2 at once, without TLS too.")
+    var isHTTP2 = false
+    @Option(
+        name: [.customShort("x"), .customLong("proxy")],
+        help: ArgumentHelp(
+            "The proxy: http, https, socks4a, socks5 or socks5h; otherwise the environment's.",
+            valueName: "[scheme://][user:password@]host[:port]"))
+    var proxy: String?
+    @Option(
+        help: ArgumentHelp(
+            "With -x, hosts to reach directly, with commas between; * alone means no proxy.", valueName: "hosts"))
+    var noproxy: String?
+    @Option(
+        parsing: .unconditionalSingleValue,
+        help: ArgumentHelp(
+            "Connect to an address instead of looking up a host; may be repeated.", valueName: "host:port:address"))
+    var resolve: [String] = []
+    @Option(help: ArgumentHelp("Connect through a Unix-domain socket.", valueName: "path"))
+    var unixSocket: String?
+    @Option(help: ArgumentHelp("The most time for a connection, TLS included; 30 unless set.", valueName: "seconds"))
+    var connectTimeout: Double?
+    @Option(
+        name: [.customShort("m"), .customLong("max-time")],
+        help: ArgumentHelp("The most time for a URL, body included.", valueName: "seconds"))
+    var maxTime: Double?
+    @Option(help: ArgumentHelp("The most URLs that are fetched at the same time.", valueName: "number"))
+    var parallel = 6
+
+    init() {}
+
+    /// Puts the options into a session's configuration.
+    func configure(_ configuration: inout SessionConfiguration) throws(UsageError) {
+        guard 1...1000 ~= parallel else { throw UsageError("--parallel wants a number from 1 to 1000.") }
+        // URLs wait for their turn to be printed with their connection open: each needs one of its own.
+        configuration.pool.maximumConnectionsPerHost = max(parallel, configuration.pool.maximumConnectionsPerHost)
+        if let cacert { configuration.tls.trustRoots = .file(cacert) }
+        if let connectTimeout {
+            configuration.timeouts.connect = try Self.duration(connectTimeout, of: "--connect-timeout")
+        }
+        if let maxTime { configuration.timeouts.total = try Self.duration(maxTime, of: "--max-time") }
+        guard !(isHTTP1 && isHTTP2) else { throw UsageError("--http1 and --http2-prior-knowledge exclude each other.") }
+        if isHTTP1 { configuration.transfer.httpVersion = .http1 }
+        if isHTTP2 { configuration.transfer.httpVersion = .http2PriorKnowledge }
+        configuration.transfer.connection.unixSocketPath = unixSocket
+        for text in resolve { configuration.transfer.connection.hostOverrides.append(try Self.hostOverride(text)) }
+        configuration.proxy = try makeProxy()
+    }
+
+    private func makeProxy() throws(UsageError) -> ProxyPolicy {
+        let bypass = (noproxy ?? "").split(separator: ",").map { String($0.drop { $0 == " " }) }
+        guard let proxy else {
+            guard noproxy == nil || bypass == ["*"] else {
+                throw UsageError("--noproxy with hosts needs -x; in the environment it is NO_PROXY.")
+            }
+            return bypass == ["*"] ? .none : .environment
+        }
+        return .proxy(try Self.proxy(proxy, bypass: bypass))
+    }
+
+    private static func proxy(_ text: String, bypass: [String]) throws(UsageError) -> Proxy {
+        guard
+            let components = URLComponents(string: text.contains("://") ? text : "http://" + text),
+            let host = components.host, !host.isEmpty
+        else { throw UsageError("“\(text)” is not a proxy, such as http://proxy.example:3128.") }
+        guard let kind = Proxy.Kind(rawValue: components.scheme ?? "") else {
+            throw UsageError("The proxy's scheme is none of http, https, socks4a, socks5 and socks5h.")
+        }
+        return Proxy(
+            kind, host: host, port: components.port ?? (kind == .https ? 443 : 1080),
+            credential: components.user.map { Credential(user: $0, password: components.password ?? "") },
+            bypass: bypass)
+    }
+
+    private static func hostOverride(_ text: String) throws(UsageError) -> ConnectionOptions.HostOverride {
+        let parts = text.split(separator: ":", maxSplits: 2)
+        guard parts.count == 3, let port = Int(parts[1]), 1...65_535 ~= port else {
+            throw UsageError("“\(text)” is not host:port:address.")
+        }
+        let address = parts[2].hasPrefix("[") && parts[2].hasSuffix("]") ? parts[2].dropFirst().dropLast() : parts[2]
+        return .init(host: String(parts[0]), port: port, address: String(address))
+    }
+
+    private static func duration(_ seconds: Double, of option: String) throws(UsageError) -> Duration {
+        guard seconds >= 0.001, seconds <= 1e9 else {
+            throw UsageError("\(option) wants seconds, from 0.001 on.")
+        }
+        return .seconds(seconds)
+    }
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+
+import ArgumentParser
+import AsyncNetworking
+import FoundationEssentials
+
+/// The options that say what is asked for.
+struct RequestOptions: ParsableArguments {
+    @Option(
+        name: [.customShort("X", allowingJoined: true), .customLong("request")],
+        help: ArgumentHelp("The method; GET, or what a body makes of it.", valueName: "method"))
+    var method: String?
+    @Option(
+        name: [.customShort("H"), .customLong("header")], parsing: .unconditionalSingleValue,
+        help: ArgumentHelp("A header field; may be repeated.", valueName: "name: value"))
+    var headers: [String] = []
+    @Option(
+        name: [.customShort("u"), .customLong("user")], parsing: .unconditional,
+        help: ArgumentHelp("Credentials, sent by the Basic scheme.", valueName: "user:password"))
+    var user: String?
+    @Flag(name: [.customShort("I"), .customLong("head")], help: "Ask for the head only, and print it.")
+    var isHead = false
+    @Flag(name: .customLong("no-follow"), help: "Take a redirect as the answer.")
+    var staysPut = false
+    @Flag(name: [.customShort("L"), .customLong("location")], help: .hidden)
+    var follows = false
+
+    init() {}
+
+    /// The request for one URL.
+    ///
+    /// - Throws: ``UsageError``, `SerializationError` for the URL, `TransportError` for a header.
+    func makeRequest(_ text: String, content: BodyContent) throws -> Request {
+        let url = try content.url(for: URLResolver(base: nil).resolve(text.contains("://") ? text : "https://" + text))
+        var request = Request(method: try makeMethod(content), url: url, headers: try makeHeaders(), body: content.body)
+        for field in content.headers where !request.headers.contains(field.name) { request.headers.append(field) }
+        return request
+    }
+
+    private func makeMethod(_ content: BodyContent) throws -> HTTPRequest.Method {
+        guard let method else { return isHead ? .head : content.method }
+        guard let method = HTTPRequest.Method(method) else { throw UsageError("“\(method)” is not a method.") }
+        guard !isHead || method == .head else { throw UsageError("-I is a method of its own; it does not go with -X.") }
+        return method
+    }
+
+    private func makeHeaders() throws -> HTTPFields {
+        var fields = try HTTPFields(
+            validating: headers.map { line in
+                guard let colon = line.firstIndex(of: ":") else {
+                    throw UsageError("“\(line)” is not a header field: it has no colon.")
+                }
+                return (String(line[..<colon]), String(line[colon...].dropFirst().drop { $0 == " " || $0 == "\t" }))
+            })
+        if let user {
+            guard user.contains(":") else { throw UsageError("-u wants user:password.") }
+            fields.append(
+                HTTPField(name: .authorization, value: "Basic " + Data(user.utf8).base64EncodedString()))
+        }
+        return fields
+    }
+}

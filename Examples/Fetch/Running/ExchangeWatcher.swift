@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import Synchronization
+
+/// Listens to the exchanges of one job: passes progress on to the board and keeps what they cost.
+final class ExchangeWatcher: TransferEventSink {
+    private let id: Int
+    private let board: TransferBoard
+    private let narrator: Narrator
+    private let finished = Mutex([TransferMetrics]())
+
+    init(_ id: Int, board: TransferBoard, narrator: Narrator) {
+        self.id = id
+        self.board = board
+        self.narrator = narrator
+    }
+
+    /// What the exchanges cost, in their order: redirects first.
+    var metrics: [TransferMetrics] { finished.withLock { $0 } }
+
+    func receive(_ event: TransferEvent) {
+        switch event {
+        case .informational(let head): narrator.say(head: head)
+        case .uploadProgress(let progress): board.report(progress, of: id)
+        case .downloadProgress(let progress): board.report(progress, of: id)
+        case .finished(let metrics): finished.withLock { $0.append(metrics) }
+        @unknown default: break
+        }
+    }
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import FoundationEssentials
+
+/// Performs jobs with one session: several at a time, their output one after the other.
+struct Fetcher: Sendable {
+    let session: SessionManager
+    let output: OutputOptions
+    let console: Console
+    let board: TransferBoard
+
+    /// Performs all jobs and returns their statuses in the order of the jobs.
+    ///
+    /// Jobs begin in their order, and no more of them than there are connections to a host: so the job whose turn it is
+    /// never waits for a connection that a later one holds.
+    func run(_ jobs: [FetchJob], atOnce limit: Int) async -> [ExitStatus] {
+        let turns = jobs.map { _ in Turn() }
+        var statuses = [ExitStatus](repeating: .success, count: jobs.count)
+        await withTaskGroup(of: (Int, ExitStatus).self) { group in
+            for (index, job) in jobs.enumerated() {
+                if index >= limit, let (done, status) = await group.next() { statuses[done] = status }
+                group.addTask {
+                    defer { turns[index].pass() }
+                    return (index, await run(job, after: index > 0 ? turns[index - 1] : nil))
+                }
+            }
+            for await (done, status) in group { statuses[done] = status }
+        }
+        return statuses
+    }
+
+    private func run(_ job: FetchJob, after previous: Turn?) async -> ExitStatus {
+        let narrator = Narrator(
+            console, isVerbose: output.isVerbose, isLive: previous == nil, url: job.request.url)
+        let watcher = ExchangeWatcher(job.index, board: board, narrator: narrator)
+        var failure: (any Error)?
+        do {
+            try await Narrator.$current.withValue(narrator) {
+                try await perform(job, after: previous, narrator, watcher)
+            }
+        } catch {
+            failure = error
+        }
+        board.end(job.index)
+        await previous?.wait()
+        narrator.goLive()
+        if output.showsTrace {
+            for (metrics, url) in zip(watcher.metrics, narrator.urls) {
+                narrator.tell(TraceTable.text(metrics, title: "\(url)"))
+            }
+        }
+        guard let failure else { return .success }
+        if let message = Self.message(for: failure) {
+            narrator.tell("fetch: \(job.name.isEmpty ? "" : job.name + ": ")\(message)\n")
+        }
+        return ExitStatus(for: failure)
+    }
+
+    private func perform(
+        _ job: FetchJob, after previous: Turn?, _ narrator: Narrator, _ watcher: ExchangeWatcher
+    ) async throws {
+        narrator.say(request: job.request)
+        beginProgress(of: job)
+        try await session.withResponse(for: job.request, reporting: watcher) { head, body in
+            narrator.say(head: head)
+            if output.failsOnStatus, head.status.code >= 400 { throw StatusError(head: head) }
+            switch job.target {
+            case .file(let path):
+                try await save(body, of: head, to: path, after: previous, narrator)
+            case .standardOutput(let takesBinary):
+                if StandardStream.output.isTerminal { board.end(job.index) }
+                await previous?.wait()
+                narrator.goLive()
+                try Task.checkCancellation()
+                try await print(body, of: head, of: job, takesBinary: takesBinary)
+            }
+            narrator.say(trailers: body.trailers ?? [:])
+        }
+    }
+
+    /// A bar is for files; a body that is printed on the terminal is its own progress.
+    private func beginProgress(of job: FetchJob) {
+        switch job.target {
+        case .file(let path): board.begin(job.index, label: path)
+        case .standardOutput where !StandardStream.output.isTerminal || job.request.body.length != 0:
+            board.begin(job.index, label: "")
+        case .standardOutput: break
+        }
+    }
+
+    private func save(
+        _ body: ResponseBody, of head: ResponseHead, to path: String, after previous: Turn?, _ narrator: Narrator
+    ) async throws {
+        let start = ContinuousClock.now
+        let size = try await body.write(to: path)
+        let elapsed = ContinuousClock.now - start
+        if output.includesHead {
+            await previous?.wait()
+            try StandardStream.output.write(Data(HeadText.of(head).utf8))
+        }
+        guard !output.isSilent else { return }
+        let seconds = elapsed / .seconds(1)
+        let rate = seconds > 0.001 ? ", " + Quantity.rate(Double(size) / seconds) : ""
+        narrator.tell("\(path): \(Quantity.bytes(size)) in \(Quantity.time(elapsed))\(rate)\n")
+    }
+
+    private func print(
+        _ body: ResponseBody, of head: ResponseHead, of job: FetchJob, takesBinary: Bool
+    ) async throws {
+        if output.includesHead || job.request.method == .head {
+            try StandardStream.output.write(Data(HeadText.of(head).utf8))
+        }
+        let refusesBinary = !takesBinary && StandardStream.output.isTerminal
+        var isFirst = true
+        for try await chunk in body {
+            if isFirst, refusesBinary, chunk.contains(0) { throw OutputError.binary }
+            isFirst = false
+            try StandardStream.output.write(chunk)
+        }
+    }
+
+    /// The sentence for an error; nil where the user knows, having pressed Ctrl-C or closed the pipe.
+    private static func message(for error: any Error) -> String? {
+        switch error {
+        case is CancellationError, OutputError.readerGone: nil
+        default: "\(error)"
+        }
+    }
+}

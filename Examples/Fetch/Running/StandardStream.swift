@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+
+import FoundationEssentials
+import Glibc
+
+/// The standard streams, and all else that the program asks of the C library.
+enum StandardStream: Int32 {
+    case input = 0
+    case output = 1
+    case error = 2
+
+    /// Whether a person sits at the other end.
+    var isTerminal: Bool { isatty(rawValue) == 1 }
+
+    /// The number of columns of the terminal; 80 where it is not told.
+    var columns: Int {
+        var size = winsize()
+        guard unsafe ioctl(rawValue, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
+        return Int(size.ws_col)
+    }
+
+    /// Writes all bytes; waits as long as the reader wants.
+    func write(_ data: Data) throws(OutputError) {
+        var written = 0
+        while written < data.count {
+            let count = unsafe data[(data.startIndex + written)...].withUnsafeBytes { bytes in
+                unsafe Glibc.write(rawValue, bytes.baseAddress, bytes.count)
+            }
+            if count >= 0 {
+                written += count
+                continue
+            }
+            switch errno {
+            case EINTR: continue
+            case EAGAIN: try wait(for: Int16(POLLOUT))
+            case EPIPE: throw .readerGone
+            case let code: throw .system(unsafe String(cString: strerror(code)))
+            }
+        }
+    }
+
+    /// Writes text, for messages: what cannot be written is lost.
+    func print(_ text: String) {
+        try? write(Data(text.utf8))
+    }
+
+    /// Whether reading would not have to wait.
+    var isReadable: Bool {
+        var entry = pollfd(fd: rawValue, events: Int16(POLLIN), revents: 0)
+        return unsafe poll(&entry, 1, 0) != 0
+    }
+
+    /// Reads what is there, at most so many bytes; empty at the end.
+    func read(upTo count: Int) throws(OutputError) -> Data {
+        var bytes = [UInt8](repeating: 0, count: count)
+        while true {
+            let count = unsafe Glibc.read(rawValue, &bytes, bytes.count)
+            if count >= 0 { return Data(bytes[..<count]) }
+            let code = errno
+            guard code == EINTR else { throw .system(unsafe String(cString: strerror(code))) }
+        }
+    }
+
+    private func wait(for events: Int16) throws(OutputError) {
+        var entry = pollfd(fd: rawValue, events: events, revents: 0)
+        _ = unsafe poll(&entry, 1, -1)
+    }
+
+    /// Makes writing to a pipe without reader an error instead of the program's end.
+    static func ignoreBrokenPipes() {
+        _ = signal(SIGPIPE, SIG_IGN)
+    }
+
+    /// Leaves a signal to whoever watches for it by other means.
+    static func ignore(_ number: Int32) {
+        _ = signal(number, SIG_IGN)
+    }
+}
