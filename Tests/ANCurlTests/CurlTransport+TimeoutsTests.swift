@@ -103,8 +103,8 @@ import Testing
 
     @Test func `a server that is slow but not idle is waited for`() async throws {
         try await StubServer.with { server in
-            server.route("/", .drip(bytes: 1, every: .milliseconds(20), body: .generated(12)))
-            let request = server.request(options: options { $0.idle = .milliseconds(200) })
+            server.route("/", .drip(bytes: 1, every: .milliseconds(100), body: .generated(12)))
+            let request = server.request(options: options { $0.idle = .seconds(1) })
             let body = try await CurlTransport().collect(request).body
             #expect(body == StubServer.generatedBytes(12))
         }
@@ -122,11 +122,11 @@ import Testing
         try await StubServer.with { server in
             server.route("/", .generated(3_000_000))
             let request = server.request(
-                options: options { $0.idle = .milliseconds(30) }.with { $0.streamBufferSize = 1000 })
+                options: options { $0.idle = .milliseconds(400) }.with { $0.streamBufferSize = 1000 })
             let count = try await CurlTransport().stream(request) { _, body in
                 var count = 0
                 for try await chunk in body {
-                    if count == 0 { try await Task.sleep(for: .milliseconds(120)) }  // Four times the limit.
+                    if count == 0 { try await Task.sleep(for: .milliseconds(900)) }  // More than twice the limit.
                     count += chunk.count
                 }
                 return count
@@ -157,10 +157,10 @@ import Testing
             server.fallback { _ in .text("ok") }
             let feed = Feed()
             let request = server.request(
-                method: .post, body: .stream(feed), options: options { $0.idle = .milliseconds(30) })
+                method: .post, body: .stream(feed), options: options { $0.idle = .milliseconds(400) })
             async let text = CurlTransport().text(request)
             feed.yield("one")
-            try await Task.sleep(for: .milliseconds(120))  // Four times the limit.
+            try await Task.sleep(for: .milliseconds(900))  // More than twice the limit.
             feed.finish()
             #expect(try await text == "ok")
         }
