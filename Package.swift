@@ -74,6 +74,13 @@ let package = Package(
         .testTarget(
             name: "AsyncNetworkingTestingTests", dependencies: ["AsyncNetworkingTesting", "ANHTTP", httpTypes],
             swiftSettings: settings),
+        .testTarget(
+            name: "FetchTests",
+            dependencies: [
+                "Fetch", "AsyncNetworking", "AsyncNetworkingTesting", httpTypes,
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: settings),
         .testTarget(name: "HouseTests", swiftSettings: settings),
         .testTarget(
             name: "RealServerTests", dependencies: ["AsyncNetworking", httpTypes], swiftSettings: settings),

@@ -13,6 +13,9 @@ struct DemoReport {
         start = clock.now
     }
 
+    /// Whether a step has failed.
+    var hasFailure: Bool { firstFailure != nil }
+
     /// Prints lines that belong to no step.
     func say(_ text: String) {
         StandardStream.output.print(text + "\n")

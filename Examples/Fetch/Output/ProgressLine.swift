@@ -28,7 +28,7 @@ package struct ProgressLine {
         let facts = self.facts
         var shown = label
         if let fraction {
-            let room = columns - facts.count - 5
+            let room = columns - facts.count - 7
             while shown.count > max(8, room - 12), shown.count > 1 { shown = shown.dropLast(2) + "…" }
             let width = min(30, room - shown.count)
             if width >= 6 {
@@ -62,7 +62,7 @@ package struct ProgressLine {
             words.append(Quantity.bytes(completedBytes))
         }
         if let speed = rate.bytesPerSecond { words.append(Quantity.rate(speed)) }
-        if let totalBytes, let left = rate.timeLeft(for: totalBytes - completedBytes) {
+        if let totalBytes, completedBytes < totalBytes, let left = rate.timeLeft(for: totalBytes - completedBytes) {
             words.append("\(Quantity.clock(left)) left")
         } else {
             words.append(Quantity.clock(elapsed))

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+
+import ArgumentParser
+import AsyncNetworking
+import Fetch
+import FoundationEssentials
+import Testing
+
+@Suite struct FetchCommandTests {
+    private func job(_ words: String...) throws -> FetchJob {
+        try #require(try FetchCommand.parse(words).makeJobs().first)
+    }
+
+    private func configuration(_ words: String...) throws -> SessionConfiguration {
+        try FetchCommand.parse(words + ["http://localhost/"]).makeConfiguration()
+    }
+
+    @Test func `a URL alone is asked by GET and printed`() throws {
+        let job = try job("http://localhost/a?b=c")
+        #expect(job.request.method == .get)
+        #expect(job.request.url.absoluteString == "http://localhost/a?b=c")
+        #expect(job.request.headers == [:])
+        #expect(job.request.body.length == 0)
+        #expect(job.target == .standardOutput(takesBinary: false))
+    }
+
+    @Test func `https is assumed where no scheme is given`() throws {
+        #expect(try job("example.com/x").request.url.absoluteString == "https://example.com/x")
+    }
+
+    private static let methods: [(words: [String], method: String, type: String?)] = [
+        (["-d", "a=b"], "POST", "application/x-www-form-urlencoded"),
+        (["-d", "a=b", "-d", "c=d"], "POST", "application/x-www-form-urlencoded"),
+        (["-d", "<a/>", "-H", "Content-Type: text/xml"], "POST", "text/xml"),
+        (["--json", "{}"], "POST", "application/json"),
+        (["--json", "{}", "-X", "PATCH"], "PATCH", "application/json"),
+        (["-XPUT", "-d", "x"], "PUT", "application/x-www-form-urlencoded"),
+        (["-T", "/etc/hostname"], "PUT", nil),
+        (["-I"], "HEAD", nil),
+        (["-X", "PURGE"], "PURGE", nil),
+    ]
+
+    @Test(arguments: methods)
+    func `options make method and type`(words: [String], method: String, type: String?) throws {
+        let request = try #require(try FetchCommand.parse(words + ["http://localhost/"]).makeJobs().first).request
+        #expect(request.method.rawValue == method)
+        #expect(request.headers[.contentType] == type)
+    }
+
+    @Test func `repeated data are joined by ampersands`() throws {
+        #expect(try job("-d", "a=b", "-d", "c", "http://localhost/").request.body.length == 5)
+    }
+
+    @Test func `a form is multipart with its boundary in the type`() throws {
+        let request = try job("-F", "a=b", "-F", "f=@/etc/hostname", "http://localhost/").request
+        #expect(request.method == .post)
+        #expect(request.headers[.contentType]?.hasPrefix("multipart/form-data; boundary=") == true)
+        #expect(request.body.isReplayable)
+    }
+
+    @Test func `a header keeps colons and loses blanks before its value`() throws {
+        let request = try job("-H", "X-Time:  12:30", "-H", "X-Empty:", "http://localhost/").request
+        #expect(request.headers.map { "\($0.name)=\($0.value)" } == ["X-Time=12:30", "X-Empty="])
+    }
+
+    @Test func `credentials become a Basic field`() throws {
+        // RFC 7617 §2.
+        let request = try job("-u", "Aladdin:open sesame", "http://localhost/").request
+        #expect(request.headers[.authorization] == "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==")
+    }
+
+    @Test func `a file is sent under its name to a URL that ends with a slash`() throws {
+        #expect(try job("-T", "/etc/hostname", "http://localhost/up/").request.url.path() == "/up/hostname")
+        #expect(try job("-T", "/etc/hostname", "http://localhost/up").request.url.path() == "/up")
+    }
+
+    @Test func `bodies go to files by name`() throws {
+        #expect(try job("-o", "x.bin", "http://localhost/").target == .file("x.bin"))
+        #expect(try job("-O", "http://localhost/a/b.iso?c").target == .file("b.iso"))
+        #expect(try job("-o", "-", "http://localhost/").target == .standardOutput(takesBinary: true))
+    }
+
+    @Test(arguments: [
+        [], ["-d", "x", "--json", "{}", "http://localhost/"], ["-u", "name", "http://localhost/"],
+        ["-H", "no colon", "http://localhost/"], ["-X", "two words", "http://localhost/"],
+        ["-o", "x", "http://localhost/", "http://localhost/"], ["-O", "http://localhost/"],
+        ["-O", "http://a/x", "http://b/x"], ["-I", "-X", "GET", "http://localhost/"], ["-d", "@", "http://localhost/"],
+        ["-d", "@-", "-d", "x", "http://localhost/"], ["-F", "nothing", "http://localhost/"],
+    ])
+    func `a command line without sense is refused`(words: [String]) throws {
+        #expect(throws: UsageError.self) { try FetchCommand.parse(words).makeJobs() }
+    }
+
+    @Test(arguments: [
+        ["--max-time", "0"], ["--max-time", "inf"], ["--max-time", "-1"], ["--connect-timeout", "nan"],
+        ["--parallel", "0"], ["--http1", "--http2-prior-knowledge"], ["--resolve", "host:x:1.2.3.4"],
+        ["-x", "ftp://proxy"], ["-x", "http://"], ["--noproxy", "a,b"],
+    ])
+    func `connection options without sense are refused`(words: [String]) throws {
+        #expect(throws: (any Error).self) {
+            try FetchCommand.parse(words + ["http://localhost/"]).makeConfiguration()
+        }
+    }
+
+    @Test func `connection options reach the session`() throws {
+        let configuration = try configuration(
+            "--cacert", "/ca.pem", "--http1", "--connect-timeout", "2.5", "--max-time", "10", "--unix-socket", "/s",
+            "--resolve", "example.com:443:[::1]", "--parallel", "9", "--no-follow")
+        #expect(configuration.tls.trustRoots == .file("/ca.pem"))
+        #expect(configuration.transfer.httpVersion == .http1)
+        #expect(configuration.timeouts.connect == .seconds(2.5))
+        #expect(configuration.timeouts.total == .seconds(10))
+        #expect(configuration.transfer.connection.unixSocketPath == "/s")
+        #expect(
+            configuration.transfer.connection.hostOverrides == [.init(host: "example.com", port: 443, address: "::1")])
+        #expect(configuration.maximumConnectionsPerHost == 9)
+        #expect(!configuration.redirects.isEnabled)
+    }
+
+    @Test func `a proxy has a scheme, a port and credentials`() throws {
+        #expect(
+            try configuration("-x", "proxy.example").proxy == .proxy(Proxy(.http, host: "proxy.example", port: 1080)))
+        #expect(
+            try configuration("-x", "socks5h://u:p@127.0.0.1:9050", "--noproxy", "localhost,.lan").proxy
+                == .proxy(
+                    Proxy(
+                        .socks5h, host: "127.0.0.1", port: 9050, credential: Credential(user: "u", password: "p"),
+                        bypass: ["localhost", ".lan"])))
+        #expect(try configuration("--noproxy", "*").proxy == .none)
+        #expect(try configuration().proxy == .environment)
+    }
+}

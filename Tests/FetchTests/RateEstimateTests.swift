@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+
+import Fetch
+import Testing
+
+@Suite struct RateEstimateTests {
+    @Test func `a steady transfer has its speed`() throws {
+        var rate = RateEstimate()
+        for second in 1...20 { rate.update(bytes: Int64(second) * 1000, at: .seconds(second)) }
+        #expect(abs(try #require(rate.bytesPerSecond) - 1000) < 0.001)
+        #expect(rate.timeLeft(for: 5000) == .seconds(5))
+    }
+
+    @Test func `a transfer that stalls slows down until no time can be told`() throws {
+        var rate = RateEstimate()
+        rate.update(bytes: 1000, at: .seconds(1))
+        var last = try #require(rate.bytesPerSecond)
+        for second in 2...30 {
+            rate.update(bytes: 1000, at: .seconds(second))
+            let now = try #require(rate.bytesPerSecond)
+            #expect(now < last)
+            last = now
+        }
+        #expect(rate.timeLeft(for: 5000) == nil)
+    }
+
+    @Test func `a transfer that begins anew is not negative`() throws {
+        var rate = RateEstimate()
+        rate.update(bytes: 1000, at: .seconds(1))
+        rate.update(bytes: 10, at: .seconds(2))
+        #expect(try #require(rate.bytesPerSecond) > 0)
+    }
+
+    @Test func `nothing is told before anything was measured`() {
+        #expect(RateEstimate().timeLeft(for: 1) == nil)
+    }
+}

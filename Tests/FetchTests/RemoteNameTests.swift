@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+
+import Fetch
+import FoundationEssentials
+import Testing
+
+@Suite struct RemoteNameTests {
+    @Test(arguments: [
+        ("http://h/a/b.iso", "b.iso"), ("http://h/b.iso?x=/y", "b.iso"), ("http://h/na%20me.txt", "na me.txt"),
+        ("http://h/a%2F..%2Fpasswd", "passwd"), ("http://h/..%2f..%2f.bashrc", "bashrc"), ("http://h/-rf", "rf"),
+        ("http://h/a%5Cb", "a_b"), ("http://h/%1B%5B2Jx%0A", "_[2Jx_"), ("http://h/caf%C3%A9", "café"),
+        ("http://h/", nil), ("http://h", nil), ("http://h/a/", nil), ("http://h/..", nil), ("http://h/%2E%2E", nil),
+    ])
+    func `a URL suggests a harmless name`(text: String, name: String?) throws {
+        #expect(RemoteName.of(try #require(URL(string: text))) == name)
+    }
+
+    @Test func `a long name leaves room for the temporary one`() throws {
+        let url = try #require(URL(string: "http://h/" + String(repeating: "%C3%A9", count: 300)))
+        #expect(RemoteName.of(url) == String(repeating: "é", count: 100))
+    }
+}
