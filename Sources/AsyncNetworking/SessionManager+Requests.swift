@@ -59,6 +59,7 @@ extension SessionManager {
     /// Makes the request that a verb would perform.
     ///
     /// - Parameters:
+    ///   - method: The method.
     ///   - path: Resolved against the base URL; see ``ANSerialization/URLResolver``.
     ///   - parameters: Put into the query or the body by the session's request serializer.
     ///   - headers: Fields that replace those of the same name. See AFNETWORKING.md §2.3.
