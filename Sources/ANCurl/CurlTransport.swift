@@ -21,10 +21,11 @@ public struct CurlTransport: Transport {
         engine = try CurlEngine(pool: pool, defaultOptions: options)
     }
 
-    public func perform<Value: Sendable>(
+    /// Performs one exchange; see ``ANHTTP/Transport``.
+    public func perform(
         _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?,
-        body: (ResponseHead, ResponseBody) async throws -> Value
-    ) async throws -> Value {
+        body: (ResponseHead, ResponseBody) async throws -> Void
+    ) async throws {
         try request.validate()
         guard let pump = try BodyPump(for: request) else {
             let upload: Upload = if case .bytes(let data) = request.body.content { .bytes(data) } else { .none }
@@ -40,15 +41,14 @@ public struct CurlTransport: Transport {
     }
 
     /// Runs the scope of one exchange: whatever happens, the loop has let go of it at the end.
-    private func perform<Value: Sendable>(
-        _ exchange: Exchange, body: (ResponseHead, ResponseBody) async throws -> Value
-    ) async throws -> Value {
+    private func perform(
+        _ exchange: Exchange, body: (ResponseHead, ResponseBody) async throws -> Void
+    ) async throws {
         try await withTaskCancellationHandler {
             let head = try await exchange.start()
             do {
-                let value = try await body(head, ResponseBody(source: exchange))
+                try await body(head, ResponseBody(source: exchange))
                 await exchange.close()
-                return value
             } catch {
                 await exchange.close()
                 throw error
@@ -58,6 +58,7 @@ public struct CurlTransport: Transport {
         }
     }
 
+    /// Ends all exchanges with ``ANHTTP/TransportError/shutDown`` and closes all connections.
     public func shutdown() async {
         await engine.shutdown()
     }
@@ -66,11 +67,19 @@ public struct CurlTransport: Transport {
 extension Request {
     /// Checks what libcurl would not, or would say less clearly.
     func validate() throws(TransportError) {
-        guard let scheme = url.scheme?.lowercased(), scheme == "http" || scheme == "https" else {
+        guard let scheme = url.scheme, scheme.isHTTP || scheme.isHTTPS else {
             throw .invalidRequest(.scheme(url.scheme ?? ""))
         }
         guard let host = url.host(), !host.isEmpty else {
             throw .invalidRequest(.url(url.redactedDescription))
         }
     }
+}
+
+extension String {
+    /// Whether this scheme is http; schemes know no case (RFC 3986 §3.1).
+    var isHTTP: Bool { self == "http" || lowercased() == "http" }
+
+    /// Whether this scheme is https.
+    var isHTTPS: Bool { self == "https" || self != "http" && lowercased() == "https" }
 }

@@ -30,7 +30,7 @@ final class Exchange: Sendable {
         self.delivery = delivery
         self.events = events
         self.upload = upload
-        isSecure = request.url.scheme?.lowercased() == "https"
+        isSecure = request.url.scheme?.isHTTPS == true
         self.engine = engine
         let reading: ExchangeStateMachine<Waiter>.Reading =
             switch delivery {

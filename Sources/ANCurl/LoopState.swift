@@ -13,6 +13,7 @@ final class LoopState {
     /// Transfers to which something happened in this turn.
     private var changed: [Transfer] = []
     private var sockets = SocketTable()
+    private var names: [UInt: String] = [:]
     /// The limits of the connection pool.
     let pool: ConnectionPool
     private let loop: EventLoop
@@ -20,6 +21,17 @@ final class LoopState {
     init(loop: EventLoop, pool: ConnectionPool) {
         self.loop = loop
         self.pool = pool
+    }
+
+    // MARK: Names
+
+    /// The string for a name of OpenSSL's, which are constants: each is made once.
+    func name(_ constant: UnsafePointer<CChar>?) -> String? {
+        guard let constant = unsafe constant else { return nil }
+        if let name = names[UInt(bitPattern: constant)] { return name }
+        let name = unsafe String(cString: constant)
+        names[UInt(bitPattern: constant)] = name
+        return name
     }
 
     // MARK: Timer

@@ -16,13 +16,33 @@ public protocol Transport: Sendable {
     ///   - events: Told what happens; called on the transport's own thread, so it must return at once.
     ///   - body: Lent the response's body while it runs.
     /// - Throws: ``TransportError``, `CancellationError`, or what `body` throws.
-    func perform<Value: Sendable>(
+    func perform(
         _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?,
-        body: (ResponseHead, ResponseBody) async throws -> Value
-    ) async throws -> Value
+        body: (ResponseHead, ResponseBody) async throws -> Void
+    ) async throws
 
     /// Ends all exchanges with ``TransportError/shutDown`` and closes all connections.
     func shutdown() async
+}
+
+extension Transport {
+    /// Performs one exchange and returns what `body` makes of the response.
+    ///
+    /// It is generic here and not in the protocol, where every exchange would pay for code that does not know its types.
+    @inlinable
+    public func perform<Value>(
+        _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)? = nil,
+        body: (ResponseHead, ResponseBody) async throws -> Value
+    ) async throws -> Value {
+        var value: Value?
+        try await perform(request, delivery: delivery, reporting: events) { head, responseBody in
+            value = try await body(head, responseBody)
+        }
+        guard let value else {
+            throw TransportError.internalInconsistency("The transport did not run the scope.", TransferFacts())
+        }
+        return value
+    }
 }
 
 /// How the body of a response will be read.

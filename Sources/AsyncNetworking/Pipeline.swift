@@ -24,11 +24,9 @@ struct Pipeline: Sendable {
     }
 
     private func fillHeaders(of request: inout Request) {
-        if request.headers.isEmpty {
-            request.headers = headers
-        } else {
-            for field in headers where !request.headers.contains(field.name) { request.headers.append(field) }
-        }
+        let own = request.headers
+        guard !own.isEmpty else { return request.headers = headers }
+        for field in headers where !own.contains(field.name) { request.headers.append(field) }
     }
 
     private func followingRedirects<Value: Sendable>(
@@ -59,9 +57,14 @@ struct Pipeline: Sendable {
     }
 
     private func followUp(to head: ResponseHead, of request: Request) async throws -> Request? {
-        guard let proposed = try redirects.proposal(after: head, to: request) else { return nil }
-        guard let decision = redirects.decision else { return proposed }
-        return try await decision(.init(head: head, original: request, proposed: proposed))
+        guard var next = try redirects.proposal(after: head, to: request) else { return nil }
+        if let decision = redirects.decision {
+            let redirection = RedirectPolicy.Redirection(head: head, original: request, proposed: next)
+            guard let decided = try await decision(redirection) else { return nil }
+            next = decided
+        }
+        guard next.body.isReplayable else { throw SessionError.redirect(.bodyNotReplayable) }
+        return next
     }
 
     private enum Step<Value: Sendable>: Sendable {

@@ -12,9 +12,9 @@ public import HTTPTypes
 /// | 303 | becomes GET without its body | stay | become GET without their body |
 /// | 307, 308 | stays, with its body | stay | stay, with their body |
 ///
-/// When the origin changes (scheme, host or port), the fields named in ``sensitiveHeaders`` and a `Host` of the
-/// request's own are left behind. A redirect
-/// from https to http is refused. A fragment of the URL is kept where the new one has none.
+/// When the origin changes (scheme, host or port), the fields named in ``sensitiveHeaders`` and a `Host` of the request's
+/// own are left behind. A redirect from https to http is refused. A body that can be read only once is never sent again:
+/// where it would have to be, the request fails. A fragment of the URL is kept where the new one has none.
 public struct RedirectPolicy: Sendable {
     /// Whether redirects are followed at all; otherwise they are responses like others.
     public var isEnabled = true
@@ -22,8 +22,8 @@ public struct RedirectPolicy: Sendable {
     public var maximum = 20
     /// Fields that are not sent to another origin: credentials and cookies, and what a program adds.
     public var sensitiveHeaders: Set<HTTPField.Name> = [.authorization, .proxyAuthorization, .cookie]
-    /// Asked for each redirect: returns the request to follow with, changed or not, or nil to take the redirect as the
-    /// response. Nil follows all.
+    /// Asked for each redirect that is not refused: returns the request to follow with, changed or not, or nil to take the
+    /// redirect as the response. What it returns is sent as it is. Nil, the default, follows all.
     public var decision: (@Sendable (Redirection) async throws -> Request?)?
 
     /// Creates the default policy.
@@ -51,8 +51,6 @@ public struct RedirectPolicy: Sendable {
             next.body = .none
             next.trailers = nil
             next.headers.removeAll { Self.contentFields.contains($0.name) }
-        } else if !next.body.isReplayable {
-            throw .redirect(.bodyNotReplayable)
         }
         if !Self.haveSameOrigin(next.url, request.url) {
             next.headers.removeAll { sensitiveHeaders.contains($0.name) || $0.name.canonicalName == "host" }
@@ -94,7 +92,7 @@ public struct RedirectPolicy: Sendable {
         return origin(left) == origin(right)
     }
 
-    /// Fields that describe a body that is not sent any more.
+    /// Fields that describe a body that is not sent any more, RFC 9110 §15.4.
     private static let contentFields: Set<HTTPField.Name> = [
         .contentType, .contentLength, .contentEncoding, .contentLanguage, .contentLocation, .transferEncoding, .expect,
     ]

@@ -25,6 +25,8 @@ public struct SessionConfiguration: Sendable {
     public var redirects = RedirectPolicy()
     /// What performs the requests; nil for libcurl.
     public var transport: (any Transport)?
+    /// What measures the time that ``SessionManager/shutdown(draining:)`` waits.
+    package var clock: any Clock<Duration> = ContinuousClock()
 
     /// Creates the default configuration with a base URL, and changes it.
     public init(baseURL: URL? = nil, configure: (inout SessionConfiguration) -> Void = { _ in }) {

@@ -29,7 +29,7 @@ public enum SessionError: Error, Sendable {
     public enum RedirectProblem: Hashable, Sendable {
         /// There were more than this.
         case tooMany(limit: Int)
-        /// `Location` is not the URL of an http or https resource.
+        /// `Location`, given as it came, is not the URL of an http or https resource.
         case location(String)
         /// It leads from https to http.
         case downgrade(to: String)
@@ -47,6 +47,14 @@ public enum SessionError: Error, Sendable {
         public var errno: Int32
         /// The system's words.
         public var message: String
+
+        /// Creates a description of a failure, as tests of error handling need it.
+        public init(path: String, call: String, errno: Int32, message: String) {
+            self.path = path
+            self.call = call
+            self.errno = errno
+            self.message = message
+        }
     }
 }
 
@@ -108,7 +116,8 @@ extension SessionError.RedirectProblem: CustomStringConvertible {
     public var description: String {
         switch self {
         case .tooMany(let limit): "The server redirected more than \(limit) times; it may be a loop."
-        case .location(let text): "The server redirected to “\(text)”, which is no http or https URL."
+        case .location(let text):
+            "The server redirected to “\(URL(string: text)?.redactedDescription ?? "…")”, which is no http or https URL."
         case .downgrade(let url): "The server redirected from https to \(url), which would not be encrypted."
         case .bodyNotReplayable: "The server redirected a request whose body cannot be sent a second time."
         }

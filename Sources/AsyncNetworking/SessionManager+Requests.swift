@@ -11,8 +11,17 @@ extension SessionManager {
     /// - Throws: ``SessionError``, among it ``ANHTTP/TransportError/responseTooLarge(_:_:)`` above
     ///   ``ANHTTP/TransferOptions/maximumBodySize``; or `CancellationError`.
     public nonisolated func data(for request: Request) async throws -> Response<Data> {
-        let limit = request.options?.maximumBodySize ?? configuration.transfer.maximumBodySize
-        return try await perform(.data, request, delivery: .collected(upTo: limit)) { head, body, redirects in
+        try await collect(registry.begin(.data, request))
+    }
+
+    /// Performs the request of a task that was begun, and collects the body.
+    nonisolated func collect(
+        _ task: SessionTask, reporting events: (any TransferEventSink)? = nil
+    ) async throws -> Response<Data> {
+        let limit = task.request.options?.maximumBodySize ?? configuration.transfer.maximumBodySize
+        return try await perform(
+            task, delivery: .collected(upTo: limit), reporting: events
+        ) { head, body, redirects in
             let data = try await body.collect(upTo: limit)
             return Response(data, head: head, ending: body.ending ?? ResponseEnding(), redirects: redirects)
         }
@@ -46,12 +55,15 @@ extension SessionManager {
     ///
     /// What `body` does not read is given up when it ends. A reader that takes its time slows the server down.
     ///
+    /// - Parameter events: Told what happens in each exchange, of which every redirect is one, on the network's thread.
     /// - Throws: ``SessionError``, `CancellationError`, or what `body` throws.
     public nonisolated func withResponse<Value: Sendable>(
         for request: Request, reporting events: (any TransferEventSink)? = nil,
         _ body: (ResponseHead, ResponseBody) async throws -> Value
     ) async throws -> Value {
-        try await perform(.stream, request, delivery: .streamed, reporting: events) { head, responseBody, _ in
+        try await perform(
+            registry.begin(.stream, request), delivery: .streamed, reporting: events
+        ) { head, responseBody, _ in
             try await body(head, responseBody)
         }
     }
@@ -62,15 +74,18 @@ extension SessionManager {
     ///   - method: The method.
     ///   - path: Resolved against the base URL; see ``ANSerialization/URLResolver``.
     ///   - parameters: Put into the query or the body by the session's request serializer.
-    ///   - headers: Fields that replace those of the same name. See AFNETWORKING.md §2.3.
+    ///   - headers: Fields that replace all others of the same name: those that the serializer adds, those of the
+    ///     session's configuration, and the default ones.
+    ///   - body: A body that is not made of parameters.
     /// - Throws: ``SessionError/serialization(_:)``.
     public nonisolated func request(
-        _ method: HTTPRequest.Method, _ path: String, parameters: Parameters? = nil, headers: HTTPFields = [:]
+        _ method: HTTPRequest.Method, _ path: String, parameters: Parameters? = nil, headers: HTTPFields = [:],
+        body: RequestBody = .none
     ) throws -> Request {
         do throws(SerializationError) {
             let url = try resolver.resolve(path)
             var request = try configuration.requestSerializer.serialize(
-                Request(method: method, url: url), parameters: parameters)
+                Request(method: method, url: url, body: body), parameters: parameters)
             request.headers.replace(with: headers)
             return request
         } catch {

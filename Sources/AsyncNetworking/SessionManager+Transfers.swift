@@ -13,69 +13,54 @@ extension SessionManager {
     public func upload(
         _ path: String, from body: RequestBody, method: HTTPRequest.Method = .post, headers: HTTPFields = [:]
     ) -> UploadTask {
-        UploadTask(direction: .upload) { monitor in
-            let request = try Request(method: method, url: self.resolve(path), headers: headers, body: body)
-            return try await self.upload(request, reporting: monitor)
-        }
+        startUpload(of: Result { try request(method, path, headers: headers, body: body) })
     }
 
     /// Starts to send a request with this body; see ``upload(_:from:method:headers:)``.
     public func upload(_ request: Request, from body: RequestBody) -> UploadTask {
         var request = request
         request.body = body
-        return UploadTask(direction: .upload) { [request] monitor in
-            try await self.upload(request, reporting: monitor)
-        }
+        return startUpload(of: .success(request))
     }
 
     /// Starts to write the response of a GET to a file; see ``download(_:to:)-(Request,_)``.
     public func download(_ path: String, to destination: String, headers: HTTPFields = [:]) -> DownloadTask {
-        DownloadTask(direction: .download) { monitor in
-            let request = try Request(url: self.resolve(path), headers: headers)
-            return try await self.download(request, to: destination, reporting: monitor)
-        }
+        startDownload(of: Result { try request(.get, path, headers: headers) }, to: destination)
     }
 
     /// Starts to write a response to a file.
     ///
     /// A response with a status outside of 200 to 299 is not written: the task's value throws
-    /// ``ANSerialization/SerializationError/rejected(_:)`` with its body. The file appears under its name when it is
-    /// complete, in place of one that was there; a failure leaves that one as it was.
+    /// ``ANSerialization/SerializationError/rejected(_:)`` with its body, cut off at 1 MiB. The file appears under its name
+    /// when it is complete, in place of one that was there; a failure leaves that one as it was.
     public func download(_ request: Request, to destination: String) -> DownloadTask {
-        DownloadTask(direction: .download) { monitor in
-            try await self.download(request, to: destination, reporting: monitor)
+        startDownload(of: .success(request), to: destination)
+    }
+
+    // Tasks begin here, before the handle is returned: a manager that is told to finish what is running finishes them.
+
+    private func startUpload(of request: Result<Request, any Error>) -> UploadTask {
+        let begun = Result { try registry.begin(.upload, request.get()) }
+        return UploadTask(direction: .upload) { monitor in
+            try await self.collect(begun.get(), reporting: monitor)
         }
     }
 
-    private nonisolated func resolve(_ path: String) throws -> URL {
-        do throws(SerializationError) {
-            return try resolver.resolve(path)
-        } catch {
-            throw SessionError.serialization(error)
-        }
-    }
-
-    private nonisolated func upload(_ request: Request, reporting monitor: ProgressMonitor) async throws -> Response<Data> {
-        let limit = request.options?.maximumBodySize ?? configuration.transfer.maximumBodySize
-        return try await perform(
-            .upload, request, delivery: .collected(upTo: limit), reporting: monitor
-        ) { head, body, redirects in
-            let data = try await body.collect(upTo: limit)
-            return Response(data, head: head, ending: body.ending ?? ResponseEnding(), redirects: redirects)
-        }
-    }
-
-    private nonisolated func download(
-        _ request: Request, to destination: String, reporting monitor: ProgressMonitor
-    ) async throws -> Response<DownloadedFile> {
-        try await perform(.download, request, delivery: .streamed, reporting: monitor) { head, body, redirects in
-            if let rejection = try await Self.rejection(of: head, body) {
-                throw SerializationError.rejected(rejection)
+    private func startDownload(of request: Result<Request, any Error>, to destination: String) -> DownloadTask {
+        let begun = Result { try registry.begin(.download, request.get()) }
+        return DownloadTask(direction: .download) { monitor in
+            try await self.perform(
+                begun.get(), delivery: .streamed, reporting: monitor
+            ) { head, body, redirects in
+                if let rejection = try await Self.rejection(of: head, body) {
+                    throw SerializationError.rejected(rejection)
+                }
+                monitor.accept(exchange: redirects.count)
+                let size = try await body.write(to: destination)
+                return Response(
+                    DownloadedFile(path: destination, size: size), head: head, ending: body.ending ?? ResponseEnding(),
+                    redirects: redirects)
             }
-            let size = try await body.write(to: destination)
-            return Response(
-                DownloadedFile(path: destination, size: size), head: head, ending: body.ending ?? ResponseEnding(),
-                redirects: redirects)
         }
     }
 
@@ -83,7 +68,10 @@ extension SessionManager {
     private nonisolated static func rejection(of head: ResponseHead, _ body: ResponseBody) async throws -> Rejection? {
         guard ResponseValidation.statusOnly.rejection(of: head, Data()) != nil else { return nil }
         var page = Data()
-        for try await chunk in body where page.count < 1 << 20 { page.append(chunk) }
+        for try await chunk in body {
+            page.append(chunk.prefix((1 << 20) - page.count))
+            if page.count == 1 << 20 { break }
+        }
         return ResponseValidation.statusOnly.rejection(of: head, page)
     }
 }

@@ -3,7 +3,7 @@
 public import ANSerialization
 public import HTTPTypes
 
-// The verbs of AFNetworking's session manager (HSM-010 to HSM-016), each a sentence: `get("users/7", as: .json)`.
+// The verbs of AFNetworking's session manager, each a sentence: `get("users/7", as: .json)`.
 //
 // Paths are resolved against the base URL, parameters are placed by the session's request serializer, and `headers`
 // replace all others. They throw as ``SessionManager/response(for:as:)`` does.

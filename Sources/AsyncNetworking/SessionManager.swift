@@ -68,17 +68,15 @@ public actor SessionManager {
 
     // MARK: Requests
 
-    /// Performs a request as a task of this manager.
+    /// Performs the request of a task that was begun, and ends the task.
     ///
     /// - Throws: ``SessionError``, `CancellationError`, or what `body` throws.
     nonisolated func perform<Value: Sendable>(
-        _ kind: SessionTask.Kind, _ request: Request, delivery: BodyDelivery,
-        reporting events: (any TransferEventSink)? = nil,
+        _ task: SessionTask, delivery: BodyDelivery, reporting events: (any TransferEventSink)? = nil,
         body: (ResponseHead, ResponseBody, _ redirects: [ResponseHead]) async throws -> Value
     ) async throws -> Value {
-        let id = try registry.begin(kind, request)
-        defer { registry.end(id) }
-        var request = request
+        defer { registry.end(task) }
+        var request = task.request
         request.inheritOptions(from: template)
         do {
             return try await pipeline.perform(request, delivery: delivery, reporting: events, body: body)
@@ -94,9 +92,10 @@ public actor SessionManager {
     /// The requests under way, oldest first.
     public var tasks: [SessionTask] { registry.tasks }
 
-    /// Refuses further requests, which fail with ``SessionError/invalidated``. See AFNETWORKING.md §2.22.
+    /// Refuses further requests, which fail with ``SessionError/invalidated``. It cannot be undone.
     ///
-    /// - Parameter cancellingTasks: Whether running requests end now, with `CancellationError`, or finish.
+    /// - Parameter cancellingTasks: Whether running requests end now, with `CancellationError`, or finish. A request with
+    ///   redirects to follow finishes with them.
     public func invalidate(cancellingTasks: Bool) async {
         registry.close(cancelling: cancellingTasks)
         if cancellingTasks { await pipeline.transport.shutdown() }
@@ -104,19 +103,23 @@ public actor SessionManager {
 
     /// Refuses further requests, waits for the running ones, then closes all connections.
     ///
-    /// - Parameter limit: How long to wait before what is still running is cancelled; nil waits as long as it takes.
-    ///   Cancelling the calling task ends the wait too.
+    /// When it returns, no request of this manager is running. A closure of
+    /// ``withResponse(for:reporting:_:)`` is part of its request, so shutting down from within one waits for itself.
+    ///
+    /// - Parameter limit: How long to wait before what is still running is cancelled; nil waits as long as it takes, zero
+    ///   not at all. Cancelling the calling task is as if the limit were reached.
     public func shutdown(draining limit: Duration? = nil) async {
         registry.close(cancelling: false)
-        await withTaskGroup { group in
-            group.addTask { await self.registry.waitUntilEmpty() }
-            if let limit { group.addTask { try? await Task.sleep(for: limit) } }
+        await withTaskGroup { [registry, clock = configuration.clock] group in
+            group.addTask { await registry.waitUntilEmpty() }
+            if let limit { group.addTask { try? await clock.sleep(for: limit) } }
             await group.next()
             group.cancelAll()
         }
         registry.close(cancelling: true)
         await pipeline.transport.shutdown()
-        await registry.waitUntilEmpty()
+        // A task of its own, which is not cancelled with the caller: it ends with the last request, whose exchange is over.
+        await Task { [registry] in await registry.waitUntilEmpty() }.value
     }
 }
 

@@ -34,9 +34,15 @@ final class TaskRegistry: Sendable {
 
     private struct State {
         var tasks: [UInt64: SessionTask] = [:]
-        var nextID: UInt64 = 1
         var acceptance = Acceptance.open
         var emptyWaiters: [UInt64: CheckedContinuation<Void, Never>] = [:]
+        private var lastNumber: UInt64 = 0
+
+        /// A number for a task or a waiter that nothing else has.
+        mutating func takeNumber() -> UInt64 {
+            lastNumber += 1
+            return lastNumber
+        }
 
         mutating func takeWaiters() -> [CheckedContinuation<Void, Never>] {
             defer { emptyWaiters = [:] }
@@ -57,20 +63,19 @@ final class TaskRegistry: Sendable {
     /// Notes that a task begins.
     ///
     /// - Throws: ``SessionError/invalidated`` when no more tasks are taken.
-    func begin(_ kind: SessionTask.Kind, _ request: Request) throws(SessionError) -> UInt64 {
+    func begin(_ kind: SessionTask.Kind, _ request: Request) throws(SessionError) -> SessionTask {
         try state.withLock { state throws(SessionError) in
             guard case .open = state.acceptance else { throw .invalidated }
-            let id = state.nextID
-            state.nextID += 1
-            state.tasks[id] = SessionTask(id: id, kind: kind, request: request)
-            return id
+            let task = SessionTask(id: state.takeNumber(), kind: kind, request: request)
+            state.tasks[task.id] = task
+            return task
         }
     }
 
     /// Notes that a task has ended.
-    func end(_ id: UInt64) {
+    func end(_ task: SessionTask) {
         let waiters = state.withLock { state in
-            state.tasks[id] = nil
+            state.tasks[task.id] = nil
             return state.tasks.isEmpty ? state.takeWaiters() : []
         }
         for waiter in waiters { waiter.resume() }
@@ -99,10 +104,7 @@ final class TaskRegistry: Sendable {
 
     /// Returns when no task is running, or when the calling task is cancelled.
     func waitUntilEmpty() async {
-        let key = state.withLock { state in
-            defer { state.nextID += 1 }
-            return state.nextID
-        }
+        let key = state.withLock { $0.takeNumber() }
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let mustWait = state.withLock { state in

@@ -63,31 +63,10 @@ public struct DownloadedFile: Hashable, Sendable {
     public var path: String
     /// The number of bytes written.
     public var size: Int64
-}
 
-/// Passes the progress of one direction of an exchange on to its readers.
-final class ProgressMonitor: TransferEventSink {
-    let broadcast = Broadcast<TransferProgress>()
-    private let direction: Direction
-
-    /// The direction that is watched.
-    enum Direction {
-        case upload, download
-    }
-
-    init(_ direction: Direction) {
-        self.direction = direction
-    }
-
-    func receive(_ event: TransferEvent) {
-        switch (event, direction) {
-        case (.uploadProgress(let progress), .upload), (.downloadProgress(let progress), .download):
-            broadcast.send(progress)
-        default: break
-        }
-    }
-
-    func finish() {
-        broadcast.finish()
+    /// Creates a description of a file.
+    public init(path: String, size: Int64) {
+        self.path = path
+        self.size = size
     }
 }

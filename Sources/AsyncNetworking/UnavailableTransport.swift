@@ -6,10 +6,10 @@ import ANHTTP
 struct UnavailableTransport: Transport {
     let error: TransportError
 
-    func perform<Value: Sendable>(
+    func perform(
         _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?,
-        body: (ResponseHead, ResponseBody) async throws -> Value
-    ) async throws -> Value {
+        body: (ResponseHead, ResponseBody) async throws -> Void
+    ) async throws {
         throw error
     }
 

@@ -72,10 +72,10 @@ public final class MockTransport: Transport {
     // MARK: Transport
 
     /// Performs one exchange with the function that answers.
-    public func perform<Value: Sendable>(
+    public func perform(
         _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?,
-        body: (ResponseHead, ResponseBody) async throws -> Value
-    ) async throws -> Value {
+        body: (ResponseHead, ResponseBody) async throws -> Void
+    ) async throws {
         try Task.checkCancellation()
         try checkRunning()
         let exchange = MockExchange(transport: self, request: request, events: events)
@@ -86,10 +86,10 @@ public final class MockTransport: Transport {
         let head = try await exchange.nextHead()
         switch delivery {
         case .streamed:
-            return try await body(head, ResponseBody(source: exchange))
+            try await body(head, ResponseBody(source: exchange))
         case .collected(let limit):
             let data = try await exchange.collect(upTo: limit)
-            return try await body(head, ResponseBody(data, ending: exchange.ending ?? ResponseEnding()))
+            try await body(head, ResponseBody(data, ending: exchange.ending ?? ResponseEnding()))
         }
     }
 

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import ANSystem
+import CCurl
+import Glibc
+
+extension Transfer {
+    func leaveQueue() {
+        state.clock.leaveQueue(at: loop.now)
+        loop.noteChange(of: self)
+    }
+
+    func openSocket(_ address: UnsafeMutablePointer<curl_sockaddr>?) -> curl_socket_t {
+        guard let address = unsafe address else { return CCURL_SOCKET_BAD }
+        if state.clock.connected != nil {
+            guard mayRepeat() else { return CCURL_SOCKET_BAD }
+            state.clock.reconnect(at: loop.now)
+        }
+        leaveQueue()
+        let kind = unsafe address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue)
+        let socket = unsafe Glibc.socket(address.pointee.family, kind, address.pointee.protocol)
+        guard socket >= 0 else { return CCURL_SOCKET_BAD }
+        loop.didOpen(socket)
+        state.socket = socket
+        return socket
+    }
+
+    /// A connection is ready and the request is about to be sent, or sent again because the connection was lost before
+    /// any byte of the response. libcurl would do that up to five times, whatever the method. See CURLOPT_PREREQFUNCTION(3).
+    func didConnect(remote: SocketAddress, local: SocketAddress) -> Int32 {
+        if state.attempts > 0 {
+            guard mayRepeat(), rewind() else { return CURL_PREREQFUNC_ABORT }
+        }
+        state.attempts += 1
+        state.clock.connect(at: loop.now)
+        loop.noteChange(of: self)
+        state.metrics.remoteAddress = remote
+        state.metrics.localAddress = local
+        return CURL_PREREQFUNC_OK
+    }
+
+    /// Whether the request may be sent again: once, where its method allows it. If not, that is the failure.
+    func mayRepeat() -> Bool {
+        guard state.attempts < 2, exchange?.mayBeRepeated == true else {
+            state.failure =
+                state.failure ?? TransportError.connectionLost(.beforeResponse, facts(code: CURLE_GOT_NOTHING))
+            return false
+        }
+        return true
+    }
+}

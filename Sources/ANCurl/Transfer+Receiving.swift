@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import ANSystem
+import CCurl
+import COpenSSL
+import HTTPTypes
+
+extension Transfer {
+    func receiveHeader(_ line: UnsafeRawBufferPointer) -> Int {
+        guard let exchange else { return 0 }
+        state.clock.noteActivity(at: loop.now)
+        if !state.parser.hasBegun { noteTLS(exchange) }
+        do throws(HeaderParser.Failure) {
+            switch unsafe try state.parser.receive(line.assumingMemoryBound(to: UInt8.self)) {
+            case .none: break
+            case .informational(let head):
+                exchange.events?.receive(.informational(head))
+                // Another protocol would follow, which nobody asked for.
+                guard head.status.code != 101 else { throw .invalid(.noFinalResponse) }
+            case .final(let head):
+                exchange.receive(head)
+                loop.noteChange(of: self)
+                // libcurl sends a body with any method but HEAD: here it takes the method for another one, and would
+                // wait for a body that no response to HEAD has.
+                guard exchange.request.method != .head || !exchange.sendsBody else { return 0 }
+                prepareBuffer(exchange)
+                if head.status.code >= 300 { stopSending() }
+            }
+            return line.count
+        } catch {
+            switch error {
+            case .invalid(let problem): state.failure = TransportError.invalidResponse(problem, facts())
+            case .tooLarge(let limit): state.failure = TransportError.responseTooLarge(.head(limit: limit), facts())
+            }
+            return 0
+        }
+    }
+
+    /// The server has refused the request. libcurl then stops to send, but neither where sending is paused nor where the
+    /// server is going to close the connection.
+    private func stopSending() {
+        state.isBodyRefused = true
+        guard state.isSendingPaused else { return }
+        state.isSendingPaused = false
+        handle.resume(receiving: true, sending: true)
+    }
+
+    private func noteTLS(_ exchange: Exchange) {
+        guard exchange.isSecure, let session = unsafe ccurl_tls_session(handle.raw) else { return }
+        let tls = OpaquePointer(session)
+        state.metrics.tlsVersion = unsafe loop.name(SSL_get_version(tls))
+        state.metrics.cipher = unsafe loop.name(SSL_CIPHER_get_name(SSL_get_current_cipher(tls)))
+    }
+
+    private func prepareBuffer(_ exchange: Exchange) {
+        guard case .collected(let limit) = exchange.delivery, let length = state.parser.contentLength,
+            !state.parser.isContentEncoded, length > 0
+        else { return }
+        exchange.reserve(Int(min(length, Int64(min(limit, 1 << 20)))))
+    }
+
+    func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Int {
+        guard let exchange else { return 0 }
+        state.clock.noteActivity(at: loop.now)
+        if let limit = exceededLimit(exchange, adding: bytes.count) {
+            state.failure = TransportError.responseTooLarge(limit, facts())
+            return 0
+        }
+        switch unsafe exchange.receive(bytes) {
+        case .take:
+            state.bytesReceived += bytes.count
+            loop.noteChange(of: self)
+            reportDownload(exchange)
+            return bytes.count
+        case .pause:
+            state.isReceivingPaused = true
+            return CCURL_WRITE_PAUSE
+        case .refuse(let limit):
+            state.failure = TransportError.responseTooLarge(.body(limit: limit), facts())
+            return 0
+        case .abandon:
+            state.failure = CancellationError()
+            return 0
+        }
+    }
+
+    /// The bound on decompression that more bytes would pass; nil when they may come.
+    ///
+    /// libcurl counts what it received only after it handed on what that unpacked to, so one buffer is allowed for.
+    private func exceededLimit(_ exchange: Exchange, adding count: Int) -> TransportError.SizeLimit? {
+        guard state.parser.isContentEncoded, exchange.options.decodesContent else { return nil }
+        let limit = exchange.options.decompressionLimit
+        let decoded = state.bytesReceived.addingReportingOverflow(count).partialValue
+        if let maximum = limit.maximumSize, decoded > maximum { return .decompressed(limit: maximum) }
+        if let ratio = limit.maximumRatio, decoded > limit.ratioThreshold {
+            let received = Int(handle.offset(CURLINFO_SIZE_DOWNLOAD_T)) + buffer.rawValue
+            if decoded / max(1, ratio) > received { return .decompressionRatio(limit: ratio) }
+        }
+        return nil
+    }
+
+    private func reportDownload(_ exchange: Exchange) {
+        guard let events = exchange.events, state.downloadPace.isDue(at: loop.now) else { return }
+        events.receive(.downloadProgress(downloadProgress))
+    }
+
+
+    /// How far the download has come: bytes as they travel, which libcurl counts where they were decoded.
+    var downloadProgress: TransferProgress {
+        let received =
+            state.parser.isContentEncoded ? handle.offset(CURLINFO_SIZE_DOWNLOAD_T) : Int64(state.bytesReceived)
+        return TransferProgress(completedBytes: received, totalBytes: state.parser.contentLength)
+    }
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import CCurl
+import FoundationEssentials
+import Glibc
+import HTTPTypes
+
+extension Transfer {
+    func sendBody(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
+        guard let exchange else { return CCURL_READ_ABORT }
+        state.clock.noteActivity(at: loop.now)
+        if state.isBodyRefused { return 0 }
+        switch exchange.upload {
+        case .none:
+            return 0
+        case .bytes(let data):
+            let start = data.startIndex + state.bytesSent
+            let count = min(buffer.count, data.endIndex - start)
+            unsafe data.copyBytes(to: buffer, from: start..<(start + count))
+            state.bytesSent += count
+            reportUpload(exchange)
+            return count
+        case .channel(let channel):
+            return unsafe sendBody(from: channel, exchange, buffer)
+        }
+    }
+
+    private func sendBody(
+        from channel: UploadChannel, _ exchange: Exchange, _ buffer: UnsafeMutableRawBufferPointer
+    ) -> Int {
+        let (supply, count) = unsafe channel.read(into: buffer)
+        switch supply {
+        case .bytes:
+            state.bytesSent += count
+            reportUpload(exchange)
+            return count
+        case .starving:
+            state.isSendingPaused = true
+            return CCURL_READ_PAUSE
+        case .end:
+            return 0
+        case .failed:
+            state.failure = uploadError
+            return CCURL_READ_ABORT
+        }
+    }
+
+    /// Why the source of the request's body failed; nil if it did not, or if the server did not want the body.
+    var uploadError: TransportError? {
+        guard !state.isBodyRefused, case .channel(let channel) = exchange?.upload, let problem = channel.problem
+        else { return nil }
+        return .requestBody(problem, facts())
+    }
+
+    func sendTrailers(_ list: inout UnsafeMutablePointer<curl_slist>?) -> Int32 {
+        guard let exchange, case .channel(let channel) = exchange.upload else { return CURL_TRAILERFUNC_OK }
+        for field in channel.trailers {
+            guard let longer = unsafe curl_slist_append(list, "\(field.name.rawName): \(field.value)") else {
+                return CURL_TRAILERFUNC_ABORT
+            }
+            unsafe list = unsafe longer
+        }
+        return CURL_TRAILERFUNC_OK
+    }
+
+    private func reportUpload(_ exchange: Exchange) {
+        guard let events = exchange.events, state.uploadPace.isDue(at: loop.now) else { return }
+        events.receive(.uploadProgress(uploadProgress(exchange)))
+    }
+
+    func rewind(to offset: Int64, from origin: Int32) -> Int32 {
+        guard offset == 0, origin == SEEK_SET else { return CURL_SEEKFUNC_CANTSEEK }
+        return rewind() ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL
+    }
+
+    /// Goes back to the start of the body, where any of it was read: libcurl itself forgets what it read and did not send.
+    func rewind() -> Bool {
+        state.isSendingPaused = false
+        guard let exchange, state.bytesSent > 0 else { return exchange != nil }
+        guard exchange.upload.isReplayable else {
+            state.failure = TransportError.requestBody(.notReplayable, facts())
+            return false
+        }
+        if case .channel(let channel) = exchange.upload { channel.rewind() }
+        state.bytesSent = 0
+        return true
+    }
+
+    func uploadProgress(_ exchange: Exchange) -> TransferProgress {
+        TransferProgress(completedBytes: Int64(state.bytesSent), totalBytes: exchange.upload.length)
+    }
+}

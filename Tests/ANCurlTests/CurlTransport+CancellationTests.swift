@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: MIT
+
+import ANCurl
+import ANHTTP
+import AsyncNetworkingTesting
+import Foundation
+import HTTPTypes
+import Testing
+
+@Suite struct CancellationTests {
+    /// Starts a request, waits for `moment`, cancels it and expects `CancellationError`.
+    private func cancel(
+        _ request: Request, _ transport: CurlTransport? = nil, delivery: BodyDelivery = .streamed,
+        when moment: () async throws -> Void
+    ) async throws {
+        let transport = try transport ?? CurlTransport()
+        let task = Task {
+            try await transport.perform(request, delivery: delivery, reporting: nil) { _, body in
+                for try await _ in body {}
+            }
+        }
+        try await moment()
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+    }
+
+    @Test func `a task that is cancelled already sends nothing`() async throws {
+        try await StubServer.with { server in
+            let transport = try CurlTransport()
+            let task = Task {
+                while !Task.isCancelled { await Task.yield() }
+                return try await transport.collect(server.request()).body
+            }
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+            #expect(server.activity.connectionsAccepted == 0)
+        }
+    }
+
+    @Test func `while it waits for a connection`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .hang }
+            var pool = ConnectionPool()
+            pool.maximumConnectionsPerHost = 1
+            let transport = try CurlTransport(pool: pool)
+            try await cancel(server.request("/1"), transport) {
+                try await server.requests(count: 1)
+                try await cancel(server.request("/2"), transport) { await Task.yield() }
+            }
+            #expect(server.activity.requests.map(\.path) == ["/1"])
+        }
+    }
+
+    @Test func `while it connects`() async throws {
+        try await StubServer.with { server in
+            server.greet(.hang)
+            let url = try #require(URL(string: "https://127.0.0.1:\(server.endpoint.port)/"))
+            try await cancel(Request(url: url)) { try await server.connections(open: 1) }
+            try await server.connections(open: 0)
+        }
+    }
+
+    @Test(arguments: [BodyDelivery.collected(upTo: 1000), .streamed])
+    func `while it waits for the head`(delivery: BodyDelivery) async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .hang }
+            try await cancel(server.request(), delivery: delivery) { try await server.requests(count: 1) }
+            try await server.connections(open: 0)
+        }
+    }
+
+    @Test(arguments: [BodyDelivery.collected(upTo: 1000), .streamed])
+    func `in the body`(delivery: BodyDelivery) async throws {
+        try await StubServer.with { server in
+            let hasSent = Flag()
+            server.fallback { _ in
+                Script([
+                    .send(Data("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nsome".utf8)),
+                    .respond { _ in
+                        hasSent.raise()
+                        return Reply(framing: .asGiven)
+                    }, .hang,
+                ])
+            }
+            try await cancel(server.request(), delivery: delivery) { try await eventually { hasSent.isRaised } }
+            try await server.connections(open: 0)
+        }
+    }
+
+    @Test func `in an upload whose source has nothing to send`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in Script([.readBody()], readsBodyFirst: false) }
+            server.route("/", Script([.readBody()], readsBodyFirst: false))
+            let feed = Feed()
+            feed.yield("some")
+            try await cancel(server.request(method: .post, body: .stream(feed))) {
+                try await server.requests(count: 1)
+            }
+            let activity = try await server.activity { $0.requests.first?.isAbandoned == true }
+            #expect(activity.requests[0].isComplete == false, "Half a body must not look like a whole one.")
+        }
+    }
+
+    @Test func `in an upload that the server does not read`() async throws {
+        try await StubServer.with { server in
+            server.route("/", Script([.hang], readsBodyFirst: false))
+            let body = RequestBody.stream(Generated(count: 1_000_000_000))
+            try await cancel(server.request(method: .post, body: body)) { try await server.requests(count: 1) }
+            try await server.connections(open: 0)
+        }
+    }
+
+    @Test func `a source that ignores cancellation is waited for, and no longer`() async throws {
+        try await StubServer.with { server in
+            server.route("/", Script([.hang], readsBodyFirst: false))
+            let gate = Gate()
+            let body = RequestBody.stream(gate)
+            try await cancel(server.request(method: .post, body: body)) {
+                try await server.requests(count: 1)
+                gate.openLater()
+            }
+        }
+    }
+
+    @Test func `cancelling the task that reads cancels the exchange`() async throws {
+        try await StubServer.with { server in
+            server.route("/", Script([.send(Data("HTTP/1.1 200 OK\r\n\r\nsome".utf8)), .hang]))
+            try await CurlTransport().stream(server.request()) { _, body in
+                let reader = Task { for try await _ in body {} }
+                try await server.requests(count: 1)
+                reader.cancel()
+                await #expect(throws: CancellationError.self) { try await reader.value }
+            }
+        }
+    }
+
+    @Test func `the connection of a cancelled exchange is not used again`() async throws {
+        try await StubServer.with { server in
+            server.enqueue(.hang)
+            server.fallback { _ in .text("ok") }
+            let transport = try CurlTransport()
+            try await cancel(server.request(), transport) { try await server.requests(count: 1) }
+            #expect(try await transport.text(server.request()) == "ok")
+            #expect(try await server.requests(count: 2).map(\.connection) == [0, 1])
+        }
+    }
+
+    // MARK: Shutting down
+
+    @Test func `shutting down ends what runs and refuses what comes`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .hang }
+            server.route("/ok", .text("ok"))
+            var pool = ConnectionPool()
+            pool.maximumConnectionsPerHost = 2
+            let transport = try CurlTransport(pool: pool)
+            _ = try await transport.text(server.request("/ok"))
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<5 {
+                    group.addTask {
+                        let error = try await transport.failure(server.request())
+                        guard case .shutDown = error else { throw error }
+                    }
+                }
+                try await server.requests(count: 3)
+                await transport.shutdown()
+                try await group.waitForAll()
+            }
+            try await server.connections(open: 0)
+            let error = try await transport.failure(server.request())
+            guard case .shutDown = error else { throw error }
+            await transport.shutdown()
+        }
+    }
+
+    // MARK: Resources, each counted in a process of its own
+
+    @Test func `ten thousand exchanges cancelled at random moments leave nothing behind`() async throws {
+        await #expect(processExitsWith: .success) {
+            try await StubServer.with { server in
+                server.route("/small", .text("ok"))
+                server.route("/large", .generated(10_000_000))
+                server.route("/hang", .hang)
+                server.route("/slow", .drip(bytes: 10, every: .milliseconds(1)))
+                let paths = ["/small", "/large", "/hang", "/slow"]
+                let baseline = ProcessResources()
+                do {
+                    var random = SplitMix64(seed: 42)
+                    let transport = try CurlTransport()
+                    for _ in 0..<100 {
+                        await withTaskGroup(of: Void.self) { group in
+                            for _ in 0..<100 {
+                                let path = paths[Int(random.next() % 4)]
+                                let patience = Int(random.next() % 64)
+                                let uploads = random.next() % 4 == 0
+                                group.addTask {
+                                    let body: RequestBody = uploads ? .stream(Generated(count: 300_000)) : .none
+                                    let request = server.request(path, method: uploads ? .post : .get, body: body)
+                                    let task = Task { _ = try await transport.collect(request) }
+                                    for _ in 0..<patience { await Task.yield() }
+                                    task.cancel()
+                                    _ = await task.result
+                                }
+                            }
+                        }
+                    }
+                    guard try await transport.text(server.request("/small")) == "ok" else { exit(2) }
+                }
+                try await server.connections(open: 0)
+                try await eventually { ProcessResources() == baseline }
+            }
+        }
+    }
+
+    @Test func `a transport that is dropped frees its thread and its descriptors`() async throws {
+        await #expect(processExitsWith: .success) {
+            try await StubServer.with { server in
+                server.fallback { _ in .text("ok") }
+                let baseline = ProcessResources()
+                for _ in 0..<20 {
+                    let transport = try CurlTransport()
+                    for _ in 0..<3 { _ = try await transport.text(server.request()) }
+                }
+                try await server.connections(open: 0)
+                try await eventually { ProcessResources() == baseline }
+                for _ in 0..<20 { _ = try CurlTransport() }
+                try await eventually { ProcessResources() == baseline }
+                for _ in 0..<20 {
+                    let transport = try CurlTransport()
+                    _ = try await transport.text(server.request())
+                    await transport.shutdown()
+                }
+                try await server.connections(open: 0)
+                try await eventually { ProcessResources() == baseline }
+            }
+        }
+    }
+
+    @Test func `large bodies cost no memory, either way`() async throws {
+        await #expect(processExitsWith: .success) {
+            try await StubServer.with { server in
+                server.route("/down", .generated(200_000_000))
+                server.route("/up", .text("ok"))
+                let transport = try CurlTransport()
+                _ = try await transport.text(server.request("/up"))
+                let before = ProcessResources.residentBytes
+                let count = try await transport.stream(server.request("/down")) { _, body in
+                    try await body.reduce(0) { $0 + $1.count }
+                }
+                guard count == 200_000_000 else { exit(2) }
+                let body = RequestBody.stream(Generated(count: 200_000_000))
+                _ = try await transport.text(server.request("/up", method: .post, body: body))
+                guard server.activity.requests.last?.bodyLength == 200_000_000 else { exit(3) }
+                guard ProcessResources.residentBytes - before < 24 << 20 else { exit(4) }
+            }
+        }
+    }
+}
+
+/// The descriptors and threads of this process.
+struct ProcessResources: Equatable {
+    private let descriptors = Self.count("/proc/self/fd")
+    private let threads = Self.names
+
+    private static func count(_ folder: String) -> Int {
+        (try? FileManager.default.contentsOfDirectory(atPath: folder).count) ?? 0
+    }
+
+    /// The names of the engines' threads, and of the main thread, whose name begins likewise.
+    private static var names: [String] {
+        let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
+        let names = tasks.compactMap { try? String(contentsOfFile: "/proc/self/task/\($0)/comm", encoding: .utf8) }
+        return names.filter { $0.hasPrefix("AsyncNetworking") }
+    }
+
+    /// See proc(5), `/proc/pid/statm`.
+    static var residentBytes: Int {
+        let fields = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8))?.split(separator: " ") ?? []
+        return fields.count > 1 ? (Int(fields[1]) ?? 0) * Int(getpagesize()) : 0
+    }
+}
+
+/// A source that does not notice cancellation, until it is opened.
+private final class Gate: AsyncSequence, Sendable {
+    private let stream = AsyncStream<Void>.makeStream()
+
+    func openLater() {
+        Task.detached { [stream] in
+            for _ in 0..<100 { await Task.yield() }
+            stream.continuation.finish()
+        }
+    }
+
+    func makeAsyncIterator() -> Iterator {
+        Iterator(stream: stream.stream)
+    }
+
+    struct Iterator: AsyncIteratorProtocol {
+        let stream: AsyncStream<Void>
+
+        mutating func next() async -> Data? {
+            let stream = stream
+            await Task.detached { for await _ in stream {} }.value
+            return nil
+        }
+    }
+}

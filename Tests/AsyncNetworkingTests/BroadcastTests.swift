@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import AsyncNetworkingTesting
+import Testing
+
+/// Without tasks: waiters are names.
+@Suite struct BroadcastStateTests {
+    private var state = BroadcastState<Int, String>()
+
+    private func describe(_ answer: BroadcastState<Int, String>.Answer) -> String {
+        switch answer {
+        case .value(let value, let number): "value \(value) number \(number)"
+        case .wait: "wait"
+        case .end: "end"
+        }
+    }
+
+    @Test func `before the first value there is nothing`() {
+        #expect(describe(state.next(after: 0)) == "wait")
+        #expect(state.latest == nil)
+    }
+
+    @Test mutating func `a reader hears the newest value it has not seen, once`() {
+        #expect(state.send(10).isEmpty)
+        #expect(state.send(20).isEmpty)
+        #expect(describe(state.next(after: 0)) == "value 20 number 2")
+        #expect(describe(state.next(after: 1)) == "value 20 number 2")
+        #expect(describe(state.next(after: 2)) == "wait")
+        #expect(state.latest == 20)
+    }
+
+    @Test mutating func `the end comes after the last value`() {
+        _ = state.send(10)
+        #expect(state.finish().isEmpty)
+        #expect(describe(state.next(after: 0)) == "value 10 number 1")
+        #expect(describe(state.next(after: 1)) == "end")
+    }
+
+    @Test mutating func `nothing comes after the end`() {
+        _ = state.finish()
+        #expect(state.send(10).isEmpty)
+        #expect(describe(state.next(after: 0)) == "end")
+        #expect(state.latest == nil)
+    }
+
+    @Test mutating func `a value wakes each waiter once`() {
+        let tickets = [state.makeTicket(), state.makeTicket()]
+        #expect(Set(tickets).count == 2)
+        #expect(state.wait("a", ticket: tickets[0], after: 0) == nil)
+        #expect(state.wait("b", ticket: tickets[1], after: 0) == nil)
+        #expect(state.send(1).sorted() == ["a", "b"])
+        #expect(state.send(2).isEmpty)
+    }
+
+    @Test mutating func `the end wakes waiters`() {
+        #expect(state.wait("a", ticket: state.makeTicket(), after: 0) == nil)
+        #expect(state.finish() == ["a"])
+        #expect(state.finish().isEmpty)
+    }
+
+    @Test mutating func `who comes too late to wait gets its waiter back`() {
+        _ = state.send(1)
+        #expect(state.wait("a", ticket: state.makeTicket(), after: 0) == "a")
+        #expect(state.wait("b", ticket: state.makeTicket(), after: 1) == nil)
+        _ = state.finish()
+        #expect(state.wait("c", ticket: state.makeTicket(), after: 1) == "c")
+    }
+
+    @Test mutating func `a waiter that gives up is not woken`() {
+        let tickets = [state.makeTicket(), state.makeTicket()]
+        _ = state.wait("a", ticket: tickets[0], after: 0)
+        _ = state.wait("b", ticket: tickets[1], after: 0)
+        #expect(state.removeWaiter(tickets[0]) == "a")
+        #expect(state.removeWaiter(tickets[0]) == nil)
+        #expect(state.send(1) == ["b"])
+    }
+}
+
+@Suite(.timeLimit(.minutes(1))) struct ProgressStreamTests {
+    private let broadcast = Broadcast<Int>()
+    private var stream: ProgressStream<Int> { ProgressStream(broadcast: broadcast) }
+
+    @Test func `a late reader first hears the latest value, then the end`() async {
+        broadcast.send(1)
+        broadcast.send(2)
+        broadcast.finish()
+        #expect(await stream.reduce(into: []) { $0.append($1) } == [2])
+        #expect(await stream.reduce(into: []) { $0.append($1) } == [2])
+    }
+
+    @Test func `a reader that is fast enough hears everything`() async {
+        var reader = stream.makeAsyncIterator()
+        for value in 1...5 {
+            broadcast.send(value)
+            #expect(await reader.next() == value)
+        }
+        broadcast.finish()
+        #expect(await reader.next() == nil)
+        #expect(await reader.next() == nil)
+    }
+
+    @Test func `a slow reader skips values`() async {
+        var reader = stream.makeAsyncIterator()
+        broadcast.send(1)
+        #expect(await reader.next() == 1)
+        broadcast.send(2)
+        broadcast.send(3)
+        #expect(await reader.next() == 3)
+    }
+
+    @Test func `a stream without a value ends`() async {
+        broadcast.finish()
+        #expect(await stream.first { _ in true } == nil)
+    }
+
+    @Test func `many readers hear ever newer values, and all of them the last`() async {
+        await withTaskGroup(of: [Int].self) { [stream] group in
+            for _ in 0..<50 {
+                group.addTask { await stream.reduce(into: []) { $0.append($1) } }
+            }
+            for value in 1...2000 {
+                broadcast.send(value)
+                if value % 100 == 0 { await Task.yield() }
+            }
+            broadcast.finish()
+            for await values in group {
+                #expect(values.last == 2000)
+                #expect(zip(values, values.dropFirst()).allSatisfy { $0 < $1 })
+            }
+        }
+    }
+
+    @Test func `a cancelled reader stops, and the others do not`() async throws {
+        let cancelled = Task { [stream] in await stream.reduce(into: []) { $0.append($1) } }
+        let other = Task { [stream] in await stream.reduce(into: []) { $0.append($1) } }
+        broadcast.send(1)
+        cancelled.cancel()
+        _ = await cancelled.value
+        broadcast.send(2)
+        broadcast.finish()
+        #expect(await other.value.last == 2)
+    }
+
+    @Test func `readers cancelled at any moment all come back`() async {
+        for round in 0..<500 {
+            let reader = Task { [stream] in await stream.reduce(into: 0) { $0 = $1 } }
+            for _ in 0..<(round % 7) { await Task.yield() }
+            if round % 3 == 0 { broadcast.send(round) }
+            reader.cancel()
+            _ = await reader.value
+        }
+    }
+}

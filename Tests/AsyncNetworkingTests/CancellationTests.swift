@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import AsyncNetworkingTesting
+import FoundationEssentials
+import HTTPTypes
+import Testing
+
+/// A request whose task is cancelled throws `CancellationError`, wherever it is.
+@Suite(.timeLimit(.minutes(1))) struct CancellationTests {
+    private static let beginning = MockResponse([.head(.ok), .chunk(Data("a".utf8)), .hang])
+
+    /// Cancels a request once it is as far as `isThere` says.
+    private func cancel(
+        _ request: @escaping @Sendable () async throws -> Void, once isThere: () async throws -> Void
+    ) async throws {
+        let task = Task { try await request() }
+        try await isThere()
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+    }
+
+    @Test func `before it is sent`() async throws {
+        let transport = MockTransport(.text("x"))
+        let manager = SessionManager(on: transport)
+        let task = Task {
+            cancelCurrentTask()
+            _ = try await manager.get("x")
+        }
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(transport.requests.isEmpty)
+        #expect(await manager.tasks.isEmpty)
+    }
+
+    @Test(arguments: [MockResponse.hang, beginning])
+    func `while the response is awaited or collected`(response: MockResponse) async throws {
+        let transport = MockTransport(response)
+        let manager = SessionManager(on: transport)
+        try await cancel {
+            _ = try await manager.get("x")
+        } once: {
+            try await transport.requests(count: 1)
+        }
+        #expect(await manager.tasks.isEmpty)
+    }
+
+    @Test func `while the body is streamed`() async throws {
+        let manager = SessionManager(on: MockTransport(Self.beginning))
+        let request = try manager.request(.get, "x")
+        let read = EventList<Data>()
+        try await cancel {
+            try await manager.withResponse(for: request) { _, body in
+                for try await chunk in body { await read.append(chunk) }
+            }
+        } once: {
+            try await eventually { await read.values.count == 1 }
+        }
+    }
+
+    @Test func `in the second exchange of a redirect`() async throws {
+        let transport = MockTransport(.redirect(.found, to: "/b"), .hang)
+        let manager = SessionManager(on: transport)
+        try await cancel {
+            _ = try await manager.get("x")
+        } once: {
+            try await transport.requests(count: 2)
+        }
+    }
+
+    @Test func `between two exchanges`() async throws {
+        let transport = MockTransport(.redirect(.found, to: "/b"), .text("end"))
+        let manager = SessionManager(on: transport) {
+            $0.redirects.decision = { redirection in
+                cancelCurrentTask()
+                return redirection.proposed
+            }
+        }
+        await #expect(throws: CancellationError.self) {
+            try await Task { _ = try await manager.get("x") }.value
+        }
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func `while a decision on a redirect takes its time`() async throws {
+        let asked = EventList<URL>()
+        let clock = ManualClock()
+        let manager = SessionManager(on: MockTransport(.redirect(.found, to: "/b"))) {
+            $0.redirects.decision = { redirection in
+                await asked.append(redirection.proposed.url)
+                try await clock.sleep(for: .seconds(1))
+                return nil
+            }
+        }
+        try await cancel {
+            _ = try await manager.get("x")
+        } once: {
+            try await eventually { await asked.values.count == 1 }
+        }
+    }
+
+    @Test func `by a serializer that looks for it`() async throws {
+        let manager = SessionManager(on: MockTransport(.text("x")))
+        let request = try manager.request(.get, "x")
+        let serializer = HandWritten {
+            cancelCurrentTask()
+            try Task.checkCancellation()
+        }
+        await #expect(throws: CancellationError.self) {
+            try await Task { try await manager.value(for: request, as: serializer) }.value
+        }
+    }
+
+    @Test func `while a body is read from its source`() async throws {
+        try await StubServer.with { server in
+            server.route("/", Script([.hang], readsBodyFirst: false))
+            let manager = SessionManager(for: server)
+            // A stream that ends early, as this one does when it is cancelled, is not taken for one that is too short.
+            let (chunks, continuation) = AsyncStream.makeStream(of: Data.self)
+            continuation.yield(Data("a".utf8))
+            let request = try manager.request(.post, "/", body: .stream(chunks, length: 2))
+            try await cancel {
+                _ = try await manager.data(for: request)
+            } once: {
+                try await server.requests(count: 1)
+            }
+        }
+    }
+
+    @Test func `on libcurl, wherever the server has left it`() async throws {
+        try await StubServer.with { server in
+            server.route("/silent", .hang)
+            server.route(
+                "/begun", Script([.reply(Reply(body: .string("a"), framing: .contentLength(declared: 9))), .hang]))
+            server.route("/redirect", .redirect(302, to: "/silent"))
+            let manager = SessionManager(for: server)
+            for path in ["silent", "begun", "redirect"] {
+                let before = server.activity.requests.count
+                try await cancel {
+                    _ = try await manager.get(path)
+                } once: {
+                    try await server.requests(count: before + (path == "redirect" ? 2 : 1))
+                }
+            }
+            try await server.activity { $0.requests.count { $0.isAbandoned } == 3 }
+            #expect(await manager.tasks.isEmpty)
+        }
+    }
+}

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import AsyncNetworkingTesting
+import FoundationEssentials
+import Glibc
+import HTTPTypes
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct DownloadsTests {
+    private let folder: TemporaryFolder
+    private let file: String
+
+    init() throws {
+        folder = try TemporaryFolder()
+        file = "\(folder.path)/file"
+    }
+
+    /// A response of 2 bytes in 2 chunks, with something in between.
+    private static func halves(_ step: MockResponse.Step) -> MockResponse {
+        MockResponse([.head(.ok, [.contentLength: "2"]), .chunk(Data("a".utf8)), step, .chunk(Data("b".utf8))])
+    }
+
+    @Test func `the file is written, and nothing beside it`() async throws {
+        try await StubServer.with { server in
+            server.route("/disk", .generated(3_000_000))
+            let manager = SessionManager(for: server)
+            let response = try await manager.download("disk", to: file).value
+            #expect(response.value == DownloadedFile(path: file, size: 3_000_000))
+            #expect(response.statusCode == 200)
+            #expect(response.metrics.responseBodyBytes == 3_000_000)
+            #expect(try folder.contents == ["file"])
+            #expect(try folder.read("file") == StubServer.generatedBytes(3_000_000))
+        }
+    }
+
+    @Test func `an empty body makes an empty file`() async throws {
+        let manager = SessionManager(on: MockTransport(.status(.noContent)))
+        #expect(try await manager.download("x", to: file).value.value.size == 0)
+        #expect(try folder.read("file").isEmpty)
+    }
+
+    @Test func `the file has its name only when it is complete`() async throws {
+        let gate = try ScriptGate()
+        let manager = SessionManager(on: MockTransport(Self.halves(.wait(gate))))
+        let task = await manager.download("x", to: file)
+        _ = await task.progress.first { _ in true }
+        try await eventually { try folder.contents.count == 1 }
+        let name = try #require(try folder.contents.first)
+        #expect(name.hasPrefix("file.") && name.hasSuffix(".part"))
+        gate.open()
+        _ = try await task.value
+        #expect(try folder.contents == ["file"])
+        #expect(try folder.read("file") == Data("ab".utf8))
+    }
+
+    @Test func `a file that is there is replaced`() async throws {
+        _ = try folder.write(Data("much longer than the new one".utf8), to: "file")
+        _ = try await SessionManager(on: MockTransport(.text("new"))).download("x", to: file).value
+        #expect(try folder.read("file") == Data("new".utf8))
+    }
+
+    @Test func `a download that fails leaves nothing, and a file that was there as it was`() async throws {
+        let lost = TransportError.connectionLost(.inBody(received: 1, expected: 2), TransferFacts())
+        let manager = SessionManager(on: MockTransport(Self.halves(.fail(lost))))
+        let error = try await sessionError { _ = try await manager.download("x", to: file).value }
+        guard case .transport(.connectionLost) = error else { throw error }
+        #expect(try folder.contents == [])
+        _ = try folder.write(Data("old".utf8), to: "file")
+        _ = try await sessionError { _ = try await manager.download("x", to: file).value }
+        #expect(try folder.contents == ["file"])
+        #expect(try folder.read("file") == Data("old".utf8))
+    }
+
+    @Test func `a truncated response on libcurl leaves nothing`() async throws {
+        try await StubServer.with { server in
+            server.route("/", .truncated(declared: 1000, sent: 999))
+            let manager = SessionManager(for: server)
+            let error = try await sessionError { _ = try await manager.download("/", to: file).value }
+            guard case .transport(.connectionLost(.inBody(received: 999, expected: 1000), _)) = error else {
+                throw error
+            }
+            #expect(try folder.contents == [])
+        }
+    }
+
+    @Test func `a download that is cancelled leaves nothing`() async throws {
+        let manager = SessionManager(on: MockTransport(Self.halves(.hang)))
+        let task = await manager.download("x", to: file)
+        try await eventually { try folder.contents.count == 1 }
+        task.cancel()
+        await #expect(throws: CancellationError.self) { _ = try await task.value }
+        #expect(try folder.contents == [])
+    }
+
+    @Test func `a status that is no success is not written, and its body is in the error`() async throws {
+        _ = try folder.write(Data("old".utf8), to: "file")
+        let manager = SessionManager(on: MockTransport(.text("no such file", status: .notFound)))
+        let error = try await sessionError { _ = try await manager.download("x", to: file).value }
+        #expect(error.statusCode == 404)
+        #expect(error.responseBody == Data("no such file".utf8))
+        #expect(try folder.contents == ["file"])
+        #expect(try folder.read("file") == Data("old".utf8))
+    }
+
+    @Test func `of an error page without end 1 MiB is kept`() async throws {
+        try await StubServer.with { server in
+            server.route("/", .reply(status: 500, body: .generated(1 << 40)))
+            let manager = SessionManager(for: server)
+            let error = try await sessionError { _ = try await manager.download("/", to: file).value }
+            #expect(error.statusCode == 500)
+            #expect(error.responseBody == StubServer.generatedBytes(1 << 20))
+        }
+    }
+
+    @Test func `a folder that does not exist is an error that names the file and the reason`() async throws {
+        let manager = SessionManager(on: MockTransport(.text("x")))
+        let path = "\(folder.path)/none/file"
+        let error = try await sessionError { _ = try await manager.download("x", to: path).value }
+        #expect(error.fileProblem?.path == path)
+        #expect(error.fileProblem?.errno == ENOENT)
+        #expect(error.description.contains("No such file or directory"))
+    }
+
+    @Test func `a destination that is a folder is an error, and nothing is left`() async throws {
+        let manager = SessionManager(on: MockTransport(.text("x")))
+        try FileManager.default.createDirectory(atPath: file, withIntermediateDirectories: false)
+        let error = try await sessionError { _ = try await manager.download("x", to: file).value }
+        #expect(error.fileProblem?.errno == EISDIR)
+        #expect(error.fileProblem?.call == "rename")
+        #expect(try folder.contents == ["file"])
+    }
+
+    @Test func `a folder that cannot be written is an error`() async throws {
+        try unsafe #require(chmod(folder.path, 0o555) == 0)
+        // In a process that is not root, which may write everywhere.
+        await #expect(processExitsWith: .success) { [path = file as String] in
+            if geteuid() == 0 { try #require(setuid(65534) == 0) }
+            let manager = SessionManager(on: MockTransport(.text("x")))
+            let error = try await sessionError { _ = try await manager.download("x", to: path).value }
+            try #require(error.fileProblem?.errno == EACCES)
+        }
+        #expect(try folder.contents == [])
+    }
+
+    @Test func `a file for which there is no room is an error, and nothing is left`() async throws {
+        // In a process that may write 1 MB to a file: to the writer it is a disk that is full. See setrlimit(2).
+        await #expect(processExitsWith: .success) { [path = file as String] in
+            _ = signal(SIGXFSZ, SIG_IGN)
+            var limit = rlimit(rlim_cur: 1 << 20, rlim_max: 1 << 20)
+            try unsafe #require(setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0)
+            let megabyte = Data(count: 1 << 20)
+            let manager = SessionManager(on: MockTransport(MockResponse(chunks: [megabyte, megabyte])))
+            let error = try await sessionError { _ = try await manager.download("x", to: path).value }
+            try #require(error.fileProblem?.errno == EFBIG)
+            try #require(error.fileProblem?.call == "write")
+        }
+        #expect(try folder.contents == [])
+    }
+
+    @Test func `a streamed body can be written to a file`() async throws {
+        let manager = SessionManager(on: MockTransport(.text("abc")))
+        let size = try await manager.withResponse(for: manager.request(.get, "x")) { [file] _, body in
+            try await body.write(to: file)
+        }
+        #expect(size == 3)
+        #expect(try folder.read("file") == Data("abc".utf8))
+    }
+}
+
+@Suite(.timeLimit(.minutes(1))) struct DownloadProgressTests {
+    private let folder: TemporaryFolder
+    private let file: String
+
+    init() throws {
+        folder = try TemporaryFolder()
+        file = "\(folder.path)/file"
+    }
+
+    @Test func `progress ends with the last byte, for any number of readers`() async throws {
+        try await StubServer.with { server in
+            server.route("/", .generated(2_000_000))
+            let task = await SessionManager(for: server).download("/", to: file)
+            async let first = task.progress.reduce(into: []) { $0.append($1) }
+            async let second = task.progress.reduce(into: []) { $0.append($1) }
+            for progress in await [first, second] {
+                #expect(progress.last == TransferProgress(completedBytes: 2_000_000, totalBytes: 2_000_000))
+                #expect(zip(progress, progress.dropFirst()).allSatisfy { $0.completedBytes <= $1.completedBytes })
+                #expect(progress.allSatisfy { $0.totalBytes == 2_000_000 })
+            }
+            _ = try await task.value
+            let late = await task.progress.reduce(into: []) { $0.append($1) }
+            #expect(late == [TransferProgress(completedBytes: 2_000_000, totalBytes: 2_000_000)])
+        }
+    }
+
+    @Test func `an unknown length has no total`() async throws {
+        try await StubServer.with { server in
+            server.route("/", .generated(100_000, framing: .chunked))
+            let task = await SessionManager(for: server).download("/", to: file)
+            _ = try await task.value
+            let last = await task.progress.first { _ in true }
+            #expect(last == TransferProgress(completedBytes: 100_000, totalBytes: nil))
+        }
+    }
+
+    @Test func `the body of a redirect is no progress`() async throws {
+        try await StubServer.with { server in
+            let gate = try ScriptGate()
+            server.route("/moved", .reply(status: 302, headers: ["Location": "/disk"], body: .generated(500)))
+            server.route("/empty", .redirect(302, to: "/disk"))
+            server.route(
+                "/disk", Script([.reply(Reply(framing: .contentLength(declared: 9))), .wait(gate), .generate(9)]))
+            let manager = SessionManager(for: server)
+            for path in ["moved", "empty"] {
+                let task = await manager.download(path, to: "\(folder.path)/\(path)")
+                // The folder shows that the download itself has begun.
+                try await eventually { try folder.contents.contains { $0.hasPrefix(path) } }
+                async let progress = task.progress.reduce(into: []) { $0.append($1) }
+                gate.open()
+                let values = await progress
+                #expect(values.last == TransferProgress(completedBytes: 9, totalBytes: 9))
+                #expect(values.allSatisfy { $0.totalBytes == 9 })
+                _ = try await task.value
+            }
+        }
+    }
+
+    @Test func `an error page is no progress`() async throws {
+        let manager = SessionManager(on: MockTransport(.text("not found", status: .notFound)))
+        let task = await manager.download("x", to: file)
+        #expect(await task.progress.first { _ in true } == nil)
+        await #expect(throws: SessionError.self) { _ = try await task.value }
+    }
+
+    @Test(arguments: [MockResponse.failure(TransportError.shutDown), .failure(CancellationError())])
+    func `progress ends when the transfer fails`(response: MockResponse) async throws {
+        let task = await SessionManager(on: MockTransport(response)).download("x", to: file)
+        #expect(await task.progress.first { _ in true } == nil)
+        await #expect(throws: (any Error).self) { _ = try await task.value }
+    }
+
+    @Test func `progress ends when there is no URL to begin with`() async throws {
+        let task = await SessionManager(on: MockTransport(.text("x")), baseURL: nil).download("x", to: file)
+        #expect(await task.progress.first { _ in true } == nil)
+    }
+}
+
+/// The events of exchanges without exchanges.
+@Suite struct ProgressMonitorTests {
+    private let monitor = ProgressMonitor(.download)
+    private var latest: Int64? { monitor.broadcast.latest?.completedBytes }
+
+    private func receive(_ completedBytes: Int64) {
+        monitor.receive(.downloadProgress(TransferProgress(completedBytes: completedBytes, totalBytes: nil)))
+    }
+
+    @Test func `progress is held until its exchange is accepted`() {
+        receive(1)
+        receive(2)
+        #expect(latest == nil)
+        monitor.accept(exchange: 0)
+        #expect(latest == 2)
+        receive(3)
+        #expect(latest == 3)
+    }
+
+    @Test func `an exchange that is over before it is accepted loses nothing`() {
+        receive(7)
+        monitor.receive(.finished(TransferMetrics()))
+        monitor.accept(exchange: 0)
+        #expect(latest == 7)
+    }
+
+    @Test func `what an earlier exchange has left is not taken for the accepted one's`() {
+        receive(100)
+        monitor.receive(.finished(TransferMetrics()))
+        monitor.accept(exchange: 1)
+        #expect(latest == nil)
+        receive(1)
+        #expect(latest == 1)
+    }
+
+    @Test func `each direction hears of its own`() {
+        let upload = ProgressMonitor(.upload)
+        upload.receive(.downloadProgress(TransferProgress(completedBytes: 1, totalBytes: nil)))
+        #expect(upload.broadcast.latest == nil)
+        upload.receive(.uploadProgress(TransferProgress(completedBytes: 2, totalBytes: nil)))
+        #expect(upload.broadcast.latest?.completedBytes == 2)
+        monitor.accept(exchange: 0)
+        monitor.receive(.uploadProgress(TransferProgress(completedBytes: 3, totalBytes: nil)))
+        #expect(latest == nil)
+    }
+}

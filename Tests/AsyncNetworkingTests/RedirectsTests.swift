@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import AsyncNetworkingTesting
+import FoundationEssentials
+import HTTPTypes
+import Testing
+
+@Suite struct RedirectsTests {
+    /// A method and whether the body `x` is sent; without a body for GET and HEAD.
+    private static let followUps: [Int: [String: String]] = [
+        301: ["GET": "GET ", "HEAD": "HEAD ", "POST": "GET ", "PUT": "PUT x", "DELETE": "DELETE x"],
+        302: ["GET": "GET ", "HEAD": "HEAD ", "POST": "GET ", "PUT": "PUT x", "DELETE": "DELETE x"],
+        303: ["GET": "GET ", "HEAD": "HEAD ", "POST": "GET ", "PUT": "GET ", "DELETE": "GET "],
+        307: ["GET": "GET ", "HEAD": "HEAD ", "POST": "POST x", "PUT": "PUT x", "DELETE": "DELETE x"],
+        308: ["GET": "GET ", "HEAD": "HEAD ", "POST": "POST x", "PUT": "PUT x", "DELETE": "DELETE x"],
+    ]
+
+    @Test(arguments: [301, 302, 303, 307, 308], ["GET", "HEAD", "POST", "PUT", "DELETE"])
+    func `the status decides over method and body`(status: Int, method: String) async throws {
+        let transport = MockTransport(.redirect(.init(code: status), to: "/b"), .text("end"))
+        let manager = SessionManager(on: transport)
+        let hasBody = method != "GET" && method != "HEAD"
+        let response = try await manager.data(
+            for: Request(
+                method: #require(HTTPRequest.Method(method)), url: url("http://a.example/v1/x"),
+                headers: [.contentType: "text/plain", .accept: "text/*"], body: hasBody ? .string("x") : .none))
+        #expect(response.statusCode == 200)
+        let sent = transport.requests.map { "\($0.request.method) " + String(decoding: $0.body, as: UTF8.self) }
+        #expect(sent.last == Self.followUps[status]?[method])
+        #expect(sent.count == 2)
+        let last = try #require(transport.requests.last).request
+        #expect(last.url.absoluteString == "http://a.example/b")
+        #expect(last.headers[.accept] == "text/*")
+        let becameGet = sent.last == "GET " && method != "GET"
+        #expect(last.headers[.contentType] == (becameGet ? nil : "text/plain"))
+    }
+
+    @Test func `fields about the body, and trailers, are gone with it`() async throws {
+        let transport = MockTransport(.redirect(.seeOther, to: "/b"), .text("end"))
+        var request = try Request(
+            method: .put, url: url("http://a.example/v1/x"),
+            headers: [
+                .contentType: "a", .contentLength: "1", .contentEncoding: "gzip", .contentLanguage: "c",
+                .contentLocation: "d", .transferEncoding: "chunked", .expect: "100-continue", .ifMatch: "kept",
+            ], body: .string("x"))
+        request.trailers = { [.from: "trailer"] }
+        _ = try await SessionManager(on: transport).data(for: request)
+        #expect(transport.requests.map(\.request.headers.count) == [8, 1])
+        #expect(transport.requests[1].request.headers[.ifMatch] == "kept")
+        #expect(transport.requests.map(\.trailers.count) == [1, 0])
+    }
+
+    @Test(arguments: [
+        ("/b", "http://a.example/b"),
+        ("b", "http://a.example/v1/b"),
+        ("../b", "http://a.example/b"),
+        ("?z=1", "http://a.example/v1/x?z=1"),
+        ("//b.example/c", "http://b.example/c"),
+        ("http://b.example:81/c?d#e", "http://b.example:81/c?d#e"),
+        ("https://a.example/", "https://a.example/"),
+        ("/a b/é", "http://a.example/a%20b/%C3%A9"),
+        ("/a%20b", "http://a.example/a%20b"),
+    ])
+    func `Location is relative to the URL that answered`(location: String, expected: String) async throws {
+        let transport = MockTransport(.redirect(.found, to: location), .text("end"))
+        _ = try await SessionManager(on: transport).get("x?q=1")
+        #expect(transport.requests.map(\.request.url.absoluteString) == ["http://a.example/v1/x?q=1", expected])
+    }
+
+    @Test(arguments: [
+        ("/b", "http://a.example/b#top%20left"),
+        ("/b#own", "http://a.example/b#own"),
+        ("http://b.example/?q", "http://b.example/?q#top%20left"),
+    ])
+    func `a fragment is kept where the new URL has none`(location: String, expected: String) async throws {
+        let transport = MockTransport(.redirect(.found, to: location), .text("end"))
+        _ = try await SessionManager(on: transport).get("x#top%20left")
+        #expect(transport.requests.last?.request.url.absoluteString == expected)
+    }
+
+    @Test(arguments: [
+        "ftp://a.example/", "mailto:a@b.example", "javascript:alert(1)", "file:///etc/passwd", "http://", "http:///x",
+        "https:x",
+    ])
+    func `a Location that is no http or https URL is an error`(location: String) async throws {
+        let transport = MockTransport(.redirect(.found, to: location), .text("end"))
+        let error = try await sessionError { _ = try await SessionManager(on: transport).get("x") }
+        #expect(error.redirectProblem == .location(location))
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func `a redirect from https to http is refused`() async throws {
+        let transport = MockTransport(.redirect(.found, to: "http://u:p@a.example/b?token=secret"), .text("end"))
+        let manager = SessionManager(on: transport, baseURL: "https://a.example/")
+        let error = try await sessionError { _ = try await manager.get("x") }
+        #expect(error.redirectProblem == .downgrade(to: "http://a.example/b?token=…"))
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test(arguments: [HTTPResponse.Status.multipleChoices, .notModified, .init(code: 305), .ok, .created])
+    func `other statuses with a Location are responses`(status: HTTPResponse.Status) async throws {
+        let transport = MockTransport(.redirect(status, to: "/b"))
+        let response = try await SessionManager(on: transport).data(for: Request(url: url("http://a.example/")))
+        #expect(response.head.status == status)
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func `a redirect without a Location is a response`() async throws {
+        let transport = MockTransport(.status(.found))
+        let response = try await SessionManager(on: transport).data(for: Request(url: url("http://a.example/")))
+        #expect(response.statusCode == 302)
+    }
+
+    @Test func `redirects are responses where they are not followed`() async throws {
+        let transport = MockTransport(.redirect(.found, to: "/b"))
+        let manager = SessionManager(on: transport) { $0.redirects.isEnabled = false }
+        let response = try await manager.data(for: Request(url: url("http://a.example/")))
+        #expect(response.headers[.location] == "/b")
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func `the responses that redirected are kept in their order`() async throws {
+        let transport = MockTransport(
+            .redirect(.movedPermanently, to: "/two"), .redirect(.found, to: "/three"), .text("end"))
+        let response = try await SessionManager(on: transport).get("one")
+        #expect(response.redirects.map(\.status.code) == [301, 302])
+        #expect(
+            response.redirects.map(\.url.absoluteString) == ["http://a.example/v1/one", "http://a.example/two"])
+        #expect(response.head.url.absoluteString == "http://a.example/three")
+    }
+
+    @Test func `the body of a redirect does not get into the response's`() async throws {
+        let moved = MockResponse(status: .found, headers: [.location: "/b"], chunks: [Data("moved".utf8)])
+        let manager = SessionManager(on: MockTransport { $0.url.path == "/b" ? .text("end") : moved })
+        let folder = try TemporaryFolder()
+        #expect(try await manager.get("x").text == "end")
+        #expect(
+            try await manager.withResponse(for: manager.request(.get, "x")) { _, body in
+                try await body.collect(upTo: 100)
+            } == Data("end".utf8))
+        #expect(try await manager.download("x", to: "\(folder.path)/file").value.value.size == 3)
+        #expect(try folder.read("file") == Data("end".utf8))
+    }
+
+    @Test(arguments: [0, 1, 3])
+    func `there is a limit to redirects`(maximum: Int) async throws {
+        let transport = MockTransport { _ in .redirect(.found, to: "/loop") }
+        let manager = SessionManager(on: transport) { $0.redirects.maximum = maximum }
+        let error = try await sessionError { _ = try await manager.get("loop") }
+        #expect(error.redirectProblem == .tooMany(limit: maximum))
+        #expect(transport.requests.count == maximum + 1)
+    }
+
+    @Test func `20 redirects are followed by default`() async throws {
+        let transport = MockTransport { request in
+            let number = Int(request.url.lastPathComponent) ?? 0
+            return number == 20 ? .text("end") : .redirect(.found, to: "/\(number + 1)")
+        }
+        let response = try await SessionManager(on: transport).get("/0")
+        #expect(response.redirects.count == 20)
+        let error = try await sessionError {
+            let endless = MockTransport { _ in .redirect(.found, to: "/") }
+            _ = try await SessionManager(on: endless).get("/")
+        }
+        #expect(error.redirectProblem == .tooMany(limit: 20))
+    }
+}
+
+/// What is sent to another origin.
+@Suite struct RedirectedHeadersTests {
+    private static let own: HTTPFields = [
+        .authorization: "secret", .cookie: "a=1", .proxyAuthorization: "secret", .accept: "*/*",
+    ]
+
+    private func headersAfter(
+        redirectTo location: String, headers: HTTPFields = own,
+        configure: (inout SessionConfiguration) -> Void = { _ in }
+    ) async throws -> [String] {
+        let transport = MockTransport(.redirect(.temporaryRedirect, to: location), .text("end"))
+        let manager = SessionManager(.on(transport, configure: configure))
+        _ = try await manager.data(for: Request(url: url("http://a.example/x"), headers: headers))
+        return try #require(transport.requests.last).request.headers.lines
+    }
+
+    @Test(arguments: ["https://a.example/", "http://b.example/", "http://a.example:8080/", "//sub.a.example/"])
+    func `credentials and cookies stay behind when scheme, host or port change`(location: String) async throws {
+        #expect(try await headersAfter(redirectTo: location) == ["Accept: */*"])
+    }
+
+    @Test(arguments: ["/y", "http://a.example/", "HTTP://A.EXAMPLE:80/", "http://u:p@a.example/"])
+    func `they are sent on to the same origin`(location: String) async throws {
+        #expect(try await headersAfter(redirectTo: location) == Self.own.lines)
+    }
+
+    @Test func `a Host of the request's own is for its own host`() async throws {
+        let host = try #require(HTTPField.Name("Host"))
+        #expect(try await headersAfter(redirectTo: "/y", headers: [host: "virtual"]) == ["Host: virtual"])
+        #expect(try await headersAfter(redirectTo: "//b.example/y", headers: [host: "virtual"]) == [])
+    }
+
+    @Test func `a program names further fields that are sensitive`() async throws {
+        let token = try #require(HTTPField.Name("X-Token"))
+        let lines = try await headersAfter(redirectTo: "//b.example/", headers: [token: "t", .accept: "*/*"]) {
+            $0.redirects.sensitiveHeaders.insert(token)
+        }
+        #expect(lines == ["Accept: */*"])
+    }
+
+    @Test func `the session's own credentials are not sent to another origin either`() async throws {
+        let lines = try await headersAfter(redirectTo: "//b.example/", headers: [.accept: "*/*"]) {
+            $0.headers = [.authorization: "secret", .from: "me"]
+        }
+        #expect(lines == ["Accept: */*", "From: me"])
+    }
+
+    @Test func `what was left behind does not come back on the way back`() async throws {
+        let transport = MockTransport(
+            .redirect(.found, to: "//b.example/"), .redirect(.found, to: "http://a.example/y"), .text("end"))
+        let manager = SessionManager(on: transport) { $0.headers = [.authorization: "session"] }
+        _ = try await manager.get("x", headers: [.authorization: "secret"])
+        #expect(transport.requests.map(\.request.headers[.authorization]) == ["secret", nil, nil])
+    }
+}
+
+/// What becomes of a body that has to be sent again.
+@Suite struct RedirectedBodiesTests {
+    private func send(_ body: RequestBody, status: HTTPResponse.Status = .temporaryRedirect) async throws -> [String] {
+        let transport = MockTransport(.redirect(status, to: "/b"), .text("end"))
+        let manager = SessionManager(on: transport)
+        _ = try await manager.data(for: manager.request(.post, "x", body: body))
+        return transport.requests.map { String(decoding: $0.body, as: UTF8.self) }
+    }
+
+    private static let chunks = [Data("ab".utf8), Data("c".utf8)]
+
+    @Test(arguments: [HTTPResponse.Status.temporaryRedirect, .permanentRedirect])
+    func `bytes, files and replayable streams are sent again`(status: HTTPResponse.Status) async throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write(Data("abc".utf8), to: "body")
+        let stream = AsyncStreamOf(Self.chunks)
+        #expect(try await send(.string("abc"), status: status) == ["abc", "abc"])
+        #expect(try await send(.file(path), status: status) == ["abc", "abc"])
+        #expect(try await send(.stream(stream, isReplayable: true), status: status) == ["abc", "abc"])
+    }
+
+    @Test func `a stream that can be read once fails the request`() async throws {
+        let error = try await sessionError { _ = try await send(.stream(AsyncStreamOf(Self.chunks))) }
+        #expect(error.redirectProblem == .bodyNotReplayable)
+    }
+
+    @Test func `a stream that can be read once is no obstacle where the body is dropped`() async throws {
+        #expect(try await send(.stream(AsyncStreamOf(Self.chunks)), status: .seeOther) == ["abc", ""])
+    }
+
+    @Test func `the decision may take the redirect as the response, or bring a body that can be sent`() async throws {
+        let transport = MockTransport(.redirect(.temporaryRedirect, to: "/b"), .text("end"))
+        let once = RequestBody.stream(AsyncStreamOf(Self.chunks))
+        let stopping = SessionManager(on: transport) { $0.redirects.decision = { _ in nil } }
+        let response = try await stopping.data(for: stopping.request(.post, "x", body: once))
+        #expect(response.statusCode == 307)
+
+        let second = MockTransport(.redirect(.temporaryRedirect, to: "/b"), .text("end"))
+        let replacing = SessionManager(on: second) {
+            $0.redirects.decision = { redirection in
+                var request = redirection.proposed
+                request.body = .string("other")
+                return request
+            }
+        }
+        #expect(try await replacing.data(for: replacing.request(.post, "x", body: once)).text == "end")
+        #expect(second.requests.map(\.body) == [Data("abc".utf8), Data("other".utf8)])
+    }
+}
+
+@Suite struct RedirectDecisionTests {
+    private let transport = MockTransport(
+        .redirect(.found, to: "/b"), .redirect(.movedPermanently, to: "/c"), .text("end"))
+
+    @Test func `it sees each redirect, and what it returns is sent`() async throws {
+        let seen = EventList<String>()
+        let manager = SessionManager(on: transport) {
+            $0.redirects.decision = { redirection in
+                await seen.append(
+                    "\(redirection.head.status.code) \(redirection.original.url.path) \(redirection.proposed.url.path)")
+                var request = redirection.proposed
+                request.headers[.from] = "decision"
+                return request
+            }
+        }
+        #expect(try await manager.get("x").text == "end")
+        #expect(await seen.values == ["302 /v1/x /b", "301 /b /c"])
+        #expect(transport.requests.map(\.request.headers[.from]) == [nil, "decision", "decision"])
+    }
+
+    @Test func `it may stop at a redirect, which is then the response`() async throws {
+        let manager = SessionManager(on: transport) {
+            $0.redirects.decision = { $0.proposed.url.path == "/c" ? nil : $0.proposed }
+        }
+        let response = try await manager.data(for: manager.request(.get, "x"))
+        #expect(response.statusCode == 301)
+        #expect(response.headers[.location] == "/c")
+        #expect(response.redirects.map(\.status.code) == [302])
+        #expect(transport.requests.count == 2)
+    }
+
+    @Test func `what it throws passes unchanged`() async throws {
+        let manager = SessionManager(on: transport) { $0.redirects.decision = { _ in throw Planned(number: 7) } }
+        await #expect(throws: Planned(number: 7)) { _ = try await manager.get("x") }
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func `it is not asked about what is refused`() async throws {
+        let transport = MockTransport(.redirect(.found, to: "http://a.example/"))
+        let manager = SessionManager(on: transport, baseURL: "https://a.example/") {
+            $0.redirects.decision = { redirection in
+                Issue.record("asked about \(redirection.proposed)")
+                return nil
+            }
+        }
+        #expect(try await sessionError { _ = try await manager.get("x") }.redirectProblem != nil)
+    }
+}

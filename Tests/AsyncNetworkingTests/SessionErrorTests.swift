@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import AsyncNetworkingTesting
+import FoundationEssentials
+import HTTPTypes
+import Testing
+
+@Suite struct SessionErrorTests {
+    private static let facts = TransferFacts()
+
+    private static let errors: [String: SessionError] = [
+        "timeout": .transport(.timedOut(.connect, limit: .seconds(1), facts)),
+        "name": .transport(.cannotResolve(host: "a.example", facts)),
+        "refused": .transport(.cannotConnect(.refused, facts)),
+        "proxy": .transport(.proxy(.authenticationRequired, facts)),
+        "tls": .transport(.tls(.wrongHost, facts)),
+        "shut down": .transport(.shutDown),
+        "redirect": .redirect(.bodyNotReplayable),
+        "invalidated": .invalidated,
+        "file": .file(.init(path: "/a/b", call: "open", errno: 2, message: "No such file or directory")),
+    ]
+
+    private func names(where holds: (SessionError) -> Bool) -> [String] {
+        Self.errors.filter { holds($0.value) }.keys.sorted()
+    }
+
+    @Test func `questions sort errors by what a caller does about them`() {
+        #expect(names(where: \.isTimeout) == ["timeout"])
+        #expect(names(where: \.isConnectionFailure) == ["name", "proxy", "refused"])
+        #expect(names(where: \.isTrustFailure) == ["tls"])
+        #expect(names { $0.statusCode != nil || $0.responseBody != nil || $0.rejection != nil } == [])
+    }
+
+    @Test func `descriptions are sentences`() {
+        #expect(
+            Self.errors["invalidated"]?.description == "The session manager was invalidated; make a new one.")
+        #expect(Self.errors["file"]?.description == "/a/b: No such file or directory (open)")
+        #expect(
+            SessionError.redirect(.tooMany(limit: 20)).description
+                == "The server redirected more than 20 times; it may be a loop.")
+        #expect(
+            Self.errors["redirect"]?.description
+                == "The server redirected a request whose body cannot be sent a second time.")
+        #expect(
+            Self.errors["name"]?.description == TransportError.cannotResolve(host: "a.example", Self.facts).description)
+    }
+
+    @Test(arguments: [
+        ("ftp://user:secret@a.example/x?token=secret#secret", "ftp://a.example/x?token=…"),
+        ("mailto:secret@a.example", "mailto:…"),
+        ("http://[secret", "…"),
+    ])
+    func `a Location in a description shows no secrets`(location: String, expected: String) {
+        #expect(
+            SessionError.redirect(.location(location)).description
+                == "The server redirected to “\(expected)”, which is no http or https URL.")
+    }
+
+    @Test func `no description of a failed request shows user information or query values`() async throws {
+        let secret = "http://user:secret@a.example/x?token=secret"
+        let transports = [
+            MockTransport(.status(.notFound)),
+            MockTransport(.redirect(.found, to: "ftp://user:secret@a.example/?token=secret")),
+            MockTransport { _ in .redirect(.found, to: secret) },
+        ]
+        for transport in transports {
+            let error = try await sessionError { _ = try await SessionManager(on: transport).get(secret) }
+            #expect(!error.description.contains("secret"))
+            #expect(!"\(error)".contains("secret"))
+        }
+        let downgraded = SessionManager(on: MockTransport(.redirect(.found, to: secret)), baseURL: "https://a.example")
+        let error = try await sessionError { _ = try await downgraded.get("x") }
+        #expect(!error.description.contains("secret"))
+    }
+
+    @Test func `a task's description shows no secrets`() async throws {
+        let transport = MockTransport(.hang)
+        let manager = SessionManager(on: transport)
+        let task = Task { try await manager.get("http://user:secret@a.example/x?token=secret") }
+        try await transport.requests(count: 1)
+        let description = await "\(manager.tasks)"
+        #expect(description.contains("a.example/x?token=…"))
+        #expect(!description.contains("secret"))
+        task.cancel()
+        _ = await task.result
+    }
+}

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import AsyncNetworkingTesting
+import FoundationEssentials
+import HTTPTypes
+import Testing
+
+@Suite struct SessionManagerRequestsTests {
+    @Test func `data comes with head, trailers and metrics, whatever the status is`() async throws {
+        let manager = SessionManager(
+            on: MockTransport(
+                MockResponse(
+                    status: .notFound, headers: [.accept: "x"], chunks: [Data("ab".utf8), Data("c".utf8)],
+                    trailers: [.from: "trailer"])))
+        let response = try await manager.data(for: Request(url: url("http://a.example/x")))
+        #expect(response.text == "abc")
+        #expect(response.statusCode == 404)
+        #expect(response.headers.lines == ["Accept: x"])
+        #expect(response.head.url.absoluteString == "http://a.example/x")
+        #expect(response.trailers.lines == ["From: trailer"])
+        #expect(response.metrics.responseBodyBytes == 3)
+        #expect(response.redirects.isEmpty)
+    }
+
+    @Test func `a collected body has a limit, the session's or the request's own`() async throws {
+        let manager = SessionManager(on: MockTransport(.text("12345678"))) { $0.transfer.maximumBodySize = 7 }
+        var request = try Request(url: url("http://a.example/"))
+        let error = try await sessionError { [request] in _ = try await manager.data(for: request) }
+        guard case .transport(.responseTooLarge(.body(limit: 7), _)) = error else { throw error }
+        request.options = TransferOptions().with { $0.maximumBodySize = 8 }
+        #expect(try await manager.data(for: request).text == "12345678")
+    }
+
+    @Test func `a serializer's value comes with the response, or alone`() async throws {
+        let manager = SessionManager(on: MockTransport(.json("[1]", status: .created)))
+        let request = try Request(url: url("http://a.example/"))
+        let response = try await manager.response(for: request, as: .decodable([Int].self))
+        #expect(response.value == [1])
+        #expect(response.statusCode == 201)
+        #expect(try await manager.value(for: request, as: .decodable([Int].self)) == [1])
+    }
+
+    @Test func `a rejected status is an error with the response's body`() async throws {
+        let manager = SessionManager(on: MockTransport(.json(#"{"reason": "no"}"#, status: .forbidden)))
+        let request = try Request(url: url("http://a.example/"))
+        let error = try await sessionError { _ = try await manager.value(for: request, as: .json) }
+        #expect(error.statusCode == 403)
+        #expect(error.responseBody == Data(#"{"reason": "no"}"#.utf8))
+        let rejection = try #require(error.rejection)
+        #expect(try rejection.decoded(as: [String: String].self) == ["reason": "no"])
+    }
+
+    @Test func `a rejected media type is an error with the response's body`() async throws {
+        let manager = SessionManager(on: MockTransport(.text("<html>")))
+        let request = try Request(url: url("http://a.example/"))
+        let error = try await sessionError { _ = try await manager.value(for: request, as: .json) }
+        #expect(error.rejection?.rejectsMediaType == true)
+        #expect(error.responseBody == Data("<html>".utf8))
+    }
+
+    @Test func `what cannot be decoded is an error of serialization`() async throws {
+        let manager = SessionManager(on: MockTransport(.json("{")))
+        let request = try Request(url: url("http://a.example/"))
+        let error = try await sessionError {
+            _ = try await manager.value(for: request, as: .decodable([Int].self))
+        }
+        guard case .serialization = error else { throw error }
+        #expect(error.statusCode == nil)
+    }
+
+    @Test func `an error of a serializer written by hand passes unchanged`() async throws {
+        let manager = SessionManager(on: MockTransport(.text("x")))
+        let request = try Request(url: url("http://a.example/"))
+        await #expect(throws: Planned(number: 3)) {
+            _ = try await manager.value(for: request, as: HandWritten { throw Planned(number: 3) })
+        }
+    }
+
+    @Test func `the value is made in the calling task`() async throws {
+        let manager = SessionManager(on: MockTransport(.text("x")))
+        let request = try Request(url: url("http://a.example/"))
+        let made = try await Mark.$value.withValue("mine") {
+            try await manager.value(for: request, as: HandWritten { Mark.value })
+        }
+        #expect(made == "mine")
+    }
+
+    @Test func `an error of the transport is one of the session's`() async throws {
+        let failing = MockTransport(.failure(TransportError.cannotConnect(.refused, TransferFacts())))
+        let request = try Request(url: url("http://a.example/"))
+        let error = try await sessionError { _ = try await SessionManager(on: failing).data(for: request) }
+        guard case .transport(.cannotConnect(.refused, _)) = error else { throw error }
+    }
+
+    @Test func `a response can be given another value`() async throws {
+        let response = try await SessionManager(on: MockTransport(.text("abc"))).get("x").map(\.count)
+        #expect(response.value == 3)
+        #expect(response.metrics.responseBodyBytes == 3)
+        #expect(response.statusCode == 200)
+    }
+}
+
+/// What a task-local value shows: code runs in the task that called.
+private enum Mark {
+    @TaskLocal static var value = "none"
+}
+
+/// A serializer from a closure.
+struct HandWritten<Output: Sendable>: ResponseSerializer {
+    let make: @Sendable () throws -> Output
+
+    init(_ make: @escaping @Sendable () throws -> Output) {
+        self.make = make
+    }
+
+    func serialize(_ head: ResponseHead, _ body: Data) throws -> Output {
+        try make()
+    }
+}
+
+@Suite struct StreamedResponseTests {
+    @Test func `the scope begins with the head, and reads chunks as they arrive`() async throws {
+        let gate = try ScriptGate()
+        let transport = MockTransport { _ in
+            MockResponse([.head(.ok), .chunk(Data("a".utf8)), .wait(gate), .chunk(Data("b".utf8))])
+        }
+        let manager = SessionManager(on: transport)
+        let chunks = try await manager.withResponse(for: manager.request(.get, "x")) { head, body in
+            #expect(head.status == .ok)
+            var chunks: [Data] = []
+            for try await chunk in body {
+                chunks.append(chunk)
+                gate.open()
+            }
+            return chunks
+        }
+        #expect(chunks == [Data("a".utf8), Data("b".utf8)])
+    }
+
+    @Test func `a scope that reads nothing returns, and the next request works`() async throws {
+        try await StubServer.with { server in
+            server.route("/endless", .generated(1 << 40))
+            server.route("/small", .text("small"))
+            let manager = SessionManager(for: server)
+            let status = try await manager.withResponse(for: manager.request(.get, "endless")) { head, _ in
+                head.status.code
+            }
+            #expect(status == 200)
+            #expect(try await manager.get("small").text == "small")
+        }
+    }
+
+    @Test func `a scope may stop in the middle of a body`() async throws {
+        try await StubServer.with { server in
+            server.route("/endless", .generated(1 << 40))
+            server.route("/small", .text("small"))
+            let manager = SessionManager(for: server)
+            let received = try await manager.withResponse(for: manager.request(.get, "endless")) { _, body in
+                var received = Data()
+                for try await chunk in body {
+                    received.append(chunk)
+                    if received.count > 1_000_000 { break }
+                }
+                return received
+            }
+            #expect(received == StubServer.generatedBytes(received.count))
+            #expect(try await manager.get("small").text == "small")
+            #expect(await manager.tasks.isEmpty)
+        }
+    }
+
+    @Test func `what the scope throws passes unchanged`() async throws {
+        let manager = SessionManager(on: MockTransport(.text("x")))
+        let request = try manager.request(.get, "x")
+        await #expect(throws: Planned(number: 1)) {
+            try await manager.withResponse(for: request) { _, _ in throw Planned(number: 1) }
+        }
+    }
+
+    @Test func `an error of reading is one of the session's once it leaves the scope`() async throws {
+        let lost = TransportError.connectionLost(.inBody(received: 1, expected: 9), TransferFacts())
+        let transport = MockTransport { _ in MockResponse([.head(.ok), .chunk(Data("a".utf8)), .fail(lost)]) }
+        let manager = SessionManager(on: transport)
+        let request = try manager.request(.get, "x")
+        let error = try await sessionError {
+            try await manager.withResponse(for: request) { _, body in
+                let error = await #expect(throws: TransportError.self) { for try await _ in body {} }
+                if let error { throw error }
+            }
+        }
+        guard case .transport(.connectionLost(.inBody(received: 1, expected: 9), _)) = error else { throw error }
+    }
+
+    @Test func `a body is read as lines`() async throws {
+        let manager = SessionManager(on: MockTransport(.text("one\r\ntwo\nthree")))
+        let lines = try await manager.withResponse(for: manager.request(.get, "x")) { _, body in
+            try await body.lines.reduce(into: []) { $0.append($1) }
+        }
+        #expect(lines == ["one", "two", "three"])
+    }
+
+    @Test func `events are reported, also of the exchanges that redirect`() async throws {
+        let transport = MockTransport { request in
+            request.url.path == "/b"
+                ? .text("end").informational(.earlyHints, [.from: "hint"]) : .redirect(.found, to: "/b")
+        }
+        let manager = SessionManager(on: transport)
+        let events = EventRecorder()
+        let request = try manager.request(.get, "x")
+        let data = try await manager.withResponse(for: request, reporting: events) { _, body in
+            try await body.collect(upTo: 9)
+        }
+        #expect(data == Data("end".utf8))
+        #expect(events.informationalHeads.map(\.headers.lines) == [["From: hint"]])
+        let finished = events.events.count { if case .finished = $0 { true } else { false } }
+        #expect(finished == 2)
+    }
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import AsyncNetworkingTesting
+import FoundationEssentials
+import HTTPTypes
+import Testing
+
+@Suite struct SessionManagerVerbsTests {
+    @Test(arguments: [
+        ("foo", "http://a.example/v1/foo"),
+        ("foo?bar=baz", "http://a.example/v1/foo?bar=baz"),
+        ("/foo", "http://a.example/foo"),
+        ("foo/", "http://a.example/v1/foo/"),
+        ("http://b.example/", "http://b.example/"),
+        ("../x", "http://a.example/x"),
+        ("?a=b", "http://a.example/v1/?a=b"),
+        ("", "http://a.example/v1/"),
+    ])
+    func `a path is resolved against the base URL`(path: String, expected: String) async throws {
+        let transport = MockTransport(.text("ok"))
+        let manager = SessionManager(on: transport, baseURL: "http://a.example/v1")
+        _ = try await manager.get(path)
+        #expect(try transport.onlyRequest.request.url.absoluteString == expected)
+    }
+
+    @Test func `in the appending mode a leading slash stays below the base`() async throws {
+        let transport = MockTransport(.text("ok"))
+        let manager = SessionManager(on: transport) { $0.baseURLMode = .appendingPath }
+        _ = try await manager.get("/foo")
+        #expect(try transport.onlyRequest.request.url.absoluteString == "http://a.example/v1/foo")
+    }
+
+    @Test func `uploads and downloads resolve paths in the same way`() async throws {
+        let transport = MockTransport(.text("ok"))
+        let manager = SessionManager(on: transport)
+        let folder = try TemporaryFolder()
+        _ = try await manager.upload("up", from: .string("x")).value
+        _ = try await manager.download("/down", to: "\(folder.path)/file").value
+        #expect(
+            transport.requests.map(\.request.url.absoluteString)
+                == ["http://a.example/v1/up", "http://a.example/down"])
+    }
+
+    @Test(arguments: ["users", "ftp://a.example/", "http://", "a\nb"])
+    func `what is not a URL fails before anything is sent`(path: String) async throws {
+        let transport = MockTransport(.text("ok"))
+        let manager = SessionManager(on: transport, baseURL: nil)
+        let errors = [
+            try await sessionError { _ = try await manager.get(path) },
+            try await sessionError { _ = try await manager.upload(path, from: .none).value },
+            try await sessionError { _ = try await manager.download(path, to: "/nowhere").value },
+        ]
+        for error in errors {
+            guard case .serialization(.url) = error else { throw error }
+        }
+        #expect(transport.requests.isEmpty)
+        #expect(await manager.tasks.isEmpty)
+    }
+
+    @Test func `each verb has its method, and puts parameters where they belong`() async throws {
+        let transport = MockTransport(.text("ok"))
+        let manager = SessionManager(on: transport)
+        let parameters: Parameters = ["a": 1, "b": "x y"]
+        _ = try await manager.get("p", parameters: parameters)
+        _ = try await manager.head("p", parameters: parameters)
+        _ = try await manager.delete("p", parameters: parameters)
+        _ = try await manager.post("p", parameters: parameters)
+        _ = try await manager.put("p", parameters: parameters)
+        _ = try await manager.patch("p", parameters: parameters)
+        let received = transport.requests.map { received in
+            [
+                received.request.method.rawValue, received.request.url.absoluteString,
+                String(decoding: received.body, as: UTF8.self), received.request.headers[.contentType] ?? "-",
+            ]
+        }
+        let query = "http://a.example/v1/p?a=1&b=x%20y"
+        let plain = "http://a.example/v1/p"
+        let form = "application/x-www-form-urlencoded"
+        #expect(
+            received == [
+                ["GET", query, "", "-"],
+                ["HEAD", query, "", "-"],
+                ["DELETE", query, "", "-"],
+                ["POST", plain, "a=1&b=x%20y", form],
+                ["PUT", plain, "a=1&b=x%20y", form],
+                ["PATCH", plain, "a=1&b=x%20y", form],
+            ])
+    }
+
+    @Test func `the session's serializer makes the body`() async throws {
+        let transport = MockTransport(.text("ok"))
+        let manager = SessionManager(on: transport) { $0.requestSerializer = .json }
+        _ = try await manager.post("p", parameters: ["b": 1, "a": [true, nil]])
+        let received = try transport.onlyRequest
+        #expect(String(decoding: received.body, as: UTF8.self) == #"{"b":1,"a":[true,null]}"#)
+        #expect(received.request.headers[.contentType] == "application/json")
+    }
+
+    @Test func `a body of one's own is sent as it is, and does not go with parameters`() async throws {
+        let transport = MockTransport(.text("ok"))
+        let manager = SessionManager(on: transport)
+        _ = try await manager.data(for: manager.request(.put, "p", body: .string("own")))
+        let received = try transport.onlyRequest
+        #expect(received.body == Data("own".utf8))
+        #expect(received.request.headers[.contentType] == nil)
+        let error = try await sessionError {
+            _ = try manager.request(.put, "p", parameters: ["a": 1], body: .string("own"))
+        }
+        guard case .serialization(.parameters(.bodyPresent)) = error else { throw error }
+    }
+
+    @Test func `a verb returns what its serializer makes`() async throws {
+        struct User: Codable, Equatable {
+            var name: String
+        }
+        let manager = SessionManager(on: MockTransport(.json(#"{"name": "Ada"}"#)))
+        #expect(try await manager.get("u", as: .decodable(User.self)).value == User(name: "Ada"))
+        #expect(try await manager.post("u", as: .json).value == .object(["name": .string("Ada")]))
+        #expect(try await manager.put("u", as: .string).value == #"{"name": "Ada"}"#)
+        #expect(try await manager.patch("u").value == Data(#"{"name": "Ada"}"#.utf8))
+        #expect(try await manager.delete("u", as: .empty).statusCode == 200)
+        #expect(try await manager.head("u").headers[.contentType] == "application/json")
+    }
+
+    @Test func `a status that is no success is an error of every verb`() async throws {
+        let manager = SessionManager(on: MockTransport(.json(#"{"reason": "gone"}"#, status: .gone)))
+        let verbs: [() async throws -> Void] = [
+            { _ = try await manager.get("x") }, { _ = try await manager.post("x") }, { _ = try await manager.put("x") },
+            { _ = try await manager.patch("x") }, { _ = try await manager.delete("x") },
+            { _ = try await manager.head("x") },
+        ]
+        for verb in verbs {
+            #expect(try await sessionError(verb).statusCode == 410)
+        }
+    }
+}

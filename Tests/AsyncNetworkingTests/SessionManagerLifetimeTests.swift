@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import AsyncNetworkingTesting
+import FoundationEssentials
+import Glibc
+import HTTPTypes
+import Testing
+
+/// What managers hold of the system. Each test has a process of its own, where nobody else opens and closes; one that
+/// hangs ends by SIGALRM.
+@Suite(.timeLimit(.minutes(2))) struct SessionManagerLifetimeTests {
+    @Test func `a manager dropped without ceremony frees its thread and descriptors`() async {
+        await #expect(processExitsWith: .success) {
+            alarm(100)
+            try await StubServer.with { server in
+                server.route("/", .text("x"))
+                // The first one makes what the process keeps: OpenSSL's tables, the pool of threads.
+                try await useManager(server)
+                try await server.connections(open: 0)
+                try await eventually { try ProcessState().loopThreads == 0 }
+                let before = try ProcessState().descriptors
+                for _ in 0..<20 { try await useManager(server) }
+                try await server.connections(open: 0)
+                try await eventually {
+                    let state = try ProcessState()
+                    return state.loopThreads == 0 && state.descriptors == before
+                }
+            }
+        }
+    }
+
+    @Test func `a manager that was shut down frees them too, and so does the end of a scope`() async {
+        await #expect(processExitsWith: .success) {
+            alarm(100)
+            try await StubServer.with { server in
+                server.route("/", .text("x"))
+                try await useManager(server)
+                try await server.connections(open: 0)
+                try await eventually { try ProcessState().loopThreads == 0 }
+                let before = try ProcessState().descriptors
+                for _ in 0..<10 {
+                    try await withSession(baseURL: server.url("/")) { configuration in
+                        configuration.proxy = .none
+                    } _: { manager in
+                        _ = try await manager.get("/")
+                        await manager.shutdown()
+                    }
+                }
+                try await server.connections(open: 0)
+                try await eventually {
+                    let state = try ProcessState()
+                    return state.loopThreads == 0 && state.descriptors == before
+                }
+            }
+        }
+    }
+
+    @Test func `a manager dropped with a running request is freed after it`() async {
+        await #expect(processExitsWith: .success) {
+            alarm(100)
+            try await StubServer.with { server in
+                let gate = try ScriptGate()
+                server.route("/", Script([.wait(gate), .reply(Reply(body: .string("late")))]))
+                let upload = await SessionManager(for: server).upload("/", from: .string("a"))
+                try await server.requests(count: 1)
+                try #require(try ProcessState().loopThreads == 1)
+                gate.open()
+                try #require(try await upload.value.text == "late")
+                // The handle is here still; the manager is not.
+                try await eventually { try ProcessState().loopThreads == 0 }
+                try await server.connections(open: 0)
+                upload.cancel()
+            }
+        }
+    }
+
+    @Test func `10,000 requests cancelled at random moments leave nothing behind`() async {
+        await #expect(processExitsWith: .success) {
+            alarm(100)
+            try await StubServer.with { server in
+                server.route("/quick", .text("quick"))
+                server.route("/silent", .hang)
+                server.route("/long", .generated(300_000))
+                server.route("/redirect", .redirect(302, to: "/quick"))
+                server.route("/reset", .resetAfter(bytes: 60))
+                try await useManager(server)
+                try await server.connections(open: 0)
+                try await eventually { try ProcessState().loopThreads == 0 }
+                let before = try ProcessState().descriptors
+                try await storm(on: server, seed: 1)
+                try await server.connections(open: 0)
+                try await eventually {
+                    let state = try ProcessState()
+                    return state.loopThreads == 0 && state.descriptors == before
+                }
+            }
+        }
+    }
+}
+
+/// Makes a manager, uses it and drops it.
+private func useManager(_ server: StubServer) async throws {
+    let manager = SessionManager(for: server)
+    async let first = manager.get("/")
+    async let second = manager.get("/")
+    _ = try? await (first, second)
+}
+
+/// Starts 10,000 requests, 100 at a time, and cancels each after a random number of turns.
+private func storm(on server: StubServer, seed: UInt64) async throws {
+    let manager = SessionManager(for: server) { $0.maximumConnectionsPerHost = 20 }
+    var random = SplitMix64(state: seed)
+    let paths = ["quick", "silent", "long", "redirect", "reset"]
+    try await withThrowingTaskGroup(of: Bool.self) { group in
+        var cancelled = 0
+        for number in 0..<10_000 {
+            if number >= 100, try await group.next() == true { cancelled += 1 }
+            let path = paths[Int.random(in: 0..<paths.count, using: &random)]
+            let turns = Int.random(in: 0..<(number % 3 == 0 ? 2 : 200), using: &random)
+            group.addTask { try await cancelledRequest(manager, path, afterTurns: turns) }
+        }
+        for try await isCancelled in group where isCancelled { cancelled += 1 }
+        // Some ended before they were cancelled, and others did not.
+        try #require(2000...9900 ~= cancelled)
+    }
+    try await #require(manager.tasks.isEmpty)
+    // It is as good as new.
+    try await #require(manager.get("quick").text == "quick")
+}
+
+/// Performs a request that is cancelled, unless it is done by then: it has an outcome, and the right one. The result says
+/// whether that is the cancellation.
+private func cancelledRequest(
+    _ manager: SessionManager, _ path: String, afterTurns turns: Int
+) async throws -> Bool {
+    let task = Task { try await manager.data(for: manager.request(.get, path)) }
+    for _ in 0..<turns { await Task.yield() }
+    task.cancel()
+    do {
+        let response = try await task.value
+        try #require(response.statusCode == 200 && path != "silent")
+        return false
+    } catch is CancellationError {
+        return true
+    } catch let error as SessionError {
+        guard path == "reset", case .transport(.connectionLost) = error else { throw error }
+        return false
+    }
+}
+
+/// A generator of random numbers with a seed (Steele, Lea, Flood 2014).
+private struct SplitMix64: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}
+
+/// What this process holds.
+private struct ProcessState {
+    var descriptors: Int
+    var loopThreads: Int
+
+    init() throws {
+        descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
+        loopThreads = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").count { task in
+            // The main thread has the name of the program, which begins in the same way.
+            guard task != String(getpid()) else { return false }
+            let name = try? String(contentsOfFile: "/proc/self/task/\(task)/comm", encoding: .utf8)
+            return name == "AsyncNetworking\n"
+        }
+    }
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import AsyncNetworkingTesting
+import FoundationEssentials
+import Glibc
+import HTTPTypes
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct UploadsTests {
+    @Test func `a body is posted, and the response is the value`() async throws {
+        let transport = MockTransport(.text("thanks", status: .accepted))
+        let response = try await SessionManager(on: transport).upload("up", from: .string("abc")).value
+        #expect(response.statusCode == 202)
+        #expect(response.text == "thanks")
+        let received = try transport.onlyRequest
+        #expect(received.request.method == .post)
+        #expect(received.body == Data("abc".utf8))
+    }
+
+    @Test func `method, fields and options are the request's`() async throws {
+        let transport = MockTransport(.text("thanks"))
+        let manager = SessionManager(on: transport)
+        _ = try await manager.upload("up", from: .string("a"), method: .put, headers: [.contentType: "text/own"]).value
+        let request = try Request(method: .patch, url: url("http://b.example/"), headers: [.from: "me"])
+        _ = try await manager.upload(request, from: .string("b")).value
+        #expect(transport.requests.map(\.request.method) == [.put, .patch])
+        #expect(transport.requests.map(\.request.headers.lines) == [["Content-Type: text/own"], ["From: me"]])
+        #expect(transport.requests.map(\.body) == [Data("a".utf8), Data("b".utf8)])
+    }
+
+    @Test func `a rejected status is a response`() async throws {
+        let manager = SessionManager(on: MockTransport(.text("no", status: .forbidden)))
+        #expect(try await manager.upload("up", from: .string("a")).value.statusCode == 403)
+    }
+
+    @Test func `a file arrives whole, with progress up to its size`() async throws {
+        let folder = try TemporaryFolder()
+        let bytes = StubServer.generatedBytes(3_000_000)
+        let path = try folder.write(bytes, to: "body")
+        try await StubServer.with { server in
+            server.route("/up", .status(201))
+            let task = await SessionManager(for: server).upload("up", from: .file(path), method: .put)
+            let progress = await task.progress.reduce(into: []) { $0.append($1) }
+            #expect(progress.last == TransferProgress(completedBytes: 3_000_000, totalBytes: 3_000_000))
+            #expect(zip(progress, progress.dropFirst()).allSatisfy { $0.completedBytes <= $1.completedBytes })
+            #expect(try await task.value.statusCode == 201)
+            let received = try await server.requests(count: 1)[0]
+            #expect(received.method == "PUT")
+            #expect(received.headers["Content-Length"] == "3000000")
+            #expect(received.bodyLength == 3_000_000)
+            #expect(received.body == bytes.prefix(1 << 20))
+        }
+    }
+
+    @Test func `a stream of unknown length is sent chunked, with progress without total`() async throws {
+        try await StubServer.with { server in
+            server.route("/up", .status(201))
+            let chunks = AsyncStreamOf([Data("abc".utf8), Data("de".utf8)])
+            let task = await SessionManager(for: server).upload("up", from: .stream(chunks))
+            _ = try await task.value
+            #expect(await task.progress.first { _ in true } == TransferProgress(completedBytes: 5, totalBytes: nil))
+            let received = try await server.requests(count: 1)[0]
+            #expect(received.text == "abcde")
+            #expect(received.headers["Transfer-Encoding"] == "chunked")
+        }
+    }
+
+    @Test func `a file that is not there fails, and nothing is sent`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .status(201) }
+            let folder = try TemporaryFolder()
+            let path = try folder.write(Data("abc".utf8), to: "body")
+            let body = RequestBody.file(path)
+            try FileManager.default.removeItem(atPath: path)
+            let task = await SessionManager(for: server).upload("up", from: body)
+            let error = try await sessionError { _ = try await task.value }
+            guard case .transport(.requestBody(.file(path, _), _)) = error else { throw error }
+            #expect(error.description.contains(path))
+            #expect(server.activity.requests.isEmpty)
+            #expect(await task.progress.first { _ in true } == nil)
+        }
+    }
+
+    @Test func `a file that shrinks while it is sent fails the request`() async throws {
+        var options = StubServer.Options()
+        options.receiveBufferSize = 4096
+        try await StubServer.with(options) { server in
+            let gate = try ScriptGate()
+            server.route("/up", Script([.wait(gate), .readBody(), .reply(Reply(status: 201))], readsBodyFirst: false))
+            let folder = try TemporaryFolder()
+            let size = 64 << 20
+            let path = try folder.write(Data(count: size), to: "body")
+            let task = await SessionManager(for: server).upload("up", from: .file(path))
+            try await server.requests(count: 1)
+            try unsafe #require(truncate(path, 1 << 20) == 0)
+            gate.open()
+            let error = try await sessionError { _ = try await task.value }
+            guard case .transport(.requestBody(.tooShort(Int64(size), let produced), _)) = error else { throw error }
+            #expect(produced < Int64(size))
+        }
+    }
+
+    @Test func `a source that fails is named in the error`() async throws {
+        struct Failing: AsyncSequence, AsyncIteratorProtocol, Sendable {
+            func makeAsyncIterator() -> Failing { self }
+            mutating func next() async throws -> Data? { throw Planned(number: 5) }
+        }
+        let manager = SessionManager(on: MockTransport(.text("x")))
+        let error = try await sessionError { _ = try await manager.upload("up", from: .stream(Failing())).value }
+        guard case .transport(.requestBody(.source(let source), _)) = error else { throw error }
+        #expect(source as? Planned == Planned(number: 5))
+    }
+}
+
+@Suite(.timeLimit(.minutes(1))) struct TransferTaskTests {
+    private let transport = MockTransport(.hang)
+
+    @Test func `cancelling it ends the transfer`() async throws {
+        let manager = SessionManager(on: transport)
+        let task = await manager.upload("up", from: .string("a"))
+        try await transport.requests(count: 1)
+        task.cancel()
+        await #expect(throws: CancellationError.self) { _ = try await task.value }
+        #expect(await manager.tasks.isEmpty)
+        task.cancel()
+    }
+
+    @Test func `cancelling at once is not too early`() async throws {
+        let manager = SessionManager(on: transport)
+        let task = await manager.upload("up", from: .string("a"))
+        task.cancel()
+        await #expect(throws: CancellationError.self) { _ = try await task.value }
+        #expect(await manager.tasks.isEmpty)
+    }
+
+    @Test func `cancelling a task that awaits the value ends the transfer`() async throws {
+        let manager = SessionManager(on: transport)
+        let task = await manager.upload("up", from: .string("a"))
+        let waiter = Task { try await task.value }
+        try await transport.requests(count: 1)
+        waiter.cancel()
+        await #expect(throws: CancellationError.self) { _ = try await waiter.value }
+        await #expect(throws: CancellationError.self) { _ = try await task.value }
+    }
+
+    @Test func `cancelling a task that reads the progress does not`() async throws {
+        let gate = try ScriptGate()
+        let transport = MockTransport(MockResponse([.wait(gate), .head(.ok)]))
+        let task = await SessionManager(on: transport).upload("up", from: .string("a"))
+        let reader = Task { await task.progress.reduce(into: []) { $0.append($1) } }
+        try await transport.requests(count: 1)
+        reader.cancel()
+        _ = await reader.value
+        gate.open()
+        #expect(try await task.value.statusCode == 200)
+    }
+
+    @Test func `the value can be awaited more than once`() async throws {
+        let task = await SessionManager(on: MockTransport(.text("x"))).upload("up", from: .string("a"))
+        async let first = task.value
+        async let second = task.value
+        #expect(try await [first.text, second.text, task.value.text] == ["x", "x", "x"])
+    }
+
+    @Test func `dropping it does not stop the transfer, nor does dropping the manager`() async throws {
+        let gate = try ScriptGate()
+        let folder = try TemporaryFolder()
+        try await StubServer.with { server in
+            server.route("/", Script([.wait(gate), .reply(Reply(body: .string("done")))]))
+            do {
+                let manager = SessionManager(for: server)
+                _ = await manager.download("/", to: "\(folder.path)/file")
+            }
+            try await server.requests(count: 1)
+            gate.open()
+            try await eventually { try folder.contents == ["file"] }
+            #expect(try folder.read("file") == Data("done".utf8))
+        }
+    }
+}
