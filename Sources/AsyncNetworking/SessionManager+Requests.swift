@@ -71,6 +71,7 @@ extension SessionManager {
     /// Makes the request that a verb would perform.
     ///
     /// - Parameters:
+    ///   - method: The method.
     ///   - path: Resolved against the base URL; see ``ANSerialization/URLResolver``.
     ///   - parameters: Put into the query or the body by the session's request serializer.
     ///   - headers: Fields that replace all others of the same name: those that the serializer adds, those of the
