@@ -113,6 +113,8 @@ struct TransferState {
     var isBodyRefused = false
     /// When it was given to libcurl.
     var admitted: MonotonicInstant?
+    /// The address that was tried last for it.
+    var triedAddress: SocketAddress?
     /// The socket that was made last for it.
     var socket: Int32?
     /// How often a connection was ready for the request.
