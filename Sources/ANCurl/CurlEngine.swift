@@ -87,8 +87,8 @@ actor CurlEngine: EventLoopSource {
     }
 
     private func add(_ exchange: Exchange) {
-        guard !exchange.wasCancelled else { return finish(exchange, .failure(CancellationError())) }
-        guard !isShutDown else { return finish(exchange, .failure(TransportError.shutDown)) }
+        guard !exchange.wasCancelled else { return refuse(exchange, CancellationError()) }
+        guard !isShutDown else { return refuse(exchange, TransportError.shutDown) }
         do throws(TransportError) {
             let buffer = ReceiveBuffer(for: exchange.delivery)
             let transfer = if let used = idle.take(buffer) { used } else { try Transfer(loop: state, buffer: buffer) }
@@ -98,8 +98,13 @@ actor CurlEngine: EventLoopSource {
             if transfer.ticket == nil { start(transfer) }
             queueDeadline(of: transfer)
         } catch {
-            finish(exchange, .failure(error))
+            refuse(exchange, error)
         }
+    }
+
+    private func refuse(_ exchange: Exchange, _ error: any Error) {
+        exchange.events?.receive(.finished(TransferMetrics()))
+        finish(exchange, .failure(error))
     }
 
     /// Gives a transfer to libcurl.

@@ -23,6 +23,7 @@ extension Transfer {
         guard socket >= 0 else { return CCURL_SOCKET_BAD }
         loop.didOpen(socket)
         state.socket = socket
+        unsafe state.triedAddress = SocketAddress(&address.pointee.addr, size: address.pointee.addrlen)
         return socket
     }
 
@@ -48,5 +49,21 @@ extension Transfer {
             return false
         }
         return true
+    }
+}
+
+extension SocketAddress {
+    /// The numeric form of an address; nil for one without a port. See getnameinfo(3).
+    fileprivate init?(_ address: UnsafePointer<sockaddr>, size: UInt32) {
+        guard unsafe address.pointee.sa_family != sa_family_t(AF_UNIX) else { return nil }
+        let numbers = unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 96) { buffer -> [String]? in
+            guard let host = buffer.baseAddress else { return nil }
+            let port = unsafe host + 64
+            let flags = NI_NUMERICHOST | NI_NUMERICSERV
+            guard unsafe getnameinfo(address, size, host, 64, port, 32, flags) == 0 else { return nil }
+            return unsafe [String(cString: host), String(cString: port)]
+        }
+        guard let numbers, let port = Int(numbers[1]) else { return nil }
+        self.init(host: numbers[0], port: port)
     }
 }

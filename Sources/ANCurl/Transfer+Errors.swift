@@ -118,18 +118,25 @@ extension Transfer {
         return connectionLost(facts)
     }
 
+    /// "Unspecified" is the result that libcurl begins with: the certificate was not looked at yet, or it is good, but for
+    /// another name.
+    private func handshakeFailure(_ code: CURLcode, _ verifyResult: Int) -> TransportError.TLSFailure {
+        guard verifyResult == Int(X509_V_OK) || verifyResult == Int(X509_V_ERR_UNSPECIFIED) else {
+            return TransportError.TLSFailure(verifyResult: verifyResult)
+        }
+        return code == CURLE_PEER_FAILED_VERIFICATION ? .wrongHost : .handshake
+    }
+
     private func tlsError(_ code: CURLcode, _ facts: TransferFacts) -> TransportError {
         let proxyResult = handle.long(CURLINFO_PROXY_SSL_VERIFYRESULT)
         if let proxy, proxy.kind == .https, handle.long(CURLINFO_HTTP_CONNECTCODE) == 0, proxyResult != 0 {
             var facts = facts
             facts.host = proxy.host
-            return .proxy(.tls(TransportError.TLSFailure(verifyResult: proxyResult)), facts)
+            return .proxy(.tls(handshakeFailure(code, proxyResult)), facts)
         }
         switch code {
         case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CONNECT_ERROR:
-            let result = handle.long(CURLINFO_SSL_VERIFYRESULT)
-            if result != Int(X509_V_OK) { return .tls(TransportError.TLSFailure(verifyResult: result), facts) }
-            return .tls(code == CURLE_PEER_FAILED_VERIFICATION ? .wrongHost : .handshake, facts)
+            return .tls(handshakeFailure(code, handle.long(CURLINFO_SSL_VERIFYRESULT)), facts)
         case CURLE_SSL_CACERT_BADFILE:
             return .tls(.badTrustRoots, facts)
         default:

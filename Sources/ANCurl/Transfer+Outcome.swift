@@ -108,7 +108,9 @@ extension Transfer {
         }
         if state.clock.leftQueue != nil {
             let host = handle.string(CURLINFO_PRIMARY_IP)
-            if !host.isEmpty { facts.address = SocketAddress(host: host, port: handle.long(CURLINFO_PRIMARY_PORT)) }
+            facts.address =
+                host.isEmpty
+                ? state.triedAddress : SocketAddress(host: host, port: handle.long(CURLINFO_PRIMARY_PORT))
             let errno = handle.long(CURLINFO_OS_ERRNO)
             if errno != 0 { facts.errno = Int32(truncatingIfNeeded: errno) }
         }

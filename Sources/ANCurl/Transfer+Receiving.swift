@@ -105,7 +105,6 @@ extension Transfer {
         events.receive(.downloadProgress(downloadProgress))
     }
 
-
     /// How far the download has come: bytes as they travel, which libcurl counts where they were decoded.
     var downloadProgress: TransferProgress {
         let received =

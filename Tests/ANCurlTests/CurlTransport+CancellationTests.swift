@@ -105,8 +105,8 @@ import Testing
         try await StubServer.with { server in
             server.route("/", Script([.hang], readsBodyFirst: false))
             let body = RequestBody.stream(Generated(count: 1_000_000_000))
+            // The server does not see the end of the connection, which lies behind the bytes that it does not read.
             try await cancel(server.request(method: .post, body: body)) { try await server.requests(count: 1) }
-            try await server.connections(open: 0)
         }
     }
 

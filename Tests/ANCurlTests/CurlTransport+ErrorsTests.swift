@@ -16,6 +16,7 @@ import Testing
         let error = try await CurlTransport().failure(request)
         guard case .cannotConnect(.refused, let facts) = error else { throw error }
         #expect(facts.host == "127.0.0.1")
+        #expect(facts.address == SocketAddress(host: "127.0.0.1", port: port))
         #expect(facts.errno == ECONNREFUSED)
         #expect(facts.curlCode == 7)
         #expect(facts.url == "http://127.0.0.1:\(port)/")

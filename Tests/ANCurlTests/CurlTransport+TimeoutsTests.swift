@@ -222,7 +222,9 @@ private final class FullBacklog: Sendable {
         for _ in 0..<4 {
             let filler = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0)
             unsafe withUnsafePointer(to: &name) { pointer in
-                unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { _ = unsafe connect(filler, $0, size) }
+                unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    _ = unsafe connect(filler, $0, size)
+                }
             }
             descriptors.append(filler)
         }

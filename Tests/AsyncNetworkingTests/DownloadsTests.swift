@@ -128,7 +128,7 @@ import Testing
         try FileManager.default.createDirectory(atPath: file, withIntermediateDirectories: false)
         let error = try await sessionError { _ = try await manager.download("x", to: file).value }
         #expect(error.fileProblem?.errno == EISDIR)
-        #expect(error.fileProblem?.call == "rename")
+        #expect(error.fileProblem?.call == "open")
         #expect(try folder.contents == ["file"])
     }
 

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+
+import ANCurl
+import ANHTTP
+import AsyncNetworkingTesting
+import Foundation
+import HTTPTypes
+import Testing
+
+@Suite struct ConnectionsTests {
+    private func options(_ change: (inout ConnectionOptions) -> Void) -> TransferOptions {
+        .with { change(&$0.connection) }
+    }
+
+    // MARK: Where to
+
+    @Test func `a Unix-domain socket takes the place of host and port`() async throws {
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("an-\(UUID()).sock").path
+        try await StubServer.with(.init(.unix(path: path))) { server in
+            server.fallback { _ in .text("ok") }
+            let transport = try CurlTransport()
+            let request = Request(
+                url: try #require(URL(string: "http://example.test/path")),
+                options: options { $0.unixSocketPath = path })
+            #expect(try await transport.text(request) == "ok")
+            let received = try await server.requests(count: 1)[0]
+            #expect(received.target == "/path")
+            #expect(received.headers["Host"] == "example.test")
+        }
+        let missing = Request(
+            url: try #require(URL(string: "http://localhost/")), options: options { $0.unixSocketPath = path })
+        let error = try await CurlTransport().failure(missing)
+        guard case .cannotConnect(.refused, _) = error else { throw error }
+    }
+
+    @Test func `a host override leads a name to an address, and no other port`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .text("ok") }
+            let connection = options {
+                $0.hostOverrides = [
+                    .init(host: "one.test", port: 80, address: "127.0.0.1", addressPort: server.endpoint.port),
+                    .init(host: "two.test", port: 8080, address: "127.0.0.1", addressPort: server.endpoint.port),
+                ]
+            }
+            let transport = try CurlTransport()
+            for text in ["http://one.test/1", "http://two.test:8080/2"] {
+                let request = Request(url: try #require(URL(string: text)), options: connection)
+                #expect(try await transport.text(request) == "ok")
+            }
+            let received = try await server.requests(count: 2)
+            #expect(received.map { $0.headers["Host"] } == ["one.test", "two.test:8080"])
+            // The same handle without the override resolves the name.
+            let error = try await transport.failure(
+                Request(url: try #require(URL(string: "http://three.invalid/")), options: options { _ in }))
+            guard case .cannotResolve = error else { throw error }
+        }
+    }
+
+    @Test func `IPv6 works, and the version of IP can be chosen`() async throws {
+        try await StubServer.with(.init(.ipv6)) { server in
+            server.fallback { _ in .text("ok") }
+            let transport = try CurlTransport()
+            let metrics = try await transport.ending(of: server.request(options: options { $0.ipVersion = .v6 }))
+                .metrics
+            #expect(metrics.remoteAddress == SocketAddress(host: "::1", port: server.endpoint.port))
+            let error = try await transport.failure(server.request(options: options { $0.ipVersion = .v4 }))
+            switch error {
+            case .cannotResolve, .cannotConnect: break
+            default: throw error
+            }
+        }
+    }
+
+    @Test func `the local address can be chosen, and one that is not here is an error`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .text("ok") }
+            let transport = try CurlTransport()
+            let here = server.request(options: options { $0.localInterface = "host!127.0.0.2" })
+            #expect(try await transport.ending(of: here).metrics.localAddress?.host == "127.0.0.2")
+            let elsewhere = server.request(options: options { $0.localInterface = "host!192.0.2.1" })
+            let error = try await transport.failure(elsewhere)
+            guard case .cannotConnect(.localAddress, _) = error else { throw error }
+        }
+    }
+
+    // MARK: Proxies
+
+    private func proxied(_ kind: Proxy.Kind, _ proxy: StubServer, bypass: [String] = []) -> TransferOptions {
+        TransferOptions().with {
+            $0.proxy = .proxy(
+                Proxy(
+                    kind, host: "127.0.0.1", port: proxy.endpoint.port,
+                    credential: Credential(user: "user", password: "pass:word"), bypass: bypass))
+        }
+    }
+
+    @Test func `an HTTP proxy gets the whole URL and the credentials`() async throws {
+        try await StubServer.with { proxy in
+            proxy.fallback { _ in .text("from the proxy") }
+            let url = try #require(URL(string: "http://origin.invalid:81/path?q"))
+            let request = Request(url: url, options: proxied(.http, proxy))
+            #expect(try await CurlTransport().text(request) == "from the proxy")
+            let received = try await proxy.requests(count: 1)[0]
+            #expect(received.target == "http://origin.invalid:81/path?q")
+            #expect(received.headers["Host"] == "origin.invalid:81")
+            #expect(received.headers["Proxy-Authorization"] == "Basic dXNlcjpwYXNzOndvcmQ=")
+        }
+    }
+
+    @Test func `hosts can bypass the proxy`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .text("direct") }
+            try await StubServer.with { proxy in
+                let request = server.request(options: proxied(.http, proxy, bypass: ["127.0.0.1"]))
+                let text = try await CurlTransport().text(request)
+                #expect(text == "direct")
+                #expect(proxy.activity.connectionsAccepted == 0)
+            }
+        }
+    }
+
+    @Test func `proxies of different exchanges do not mix`() async throws {
+        try await StubServer.with { server in
+            try await StubServer.with { proxy in
+                server.fallback { _ in .text("direct") }
+                proxy.fallback { _ in .text("proxied") }
+                let transport = try CurlTransport()
+                for _ in 0..<3 {
+                    #expect(try await transport.text(server.request(options: .with { _ in })) == "direct")
+                    #expect(try await transport.text(server.request(options: proxied(.http, proxy))) == "proxied")
+                }
+                #expect(try await server.requests(count: 3)[0].headers["Proxy-Authorization"] == nil)
+            }
+        }
+    }
+
+    @Test(arguments: [407, 403, 502])
+    func `a refused tunnel is the proxy's error`(status: Int) async throws {
+        try await StubServer.with { proxy in
+            proxy.fallback { _ in .reply(status: status, headers: ["Proxy-Authenticate": "Basic realm=\"x\""]) }
+            let url = try #require(URL(string: "https://origin.invalid/"))
+            let error = try await CurlTransport().failure(Request(url: url, options: proxied(.http, proxy)))
+            guard case .proxy(let failure, let facts) = error else { throw error }
+            #expect(failure == (status == 407 ? .authenticationRequired : .tunnelRefused(status: status)))
+            #expect(facts.host == "127.0.0.1")
+            #expect(try await proxy.requests(count: 1)[0].method == "CONNECT")
+        }
+    }
+
+    @Test(arguments: [Proxy.Kind.http, .socks4a, .socks5, .socks5h])
+    func `a proxy that refuses connections is named`(kind: Proxy.Kind) async throws {
+        let proxy = try StubServer()
+        let options = proxied(kind, proxy)
+        await proxy.stop()
+        let url = try #require(URL(string: "http://127.0.0.1:9/"))
+        let error = try await CurlTransport().failure(Request(url: url, options: options))
+        guard case .cannotConnect(.refused, let facts) = error else { throw error }
+        #expect(facts.host == "127.0.0.1")
+        #expect(facts.address?.port == proxy.endpoint.port)
+    }
+
+    @Test func `a proxy without an address is named`() async throws {
+        let options = TransferOptions().with { $0.proxy = .proxy(Proxy(.http, host: "proxy.invalid", port: 3128)) }
+        let url = try #require(URL(string: "http://127.0.0.1/"))
+        let error = try await CurlTransport().failure(Request(url: url, options: options))
+        guard case .cannotResolve(host: "proxy.invalid", _) = error else { throw error }
+    }
+
+    @Test(arguments: [Proxy.Kind.socks4a, .socks5, .socks5h])
+    func `what does not speak SOCKS fails the handshake`(kind: Proxy.Kind) async throws {
+        try await StubServer.with { proxy in
+            let url = try #require(URL(string: "http://127.0.0.1:9/"))
+            let request = Request(
+                url: url, options: proxied(kind, proxy).with { $0.timeouts.connect = .milliseconds(500) })
+            proxy.greet(.end(.close))
+            let error = try await CurlTransport().failure(request)
+            guard case .proxy(.handshake, _) = error else { throw error }
+        }
+    }
+}
