@@ -70,6 +70,9 @@ final class Transfer {
         self.exchange = exchange
     }
 
+    /// Whether its connection takes other exchanges at the same time.
+    var isMultiplexed: Bool { state.parser.isMultiplexed && exchange?.needsOwnConnection == false }
+
     /// Whether another exchange may use the handle: libcurl remembers a 417, and then waits for no `100 Continue` again,
     /// and the system's last error number.
     var isReusable: Bool { state.parser.status.code != 417 && handle.long(CURLINFO_OS_ERRNO) == 0 }

@@ -78,10 +78,7 @@ struct HTTPProxyTests {
     @Test(arguments: [RealServer.nginx, .nginxTLS])
     func `it may be spoken to over TLS`(server: RealServer) async throws {
         let proxy = try RealServer.proxyTLS.proxy(.https)
-        await withKnownIssue("the trust roots are not used for the proxy", isIntermittent: true) {
-            let port = try await SessionManager(for: server, behind: proxy).connectedPort
-            #expect(port == proxy.port)
-        }
+        #expect(try await SessionManager(for: server, behind: proxy).connectedPort == proxy.port)
     }
 
     @Test func `a proxy whose certificate is not trusted is an error of the proxy`() async throws {
