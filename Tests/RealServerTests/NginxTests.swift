@@ -317,8 +317,6 @@ extension Sequence {
                 .init(host: "other.example", port: port, address: "127.0.0.1")
             ]
         }
-        withKnownIssue("libcurl looks at names before it asks OpenSSL for a result", isIntermittent: true) {
-            #expect(failure == .wrongHost)
-        }
+        #expect(failure == .wrongHost)
     }
 }
