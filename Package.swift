@@ -57,6 +57,12 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Examples/Fetch", swiftSettings: settings),
+        .executableTarget(
+            name: "Start", dependencies: ["AsyncNetworking"], path: "Examples/Start", swiftSettings: settings),
+        // The samples of README.md and of the documentation.
+        .target(
+            name: "Snippets", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting", httpTypes],
+            path: "Examples/Snippets", swiftSettings: settings),
 
         .testTarget(name: "ANSystemTests", dependencies: ["ANSystem"], swiftSettings: settings),
         .testTarget(name: "ANHTTPTests", dependencies: ["ANHTTP", httpTypes], swiftSettings: settings),

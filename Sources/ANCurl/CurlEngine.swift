@@ -178,7 +178,7 @@ actor CurlEngine: EventLoopSource {
         state.reviewChanges { transfer in
             transfer.exchange?.flush()
             queueDeadline(of: transfer)
-            if transfer.state.parser.isMultiplexed { admissions.noteMultiplexing(transfer.origin) }
+            if transfer.isMultiplexed { admissions.noteMultiplexing(transfer.origin) }
         }
         startWaiting()
         return millisecondsUntilNextTimer

@@ -13,6 +13,9 @@ public struct CurlLibrary: Sendable {
     public let hasHTTP2: Bool
     /// Whether HTTP/3 is there.
     public let hasHTTP3: Bool
+    /// Whether a connection that speaks HTTP/2 by prior knowledge over plain TCP serves more than one request; before 8.0
+    /// the preface is sent again with each, which servers refuse.
+    public let reusesCleartextHTTP2: Bool
     /// Whether proxies can be spoken to over TLS.
     public let hasHTTPSProxy: Bool
     /// The content codings that it decodes, besides gzip and deflate: `br`, `zstd`.
@@ -35,6 +38,7 @@ public struct CurlLibrary: Sendable {
             tlsLibrary: info.ssl_version.map { unsafe String(cString: $0) } ?? "",
             hasHTTP2: has(CURL_VERSION_HTTP2),
             hasHTTP3: has(CURL_VERSION_HTTP3),
+            reusesCleartextHTTP2: info.version_num >= 0x08_00_00,
             hasHTTPSProxy: has(CURL_VERSION_HTTPS_PROXY),
             contentCodings: (has(CURL_VERSION_BROTLI) ? ["br"] : []) + (has(CURL_VERSION_ZSTD) ? ["zstd"] : []))
         return .success(library)

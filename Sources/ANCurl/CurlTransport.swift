@@ -14,7 +14,7 @@ public struct CurlTransport: Transport {
     /// - Parameters:
     ///   - pool: The limits of the connection pool.
     ///   - options: What requests without options of their own have.
-    /// - Throws: ``TransportError/internalInconsistency(_:_:)`` when the system has no thread or descriptor left.
+    /// - Throws: ``ANHTTP/TransportError/internalInconsistency(_:_:)`` when the system has no thread or descriptor left.
     public init(pool: ConnectionPool = ConnectionPool(), options: TransferOptions = TransferOptions())
         throws(TransportError)
     {

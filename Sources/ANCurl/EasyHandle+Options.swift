@@ -72,25 +72,23 @@ extension EasyHandle {
         }
     }
 
+    /// The rules hold for the server and for a proxy over TLS alike.
     private func apply(_ tls: TLSOptions) throws(CurlFailure) {
-        let lowest = tls.minimumVersion.curlNumber
-        let highest = tls.maximumVersion?.curlNumber ?? 0
-        try set(CURLOPT_SSLVERSION, lowest | highest << 16)
+        let versions = tls.minimumVersion.curlNumber | (tls.maximumVersion?.curlNumber ?? 0) << 16
+        try set(CURLOPT_SSLVERSION, versions)
+        try set(CURLOPT_PROXY_SSLVERSION, versions)
         try set(CURLOPT_SSL_ENABLE_ALPN, tls.negotiatesProtocol)
+        var file: String?
+        var folder: String?
+        var blob: Data?
         switch tls.trustRoots {
-        case .system:
-            try set(CURLOPT_CAINFO, Self.systemRoots.file)
-            try set(CURLOPT_CAPATH, Self.systemRoots.folder)
-            try set(CURLOPT_CAINFO_BLOB, blob: nil)
-        case .file(let path):
-            try set(CURLOPT_CAINFO, path)
-            try set(CURLOPT_CAPATH, nil)
-            try set(CURLOPT_CAINFO_BLOB, blob: nil)
-        case .pem(let bytes):
-            try set(CURLOPT_CAINFO, nil)
-            try set(CURLOPT_CAPATH, nil)
-            try set(CURLOPT_CAINFO_BLOB, blob: bytes)
+        case .system: (file, folder) = Self.systemRoots
+        case .file(let path): file = path
+        case .pem(let bytes): blob = bytes
         }
+        for option in [CURLOPT_CAINFO, CURLOPT_PROXY_CAINFO] { try set(option, file) }
+        for option in [CURLOPT_CAPATH, CURLOPT_PROXY_CAPATH] { try set(option, folder) }
+        for option in [CURLOPT_CAINFO_BLOB, CURLOPT_PROXY_CAINFO_BLOB] { try set(option, blob: blob) }
     }
 
     private func apply(_ policy: ProxyPolicy) throws {

@@ -20,6 +20,8 @@ extension EasyHandle {
         // Over plain TCP it would wait for the first response before it makes a second connection, to see whether the
         // server speaks HTTP/2; over TLS it knows after the handshake.
         try set(CURLOPT_PIPEWAIT, exchange.isSecure)
+        try set(CURLOPT_FRESH_CONNECT, exchange.needsOwnConnection)
+        try set(CURLOPT_FORBID_REUSE, exchange.needsOwnConnection)
     }
 
     private func applyMethod(_ method: HTTPRequest.Method, sendsBody: Bool) throws(CurlFailure) {

@@ -17,6 +17,8 @@ final class Exchange: Sendable {
     let upload: Upload
     /// Whether the URL is one of https.
     let isSecure: Bool
+    /// Whether its connection can serve nothing else; see ``CurlLibrary/reusesCleartextHTTP2``.
+    let needsOwnConnection: Bool
     private let engine: CurlEngine
     private let isCancelled = Atomic(false)
     private let state: Lock<State>
@@ -31,6 +33,9 @@ final class Exchange: Sendable {
         self.events = events
         self.upload = upload
         isSecure = request.url.scheme?.isHTTPS == true
+        needsOwnConnection =
+            !isSecure && sharedOptions.value.httpVersion == .http2PriorKnowledge
+            && (try? CurlLibrary.current.get().reusesCleartextHTTP2) == false
         self.engine = engine
         let reading: ExchangeStateMachine<Waiter>.Reading =
             switch delivery {

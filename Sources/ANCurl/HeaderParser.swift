@@ -12,6 +12,7 @@ package import HTTPTypes
 package struct HeaderParser {
     private let url: URL
     private let maximumSize: Int
+    private let names: HeaderNames
     private var state = State.expectingStatusLine
     private var size = 0
 
@@ -30,7 +31,8 @@ package struct HeaderParser {
     package private(set) var isContentEncoded = false
 
     /// Creates a parser for one exchange; all its heads together may have `maximumSize` bytes.
-    package init(url: URL, maximumSize: Int) {
+    package init(url: URL, maximumSize: Int, names: HeaderNames = HeaderNames()) {
+        self.names = names
         self.url = url
         self.maximumSize = maximumSize
     }
@@ -136,7 +138,7 @@ package struct HeaderParser {
         finishFolding()
         let colon = unsafe Self.index(of: UInt8(ascii: ":"), in: line, from: 0)
         guard colon < line.count,
-            let name = unsafe HTTPField.Name(String(decoding: Self.part(line, 0, colon), as: UTF8.self))
+            let name = unsafe names.name(of: Self.part(line, 0, colon))
         else {
             throw .invalid(.headerLine(unsafe Self.excerpt(line)))
         }

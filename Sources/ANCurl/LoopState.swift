@@ -13,7 +13,9 @@ final class LoopState {
     /// Transfers to which something happened in this turn.
     private var changed: [Transfer] = []
     private var sockets = SocketTable()
-    private var names: [UInt: String] = [:]
+    private var constants: [UInt: String] = [:]
+    /// The names of header fields that were seen lately.
+    let names = HeaderNames()
     /// The limits of the connection pool.
     let pool: ConnectionPool
     private let loop: EventLoop
@@ -28,9 +30,9 @@ final class LoopState {
     /// The string for a name of OpenSSL's, which are constants: each is made once.
     func name(_ constant: UnsafePointer<CChar>?) -> String? {
         guard let constant = unsafe constant else { return nil }
-        if let name = names[UInt(bitPattern: constant)] { return name }
+        if let name = constants[UInt(bitPattern: constant)] { return name }
         let name = unsafe String(cString: constant)
-        names[UInt(bitPattern: constant)] = name
+        constants[UInt(bitPattern: constant)] = name
         return name
     }
 

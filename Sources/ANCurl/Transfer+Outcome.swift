@@ -57,7 +57,7 @@ extension Transfer {
         metrics.requestStart = time(CURLINFO_PRETRANSFER_TIME_T)
         metrics.firstByte = time(CURLINFO_STARTTRANSFER_TIME_T)
         metrics.requestHeadBytes = Int64(handle.long(CURLINFO_REQUEST_SIZE))
-        metrics.requestBodyBytes = handle.offset(CURLINFO_SIZE_UPLOAD_T)
+        metrics.requestBodyBytes = Int64(state.bytesSent)
         metrics.responseHeadBytes = Int64(handle.long(CURLINFO_HEADER_SIZE))
         metrics.responseBodyBytes = handle.offset(CURLINFO_SIZE_DOWNLOAD_T)
         metrics.httpVersion = HTTPVersion(curlNumber: handle.long(CURLINFO_HTTP_VERSION))

@@ -36,7 +36,7 @@ final class Transfer {
     init(loop: LoopState, buffer: ReceiveBuffer) throws(TransportError) {
         self.loop = loop
         self.buffer = buffer
-        state = TransferState(now: loop.now)
+        state = TransferState(on: loop)
         do throws(CurlFailure) {
             handle = try EasyHandle()
             try handle.applyConstants()
@@ -51,7 +51,7 @@ final class Transfer {
 
     /// Makes the handle ready for an exchange.
     func begin(_ exchange: Exchange) throws(TransportError) {
-        state = TransferState(exchange, now: loop.now)
+        state = TransferState(exchange, on: loop)
         message.clear()
         try headers.fill(exchange.request, exchange.options, exchange.upload, sendsBody: exchange.sendsBody)
         if exchange.sharedOptions !== appliedOptions {
@@ -70,6 +70,9 @@ final class Transfer {
         self.exchange = exchange
     }
 
+    /// Whether its connection takes other exchanges at the same time.
+    var isMultiplexed: Bool { state.parser.isMultiplexed && exchange?.needsOwnConnection == false }
+
     /// Whether another exchange may use the handle: libcurl remembers a 417, and then waits for no `100 Continue` again,
     /// and the system's last error number.
     var isReusable: Bool { state.parser.status.code != 417 && handle.long(CURLINFO_OS_ERRNO) == 0 }
@@ -78,7 +81,7 @@ final class Transfer {
     func finish() {
         exchange = nil
         ticket = nil
-        state = TransferState(now: loop.now)
+        state = TransferState(on: loop)
     }
 
     private static func origin(of url: String) -> String {
@@ -131,14 +134,15 @@ struct TransferState {
     var uploadPace = ReportPace()
     var downloadPace = ReportPace()
 
-    init(now: MonotonicInstant) {
-        parser = HeaderParser(url: Self.noURL, maximumSize: 0)
-        clock = TransferClock(start: now, timeouts: Timeouts())
+    init(on loop: LoopState) {
+        parser = HeaderParser(url: Self.noURL, maximumSize: 0, names: loop.names)
+        clock = TransferClock(start: loop.now, timeouts: Timeouts())
     }
 
-    init(_ exchange: Exchange, now: MonotonicInstant) {
-        parser = HeaderParser(url: exchange.request.url, maximumSize: exchange.options.maximumHeadSize)
-        clock = TransferClock(start: now, timeouts: exchange.options.timeouts)
+    init(_ exchange: Exchange, on loop: LoopState) {
+        parser = HeaderParser(
+            url: exchange.request.url, maximumSize: exchange.options.maximumHeadSize, names: loop.names)
+        clock = TransferClock(start: loop.now, timeouts: exchange.options.timeouts)
     }
 
     /// Stands for the URL between two exchanges.

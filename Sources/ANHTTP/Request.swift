@@ -6,7 +6,7 @@ public import HTTPTypes
 /// One HTTP request, as a value: what to send and, where it differs from the session, how.
 ///
 /// Header fields are sent in the order given, repeated names stay separate fields, and an empty value is sent as such.
-/// `HTTPField` itself replaces CR, LF and NUL in a value by spaces when the field is made; ``HTTPTypes/HTTPFields/init(validating:)``
+/// `HTTPField` itself replaces CR, LF and NUL in a value by spaces when the field is made; `HTTPFields(validating:)`
 /// refuses them with an error instead, for names and values that come from outside the program.
 public struct Request: Sendable {
     /// The method; any token, `GET` unless said otherwise. See RFC 9110 §9.

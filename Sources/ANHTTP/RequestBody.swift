@@ -33,6 +33,7 @@ public struct RequestBody: Sendable {
     /// Chunks from a sequence, taken only as fast as the connection takes them.
     ///
     /// - Parameters:
+    ///   - chunks: The sequence.
     ///   - length: The sum of all chunks, if known. A sequence that yields less or more fails the request.
     ///   - isReplayable: Whether the sequence yields the same chunks each time it is iterated; a sequence that can be
     ///     iterated once only must say false.

@@ -76,7 +76,8 @@ public enum HTTPVersionPolicy: Hashable, Sendable {
     case automatic
     /// HTTP/1.1 only.
     case http1
-    /// HTTP/2 at once, over plain TCP too, without negotiation. See RFC 9113 §3.3.
+    /// HTTP/2 at once, over plain TCP too, without negotiation. See RFC 9113 §3.3. A libcurl before 8.0 then makes a
+    /// connection for each request over plain TCP.
     case http2PriorKnowledge
     /// HTTP/3 only; ``TransportError/unsupported(_:)`` where the linked libcurl lacks it.
     case http3

@@ -11,8 +11,10 @@ public protocol Transport: Sendable {
     /// the exchange is running any more. Cancelling the task cancels the exchange.
     ///
     /// - Parameters:
+    ///   - request: What is sent.
     ///   - delivery: Whether the body will be collected or streamed; a transport may use it to save work.
     ///   - events: Told what happens; called on the transport's own thread, so it must return at once.
+    ///   - body: Lent the response's body while it runs.
     /// - Throws: ``TransportError``, `CancellationError`, or what `body` throws.
     func perform(
         _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?,

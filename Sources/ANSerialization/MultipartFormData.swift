@@ -65,7 +65,11 @@ public struct MultipartFormData: Sendable {
 
     /// Appends bytes as a file.
     ///
-    /// - Parameter mediaType: By the extension of the file's name when nil, at last `application/octet-stream`.
+    /// - Parameters:
+    ///   - data: The file's content.
+    ///   - name: The field's name.
+    ///   - fileName: The file's name.
+    ///   - mediaType: By the extension of the file's name when nil, at last `application/octet-stream`.
     /// - Throws: ``SerializationError/multipart(_:)`` for a media type that cannot stand in a header.
     public mutating func append(
         _ data: Data, name: String, fileName: String, mediaType: String? = nil
@@ -78,6 +82,8 @@ public struct MultipartFormData: Sendable {
     /// Its size is taken now. A file that is shorter by then fails the request; of one that has grown, so much is sent.
     ///
     /// - Parameters:
+    ///   - path: The path of a regular file.
+    ///   - name: The field's name.
     ///   - fileName: The path's last component when nil.
     ///   - mediaType: By the extension of the file's name when nil, at last `application/octet-stream`.
     /// - Throws: ``SerializationError/multipart(_:)`` for what cannot be opened or is not a regular file.

@@ -35,7 +35,10 @@ extension ResponseSerializer {
 
     /// Validates the response, then makes the value.
     ///
-    /// - Parameter validation: Used instead of the serializer's own.
+    /// - Parameters:
+    ///   - head: The response's head.
+    ///   - body: Its whole body.
+    ///   - validation: Used instead of the serializer's own.
     /// - Throws: ``SerializationError``, or what a serializer written by hand throws.
     public func value(
         of head: ResponseHead, _ body: Data, validation: ResponseValidation? = nil

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-public import Glibc
+import Glibc
 
 /// An open file descriptor with one owner, closed when the owner lets go of it.
 public struct FileDescriptor: ~Copyable, Sendable {
@@ -13,7 +13,7 @@ public struct FileDescriptor: ~Copyable, Sendable {
     }
 
     /// Opens a file with the flags and mode of open(2); `O_CLOEXEC` is added.
-    public init(opening path: String, flags: Int32, mode: mode_t = 0o644) throws(SystemError) {
+    public init(opening path: String, flags: Int32, mode: UInt32 = 0o644) throws(SystemError) {
         let number = retryingInterrupts { unsafe open(path, flags | O_CLOEXEC, mode) }
         guard number >= 0 else { throw SystemError.last("open") }
         self.number = number

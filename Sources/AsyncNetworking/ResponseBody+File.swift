@@ -10,7 +10,7 @@ extension ResponseBody {
     /// The file appears under its name when it is complete; a failure leaves what was there before.
     ///
     /// - Returns: The number of bytes written.
-    /// - Throws: ``SessionError/file(_:)``, or what reading throws.
+    /// - Throws: ``AsyncNetworking/SessionError/file(_:)``, or what reading throws.
     @discardableResult
     public func write(to path: String) async throws -> Int64 {
         do {

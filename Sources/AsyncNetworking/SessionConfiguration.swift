@@ -34,25 +34,25 @@ public struct SessionConfiguration: Sendable {
         configure(&self)
     }
 
-    /// The most connections to one host; see ``ConnectionPool/maximumConnectionsPerHost``.
+    /// The most connections to one host; see ``ANHTTP/ConnectionPool/maximumConnectionsPerHost``.
     public var maximumConnectionsPerHost: Int {
         get { pool.maximumConnectionsPerHost }
         set { pool.maximumConnectionsPerHost = newValue }
     }
 
-    /// Limits on time; see ``TransferOptions/timeouts``.
+    /// Limits on time; see ``ANHTTP/TransferOptions/timeouts``.
     public var timeouts: Timeouts {
         get { transfer.timeouts }
         set { transfer.timeouts = newValue }
     }
 
-    /// The proxy; see ``TransferOptions/proxy``.
+    /// The proxy; see ``ANHTTP/TransferOptions/proxy``.
     public var proxy: ProxyPolicy {
         get { transfer.proxy }
         set { transfer.proxy = newValue }
     }
 
-    /// The rules for TLS; see ``TransferOptions/tls``.
+    /// The rules for TLS; see ``ANHTTP/TransferOptions/tls``.
     public var tls: TLSOptions {
         get { transfer.tls }
         set { transfer.tls = newValue }

@@ -55,7 +55,10 @@ extension SessionManager {
     ///
     /// What `body` does not read is given up when it ends. A reader that takes its time slows the server down.
     ///
-    /// - Parameter events: Told what happens in each exchange, of which every redirect is one, on the network's thread.
+    /// - Parameters:
+    ///   - request: What is sent.
+    ///   - events: Told what happens in each exchange, of which every redirect is one, on the network's thread.
+    ///   - body: Lent the response's body while it runs.
     /// - Throws: ``SessionError``, `CancellationError`, or what `body` throws.
     public nonisolated func withResponse<Value: Sendable>(
         for request: Request, reporting events: (any TransferEventSink)? = nil,
@@ -71,6 +74,7 @@ extension SessionManager {
     /// Makes the request that a verb would perform.
     ///
     /// - Parameters:
+    ///   - method: The method.
     ///   - path: Resolved against the base URL; see ``ANSerialization/URLResolver``.
     ///   - parameters: Put into the query or the body by the session's request serializer.
     ///   - headers: Fields that replace all others of the same name: those that the serializer adds, those of the

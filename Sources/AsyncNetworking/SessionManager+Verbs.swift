@@ -18,6 +18,7 @@ extension SessionManager {
     }
 
     /// Performs a POST. Parameters become the body.
+    @discardableResult
     public nonisolated func post<Serializer: ResponseSerializer>(
         _ path: String, parameters: Parameters? = nil, headers: HTTPFields = [:],
         as serializer: Serializer = DataResponseSerializer()
@@ -26,6 +27,7 @@ extension SessionManager {
     }
 
     /// Performs a PUT. Parameters become the body.
+    @discardableResult
     public nonisolated func put<Serializer: ResponseSerializer>(
         _ path: String, parameters: Parameters? = nil, headers: HTTPFields = [:],
         as serializer: Serializer = DataResponseSerializer()
@@ -34,6 +36,7 @@ extension SessionManager {
     }
 
     /// Performs a PATCH. Parameters become the body.
+    @discardableResult
     public nonisolated func patch<Serializer: ResponseSerializer>(
         _ path: String, parameters: Parameters? = nil, headers: HTTPFields = [:],
         as serializer: Serializer = DataResponseSerializer()
@@ -42,6 +45,7 @@ extension SessionManager {
     }
 
     /// Performs a DELETE. Parameters go to the query.
+    @discardableResult
     public nonisolated func delete<Serializer: ResponseSerializer>(
         _ path: String, parameters: Parameters? = nil, headers: HTTPFields = [:],
         as serializer: Serializer = DataResponseSerializer()

@@ -32,7 +32,7 @@ import Testing
         ("http://x.com/a%2Fb", "http://x.com/a%2Fb/"),
     ])
     func `the path of a base ends with a slash, before query and fragment`(base: String, url: String) throws {
-        #expect(URLResolver(base: try #require(URL(string: base))).base?.absoluteString == url)
+        #expect(URLResolver(base: URL(string: base)).base?.absoluteString == url)
         #expect(try resolve("", base) == url)
     }
 

@@ -8,24 +8,17 @@ import HTTPTypes
 import Testing
 
 /// What managers hold of the system. Each test has a process of its own, where nobody else opens and closes; one that
-/// hangs ends by SIGALRM.
-@Suite(.timeLimit(.minutes(2))) struct SessionManagerLifetimeTests {
+/// hangs ends by SIGALRM. They run one after the other, as each keeps a thread of the pool waiting for its process.
+@Suite(.serialized, .timeLimit(.minutes(3))) struct SessionManagerLifetimeTests {
     @Test func `a manager dropped without ceremony frees its thread and descriptors`() async {
         await #expect(processExitsWith: .success) {
             alarm(100)
             try await StubServer.with { server in
                 server.route("/", .text("x"))
-                // The first one makes what the process keeps: OpenSSL's tables, the pool of threads.
-                try await useManager(server)
-                try await server.connections(open: 0)
-                try await eventually { try ProcessState().loopThreads == 0 }
-                let before = try ProcessState().descriptors
+                let before = try await stateAfterFirstUse(of: server)
                 for _ in 0..<20 { try await useManager(server) }
                 try await server.connections(open: 0)
-                try await eventually {
-                    let state = try ProcessState()
-                    return state.loopThreads == 0 && state.descriptors == before
-                }
+                try await eventually { try ProcessState() == before }
             }
         }
     }
@@ -35,10 +28,7 @@ import Testing
             alarm(100)
             try await StubServer.with { server in
                 server.route("/", .text("x"))
-                try await useManager(server)
-                try await server.connections(open: 0)
-                try await eventually { try ProcessState().loopThreads == 0 }
-                let before = try ProcessState().descriptors
+                let before = try await stateAfterFirstUse(of: server)
                 for _ in 0..<10 {
                     try await withSession(baseURL: server.url("/")) { configuration in
                         configuration.proxy = .none
@@ -48,10 +38,7 @@ import Testing
                     }
                 }
                 try await server.connections(open: 0)
-                try await eventually {
-                    let state = try ProcessState()
-                    return state.loopThreads == 0 && state.descriptors == before
-                }
+                try await eventually { try ProcessState() == before }
             }
         }
     }
@@ -60,15 +47,16 @@ import Testing
         await #expect(processExitsWith: .success) {
             alarm(100)
             try await StubServer.with { server in
+                let before = try ProcessState()
                 let gate = try ScriptGate()
                 server.route("/", Script([.wait(gate), .reply(Reply(body: .string("late")))]))
                 let upload = await SessionManager(for: server).upload("/", from: .string("a"))
                 try await server.requests(count: 1)
-                try #require(try ProcessState().loopThreads == 1)
+                try #require(try ProcessState().threads == before.threads + 1)
                 gate.open()
                 try #require(try await upload.value.text == "late")
                 // The handle is here still; the manager is not.
-                try await eventually { try ProcessState().loopThreads == 0 }
+                try await eventually { try ProcessState().threads == before.threads }
                 try await server.connections(open: 0)
                 upload.cancel()
             }
@@ -84,19 +72,23 @@ import Testing
                 server.route("/long", .generated(300_000))
                 server.route("/redirect", .redirect(302, to: "/quick"))
                 server.route("/reset", .resetAfter(bytes: 60))
-                try await useManager(server)
-                try await server.connections(open: 0)
-                try await eventually { try ProcessState().loopThreads == 0 }
-                let before = try ProcessState().descriptors
+                let before = try await stateAfterFirstUse(of: server)
                 try await storm(on: server, seed: 1)
                 try await server.connections(open: 0)
-                try await eventually {
-                    let state = try ProcessState()
-                    return state.loopThreads == 0 && state.descriptors == before
-                }
+                try await eventually { try ProcessState() == before }
             }
         }
     }
+}
+
+/// What the process holds once it has what it keeps: OpenSSL's tables, the pool of threads, the descriptors of its clock.
+private func stateAfterFirstUse(of server: StubServer) async throws -> ProcessState {
+    try await Task.sleep(for: .milliseconds(1))
+    let threads = try ProcessState().threads
+    try await useManager(server)
+    try await server.connections(open: 0)
+    try await eventually { try ProcessState().threads == threads }
+    return try ProcessState()
 }
 
 /// Makes a manager, uses it and drops it.
@@ -163,15 +155,14 @@ private struct SplitMix64: RandomNumberGenerator {
 }
 
 /// What this process holds.
-private struct ProcessState {
+private struct ProcessState: Equatable {
     var descriptors: Int
-    var loopThreads: Int
+    /// Threads with the name of the managers' loops; others whose names begin like the program's are among them.
+    var threads: Int
 
     init() throws {
         descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
-        loopThreads = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").count { task in
-            // The main thread has the name of the program, which begins in the same way.
-            guard task != String(getpid()) else { return false }
+        threads = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").count { task in
             let name = try? String(contentsOfFile: "/proc/self/task/\(task)/comm", encoding: .utf8)
             return name == "AsyncNetworking\n"
         }

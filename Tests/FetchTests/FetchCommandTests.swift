@@ -28,7 +28,7 @@ import Testing
         #expect(try job("example.com/x").request.url.absoluteString == "https://example.com/x")
     }
 
-    @Test(arguments: [
+    private static let methods: [(words: [String], method: String, type: String?)] = [
         (["-d", "a=b"], "POST", "application/x-www-form-urlencoded"),
         (["-d", "a=b", "-d", "c=d"], "POST", "application/x-www-form-urlencoded"),
         (["-d", "<a/>", "-H", "Content-Type: text/xml"], "POST", "text/xml"),
@@ -38,7 +38,9 @@ import Testing
         (["-T", "/etc/hostname"], "PUT", nil),
         (["-I"], "HEAD", nil),
         (["-X", "PURGE"], "PURGE", nil),
-    ])
+    ]
+
+    @Test(arguments: methods)
     func `options make method and type`(words: [String], method: String, type: String?) throws {
         let request = try #require(try FetchCommand.parse(words + ["http://localhost/"]).makeJobs().first).request
         #expect(request.method.rawValue == method)

@@ -50,7 +50,7 @@ struct FetchTool: Sendable {
     /// Runs the program with files as its streams.
     func run(_ words: [String], input: String = "") async throws -> Outcome {
         try Data(input.utf8).write(to: URL(filePath: folder + "/in"))
-        let process = try spawn(words) { actions in
+        let process = try unsafe spawn(words) { actions in
             unsafe posix_spawn_file_actions_addopen(&actions, 0, folder + "/in", O_RDONLY, 0)
             unsafe posix_spawn_file_actions_addopen(&actions, 1, folder + "/out", O_WRONLY | O_CREAT | O_TRUNC, 0o600)
             unsafe posix_spawn_file_actions_addopen(&actions, 2, folder + "/err", O_WRONLY | O_CREAT | O_TRUNC, 0o600)
@@ -64,11 +64,12 @@ struct FetchTool: Sendable {
     /// Runs the program with a standard output whose reader has gone.
     func runWithoutReader(_ words: String...) async throws -> Outcome {
         var ends: [Int32] = [0, 0]
-        guard unsafe pipe2(&ends, O_CLOEXEC) == 0 else { throw Failure(call: "pipe2", code: errno) }
+        let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
+        guard unsafe socketpair(AF_UNIX, kind, 0, &ends) == 0 else { throw Failure(call: "socketpair", code: errno) }
         close(ends[0])
         defer { close(ends[1]) }
         let output = ends[1]
-        let process = try spawn(words) { actions in
+        let process = try unsafe spawn(words) { actions in
             unsafe posix_spawn_file_actions_adddup2(&actions, output, 1)
             unsafe posix_spawn_file_actions_addopen(&actions, 2, folder + "/err", O_WRONLY | O_CREAT | O_TRUNC, 0o600)
         }
@@ -79,14 +80,8 @@ struct FetchTool: Sendable {
 
     /// Runs the program on a pseudo-terminal, with Ctrl-C typed when the screen has shown a text.
     func runOnTerminal(_ words: String..., interruptAt trigger: String? = nil) async throws -> Outcome {
-        let master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)
-        guard master >= 0, grantpt(master) == 0, unlockpt(master) == 0, let name = unsafe ptsname(master) else {
-            throw Failure(call: "posix_openpt", code: errno)
-        }
-        var size = winsize(ws_row: 24, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0)
-        _ = unsafe ioctl(master, UInt(TIOCSWINSZ), &size)
-        let path = unsafe String(cString: name)
-        let process = try spawn(words, newSession: true) { actions in
+        let (master, path) = try Self.openTerminal()
+        let process = try unsafe spawn(words, newSession: true) { actions in
             // The first terminal that a session's leader opens becomes its own.
             for stream: Int32 in 0...2 {
                 unsafe posix_spawn_file_actions_addopen(&actions, stream, path, O_RDWR, 0)
@@ -95,6 +90,19 @@ struct FetchTool: Sendable {
         let screen = await Self.blocking { Self.readScreen(master, interruptAt: trigger.map { Data($0.utf8) }) }
         close(master)
         return Outcome(status: await Self.wait(process), output: screen, errors: "")
+    }
+
+    /// A pseudo-terminal of 24 lines of 100 columns: this side, and the path of the other. See pty(7), ioctl_tty(2).
+    private static func openTerminal() throws -> (master: Int32, path: String) {
+        let master = unsafe open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
+        var isLocked: Int32 = 0
+        var number: Int32 = 0
+        var size = winsize(ws_row: 24, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0)
+        // TIOCSPTLCK and TIOCGPTN, which Glibc does not expose.
+        guard unsafe ioctl(master, 0x4004_5431, &isLocked) == 0, unsafe ioctl(master, 0x8004_5430, &number) == 0,
+            unsafe ioctl(master, UInt(TIOCSWINSZ), &size) == 0
+        else { throw Failure(call: "/dev/ptmx", code: errno) }
+        return (master, "/dev/pts/\(number)")
     }
 
     private static func readScreen(_ master: Int32, interruptAt trigger: Data?) -> Data {
@@ -119,9 +127,8 @@ struct FetchTool: Sendable {
         var actions = unsafe posix_spawn_file_actions_t()
         unsafe posix_spawn_file_actions_init(&actions)
         defer { unsafe posix_spawn_file_actions_destroy(&actions) }
-        unsafe posix_spawn_file_actions_addchdir_np(&actions, folder + "/work")
-        streams(&actions)
-        var attributes = unsafe posix_spawnattr_t()
+        unsafe streams(&actions)
+        var attributes = posix_spawnattr_t()
         unsafe posix_spawnattr_init(&attributes)
         defer { unsafe posix_spawnattr_destroy(&attributes) }
         var signals = sigset_t()
@@ -132,9 +139,10 @@ struct FetchTool: Sendable {
         let flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | (newSession ? 0x80 /* POSIX_SPAWN_SETSID */ : 0)
         unsafe posix_spawnattr_setflags(&attributes, Int16(flags))
 
-        let program = try Self.program
+        let program = "/bin/sh"
+        let words = [program, "-c", #"cd "$0" && exec "$@""#, folder + "/work", try Self.program] + words
         let variables = ProcessInfo.processInfo.environment.filter { !$0.key.lowercased().hasSuffix("_proxy") }
-        var arguments: [UnsafeMutablePointer<CChar>?] = unsafe ([program] + words).map { unsafe strdup($0) } + [nil]
+        var arguments: [UnsafeMutablePointer<CChar>?] = unsafe words.map { unsafe strdup($0) } + [nil]
         var environment: [UnsafeMutablePointer<CChar>?] = unsafe variables.map { unsafe strdup("\($0)=\($1)") } + [nil]
         defer {
             unsafe arguments.forEach { unsafe free($0) }

@@ -23,7 +23,7 @@ import Testing
 
     @Test func `the end is a full bar`() {
         #expect(
-            line(1000, of: 1000).bar(columns: 80)
+            line(1000, of: 1000).bar(columns: 90)
                 == "disk.iso  [==============================]  100%  1.0 kB of 1.0 kB  500 B/s  0:02")
     }
 

@@ -1,1 +1,135 @@
 // SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import FoundationEssentials
+import Testing
+
+/// The servers that `Tests/Servers/servers` starts; it puts their addresses into the environment:
+///
+///     Tests/Servers/servers setup
+///     Tests/Servers/servers run .build/servers -- swift test
+///
+/// Without them the suites are skipped, and say so.
+enum RealServer: String, CaseIterable {
+    /// nginx without TLS, HTTP/1.1.
+    case nginx = "AN_NGINX_HTTP"
+    /// nginx with TLS, HTTP/2 and HTTP/1.1 by ALPN.
+    case nginxTLS = "AN_NGINX_TLS"
+    /// nginx without TLS, HTTP/2 by prior knowledge.
+    case nginxH2C = "AN_NGINX_H2C"
+    /// httpbin.
+    case httpbin = "AN_HTTPBIN"
+    /// tinyproxy.
+    case proxy = "AN_PROXY"
+    /// tinyproxy behind TLS.
+    case proxyTLS = "AN_PROXY_TLS"
+    /// tinyproxy that asks for `user` and `secret`.
+    case proxyWithCredentials = "AN_PROXY_AUTH"
+    /// microsocks.
+    case socks = "AN_SOCKS"
+    /// microsocks that asks for `user` and `secret`.
+    case socksWithCredentials = "AN_SOCKS_AUTH"
+
+    /// Whether the environment has the server's address.
+    var isRunning: Bool { Self.environment(rawValue) != nil }
+
+    /// The URL of a path on the server.
+    func url(_ path: String = "") throws -> URL {
+        let address = try #require(Self.environment(rawValue))
+        return try #require(URL(string: address + path))
+    }
+
+    /// The server as a proxy.
+    func proxy(_ kind: Proxy.Kind, credential: Credential? = nil, bypass: [String] = []) throws -> Proxy {
+        let url = try url()
+        return Proxy(
+            kind, host: try #require(url.host()), port: try #require(url.port), credential: credential, bypass: bypass)
+    }
+
+    /// The PEM file of the authority that signed the servers' certificates.
+    static func authority() throws -> String {
+        try #require(environment("AN_CA"))
+    }
+
+    private static func environment(_ name: String) -> String? {
+        ProcessInfo.processInfo.environment[name]
+    }
+}
+
+extension Trait where Self == ConditionTrait {
+    /// Skips without these servers.
+    static func servers(_ servers: RealServer...) -> ConditionTrait {
+        .enabled(
+            if: servers.allSatisfy(\.isRunning),
+            "needs servers; run: Tests/Servers/servers run .build/servers -- swift test")
+    }
+}
+
+extension SessionConfiguration {
+    /// The configuration for a server: it trusts the servers' authority and ignores the environment's proxies.
+    static func using(
+        _ server: RealServer, configure: (inout SessionConfiguration) -> Void
+    ) throws -> SessionConfiguration {
+        var configuration = SessionConfiguration(baseURL: try server.url("/"))
+        configuration.proxy = .none
+        configuration.tls.trustRoots = .file(try RealServer.authority())
+        configure(&configuration)
+        return configuration
+    }
+}
+
+extension SessionManager {
+    /// A manager for a server.
+    init(for server: RealServer, configure: (inout SessionConfiguration) -> Void = { _ in }) throws {
+        self.init(try .using(server, configure: configure))
+    }
+}
+
+extension Response<Data> {
+    /// The body as text.
+    var text: String { String(decoding: value, as: UTF8.self) }
+}
+
+/// The error of the session that `body` ends with.
+func sessionError(_ body: () async throws -> Void) async throws -> SessionError {
+    try #require(await #expect(throws: SessionError.self) { try await body() })
+}
+
+/// The same bytes every time, of any length.
+func patternedBytes(_ count: Int) -> Data {
+    Data((0..<count).lazy.map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) })
+}
+
+/// Chunks of patterned bytes, the same each time they are iterated.
+struct PatternedChunks: AsyncSequence, Sendable {
+    let bytes: Data
+    let chunkSize: Int
+
+    func makeAsyncIterator() -> Iterator {
+        Iterator(rest: bytes, chunkSize: chunkSize)
+    }
+
+    struct Iterator: AsyncIteratorProtocol {
+        var rest: Data
+        let chunkSize: Int
+
+        mutating func next() async throws -> Data? {
+            guard !rest.isEmpty else { return nil }
+            defer { rest = rest.dropFirst(chunkSize) }
+            return rest.prefix(chunkSize)
+        }
+    }
+}
+
+/// A folder for one test, removed with the value.
+final class TemporaryFolder: Sendable {
+    let path = "/tmp/an-real-\(UInt64.random(in: 0...UInt64.max))"
+
+    init() throws {
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(atPath: path)
+    }
+}

@@ -41,6 +41,7 @@ struct OutputOptions: ParsableArguments, Sendable {
         }
         guard let file else { return .standardOutput(takesBinary: false) }
         guard !file.isEmpty else { throw UsageError("-o wants the name of a file.") }
-        return file == "-" ? .standardOutput(takesBinary: true) : .file(file)
+        // A file by the name of /dev/stdout would be put in the place of the one that the shell has opened.
+        return ["-", "/dev/stdout"].contains(file) ? .standardOutput(takesBinary: true) : .file(file)
     }
 }

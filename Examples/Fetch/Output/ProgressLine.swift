@@ -28,7 +28,7 @@ package struct ProgressLine {
         let facts = self.facts
         var shown = label
         if let fraction {
-            let room = columns - facts.count - 5
+            let room = columns - facts.count - 7
             while shown.count > max(8, room - 12), shown.count > 1 { shown = shown.dropLast(2) + "…" }
             let width = min(30, room - shown.count)
             if width >= 6 {

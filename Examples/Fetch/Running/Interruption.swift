@@ -4,7 +4,9 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// Ctrl-C and SIGTERM: the first cancels the work, the second ends the program on the spot.
+/// Ctrl-C and SIGTERM: the first cancels the work, one that follows after a second ends the program on the spot.
+///
+/// Not at once: timeout(1) and others signal the program and its process group, so that one request to end comes twice.
 enum Interruption {
     /// Runs `work` and returns its status, or that of the signal that cancelled it; either way once it is really over.
     static func guarding(_ work: @escaping @Sendable () async -> ExitStatus) async -> ExitStatus {
@@ -22,7 +24,7 @@ enum Interruption {
         }
     }
 
-    private static let wasInterrupted = Atomic(false)
+    private static let firstSignal = Mutex<ContinuousClock.Instant?>(nil)
     /// Kept, so that a second signal is heard.
     nonisolated(unsafe) private static var sources: [any DispatchSourceSignal] = []
 
@@ -32,7 +34,12 @@ enum Interruption {
             StandardStream.ignore(number)
             let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
             source.setEventHandler {
-                if wasInterrupted.exchange(true, ordering: .relaxed) { _exit(status.rawValue) }
+                let now = ContinuousClock.now
+                let first = firstSignal.withLock { first in
+                    first = first ?? now
+                    return first ?? now
+                }
+                if now - first > .seconds(1) { _exit(status.rawValue) }
                 continuation.yield(status)
             }
             source.resume()

@@ -48,6 +48,7 @@ public struct TransportConformanceCase: Sendable, CustomStringConvertible {
     /// - Parameters:
     ///   - options: How the server is made; with TLS the transfer options must trust its certificate.
     ///   - transfer: The options of each request; they should use no proxy.
+    ///   - makeTransport: Makes the transport.
     /// - Throws: ``ConformanceFailure``, or what the transport throws where it must not.
     public func run(
         options: StubServer.Options = .init(), transfer: TransferOptions = TransferOptions().with { $0.proxy = .none },

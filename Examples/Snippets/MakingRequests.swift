@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import FoundationEssentials
+
+// The samples of the article "Making requests".
+
+struct User: Codable, Sendable {
+    let id: Int
+    let name: String
+}
+
+func makeManager() -> SessionManager {
+    let api = SessionManager(baseURL: URL(string: "https://api.example.com/v1/")) {
+        $0.headers[.authorization] = "Bearer …"
+        $0.timeouts.total = .seconds(20)
+        $0.requestSerializer = .json
+    }
+    return api
+}
+
+func useVerbs(_ api: SessionManager) async throws {
+    let user = try await api.get("users/7", as: .decodable(User.self)).value
+    let found = try await api.get("users", parameters: ["name": "Ada", "page": 2], as: .json).value
+    let created = try await api.post("users", parameters: ["name": "Ada"], as: .decodable(User.self))
+    try await api.delete("users/\(created.value.id)", as: .empty)
+    print(user, found[0]?["name"] ?? "", created.statusCode, created.metrics.total)
+}
+
+func makeRequestByHand(_ api: SessionManager, url: URL) async throws {
+    var request = Request(method: .put, url: url, headers: [.contentType: "text/plain"], body: .string("Hello"))
+    request.options = api.configuration.transfer.with { $0.timeouts.total = .seconds(5) }
+    let response = try await api.data(for: request)
+    print(response.statusCode, response.headers[.eTag] ?? "", response.value.count)
+}
+
+func addHeadersFromOutside(_ pairs: [(String, String)], to request: inout Request) throws {
+    request.headers.append(contentsOf: try HTTPFields(validating: pairs))
+}
+
+func runManyAtOnce(_ api: SessionManager, _ ids: [Int]) async throws -> [User] {
+    try await withThrowingTaskGroup { group in
+        for id in ids {
+            group.addTask { try await api.value(for: api.request(.get, "users/\(id)"), as: .decodable(User.self)) }
+        }
+        return try await group.reduce(into: []) { $0.append($1) }
+    }
+}
+
+struct ChecksumSerializer: ResponseSerializer {
+    func serialize(_ head: ResponseHead, _ body: Data) throws -> Int {
+        body.reduce(0) { $0 &+ Int($1) }
+    }
+}
+
+func useChecksum(_ api: SessionManager) async throws -> Int {
+    try await api.get("file", as: ChecksumSerializer()).value
+}
+
+extension HTTPField.Name {
+    static let apiKey = HTTPField.Name(parsed: "x-api-key") ?? .authorization
+}
+
+func decideRedirects() -> SessionManager {
+    let api = SessionManager {
+        $0.redirects.maximum = 5
+        $0.redirects.sensitiveHeaders.insert(.apiKey)
+        $0.redirects.decision = { redirection in
+            redirection.proposed.url.host() == redirection.original.url.host() ? redirection.proposed : nil
+        }
+    }
+    return api
+}
+
+func endManager(_ api: SessionManager) async {
+    await api.shutdown(draining: .seconds(10))
+}
+
+func useScope(url: URL) async throws -> Data {
+    try await withSession { session in
+        try await session.data(for: Request(url: url)).value
+    }
+}

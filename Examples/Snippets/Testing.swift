@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import AsyncNetworkingTesting
+import FoundationEssentials
+
+// The samples of the article "Testing with the kit".
+
+func testWithMock() async throws {
+    let transport = MockTransport { request in
+        request.url.path() == "/users/7" ? .json(#"{"id": 7, "name": "Ada"}"#) : .status(.notFound)
+    }
+    let api = SessionManager(baseURL: URL(string: "https://api.example.com/")) { $0.transport = transport }
+    let user = try await api.get("users/7", as: .decodable(User.self)).value
+    print(user.name == "Ada", transport.requests.count == 1)
+}
+
+func testWithServer() async throws {
+    try await StubServer.with { server in
+        server.route("/users/7", .status(503), .json(#"{"id": 7, "name": "Ada"}"#))
+        let api = SessionManager(baseURL: server.url())
+        print(try await api.data(for: api.request(.get, "users/7")).statusCode)
+        print(try await api.get("users/7", as: .decodable(User.self)).value)
+        print(try await server.requests(count: 2).map(\.target))
+    }
+}
+
+func testFaults() async throws {
+    try await StubServer.with { server in
+        server.route("/cut", .truncated(declared: 1000, sent: 10))
+        server.route("/slow", .drip(bytes: 10, every: .milliseconds(50)))
+        server.route("/never", .hang)
+        server.route("/reset", .resetAfter(bytes: 20))
+        let api = SessionManager(baseURL: server.url()) { $0.timeouts.total = .milliseconds(200) }
+        for path in ["cut", "slow", "never", "reset"] {
+            do {
+                print(try await api.get(path).value.count)
+            } catch {
+                print(error)
+            }
+        }
+    }
+}
+
+func testTLS() async throws {
+    let authority = try TestCertificateAuthority()
+    try await StubServer.with(.init(tls: .init(authority.issue(.expired)))) { server in
+        let api = SessionManager(baseURL: server.url()) { $0.tls.trustRoots = .pem(authority.pemData) }
+        do {
+            _ = try await api.get("")
+        } catch let error as SessionError {
+            print(error.isTrustFailure)
+        }
+    }
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+
+import ANSystem
+import Foundation
+import Testing
+
+@Suite final class AtomicFileTests {
+    private let folder = NSTemporaryDirectory() + "an-atomic-\(UInt64.random(in: .min ... .max))"
+
+    init() throws {
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(atPath: folder)
+    }
+
+    private func write(_ text: String, to path: String) throws {
+        var file = try AtomicFile(destination: path)
+        try file.write(Data(text.utf8).bytes)
+        try file.commit()
+    }
+
+    private func text(of name: String) throws -> String {
+        try String(contentsOfFile: "\(folder)/\(name)", encoding: .utf8)
+    }
+
+    private var names: [String] {
+        get throws { try FileManager.default.contentsOfDirectory(atPath: folder).sorted() }
+    }
+
+    @Test func `a file appears when it is committed, in place of the one before`() throws {
+        try write("old", to: folder + "/a")
+        try write("new", to: folder + "/a")
+        #expect(try text(of: "a") == "new")
+        #expect(try names == ["a"])
+    }
+
+    @Test func `a file that is not committed leaves nothing behind`() throws {
+        try write("old", to: folder + "/a")
+        do {
+            var file = try AtomicFile(destination: folder + "/a")
+            try file.write(Data("new".utf8).bytes)
+        }
+        #expect(try text(of: "a") == "old")
+        #expect(try names == ["a"])
+    }
+
+    @Test func `a symbolic link stays, and what it leads to is replaced`() throws {
+        try write("old", to: folder + "/a")
+        try FileManager.default.createSymbolicLink(atPath: folder + "/link", withDestinationPath: "a")
+        try write("new", to: folder + "/link")
+        #expect(try text(of: "a") == "new")
+        #expect(try FileManager.default.destinationOfSymbolicLink(atPath: folder + "/link") == "a")
+    }
+
+    @Test func `a pipe is written to and stays a pipe`() throws {
+        // Not /dev/null: a failure of this test must not replace it.
+        let path = folder + "/pipe"
+        #expect(unsafe mkfifo(path, 0o600) == 0)
+        let reader = try FileDescriptor(opening: path, flags: O_RDONLY | O_NONBLOCK)
+        try write("hello", to: path)
+        var buffer = Data(count: 16)
+        var span = buffer.mutableBytes
+        #expect(try reader.read(into: &span) == 5)
+        #expect(try names == ["pipe"])
+    }
+
+    @Test func `a folder is refused before anything is written`() throws {
+        let error = #expect(throws: SystemError.self) { try write("x", to: folder) }
+        #expect(error?.code == EISDIR)
+    }
+}

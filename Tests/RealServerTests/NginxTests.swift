@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import FoundationEssentials
+import HTTPTypes
+import Testing
+
+/// A way to speak to nginx.
+enum Dialect: CaseIterable, Sendable {
+    case http1, http1OverTLS, http2OverTLS, http2PriorKnowledge
+
+    /// Those whose connections can be used again. libcurl 7.88 fails the second exchange on a connection with HTTP/2 by
+    /// prior knowledge, as `curl --http2-prior-knowledge URL URL` shows; 8.0 does not (curl's pull request 10643).
+    static let reusing = allCases.filter { $0 != .http2PriorKnowledge }
+
+    var server: RealServer {
+        switch self {
+        case .http1: .nginx
+        case .http1OverTLS, .http2OverTLS: .nginxTLS
+        case .http2PriorKnowledge: .nginxH2C
+        }
+    }
+
+    var policy: HTTPVersionPolicy {
+        switch self {
+        case .http1, .http2OverTLS: .automatic
+        case .http1OverTLS: .http1
+        case .http2PriorKnowledge: .http2PriorKnowledge
+        }
+    }
+
+    var version: HTTPVersion {
+        switch self {
+        case .http1, .http1OverTLS: .http1_1
+        case .http2OverTLS, .http2PriorKnowledge: .http2
+        }
+    }
+
+    func manager(configure: (inout SessionConfiguration) -> Void = { _ in }) throws -> SessionManager {
+        SessionManager(
+            try .using(server) {
+                $0.transfer.httpVersion = policy
+                configure(&$0)
+            })
+    }
+}
+
+@Suite(.servers(.nginx, .nginxTLS, .nginxH2C), .timeLimit(.minutes(2))) struct NginxTests {
+    private struct Person: Decodable, Equatable {
+        var id: Int
+        var name: String
+    }
+
+    @Test(arguments: Dialect.allCases)
+    func `a value is fetched, and the metrics say how`(dialect: Dialect) async throws {
+        let response = try await dialect.manager().get("small.json", as: .decodable(Person.self))
+        #expect(response.value == Person(id: 7, name: "Ada Lovelace"))
+        #expect(response.head.version == dialect.version)
+        #expect(response.metrics.httpVersion == dialect.version)
+        let hasTLS = dialect.server == .nginxTLS
+        #expect(response.metrics.tlsVersion == (hasTLS ? "TLSv1.3" : nil))
+        #expect((response.metrics.cipher?.hasPrefix("TLS_") == true) == hasTLS)
+        #expect((response.metrics.tlsHandshake != nil) == hasTLS)
+        #expect(response.metrics.remoteAddress?.port == (try dialect.server.url().port))
+        #expect(response.metrics.responseBodyBytes == 59)
+    }
+
+    @Test func `the highest TLS version can be bounded`() async throws {
+        let manager = try SessionManager(for: .nginxTLS) { $0.tls.maximumVersion = .v1_2 }
+        let metrics = try await manager.get("small.json").metrics
+        #expect(metrics.tlsVersion == "TLSv1.2")
+        #expect(metrics.cipher?.contains("GCM") == true || metrics.cipher?.contains("CHACHA20") == true)
+    }
+
+    @Test func `without ALPN TLS carries HTTP 1`() async throws {
+        let manager = try SessionManager(for: .nginxTLS) { $0.tls.negotiatesProtocol = false }
+        #expect(try await manager.get("small.json").metrics.httpVersion == .http1_1)
+    }
+
+    @Test func `HTTP 3 that is required and missing is an error before anything is sent`() async throws {
+        let manager = try SessionManager(for: .nginxTLS) { $0.transfer.httpVersion = .http3 }
+        let error = try await sessionError { _ = try await manager.get("small.json") }
+        // libcurl as Debian builds it has none; with one that has, nginx does not answer QUIC.
+        guard case .transport(.unsupported(.http3)) = error else {
+            #expect(error.isConnectionFailure || error.isTimeout)
+            return
+        }
+    }
+
+    @Test func `50 requests at once share few connections over HTTP 2`() async throws {
+        let manager = try Dialect.http2OverTLS.manager()
+        let metrics = try await withThrowingTaskGroup { group in
+            for _ in 0..<50 { group.addTask { try await manager.get("1m.bin").metrics } }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(metrics.allSatisfy { $0.httpVersion == .http2 && $0.responseBodyBytes == 1 << 20 })
+        #expect(Set(metrics.map(\.localAddress)).count <= 2)
+        #expect(metrics.count { !$0.isConnectionReused } <= 2)
+    }
+
+    @Test(arguments: Dialect.reusing)
+    func `requests one after the other use one connection`(dialect: Dialect) async throws {
+        let manager = try dialect.manager()
+        var metrics: [TransferMetrics] = []
+        for _ in 0..<5 { metrics.append(try await manager.get("small.json").metrics) }
+        #expect(metrics.map(\.isConnectionReused) == [false, true, true, true, true])
+        #expect(Set(metrics.map(\.localAddress)).count == 1)
+    }
+
+    @Test func `HTTP 2 by prior knowledge serves more than one request`() async throws {
+        let manager = try Dialect.http2PriorKnowledge.manager()
+        for _ in 0..<3 { #expect(try await manager.get("small.json").metrics.httpVersion == .http2) }
+    }
+
+    @Test func `no more connections are made than a host may have`() async throws {
+        let manager = try SessionManager(for: .nginx) { $0.maximumConnectionsPerHost = 3 }
+        let metrics = try await withThrowingTaskGroup { group in
+            for _ in 0..<50 { group.addTask { try await manager.get("1m.bin").metrics } }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect((1...3).contains(Set(metrics.map(\.localAddress)).count))
+    }
+
+    @Test(arguments: Dialect.reusing)
+    func `a part of a file is fetched`(dialect: Dialect) async throws {
+        let manager = try dialect.manager()
+        let whole = try await manager.get("1m.bin").value
+        let part = try await manager.get("1m.bin", headers: [.range: "bytes=100-199"])
+        #expect(part.statusCode == 206)
+        #expect(part.headers[.contentRange] == "bytes 100-199/1048576")
+        #expect(part.value == whole[100..<200])
+        let beyond = try await manager.data(for: manager.request(.get, "1m.bin", headers: [.range: "bytes=2000000-"]))
+        #expect(beyond.statusCode == 416)
+    }
+
+    @Test(arguments: Dialect.reusing)
+    func `what is put is read back, byte for byte`(dialect: Dialect) async throws {
+        let manager = try dialect.manager()
+        let bytes = patternedBytes(3_000_001)
+        let folder = try TemporaryFolder()
+        let file = "\(folder.path)/body"
+        try bytes.write(to: URL(filePath: file))
+        let bodies: [(name: String, body: RequestBody)] = [
+            ("bytes", .bytes(bytes)), ("file", .file(file)),
+            ("stream", .stream(PatternedChunks(bytes: bytes, chunkSize: 70_001), length: 3_000_001)),
+            ("unknown", .stream(PatternedChunks(bytes: bytes, chunkSize: 70_001))),
+            ("empty", .bytes(Data())),
+        ]
+        for (name, body) in bodies {
+            let path = "upload/\(dialect)-\(name).bin"
+            let task = await manager.upload(path, from: body, method: .put)
+            #expect(try await task.value.statusCode == 201)
+            let expected = name == "empty" ? Data() : bytes
+            #expect(await task.progress.first { _ in true }?.completedBytes ?? 0 == Int64(expected.count))
+            #expect(try await manager.get(path).value == expected)
+            #expect(try await manager.delete(path).statusCode == 204)
+        }
+    }
+
+    @Test(arguments: Dialect.allCases)
+    func `64 MB are downloaded to a file`(dialect: Dialect) async throws {
+        let folder = try TemporaryFolder()
+        let task = try await dialect.manager().download("64m.bin", to: "\(folder.path)/64m.bin")
+        let last = await task.progress.reduce(nil) { $1 }
+        #expect(try await task.value.value.size == 64 << 20)
+        #expect(last == TransferProgress(completedBytes: 64 << 20, totalBytes: 64 << 20))
+        let attributes = try FileManager.default.attributesOfItem(atPath: "\(folder.path)/64m.bin")
+        #expect(attributes[.size] as? UInt64 == 64 << 20)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["64m.bin"])
+    }
+
+    @Test(arguments: Dialect.reusing)
+    func `a stream of unknown length is swallowed, also after a redirect`(dialect: Dialect) async throws {
+        let manager = try dialect.manager()
+        let body = RequestBody.stream(
+            PatternedChunks(bytes: patternedBytes(2_000_000), chunkSize: 50_000), isReplayable: true)
+        for (path, redirects) in [("sink", 0), ("redirect/307/sink", 1), ("redirect/308/sink", 1)] {
+            let response = try await manager.data(for: manager.request(.post, path, body: body))
+            #expect(response.text == "{\"received\": true}\n")
+            #expect(response.redirects.count == redirects)
+            #expect(response.metrics.requestBodyBytes == 2_000_000)
+        }
+    }
+
+    @Test(arguments: Dialect.reusing)
+    func `gzip is decoded, and stays visible`(dialect: Dialect) async throws {
+        let manager = try dialect.manager()
+        let plain = try await manager.get("text.txt")
+        let packed = try await manager.get("gzip/text.txt")
+        #expect(plain.headers[.contentEncoding] == nil)
+        #expect(packed.headers[.contentEncoding] == "gzip")
+        #expect(packed.value == plain.value)
+        #expect(packed.metrics.responseBodyBytes < Int64(plain.value.count) / 2)
+        let raw = try dialect.manager { $0.transfer.decodesContent = false }
+        #expect(try await raw.get("gzip/text.txt").headers[.contentEncoding] == nil)
+    }
+
+    @Test(arguments: Dialect.allCases)
+    func `repeated fields stay apart and in order`(dialect: Dialect) async throws {
+        let headers = try await dialect.manager().get("headers").headers
+        let name = try #require(HTTPField.Name("X-Repeated"))
+        #expect(headers[values: name] == ["one", "two"])
+        #expect(headers[values: .setCookie] == ["first=1; Path=/", "second=2; Path=/; HttpOnly"])
+    }
+
+    @Test(arguments: Dialect.reusing, [301, 302, 303, 307, 308])
+    func `redirects are followed`(dialect: Dialect, status: Int) async throws {
+        let response = try await dialect.manager().get("redirect/\(status)", as: .decodable(Person.self))
+        #expect(response.value.id == 7)
+        #expect(response.redirects.map(\.status.code) == [status])
+        #expect(response.head.url.path == "/small.json")
+    }
+
+    @Test(arguments: Dialect.reusing)
+    func `a loop of redirects ends`(dialect: Dialect) async throws {
+        let manager = try dialect.manager()
+        let error = try await sessionError { _ = try await manager.get("redirect/loop") }
+        guard case .redirect(.tooMany(limit: 20)) = error else { throw error }
+        #expect(try await manager.get("small.json").statusCode == 200)
+    }
+
+    @Test(arguments: Dialect.reusing)
+    func `a status is what it is`(dialect: Dialect) async throws {
+        let manager = try dialect.manager()
+        for status in [204, 304, 404, 500] {
+            let response = try await manager.data(for: manager.request(.get, "status/\(status)"))
+            #expect(response.statusCode == status)
+            #expect(response.value.isEmpty == (status < 400))
+        }
+        #expect(try await manager.head("1m.bin").headers[.contentLength] == "1048576")
+        #expect(try await sessionError { _ = try await manager.get("none") }.statusCode == 404)
+    }
+
+    @Test(arguments: Dialect.reusing)
+    func `half a body can be left, and the session goes on`(dialect: Dialect) async throws {
+        let manager = try dialect.manager()
+        for _ in 0..<3 {
+            let count = try await manager.withResponse(for: manager.request(.get, "64m.bin")) { _, body in
+                var count = 0
+                for try await chunk in body {
+                    count += chunk.count
+                    if count > 1 << 20 { break }
+                }
+                return count
+            }
+            #expect(count > 1 << 20)
+        }
+        #expect(try await manager.get("small.json").value.count == 59)
+    }
+
+    @Test func `shutting down ends open HTTP 2 connections, and drains them before`() async throws {
+        let folder = try TemporaryFolder()
+        let manager = try Dialect.http2OverTLS.manager()
+        let downloads = await (0..<4).asyncMap { number in
+            await manager.download("64m.bin", to: "\(folder.path)/\(number)")
+        }
+        await manager.shutdown()
+        for download in downloads { #expect(try await download.value.value.size == 64 << 20) }
+
+        let impatient = try Dialect.http2OverTLS.manager()
+        let running = await impatient.download("1g.bin", to: "\(folder.path)/running")
+        _ = await running.progress.first { _ in true }
+        await impatient.shutdown(draining: .zero)
+        await #expect(throws: CancellationError.self) { _ = try await running.value }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() == ["0", "1", "2", "3"])
+    }
+}
+
+extension Sequence {
+    /// The results of an asynchronous function for each element.
+    fileprivate func asyncMap<Result>(_ transform: (Element) async -> Result) async -> [Result] {
+        var results: [Result] = []
+        for element in self { results.append(await transform(element)) }
+        return results
+    }
+}
+
+@Suite(.servers(.nginxTLS), .timeLimit(.minutes(1))) struct TrustTests {
+    private func failure(
+        _ url: URL, configure: (inout SessionConfiguration) -> Void
+    ) async throws -> TransportError.TLSFailure? {
+        let configuration = SessionConfiguration {
+            $0.proxy = .none
+            configure(&$0)
+        }
+        let manager = SessionManager(configuration)
+        let error = try await sessionError { _ = try await manager.data(for: Request(url: url)) }
+        #expect(error.isTrustFailure)
+        guard case .transport(.tls(let failure, _)) = error else { return nil }
+        return failure
+    }
+
+    @Test func `an authority that the system does not know is not trusted`() async throws {
+        #expect(try await failure(RealServer.nginxTLS.url("/small.json")) { _ in } == .unknownAuthority)
+    }
+
+    @Test func `it is trusted by file and by bytes`() async throws {
+        let path = try RealServer.authority()
+        let bytes = try Data(contentsOf: URL(filePath: path))
+        for roots in [TrustRoots.file(path), .pem(bytes)] {
+            let manager = try SessionManager(for: .nginxTLS) { $0.tls.trustRoots = roots }
+            #expect(try await manager.get("small.json").statusCode == 200)
+        }
+    }
+
+    @Test func `a certificate is not for a name that it does not have`() async throws {
+        let port = try #require(try RealServer.nginxTLS.url().port)
+        let url = try #require(URL(string: "https://other.example:\(port)/small.json"))
+        let authority = try RealServer.authority()
+        let failure = try await failure(url) {
+            $0.tls.trustRoots = .file(authority)
+            $0.transfer.connection.hostOverrides = [
+                .init(host: "other.example", port: port, address: "127.0.0.1")
+            ]
+        }
+        #expect(failure == .wrongHost)
+    }
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import FoundationEssentials
+import Glibc
+import HTTPTypes
+import Testing
+
+private let right = Credential(user: "user", password: "secret")
+private let wrong = Credential(user: "user", password: "wrong")
+
+extension SessionManager {
+    /// A manager for a server behind a proxy.
+    fileprivate init(for server: RealServer, behind proxy: Proxy) throws {
+        try self.init(for: server) { $0.proxy = .proxy(proxy) }
+    }
+
+    /// The port that a small request was connected to: the proxy's, or the server's own.
+    fileprivate var connectedPort: Int? {
+        get async throws { try await get("small.json").metrics.remoteAddress?.port }
+    }
+}
+
+/// Why the proxy failed.
+private func proxyFailure(_ manager: SessionManager) async throws -> TransportError.ProxyFailure? {
+    let error = try await sessionError { _ = try await manager.get("small.json") }
+    #expect(error.isConnectionFailure)
+    guard case .transport(.proxy(let failure, _)) = error else { throw error }
+    return failure
+}
+
+@Suite(.servers(.nginx, .nginxTLS, .proxy, .proxyWithCredentials, .proxyTLS), .timeLimit(.minutes(2)))
+struct HTTPProxyTests {
+    @Test func `plain requests go through it`() async throws {
+        let proxy = try RealServer.proxy.proxy(.http)
+        let response = try await SessionManager(for: .nginx, behind: proxy).get("small.json")
+        #expect(response.metrics.remoteAddress?.port == proxy.port)
+        #expect(response.headers[.via]?.contains("tinyproxy") == true)
+        #expect(response.value.count == 59)
+    }
+
+    @Test func `TLS goes through its tunnel, with HTTP 2 inside`() async throws {
+        let proxy = try RealServer.proxy.proxy(.http)
+        let response = try await SessionManager(for: .nginxTLS, behind: proxy).get("small.json")
+        #expect(response.metrics.remoteAddress?.port == proxy.port)
+        #expect(response.metrics.httpVersion == .http2)
+        #expect(response.metrics.tlsVersion == "TLSv1.3")
+        #expect(response.headers[.via] == nil)
+    }
+
+    @Test(arguments: [RealServer.nginx, .nginxTLS])
+    func `with the right credentials it lets through`(server: RealServer) async throws {
+        let proxy = try RealServer.proxyWithCredentials.proxy(.http, credential: right)
+        #expect(try await SessionManager(for: server, behind: proxy).connectedPort == proxy.port)
+    }
+
+    // tinyproxy asks with 407 for credentials that are missing, and answers 401 to those that are wrong.
+
+    @Test func `without credentials the tunnel's refusal is an error`() async throws {
+        let proxy = try RealServer.proxyWithCredentials.proxy(.http)
+        let manager = try SessionManager(for: .nginxTLS, behind: proxy)
+        #expect(try await proxyFailure(manager) == .authenticationRequired)
+    }
+
+    @Test func `with wrong ones too`() async throws {
+        let proxy = try RealServer.proxyWithCredentials.proxy(.http, credential: wrong)
+        let manager = try SessionManager(for: .nginxTLS, behind: proxy)
+        #expect(try await proxyFailure(manager) == .tunnelRefused(status: 401))
+    }
+
+    @Test(arguments: [(nil, 407), (wrong, 401)])
+    func `without a tunnel the refusal is a response`(credential: Credential?, status: Int) async throws {
+        let proxy = try RealServer.proxyWithCredentials.proxy(.http, credential: credential)
+        let manager = try SessionManager(for: .nginx, behind: proxy)
+        #expect(try await sessionError { _ = try await manager.get("small.json") }.statusCode == status)
+    }
+
+    @Test(arguments: [RealServer.nginx, .nginxTLS])
+    func `it may be spoken to over TLS`(server: RealServer) async throws {
+        let proxy = try RealServer.proxyTLS.proxy(.https)
+        #expect(try await SessionManager(for: server, behind: proxy).connectedPort == proxy.port)
+    }
+
+    @Test func `a proxy whose certificate is not trusted is an error of the proxy`() async throws {
+        let proxy = try RealServer.proxyTLS.proxy(.https)
+        let manager = try SessionManager(for: .nginx) {
+            $0.proxy = .proxy(proxy)
+            $0.tls.trustRoots = .system
+        }
+        #expect(try await proxyFailure(manager) == .tls(.unknownAuthority))
+    }
+
+    @Test func `hosts that are to be reached without it are`() async throws {
+        let server = try RealServer.nginx.url()
+        for bypass in [["127.0.0.1"], ["other.example", "127.0.0.0/8"], ["*"]] {
+            let proxy = try RealServer.proxy.proxy(.http, bypass: bypass)
+            #expect(try await SessionManager(for: .nginx, behind: proxy).connectedPort == server.port)
+        }
+        let proxy = try RealServer.proxy.proxy(.http, bypass: ["other.example", "10.0.0.0/8"])
+        #expect(try await SessionManager(for: .nginx, behind: proxy).connectedPort == proxy.port)
+    }
+
+    @Test func `one request may go another way than its session`() async throws {
+        let proxy = try RealServer.proxy.proxy(.http)
+        let manager = try SessionManager(for: .nginx)
+        var request = try manager.request(.get, "small.json")
+        request.options = manager.configuration.transfer.with { $0.proxy = .proxy(proxy) }
+        #expect(try await manager.data(for: request).metrics.remoteAddress?.port == proxy.port)
+        #expect(try await manager.connectedPort == RealServer.nginx.url().port)
+    }
+
+    @Test(arguments: [Proxy.Kind.http, .socks5h])
+    func `a dead proxy is named in the error`(kind: Proxy.Kind) async throws {
+        // Port 1, tcpmux, is closed on any machine of today.
+        let manager = try SessionManager(for: .nginx, behind: Proxy(kind, host: "localhost", port: 1))
+        let error = try await sessionError { _ = try await manager.get("small.json") }
+        #expect(error.isConnectionFailure)
+        guard case .transport(let transportError) = error else { throw error }
+        #expect(transportError.facts?.host == "localhost")
+    }
+
+    @Test func `a proxy without an address is named in the error`() async throws {
+        let manager = try SessionManager(for: .nginx, behind: Proxy(.http, host: "proxy.invalid", port: 1))
+        let error = try await sessionError { _ = try await manager.get("small.json") }
+        guard case .transport(.cannotResolve("proxy.invalid", _)) = error else { throw error }
+    }
+
+    @Test func `the environment names the proxy, and what goes past it`() async {
+        // In a process of its own: the environment belongs to all tests.
+        await #expect(processExitsWith: .success) {
+            let proxy = try RealServer.proxy.url()
+            let server = try RealServer.nginx.url()
+            for name in ["http_proxy", "https_proxy", "all_proxy", "no_proxy", "NO_PROXY"] { unsafe unsetenv(name) }
+            func port(_ policy: ProxyPolicy) async throws -> Int? {
+                try await SessionManager(for: .nginx) { $0.proxy = policy }.connectedPort
+            }
+            try #require(try await port(.environment) == server.port)
+            unsafe setenv("http_proxy", proxy.absoluteString, 1)
+            try #require(try await port(.environment) == proxy.port)
+            try #require(try await port(.none) == server.port)
+            unsafe setenv("no_proxy", "other.example,127.0.0.1", 1)
+            try #require(try await port(.environment) == server.port)
+            unsafe setenv("no_proxy", "other.example", 1)
+            try #require(try await port(.environment) == proxy.port)
+            unsafe setenv("http_proxy", "http://127.0.0.1:1", 1)
+            let manager = try SessionManager(for: .nginx) { $0.proxy = .environment }
+            try #require(try await sessionError { _ = try await manager.get("small.json") }.isConnectionFailure)
+        }
+    }
+}
+
+@Suite(.servers(.nginx, .nginxTLS, .socks, .socksWithCredentials), .timeLimit(.minutes(1)))
+struct SOCKSProxyTests {
+    @Test(arguments: [Proxy.Kind.socks5, .socks5h], [RealServer.nginx, .nginxTLS])
+    func `requests go through it`(kind: Proxy.Kind, server: RealServer) async throws {
+        let proxy = try RealServer.socks.proxy(kind)
+        #expect(try await SessionManager(for: server, behind: proxy).connectedPort == proxy.port)
+    }
+
+    @Test(arguments: [Proxy.Kind.socks5, .socks5h], [RealServer.nginx, .nginxTLS])
+    func `with the right credentials it lets through`(kind: Proxy.Kind, server: RealServer) async throws {
+        let proxy = try RealServer.socksWithCredentials.proxy(kind, credential: right)
+        #expect(try await SessionManager(for: server, behind: proxy).connectedPort == proxy.port)
+    }
+
+    @Test(arguments: [wrong, nil])
+    func `with wrong ones or none it is an error of the proxy`(credential: Credential?) async throws {
+        let proxy = try RealServer.socksWithCredentials.proxy(.socks5h, credential: credential)
+        let failure = try await proxyFailure(SessionManager(for: .nginx, behind: proxy))
+        #expect(failure == .authenticationRequired)
+    }
+
+    @Test func `what lies behind it and refuses is an error`() async throws {
+        let proxy = try RealServer.socks.proxy(.socks5h)
+        let manager = try SessionManager(for: .nginx, behind: proxy)
+        let error = try await sessionError { _ = try await manager.get("http://127.0.0.1:1/") }
+        #expect(error.isConnectionFailure)
+    }
+}
