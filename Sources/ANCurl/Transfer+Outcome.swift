@@ -56,6 +56,8 @@ extension Transfer {
         }
         metrics.requestStart = time(CURLINFO_PRETRANSFER_TIME_T)
         metrics.firstByte = time(CURLINFO_STARTTRANSFER_TIME_T)
+        // The loop's time is that of the turn's start, libcurl's that of the last byte.
+        metrics.total = max(metrics.total, time(CURLINFO_TOTAL_TIME_T) ?? .zero)
         metrics.requestHeadBytes = Int64(handle.long(CURLINFO_REQUEST_SIZE))
         metrics.requestBodyBytes = Int64(state.bytesSent)
         metrics.responseHeadBytes = Int64(handle.long(CURLINFO_HEADER_SIZE))

@@ -8,7 +8,7 @@ import Glibc
 import HTTPTypes
 import Testing
 
-@Suite struct BodyPumpTests {
+@Suite(.timeLimit(.minutes(1))) struct BodyPumpTests {
     @Test func `a body at hand needs no pump`() throws {
         #expect(try BodyPump(for: Self.request(.none)) == nil)
         #expect(try BodyPump(for: Self.request(.bytes(Data([1])))) == nil)
@@ -129,6 +129,14 @@ import Testing
         #expect(unsafe mkfifo(path, 0o600) == 0)
         defer { unsafe unlink(path) }
         #expect(throws: TransportError.self) { _ = try BodyPump(for: Self.request(.file(path))) }
+    }
+
+    @Test func `a source that ended because it was cancelled has not ended the body`() async throws {
+        let pump = try #require(try BodyPump(for: Self.request(.stream(Feed()))))
+        let running = Task { await pump.run(tellLoop: {}) }
+        running.cancel()
+        await running.value
+        #expect(pump.channel.take(10) == .starving)
     }
 
     private static func request(_ body: RequestBody) throws -> Request {

@@ -7,7 +7,7 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-@Suite struct BodiesTests {
+@Suite(.timeLimit(.minutes(1))) struct BodiesTests {
     @Test func `a reader that pauses stops the server`() async throws {
         try await StubServer.with { server in
             let sent = Flag()

@@ -7,7 +7,7 @@ import Foundation
 import HTTPTypes
 import Testing
 
-@Suite struct CancellationTests {
+@Suite(.timeLimit(.minutes(1))) struct CancellationTests {
     /// Starts a request, waits for `moment`, cancels it and expects `CancellationError`.
     private func cancel(
         _ request: Request, _ transport: CurlTransport? = nil, delivery: BodyDelivery = .streamed,
@@ -183,7 +183,7 @@ import Testing
                 server.route("/hang", .hang)
                 server.route("/slow", .drip(bytes: 10, every: .milliseconds(1)))
                 let paths = ["/small", "/large", "/hang", "/slow"]
-                let baseline = ProcessResources()
+                let baseline = try await ProcessResources.withServer()
                 do {
                     var random = SplitMix64(seed: 42)
                     let transport = try CurlTransport()
@@ -216,7 +216,7 @@ import Testing
         await #expect(processExitsWith: .success) {
             try await StubServer.with { server in
                 server.fallback { _ in .text("ok") }
-                let baseline = ProcessResources()
+                let baseline = try await ProcessResources.withServer()
                 for _ in 0..<20 {
                     let transport = try CurlTransport()
                     for _ in 0..<3 { _ = try await transport.text(server.request()) }
@@ -263,15 +263,22 @@ struct ProcessResources: Equatable {
     private let descriptors = Self.count("/proc/self/fd")
     private let threads = Self.names
 
+    /// The resources of a process with a server: its thread takes its name a moment after it was made.
+    static func withServer() async throws -> ProcessResources {
+        try await eventually { allNames.contains { $0.hasPrefix("stub-accept") } }
+        return ProcessResources()
+    }
+
     private static func count(_ folder: String) -> Int {
         (try? FileManager.default.contentsOfDirectory(atPath: folder).count) ?? 0
     }
 
     /// The names of the engines' threads, and of the main thread, whose name begins likewise.
-    private static var names: [String] {
+    private static var names: [String] { allNames.filter { $0.hasPrefix("AsyncNetworking") } }
+
+    private static var allNames: [String] {
         let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
-        let names = tasks.compactMap { try? String(contentsOfFile: "/proc/self/task/\($0)/comm", encoding: .utf8) }
-        return names.filter { $0.hasPrefix("AsyncNetworking") }
+        return tasks.compactMap { try? String(contentsOfFile: "/proc/self/task/\($0)/comm", encoding: .utf8) }
     }
 
     /// Whether AddressSanitizer runs, which keeps what was freed to catch its use.

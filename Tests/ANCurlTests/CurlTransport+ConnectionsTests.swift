@@ -7,7 +7,7 @@ import Foundation
 import HTTPTypes
 import Testing
 
-@Suite struct ConnectionsTests {
+@Suite(.timeLimit(.minutes(1))) struct ConnectionsTests {
     private func options(_ change: (inout ConnectionOptions) -> Void) -> TransferOptions {
         .with { change(&$0.connection) }
     }

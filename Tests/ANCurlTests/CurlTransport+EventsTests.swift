@@ -7,7 +7,7 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-@Suite struct EventsTests {
+@Suite(.timeLimit(.minutes(1))) struct EventsTests {
     @Test func `metrics add up`() async throws {
         try await StubServer.with { server in
             server.route("/", .reply(headers: ["X": "y"], body: .generated(1000)))
@@ -99,13 +99,13 @@ import Testing
     }
 }
 
-@Suite struct CurlTransportConformanceTests {
-    @Test(.timeLimit(.minutes(1)), arguments: TransportConformanceCase.all)
+@Suite(.timeLimit(.minutes(1))) struct CurlTransportConformanceTests {
+    @Test(arguments: TransportConformanceCase.all)
     func `the engine is a transport`(_ testCase: TransportConformanceCase) async throws {
         try await testCase.run { try CurlTransport() }
     }
 
-    @Test(.timeLimit(.minutes(1)), arguments: TransportConformanceCase.all)
+    @Test(arguments: TransportConformanceCase.all)
     func `the engine is a transport over TLS`(_ testCase: TransportConformanceCase) async throws {
         let authority = try TestCertificateAuthority()
         let options = StubServer.Options(tls: .init(try authority.issue()))

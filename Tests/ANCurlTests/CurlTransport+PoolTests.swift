@@ -7,7 +7,7 @@ import Foundation
 import HTTPTypes
 import Testing
 
-@Suite struct PoolTests {
+@Suite(.timeLimit(.minutes(1))) struct PoolTests {
     private func pool(_ change: (inout ConnectionPool) -> Void) throws -> CurlTransport {
         var pool = ConnectionPool()
         change(&pool)

@@ -7,7 +7,7 @@ import Foundation
 import HTTPTypes
 import Testing
 
-@Suite struct TLSTests {
+@Suite(.timeLimit(.minutes(1))) struct TLSTests {
     private let authority: TestCertificateAuthority
 
     init() throws {

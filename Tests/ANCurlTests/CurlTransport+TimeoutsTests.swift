@@ -7,7 +7,7 @@ import Foundation
 import HTTPTypes
 import Testing
 
-@Suite struct TimeoutsTests {
+@Suite(.timeLimit(.minutes(1))) struct TimeoutsTests {
     private static let limit = Duration.milliseconds(60)
 
     private func options(_ change: (inout Timeouts) -> Void) -> TransferOptions {
