@@ -86,10 +86,14 @@ import Testing
     // MARK: Proxies
 
     private func proxied(_ kind: Proxy.Kind, _ proxy: StubServer, bypass: [String] = []) -> TransferOptions {
+        proxied(kind, port: proxy.endpoint.port, bypass: bypass)
+    }
+
+    private func proxied(_ kind: Proxy.Kind, port: Int, bypass: [String] = []) -> TransferOptions {
         TransferOptions().with {
             $0.proxy = .proxy(
                 Proxy(
-                    kind, host: "127.0.0.1", port: proxy.endpoint.port,
+                    kind, host: "127.0.0.1", port: port,
                     credential: Credential(user: "user", password: "pass:word"), bypass: bypass))
         }
     }
@@ -149,14 +153,13 @@ import Testing
 
     @Test(arguments: [Proxy.Kind.http, .socks4a, .socks5, .socks5h])
     func `a proxy that refuses connections is named`(kind: Proxy.Kind) async throws {
-        let proxy = try StubServer()
-        let options = proxied(kind, proxy)
-        await proxy.stop()
+        let port = try DeafPort(.closed)
         let url = try #require(URL(string: "http://127.0.0.1:9/"))
-        let error = try await CurlTransport().failure(Request(url: url, options: options))
+        let request = Request(url: url, options: proxied(kind, port: port.number))
+        let error = try await CurlTransport().failure(request)
         guard case .cannotConnect(.refused, let facts) = error else { throw error }
         #expect(facts.host == "127.0.0.1")
-        #expect(facts.address?.port == proxy.endpoint.port)
+        #expect(facts.address?.port == port.number)
     }
 
     @Test func `a proxy without an address is named`() async throws {

@@ -9,17 +9,15 @@ import Testing
 
 @Suite struct ErrorsTests {
     @Test func `a closed port refuses`() async throws {
-        let server = try StubServer()
-        let request = server.request()
-        let port = server.endpoint.port
-        await server.stop()
-        let error = try await CurlTransport().failure(request)
+        let port = try DeafPort(.closed)
+        let url = try #require(URL(string: "http://127.0.0.1:\(port.number)/"))
+        let error = try await CurlTransport().failure(Request(url: url))
         guard case .cannotConnect(.refused, let facts) = error else { throw error }
         #expect(facts.host == "127.0.0.1")
-        #expect(facts.address == SocketAddress(host: "127.0.0.1", port: port))
+        #expect(facts.address == SocketAddress(host: "127.0.0.1", port: port.number))
         #expect(facts.errno == ECONNREFUSED)
         #expect(facts.curlCode == 7)
-        #expect(facts.url == "http://127.0.0.1:\(port)/")
+        #expect(facts.url == url.absoluteString)
     }
 
     @Test func `a name without an address cannot be resolved`() async throws {
@@ -231,9 +229,8 @@ import Testing
     }
 
     @Test func `an error does not carry over to the next exchange`() async throws {
-        let closed = try StubServer()
-        let refused = closed.request()
-        await closed.stop()
+        let port = try DeafPort(.closed)
+        let refused = Request(url: try #require(URL(string: "http://127.0.0.1:\(port.number)/")))
         try await StubServer.with { server in
             server.enqueue(.truncated(declared: 10, sent: 5), .text("ok"))
             let transport = try CurlTransport()

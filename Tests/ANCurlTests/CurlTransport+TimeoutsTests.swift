@@ -30,8 +30,9 @@ import Testing
     private static let head = Data("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n".utf8)
 
     @Test func `connecting has a limit`() async throws {
-        let full = try FullBacklog()
-        let request = Request(url: full.url, options: options { $0.connect = Self.limit })
+        let full = try DeafPort(.full)
+        let url = try #require(URL(string: "http://127.0.0.1:\(full.number)/"))
+        let request = Request(url: url, options: options { $0.connect = Self.limit })
         try await expect(.connect, request)
     }
 
@@ -195,44 +196,5 @@ import Testing
             gate.open()
             #expect(try await text == "ok")
         }
-    }
-}
-
-/// A port whose queue of connections is full: further ones are neither accepted nor refused. See listen(2).
-private final class FullBacklog: Sendable {
-    let url: URL
-    private let descriptors: [Int32]
-
-    init() throws {
-        var name = sockaddr_in()
-        name.sin_family = sa_family_t(AF_INET)
-        name.sin_addr.s_addr = INADDR_LOOPBACK.bigEndian
-        let listening = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let port = unsafe withUnsafeMutablePointer(to: &name) { pointer in
-            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                unsafe bind(listening, address, size)
-                listen(listening, 0)
-                unsafe getsockname(listening, address, &size)
-            }
-            return unsafe UInt16(bigEndian: pointer.pointee.sin_port)
-        }
-        var descriptors = [listening]
-        // A backlog of 0 takes one connection; the others wait for the queue.
-        for _ in 0..<4 {
-            let filler = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0)
-            unsafe withUnsafePointer(to: &name) { pointer in
-                unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                    _ = unsafe connect(filler, $0, size)
-                }
-            }
-            descriptors.append(filler)
-        }
-        self.descriptors = descriptors
-        url = try #require(URL(string: "http://127.0.0.1:\(port)/"))
-    }
-
-    deinit {
-        for descriptor in descriptors { close(descriptor) }
     }
 }

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+import Testing
+
+/// A port of this machine that is taken, and where no connection can be made.
+final class DeafPort: Sendable {
+    let number: Int
+    private let descriptors: [Int32]
+
+    /// What a connection meets.
+    enum Manner {
+        /// It is refused.
+        case closed
+        /// It is neither accepted nor refused, because the queue of connections is full. See listen(2).
+        case full
+    }
+
+    init(_ manner: Manner) throws {
+        var name = sockaddr_in()
+        name.sin_family = sa_family_t(AF_INET)
+        name.sin_addr.s_addr = INADDR_LOOPBACK.bigEndian
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let socket = Self.makeSocket()
+        var descriptors = [socket]
+        unsafe withUnsafeMutablePointer(to: &name) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                unsafe bind(socket, address, size)
+                unsafe getsockname(socket, address, &size)
+                guard manner == .full else { return }
+                listen(socket, 0)
+                // A backlog of 0 takes one connection; the others wait for the queue.
+                for _ in 0..<4 {
+                    let filler = Self.makeSocket()
+                    unsafe _ = connect(filler, address, size)
+                    descriptors.append(filler)
+                }
+            }
+        }
+        self.descriptors = descriptors
+        number = Int(UInt16(bigEndian: name.sin_port))
+        try #require(number > 0)
+    }
+
+    deinit {
+        for descriptor in descriptors { close(descriptor) }
+    }
+
+    private static func makeSocket() -> Int32 {
+        socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    }
+}
