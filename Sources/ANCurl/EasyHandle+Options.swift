@@ -107,7 +107,8 @@ extension EasyHandle {
         }
         try set(CURLOPT_PROXYUSERNAME, proxy?.credential?.user)
         try set(CURLOPT_PROXYPASSWORD, proxy?.credential?.password)
-        try set(CURLOPT_NOPROXY, proxy.map { $0.bypass.joined(separator: ",") })
+        // libcurl knows `*` only where it stands alone. See CURLOPT_NOPROXY(3).
+        try set(CURLOPT_NOPROXY, proxy.map { $0.bypass.contains("*") ? "*" : $0.bypass.joined(separator: ",") })
     }
 
     private func apply(_ connection: ConnectionOptions) throws(CurlFailure) {

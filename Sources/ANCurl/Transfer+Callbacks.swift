@@ -77,8 +77,8 @@ extension Transfer {
     }
 
     /// The transfer that a callback belongs to: libcurl hands back the pointer that was given with the callback.
-    private static func at(_ context: UnsafeMutableRawPointer?) -> Transfer {
-        unsafe Unmanaged<Transfer>.fromOpaque(context.unsafelyUnwrapped).takeUnretainedValue()
+    private static func at(_ context: UnsafeMutableRawPointer) -> Transfer {
+        unsafe Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
     }
 }
 

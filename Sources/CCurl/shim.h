@@ -40,14 +40,15 @@ static inline CURLcode ccurl_set_blob(CURL *handle, CURLoption option, const voi
     return curl_easy_setopt(handle, option, &blob);
 }
 
-typedef size_t (*ccurl_data_callback)(char *bytes, size_t size, size_t count, void *context);
-typedef int (*ccurl_seek_callback)(void *context, curl_off_t offset, int origin);
-typedef curl_socket_t (*ccurl_open_callback)(void *context, curlsocktype purpose, struct curl_sockaddr *address);
+// The context is what was set with the callback, and never null.
+typedef size_t (*ccurl_data_callback)(char *bytes, size_t size, size_t count, void *_Nonnull context);
+typedef int (*ccurl_seek_callback)(void *_Nonnull context, curl_off_t offset, int origin);
+typedef curl_socket_t (*ccurl_open_callback)(void *_Nonnull context, curlsocktype purpose, struct curl_sockaddr *address);
 typedef int (*ccurl_close_callback)(void *context, curl_socket_t socket);
 typedef int (*ccurl_prerequest_callback)(
-    void *context, char *remote, char *local, int remote_port, int local_port);
-typedef int (*ccurl_resolver_callback)(void *state, void *reserved, void *context);
-typedef int (*ccurl_trailer_callback)(struct curl_slist **list, void *context);
+    void *_Nonnull context, char *remote, char *local, int remote_port, int local_port);
+typedef int (*ccurl_resolver_callback)(void *state, void *reserved, void *_Nonnull context);
+typedef int (*ccurl_trailer_callback)(struct curl_slist **list, void *_Nonnull context);
 
 static inline CURLcode ccurl_set_data_callback(CURL *handle, CURLoption option, ccurl_data_callback callback) {
     return curl_easy_setopt(handle, option, callback);

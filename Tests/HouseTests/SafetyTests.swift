@@ -14,8 +14,6 @@ import Testing
     private static let allowedTraps: [(path: String, code: String)] = [
         // The Swift runtime asks for it: `assumeIsolated` off the loop's thread would be a race.
         ("Sources/ANSystem/EventLoop.swift", "precondition(isOnThread, "),
-        // libcurl hands back the pointer that it was given with the callback.
-        ("Sources/ANCurl/Transfer+Callbacks.swift", "context.unsafelyUnwrapped"),
     ]
 
     @Test(arguments: SourceTree.sources.filter { file in !unsafePlaces.contains { file.path.hasPrefix($0) } })

@@ -92,7 +92,7 @@ struct HTTPProxyTests {
 
     @Test func `hosts that are to be reached without it are`() async throws {
         let server = try RealServer.nginx.url()
-        for bypass in [["127.0.0.1"], ["other.example", "127.0.0.0/8"], ["*"]] {
+        for bypass in [["127.0.0.1"], ["other.example", "127.0.0.0/8"], ["*"], ["other.example", "*"]] {
             let proxy = try RealServer.proxy.proxy(.http, bypass: bypass)
             #expect(try await SessionManager(for: .nginx, behind: proxy).connectedPort == server.port)
         }
