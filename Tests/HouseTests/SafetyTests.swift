@@ -13,7 +13,7 @@ import Testing
     /// Code that ends the program, each with its reason.
     private static let allowedTraps: [(path: String, code: String)] = [
         // The Swift runtime asks for it: `assumeIsolated` off the loop's thread would be a race.
-        ("Sources/ANSystem/EventLoop.swift", "precondition(isOnThread, "),
+        ("Sources/ANSystem/EventLoop.swift", "precondition(isOnThread, ")
     ]
 
     @Test(arguments: SourceTree.sources.filter { file in !unsafePlaces.contains { file.path.hasPrefix($0) } })
