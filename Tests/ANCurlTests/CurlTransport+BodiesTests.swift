@@ -231,9 +231,9 @@ import Testing
     @Test func `progress of a download goes from its start to its end`() async throws {
         try await StubServer.with { server in
             server.route("/", .generated(5_000_000))
-            let log = EventLog()
-            _ = try await CurlTransport().collect(server.request(), reporting: log)
-            let progress = await log.all().compactMap { event in
+            let recorder = EventRecorder()
+            _ = try await CurlTransport().collect(server.request(), reporting: recorder)
+            let progress = recorder.events.compactMap { event in
                 if case .downloadProgress(let progress) = event { progress } else { nil }
             }
             #expect(progress.last == TransferProgress(completedBytes: 5_000_000, totalBytes: 5_000_000))
@@ -249,9 +249,9 @@ import Testing
                 .raw("HTTP/1.1 200 OK\r\nContent-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n"))
             let transport = try CurlTransport()
             for count in [1000, 1] as [Int64] {
-                let log = EventLog()
-                _ = try await transport.collect(server.request(), reporting: log)
-                guard case .downloadProgress(let progress) = await log.all().dropLast().last else {
+                let recorder = EventRecorder()
+                _ = try await transport.collect(server.request(), reporting: recorder)
+                guard case .downloadProgress(let progress) = recorder.events.dropLast().last else {
                     Issue.record("There is no progress.")
                     return
                 }

@@ -106,14 +106,12 @@ import Testing
                     .informational(103, headers: ["Link": "</a.css>"]), .informational(102),
                     .informational(103, headers: ["Link": "</b.css>"]), .reply(Reply(body: .string("ok"))),
                 ]))
-            let log = EventLog()
-            let (head, body) = try await CurlTransport().collect(server.request(), reporting: log)
+            let recorder = EventRecorder()
+            let (head, body) = try await CurlTransport().collect(server.request(), reporting: recorder)
             #expect(head.status.code == 200)
             #expect(head.headers[try #require(HTTPField.Name("Link"))] == nil)
             #expect(body == Data("ok".utf8))
-            let interim = await log.all().compactMap { event in
-                if case .informational(let head) = event { head } else { nil }
-            }
+            let interim = recorder.informationalHeads
             #expect(interim.map(\.status.code) == [103, 102, 103])
             #expect(interim.map { $0.headers.map(\.value) } == [["</a.css>"], [], ["</b.css>"]])
         }
@@ -156,16 +154,13 @@ import Testing
         try await StubServer.with { server in
             server.enqueue(.echo)
             let options = TransferOptions.with { $0.expectContinueTimeout = .seconds(3600) }
-            let log = EventLog()
+            let recorder = EventRecorder()
             let request = server.request(method: .put, body: .string("hello"), options: options)
-            _ = try await CurlTransport().collect(request, reporting: log)
+            _ = try await CurlTransport().collect(request, reporting: recorder)
             let received = try await server.requests(count: 1)[0]
             #expect(received.headers.values("Expect") == ["100-continue"])
             #expect(received.text == "hello")
-            let interim = await log.all().compactMap { event in
-                if case .informational(let head) = event { head.status.code } else { nil }
-            }
-            #expect(interim == [100])
+            #expect(recorder.informationalHeads.map(\.status.code) == [100])
         }
     }
 

@@ -142,11 +142,11 @@ import Testing
                     try await free.requests(count: 1)
                     for _ in 0..<20 { group.addTask { _ = try? await transport.collect(busy.request()) } }
                     try await busy.requests(count: 1)
-                    let log = EventLog()
-                    group.addTask { _ = try await transport.collect(free.request("/last"), reporting: log) }
+                    let recorder = EventRecorder()
+                    group.addTask { _ = try await transport.collect(free.request("/last"), reporting: recorder) }
                     gate.open()
                     try await free.requests(count: 2)
-                    _ = await log.all()
+                    _ = try await recorder.first { if case .finished = $0 { true } else { false } }
                     group.cancelAll()
                     try await group.waitForAll()
                 }

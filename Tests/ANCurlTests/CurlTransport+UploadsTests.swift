@@ -86,13 +86,13 @@ import Testing
                     [.readBody(upTo: 3), .informational(102), .readBody(), .respond { Reply(body: $0.text.body) }],
                     readsBodyFirst: false))
             let feed = Feed()
-            let log = EventLog()
+            let recorder = EventRecorder()
             let transport = try CurlTransport()
             async let response = transport.collect(
-                server.request(method: .post, body: .stream(feed)), reporting: log)
+                server.request(method: .post, body: .stream(feed)), reporting: recorder)
             feed.yield("one")
             // The server has read the first chunk before there is a second one.
-            _ = await log.next { if case .informational = $0 { true } else { false } }
+            _ = try await recorder.first { if case .informational = $0 { true } else { false } }
             feed.yield("two")
             feed.yield("")
             feed.yield("three")
@@ -167,18 +167,20 @@ import Testing
             var options = StubServer.Options()
             options.receiveBufferSize = 4096
             try await StubServer.with(options) { server in
+                let gate = try ScriptGate()
                 server.enqueue(
                     Script(
                         [
-                            .readBody(upTo: 1), .informational(102), .delay(.milliseconds(50)), .readBody(),
+                            .readBody(upTo: 1), .informational(102), .wait(gate), .readBody(),
                             .reply(Reply()),
                         ], readsBodyFirst: false))
-                let log = EventLog()
+                let recorder = EventRecorder()
                 let transport = try CurlTransport()
                 async let failure = transport.failureOfUpload(
-                    server.request(method: .put, body: .file(path)), reporting: log)
-                _ = await log.next { if case .informational = $0 { true } else { false } }
+                    server.request(method: .put, body: .file(path)), reporting: recorder)
+                _ = try await recorder.first { if case .informational = $0 { true } else { false } }
                 #expect(unsafe truncate(path, 10) == 0)
+                gate.open()
                 let error = try await failure
                 guard case .requestBody(.tooShort(Int64(Self.size), _), _) = error else { throw error }
             }
@@ -235,11 +237,11 @@ import Testing
     @Test func `progress of an upload goes from its start to its end`() async throws {
         try await StubServer.with { server in
             server.fallback { _ in .text("ok") }
-            let log = EventLog()
+            let recorder = EventRecorder()
             _ = try await CurlTransport().collect(
                 server.request(method: .put, body: .stream(Generated(count: Self.size), length: 5_000_000)),
-                reporting: log)
-            let progress = await log.all().compactMap { event in
+                reporting: recorder)
+            let progress = recorder.events.compactMap { event in
                 if case .uploadProgress(let progress) = event { progress } else { nil }
             }
             #expect(progress.last == TransferProgress(completedBytes: 5_000_000, totalBytes: 5_000_000))

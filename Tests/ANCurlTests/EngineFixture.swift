@@ -133,35 +133,6 @@ final class Flag: Sendable {
     }
 }
 
-/// Keeps the events of one exchange, in order.
-struct EventLog: TransferEventSink {
-    private let stream: AsyncStream<TransferEvent>
-    private let continuation: AsyncStream<TransferEvent>.Continuation
-
-    init() {
-        (stream, continuation) = AsyncStream.makeStream()
-    }
-
-    func receive(_ event: TransferEvent) {
-        continuation.yield(event)
-    }
-
-    /// The next events up to and with the first that `condition` holds for.
-    func next(until condition: (TransferEvent) -> Bool) async -> [TransferEvent] {
-        var events: [TransferEvent] = []
-        for await event in stream {
-            events.append(event)
-            if condition(event) { break }
-        }
-        return events
-    }
-
-    /// All events; the last one is `finished`.
-    func all() async -> [TransferEvent] {
-        await next { if case .finished = $0 { true } else { false } }
-    }
-}
-
 /// Calls `condition` until it holds, giving way in between.
 func eventually(_ condition: () async throws -> Bool) async throws {
     while try await !condition() {
