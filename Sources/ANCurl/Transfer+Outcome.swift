@@ -83,7 +83,7 @@ extension Transfer {
         guard clock.leftQueue != nil else { return .queue }
         guard clock.connected != nil else {
             guard let socket = state.socket else { return .nameLookup }
-            return exchange?.request.url.scheme != "http" && Self.isConnected(socket) ? .tlsHandshake : .connect
+            return exchange?.isSecure == true && Self.isConnected(socket) ? .tlsHandshake : .connect
         }
         if state.parser.isComplete { return .responseBody }
         guard let exchange, exchange.sendsBody, !state.parser.hasBegun else { return .responseHead }
