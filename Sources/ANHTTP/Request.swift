@@ -20,6 +20,7 @@ public struct Request: Sendable {
     /// Makes the trailer fields once the body is sent; HTTP/1.1 only, and the body is then sent chunked. See RFC 9110 §6.5.
     public var trailers: (@Sendable () throws -> HTTPFields)?
 
+    private var attributes = RequestAttributes()
     /// The options; nil where the session's hold.
     package private(set) var sharedOptions: SharedTransferOptions?
 
@@ -39,6 +40,12 @@ public struct Request: Sendable {
     public var options: TransferOptions? {
         get { sharedOptions?.value }
         set { sharedOptions = newValue.map(SharedTransferOptions.init) }
+    }
+
+    /// An attribute of this request; see ``RequestAttribute``.
+    public subscript<Attribute: RequestAttribute>(_ attribute: Attribute.Type) -> Attribute.Value {
+        get { attributes[attribute] }
+        set { attributes[attribute] = newValue }
     }
 
     /// Takes the options of `other` without copying them, where this request has none of its own.

@@ -13,7 +13,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
     /// ``TransportError`` or `CancellationError`, from the usual transport.
     public typealias Failure = any Error
 
-    private let source: any ResponseBodySource
+    let source: any ResponseBodySource
 
     /// Creates a body that takes its bytes from `source`.
     public init(source: some ResponseBodySource) {

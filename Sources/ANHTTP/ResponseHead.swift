@@ -13,6 +13,8 @@ public struct ResponseHead: Sendable {
     public var version: HTTPVersion
     /// The URL that answered.
     public var url: URL
+    /// The redirects that led here, in their order; a session fills them in.
+    public var redirects: [ResponseHead] = []
 
     /// Creates a head.
     public init(status: HTTPResponse.Status, headers: HTTPFields = [:], version: HTTPVersion = .http1_1, url: URL) {

@@ -1,74 +1,96 @@
 // SPDX-License-Identifier: MIT
 
 import ANHTTP
+import FoundationEssentials
 import HTTPTypes
 
-/// The way of a request, from the session's methods to the transport and back: one ordered list.
+/// The life of a request, from the session's functions to the transport and back: one ordered list.
 ///
-/// 1. The session's header fields and transfer options fill what the request leaves open.
-/// 2. Redirects are followed, each as an exchange of its own.
-/// 3. The transport performs one exchange.
+/// Each step gets the call and what to do with the response; it passes both on, changed or not, once, again, or not at all.
+/// A step with nothing to do is not entered, so it costs a comparison.
 struct Pipeline: Sendable {
     let transport: any Transport
-    let headers: HTTPFields
+    let interceptors: [any Interceptor]
+    let attemptInterceptors: [any Interceptor]
     let redirects: RedirectPolicy
+    private let headers: HTTPFields
+    /// Carries the session's transfer options to requests without any.
+    private let template: Request
 
-    /// Performs a request and runs `body` with the final response; the scope is that of ``ANHTTP/Transport``.
-    func perform<Value: Sendable>(
-        _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?,
-        body: (ResponseHead, ResponseBody, _ redirects: [ResponseHead]) async throws -> Value
-    ) async throws -> Value {
-        var request = request
-        fillHeaders(of: &request)
-        return try await followingRedirects(of: request, delivery: delivery, reporting: events, body: body)
+    init(transport: any Transport, configuration: SessionConfiguration, headers: HTTPFields) {
+        self.transport = transport
+        interceptors = configuration.interceptors
+        attemptInterceptors = configuration.attemptInterceptors
+        redirects = configuration.redirects
+        self.headers = headers
+        template = Request(url: URL(filePath: "/"), options: configuration.transfer)
     }
 
-    private func fillHeaders(of request: inout Request) {
+    /// The steps, in their order.
+    enum Step: Int {
+        /// The program's interceptors for the whole call.
+        case interceptors
+        /// The session's header fields and transfer options fill what the request leaves open.
+        case defaults
+        /// Redirects are followed, each from here on.
+        case redirects
+        /// The program's interceptors for what is really sent.
+        case attemptInterceptors
+        /// The transport performs one exchange.
+        case exchange
+    }
+
+    /// Performs a call and returns what `body` makes of its response; the scope is that of ``ANHTTP/Transport``.
+    func perform<Value>(
+        _ call: PipelineCall, body: (ResponseHead, ResponseBody) async throws -> Value
+    ) async throws -> Value {
+        var value: Value?
+        try await perform(call, from: .interceptors) { head, responseBody in
+            value = try await body(head, responseBody)
+        }
+        guard let value else {
+            throw TransportError.internalInconsistency("No step of the pipeline responded.", TransferFacts())
+        }
+        return value
+    }
+
+    /// Performs a call from one step on, and runs `respond` once with the response that comes back to that step.
+    func perform(
+        _ call: PipelineCall, from first: Step, respond: (ResponseHead, ResponseBody) async throws -> Void
+    ) async throws {
+        var call = call
+        if first <= .interceptors, !interceptors.isEmpty {
+            return try await intercept(call, by: interceptors[...], before: .defaults, respond: respond)
+        }
+        if first <= .defaults { fillDefaults(of: &call.request) }
+        if first <= .redirects {
+            let policy = call.request.redirects ?? redirects
+            if policy.isEnabled { return try await followRedirects(of: call, by: policy, respond: respond) }
+        }
+        if first <= .attemptInterceptors, !attemptInterceptors.isEmpty {
+            return try await intercept(call, by: attemptInterceptors[...], before: .exchange, respond: respond)
+        }
+        try await transport.perform(
+            call.request, delivery: call.delivery, reporting: call.events, body: respond)
+    }
+
+    private func fillDefaults(of request: inout Request) {
+        request.inheritOptions(from: template)
         let own = request.headers
         guard !own.isEmpty else { return request.headers = headers }
         for field in headers where !own.contains(field.name) { request.headers.append(field) }
     }
+}
 
-    private func followingRedirects<Value: Sendable>(
-        of request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?,
-        body: (ResponseHead, ResponseBody, [ResponseHead]) async throws -> Value
-    ) async throws -> Value {
-        var request = request
-        var history: [ResponseHead] = []
-        while true {
-            let step: Step<Value> = try await transport.perform(
-                request, delivery: delivery, reporting: events
-            ) { [request, history] head, responseBody in
-                guard let next = try await followUp(to: head, of: request) else {
-                    return .done(try await body(head, responseBody, history))
-                }
-                return .redirect(next, head)
-            }
-            switch step {
-            case .done(let value): return value
-            case .redirect(let next, let head):
-                guard history.count < redirects.maximum else {
-                    throw SessionError.redirect(.tooMany(limit: redirects.maximum))
-                }
-                history.append(head)
-                request = next
-            }
-        }
-    }
+extension Pipeline.Step: Comparable {
+    static func < (left: Pipeline.Step, right: Pipeline.Step) -> Bool { left.rawValue < right.rawValue }
+}
 
-    private func followUp(to head: ResponseHead, of request: Request) async throws -> Request? {
-        guard var next = try redirects.proposal(after: head, to: request) else { return nil }
-        if let decision = redirects.decision {
-            let redirection = RedirectPolicy.Redirection(head: head, original: request, proposed: next)
-            guard let decided = try await decision(redirection) else { return nil }
-            next = decided
-        }
-        guard next.body.isReplayable else { throw SessionError.redirect(.bodyNotReplayable) }
-        return next
-    }
-
-    private enum Step<Value: Sendable>: Sendable {
-        case done(Value)
-        case redirect(Request, ResponseHead)
-    }
+/// What goes down the pipeline.
+struct PipelineCall: Sendable {
+    var request: Request
+    /// How the body of the response will be read.
+    let delivery: BodyDelivery
+    /// Told what happens in each exchange.
+    let events: (any TransferEventSink)?
 }

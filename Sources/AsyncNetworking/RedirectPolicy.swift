@@ -39,6 +39,16 @@ public struct RedirectPolicy: Sendable {
         public var proposed: Request
     }
 
+    /// The policy that follows no redirect: each is a response like others.
+    public static let none = RedirectPolicy().with { $0.isEnabled = false }
+
+    /// Returns a copy that `change` has changed.
+    public func with(_ change: (inout RedirectPolicy) -> Void) -> RedirectPolicy {
+        var copy = self
+        change(&copy)
+        return copy
+    }
+
     /// The request that follows a response; nil where the response redirects nowhere.
     func proposal(after head: ResponseHead, to request: Request) throws(SessionError) -> Request? {
         guard isEnabled, [301, 302, 303, 307, 308].contains(head.status.code),
@@ -96,4 +106,23 @@ public struct RedirectPolicy: Sendable {
     private static let contentFields: Set<HTTPField.Name> = [
         .contentType, .contentLength, .contentEncoding, .contentLanguage, .contentLocation, .transferEncoding, .expect,
     ]
+}
+
+extension Request {
+    /// What happens to redirects of this request; nil, the default, means as the session says. Start from the session's
+    /// policy and change what differs:
+    ///
+    /// ```swift
+    /// request.redirects = manager.configuration.redirects.with { $0.maximum = 1 }
+    /// ```
+    public var redirects: RedirectPolicy? {
+        get { self[RedirectPolicy.OfRequest.self] }
+        set { self[RedirectPolicy.OfRequest.self] = newValue }
+    }
+}
+
+extension RedirectPolicy {
+    fileprivate enum OfRequest: RequestAttribute {
+        static var defaultValue: RedirectPolicy? { nil }
+    }
 }

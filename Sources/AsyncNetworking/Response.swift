@@ -13,31 +13,27 @@ public struct Response<Value: Sendable>: Sendable {
     public var trailers: HTTPFields
     /// What the last exchange cost.
     public var metrics: TransferMetrics
-    /// The redirects that led here, in their order.
-    public var redirects: [ResponseHead]
 
     /// Creates a response.
-    public init(
-        _ value: Value, head: ResponseHead, ending: ResponseEnding = ResponseEnding(), redirects: [ResponseHead] = []
-    ) {
+    public init(_ value: Value, head: ResponseHead, ending: ResponseEnding = ResponseEnding()) {
         self.value = value
         self.head = head
         trailers = ending.trailers
         metrics = ending.metrics
-        self.redirects = redirects
     }
 
     /// The status code.
     public var statusCode: Int { head.status.code }
     /// The header fields.
     public var headers: HTTPFields { head.headers }
+    /// The redirects that led here, in their order.
+    public var redirects: [ResponseHead] { head.redirects }
 
     /// The same response with another value.
     public func map<Other: Sendable, Failure: Error>(
         _ transform: (Value) throws(Failure) -> Other
     ) throws(Failure) -> Response<Other> {
         Response<Other>(
-            try transform(value), head: head, ending: ResponseEnding(trailers: trailers, metrics: metrics),
-            redirects: redirects)
+            try transform(value), head: head, ending: ResponseEnding(trailers: trailers, metrics: metrics))
     }
 }

@@ -21,7 +21,13 @@ public struct SessionConfiguration: Sendable {
     public var transfer = TransferOptions()
     /// The limits of the connection pool.
     public var pool = ConnectionPool()
-    /// What happens to redirects.
+    /// What wraps each call of the session's functions, the first one outermost: it sees the request as it was handed
+    /// over and the response as it will be returned. See ``Interceptor``.
+    public var interceptors: [any Interceptor] = []
+    /// What wraps each exchange with a server, the first one outermost: every retry, redirect and answer to a challenge
+    /// passes through, as it is sent.
+    public var attemptInterceptors: [any Interceptor] = []
+    /// What happens to redirects, where a request does not say otherwise.
     public var redirects = RedirectPolicy()
     /// What performs the requests; nil for libcurl.
     public var transport: (any Transport)?

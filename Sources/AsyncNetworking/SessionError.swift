@@ -8,6 +8,7 @@ public import FoundationEssentials
 // ├── transport        the exchange failed: see ``TransportError``
 // ├── serialization    the request could not be made, or the response was not taken: see ``SerializationError``
 // ├── redirect         a redirect was not followed
+// ├── interceptor      an interceptor did not keep to its protocol
 // ├── file             a download could not be written
 // └── invalidated      the manager takes no more requests
 
@@ -20,6 +21,8 @@ public enum SessionError: Error, Sendable {
     case serialization(SerializationError)
     /// A redirect was not followed.
     case redirect(RedirectProblem)
+    /// An interceptor, whose type is given, did not keep to its protocol.
+    case interceptor(InterceptorProblem, type: String)
     /// A download could not be written.
     case file(FileProblem)
     /// The manager was invalidated or shut down before.
@@ -35,6 +38,14 @@ public enum SessionError: Error, Sendable {
         case downgrade(to: String)
         /// The body would have to be sent again and cannot be. See ``ANHTTP/RequestBody/isReplayable``.
         case bodyNotReplayable
+    }
+
+    /// What an interceptor did wrong.
+    public enum InterceptorProblem: Hashable, Sendable {
+        /// It returned without a response and without an error.
+        case noResponse
+        /// It responded a second time.
+        case secondResponse
     }
 
     /// What went wrong with a file.
@@ -105,6 +116,8 @@ extension SessionError: CustomStringConvertible {
         case .transport(let error): error.description
         case .serialization(let error): error.description
         case .redirect(let problem): problem.description
+        case .interceptor(.noResponse, let type): "The interceptor \(type) returned without a response."
+        case .interceptor(.secondResponse, let type): "The interceptor \(type) responded twice."
         case .file(let problem): "\(problem.path): \(problem.message) (\(problem.call))"
         case .invalidated: "The session manager was invalidated; make a new one."
         }

@@ -21,9 +21,9 @@ extension SessionManager {
         let limit = task.request.options?.maximumBodySize ?? configuration.transfer.maximumBodySize
         return try await perform(
             task, delivery: .collected(upTo: limit), reporting: events
-        ) { head, body, redirects in
+        ) { head, body in
             let data = try await body.collect(upTo: limit)
-            return Response(data, head: head, ending: body.ending ?? ResponseEnding(), redirects: redirects)
+            return Response(data, head: head, ending: body.ending ?? ResponseEnding())
         }
     }
 
@@ -58,17 +58,14 @@ extension SessionManager {
     /// - Parameters:
     ///   - request: What is sent.
     ///   - events: Told what happens in each exchange, of which every redirect is one, on the network's thread.
-    ///   - body: Lent the response's body while it runs.
+    ///   - body: Lent the response's body while it runs; ``ANHTTP/ResponseHead/redirects`` says how it was reached.
     /// - Throws: ``SessionError``, `CancellationError`, or what `body` throws.
     public nonisolated func withResponse<Value: Sendable>(
         for request: Request, reporting events: (any TransferEventSink)? = nil,
         _ body: (ResponseHead, ResponseBody) async throws -> Value
     ) async throws -> Value {
         try await perform(
-            registry.begin(.stream, request), delivery: .streamed, reporting: events
-        ) { head, responseBody, _ in
-            try await body(head, responseBody)
-        }
+            registry.begin(.stream, request), delivery: .streamed, reporting: events, body: body)
     }
 
     /// Makes the request that a verb would perform.

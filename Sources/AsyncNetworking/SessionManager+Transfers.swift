@@ -51,15 +51,14 @@ extension SessionManager {
         return DownloadTask(direction: .download) { monitor in
             try await self.perform(
                 begun.get(), delivery: .streamed, reporting: monitor
-            ) { head, body, redirects in
+            ) { head, body in
                 if let rejection = try await Self.rejection(of: head, body) {
                     throw SerializationError.rejected(rejection)
                 }
-                monitor.accept(exchange: redirects.count)
+                monitor.accept(exchange: head.redirects.count)
                 let size = try await body.write(to: destination)
                 return Response(
-                    DownloadedFile(path: destination, size: size), head: head, ending: body.ending ?? ResponseEnding(),
-                    redirects: redirects)
+                    DownloadedFile(path: destination, size: size), head: head, ending: body.ending ?? ResponseEnding())
             }
         }
     }

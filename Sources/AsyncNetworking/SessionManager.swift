@@ -25,8 +25,6 @@ public actor SessionManager {
     nonisolated let registry = TaskRegistry()
     /// Resolves paths against the base URL.
     nonisolated let resolver: URLResolver
-    /// Carries the session's transfer options to requests without any.
-    private nonisolated let template: Request
 
     /// Creates a manager.
     ///
@@ -46,9 +44,8 @@ public actor SessionManager {
             for field in Self.defaultHeaders where !headers.contains(field.name) { headers.append(field) }
         }
         pipeline = Pipeline(
-            transport: configuration.transport ?? Self.makeTransport(configuration), headers: headers,
-            redirects: configuration.redirects)
-        template = Request(url: URL(filePath: "/"), options: configuration.transfer)
+            transport: configuration.transport ?? Self.makeTransport(configuration), configuration: configuration,
+            headers: headers)
     }
 
     /// The transport on libcurl, or one that says why there is none: a system without a descriptor left fails requests,
@@ -73,13 +70,12 @@ public actor SessionManager {
     /// - Throws: ``SessionError``, `CancellationError`, or what `body` throws.
     nonisolated func perform<Value: Sendable>(
         _ task: SessionTask, delivery: BodyDelivery, reporting events: (any TransferEventSink)? = nil,
-        body: (ResponseHead, ResponseBody, _ redirects: [ResponseHead]) async throws -> Value
+        body: (ResponseHead, ResponseBody) async throws -> Value
     ) async throws -> Value {
         defer { registry.end(task) }
-        var request = task.request
-        request.inheritOptions(from: template)
         do {
-            return try await pipeline.perform(request, delivery: delivery, reporting: events, body: body)
+            return try await pipeline.perform(
+                PipelineCall(request: task.request, delivery: delivery, events: events), body: body)
         } catch TransportError.shutDown where registry.isCancelling {
             throw CancellationError()
         } catch {

@@ -100,3 +100,19 @@ private actor Pieces: ResponseBodySource {
 
     nonisolated var ending: ResponseEnding? { nil }
 }
+
+@Suite struct TransformedBodyTests {
+    @Test func `chunks are changed as they are read, and empty ones left out`() async throws {
+        let body = ResponseBody(Data("a".utf8), ending: ResponseEnding(trailers: [.eTag: "1"]))
+        let doubled = body.transforming { $0 + $0 }
+        #expect(doubled.trailers == nil)
+        #expect(try await doubled.collect(upTo: 2) == Data("aa".utf8))
+        #expect(doubled.trailers == [.eTag: "1"])
+        for try await chunk in ResponseBody(Data("a".utf8)).transforming({ _ in Data() }) { Issue.record("\(chunk)") }
+    }
+
+    @Test func `the limit counts the changed bytes`() async throws {
+        let body = ResponseBody(Data("a".utf8)).transforming { $0 + $0 }
+        await #expect(throws: TransportError.self) { try await body.collect(upTo: 1) }
+    }
+}

@@ -321,3 +321,36 @@ import Testing
         #expect(try await sessionError { _ = try await manager.get("x") }.redirectProblem != nil)
     }
 }
+
+/// Where redirects of one request differ from the session's.
+@Suite struct RedirectsOfARequestTests {
+    private let transport = MockTransport { $0.url.path == "/end" ? .text("end") : .redirect(.found, to: "/end") }
+
+    @Test func `a request has a policy of its own`() async throws {
+        let manager = SessionManager(on: transport)
+        var request = try manager.request(.get, "x")
+        request.redirects = RedirectPolicy.none
+        #expect(try await manager.data(for: request).statusCode == 302)
+        request.redirects = manager.configuration.redirects.with { $0.maximum = 0 }
+        let error = try await sessionError { _ = try await manager.data(for: request) }
+        #expect(error.redirectProblem == .tooMany(limit: 0))
+        request.redirects = nil
+        #expect(try await manager.data(for: request).text == "end")
+    }
+
+    @Test func `a request follows where the session does not`() async throws {
+        let manager = SessionManager(on: transport) { $0.redirects = .none }
+        var request = try manager.request(.get, "x")
+        #expect(try await manager.data(for: request).statusCode == 302)
+        request.redirects = RedirectPolicy()
+        #expect(try await manager.data(for: request).text == "end")
+    }
+
+    @Test func `the scope of a streamed response sees how it was reached`() async throws {
+        let manager = SessionManager(on: transport)
+        try await manager.withResponse(for: manager.request(.get, "x")) { head, _ in
+            #expect(head.redirects.map(\.url.absoluteString) == ["http://a.example/v1/x"])
+            #expect(head.redirects.map(\.status) == [.found])
+        }
+    }
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+
+extension Pipeline {
+    /// Follows redirects until a response is none, or is to be returned as it is.
+    func followRedirects(
+        of call: PipelineCall, by policy: RedirectPolicy,
+        respond: (ResponseHead, ResponseBody) async throws -> Void
+    ) async throws {
+        var call = call
+        var history: [ResponseHead] = []
+        while true {
+            var redirect: (head: ResponseHead, next: Request)?
+            try await perform(call, from: .afterRedirects) { head, body in
+                if let next = try await policy.followUp(to: head, of: call.request) {
+                    redirect = (head, next)
+                } else if history.isEmpty {
+                    try await respond(head, body)
+                } else {
+                    var head = head
+                    head.redirects = history
+                    try await respond(head, body)
+                }
+            }
+            guard let redirect else { return }
+            guard history.count < policy.maximum else {
+                throw SessionError.redirect(.tooMany(limit: policy.maximum))
+            }
+            history.append(redirect.head)
+            call.request = redirect.next
+        }
+    }
+}
+
+extension Pipeline.Step {
+    /// Where each exchange of a chain of redirects begins.
+    fileprivate static let afterRedirects = Pipeline.Step.attemptInterceptors
+}
+
+extension RedirectPolicy {
+    /// The request to send next; nil where the response is not to be followed.
+    fileprivate func followUp(to head: ResponseHead, of request: Request) async throws -> Request? {
+        guard var next = try proposal(after: head, to: request) else { return nil }
+        if let decision {
+            guard let decided = try await decision(Redirection(head: head, original: request, proposed: next)) else {
+                return nil
+            }
+            next = decided
+        }
+        guard next.body.isReplayable else { throw SessionError.redirect(.bodyNotReplayable) }
+        return next
+    }
+}
