@@ -19,6 +19,7 @@ extension Transfer {
                 // Another protocol would follow, which nobody asked for.
                 guard head.status.code != 101 else { throw .invalid(.noFinalResponse) }
             case .final(let head):
+                exchange.events?.receive(.head(head))
                 exchange.receive(head)
                 loop.noteChange(of: self)
                 // libcurl sends a body with any method but HEAD: here it takes the method for another one, and would

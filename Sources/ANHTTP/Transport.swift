@@ -62,8 +62,12 @@ public protocol TransferEventSink: Sendable {
 /// Something that happened during an exchange.
 @nonexhaustive
 public enum TransferEvent: Sendable {
+    /// The exchange begins, with this request. A session tells it, not the transport.
+    case started(Request)
     /// An interim response, 100 to 199, such as `103 Early Hints` (RFC 8297).
     case informational(ResponseHead)
+    /// The head of the response.
+    case head(ResponseHead)
     /// Body bytes were sent.
     case uploadProgress(TransferProgress)
     /// Body bytes were received.

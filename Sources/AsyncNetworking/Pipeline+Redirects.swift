@@ -27,6 +27,7 @@ extension Pipeline {
             guard history.count < policy.maximum else {
                 throw SessionError.redirect(.tooMany(limit: policy.maximum))
             }
+            call.monitor?.receive(.redirected(by: redirect.head, to: redirect.next))
             history.append(redirect.head)
             call.request = redirect.next
         }

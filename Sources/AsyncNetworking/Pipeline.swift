@@ -12,6 +12,7 @@ struct Pipeline: Sendable {
     let transport: any Transport
     let interceptors: [any Interceptor]
     let attemptInterceptors: [any Interceptor]
+    let monitors: [any EventMonitor]
     let redirects: RedirectPolicy
     private let headers: HTTPFields
     /// Carries the session's transfer options to requests without any.
@@ -21,6 +22,7 @@ struct Pipeline: Sendable {
         self.transport = transport
         interceptors = configuration.interceptors
         attemptInterceptors = configuration.attemptInterceptors
+        monitors = configuration.eventMonitors
         redirects = configuration.redirects
         self.headers = headers
         template = Request(url: URL(filePath: "/"), options: configuration.transfer)
@@ -40,8 +42,18 @@ struct Pipeline: Sendable {
         case exchange
     }
 
-    /// Performs a call and returns what `body` makes of its response; the scope is that of ``ANHTTP/Transport``.
+    /// Performs a task's request and returns what `body` makes of the response; the scope is that of
+    /// ``ANHTTP/Transport``.
     func perform<Value>(
+        _ task: SessionTask, delivery: BodyDelivery, reporting events: (any TransferEventSink)?,
+        body: (ResponseHead, ResponseBody) async throws -> Value
+    ) async throws -> Value {
+        let call = PipelineCall(request: task.request, delivery: delivery, events: events)
+        guard !monitors.isEmpty else { return try await perform(call, body: body) }
+        return try await monitor(call, of: task) { call in try await perform(call, body: body) }
+    }
+
+    private func perform<Value>(
         _ call: PipelineCall, body: (ResponseHead, ResponseBody) async throws -> Value
     ) async throws -> Value {
         var value: Value?
@@ -70,6 +82,7 @@ struct Pipeline: Sendable {
         if first <= .attemptInterceptors, !attemptInterceptors.isEmpty {
             return try await intercept(call, by: attemptInterceptors[...], before: .exchange, respond: respond)
         }
+        call.events?.receive(.started(call.request))
         try await transport.perform(
             call.request, delivery: call.delivery, reporting: call.events, body: respond)
     }
@@ -92,5 +105,7 @@ struct PipelineCall: Sendable {
     /// How the body of the response will be read.
     let delivery: BodyDelivery
     /// Told what happens in each exchange.
-    let events: (any TransferEventSink)?
+    var events: (any TransferEventSink)?
+    /// Told what happens between exchanges, where the session has monitors.
+    var monitor: CallMonitor?
 }

@@ -27,6 +27,8 @@ public struct SessionConfiguration: Sendable {
     /// What wraps each exchange with a server, the first one outermost: every retry, redirect and answer to a challenge
     /// passes through, as it is sent.
     public var attemptInterceptors: [any Interceptor] = []
+    /// Told what happens to each request, in this order.
+    public var eventMonitors: [any EventMonitor] = []
     /// What happens to redirects, where a request does not say otherwise.
     public var redirects = RedirectPolicy()
     /// What performs the requests; nil for libcurl.

@@ -74,8 +74,7 @@ public actor SessionManager {
     ) async throws -> Value {
         defer { registry.end(task) }
         do {
-            return try await pipeline.perform(
-                PipelineCall(request: task.request, delivery: delivery, events: events), body: body)
+            return try await pipeline.perform(task, delivery: delivery, reporting: events, body: body)
         } catch TransportError.shutDown where registry.isCancelling {
             throw CancellationError()
         } catch {

@@ -21,6 +21,7 @@ final class ExchangeWatcher: TransferEventSink {
 
     func receive(_ event: TransferEvent) {
         switch event {
+        case .started, .head: break
         case .informational(let head): narrator.say(head: head)
         case .uploadProgress(let progress): board.report(progress, of: id)
         case .downloadProgress(let progress): board.report(progress, of: id)

@@ -67,6 +67,10 @@ extension TransportConformanceCase {
                 if case .finished = events.events[index] { true } else { false }
             }
             try require("Ends", finished, is: [events.events.count - 1])
+            let heads = events.events.indices.filter { index in
+                if case .head(let head) = events.events[index] { head.status.code == 200 } else { false }
+            }
+            try require("Heads, before all progress", heads, is: [0])
             try require("Body bytes", events.metrics?.responseBodyBytes, is: 100_000)
             let progress = events.events.compactMap { event -> TransferProgress? in
                 if case .downloadProgress(let progress) = event { progress } else { nil }

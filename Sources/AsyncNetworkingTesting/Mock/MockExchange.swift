@@ -90,7 +90,9 @@ final class MockExchange: ResponseBodySource {
                     if !hasBody { state.steps = [] }
                     state.totalBytes = headers[.contentLength].flatMap(Int64.init)
                 }
-                return ResponseHead(status: status, headers: headers, url: request.url)
+                let head = ResponseHead(status: status, headers: headers, url: request.url)
+                events?.receive(.head(head))
+                return head
             case .chunk:
                 throw TransportError.invalidResponse(.notHTTP, TransferFacts())
             case .pause, .wait, .hang, .fail:

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+
+public import ANHTTP
+
+// The events of one request, indented by what contains what; `*` may come any number of times, `?` may be missing:
+//
+// began
+// ├── exchange(.started)           *  the first one, that of a redirect, a retry or an answer to a challenge
+// │   ├── exchange(.informational) *
+// │   ├── exchange(.uploadProgress) *
+// │   ├── exchange(.head)          ?
+// │   ├── exchange(.downloadProgress) *
+// │   └── exchange(.finished)      ?  missing where nothing could be sent
+// ├── redirected                   *  between two exchanges
+// └── ended
+
+/// Something that happened to a request of a session.
+///
+/// | event | when |
+/// |---|---|
+/// | ``began`` | first |
+/// | ``exchange(_:)`` | as often as something is sent, from `started` to `finished` |
+/// | ``redirected(by:to:)`` | after the exchange that was answered by a redirect, if it is followed |
+/// | ``ended(_:)`` | last, whatever happened |
+///
+/// A request that an interceptor answers has no exchange.
+@nonexhaustive
+public enum RequestEvent: Sendable {
+    /// The request was handed to the session.
+    case began
+    /// Something happened in an exchange.
+    case exchange(TransferEvent)
+    /// A redirect is followed.
+    case redirected(by: ResponseHead, to: Request)
+    /// The caller has its value, or the error that is the result.
+    case ended(Result<Void, any Error>)
+}
+
+/// Told what happens to the requests of a session, for logs, measurements and traces.
+///
+/// ```swift
+/// struct RequestLog: EventMonitor {
+///     func receive(_ event: RequestEvent, of task: SessionTask) {
+///         print("#\(task.id)", task.request, event)
+///     }
+/// }
+/// ```
+///
+/// The events of one request come in their order and one at a time; those of several requests mix, and the
+/// task tells them apart. An event arrives where it arises, many on the network's thread: a monitor must return at once.
+/// Without a monitor no event is made.
+public protocol EventMonitor: Sendable {
+    /// Takes note of an event, without blocking.
+    func receive(_ event: RequestEvent, of task: SessionTask)
+}
+
+/// Tells all monitors of a session what happens to one request.
+final class CallMonitor: TransferEventSink {
+    private let task: SessionTask
+    private let monitors: [any EventMonitor]
+    /// Whoever else wants to hear of the exchanges.
+    private let sink: (any TransferEventSink)?
+
+    init(_ task: SessionTask, monitors: [any EventMonitor], sink: (any TransferEventSink)?) {
+        self.task = task
+        self.monitors = monitors
+        self.sink = sink
+    }
+
+    func receive(_ event: TransferEvent) {
+        sink?.receive(event)
+        receive(.exchange(event))
+    }
+
+    func receive(_ event: RequestEvent) {
+        for monitor in monitors { monitor.receive(event, of: task) }
+    }
+}
+
+extension Pipeline {
+    /// Performs a call under the eyes of the session's monitors.
+    func monitor<Value>(
+        _ call: PipelineCall, of task: SessionTask, perform: (PipelineCall) async throws -> Value
+    ) async throws -> Value {
+        let monitor = CallMonitor(task, monitors: monitors, sink: call.events)
+        var call = call
+        call.events = monitor
+        call.monitor = monitor
+        monitor.receive(.began)
+        do {
+            let value = try await perform(call)
+            monitor.receive(.ended(.success(())))
+            return value
+        } catch {
+            monitor.receive(.ended(.failure(error)))
+            throw error
+        }
+    }
+}
+
+extension RequestEvent: CustomStringConvertible {
+    /// A line for a log, without secrets of URLs, header fields or bodies.
+    public var description: String {
+        switch self {
+        case .began: "began"
+        case .exchange(.started(let request)): "sends \(request)"
+        case .exchange(.informational(let head)): "received an interim \(head.status.code)"
+        case .exchange(.head(let head)): "received \(head.status.code) over \(head.version)"
+        case .exchange(.uploadProgress(let progress)): "sent \(progress.words)"
+        case .exchange(.downloadProgress(let progress)): "received \(progress.words)"
+        case .exchange(.finished(let metrics)): "exchange finished after \(metrics.total)"
+        case .exchange: "exchange event"
+        case .redirected(let head, let request): "is redirected by \(head.status.code) to \(request)"
+        case .ended(.success): "ended"
+        case .ended(.failure(let error)): "failed: \(error)"
+        }
+    }
+}
+
+extension TransferProgress {
+    fileprivate var words: String {
+        "\(completedBytes)\(totalBytes.map { " of \($0)" } ?? "") bytes"
+    }
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import AsyncNetworkingTesting
+import FoundationEssentials
+import HTTPTypes
+import Testing
+
+@Suite struct EventMonitorTests {
+    /// Lines that are added from any thread, in order.
+    private struct Lines: Sendable {
+        private let stream: AsyncStream<String>
+        private let continuation: AsyncStream<String>.Continuation
+
+        init() {
+            (stream, continuation) = AsyncStream.makeStream()
+        }
+
+        func append(_ line: String) {
+            continuation.yield(line)
+        }
+
+        /// All lines; none can be added from here on.
+        func close() async -> [String] {
+            continuation.finish()
+            return await stream.reduce(into: []) { $0.append($1) }
+        }
+    }
+
+    /// Keeps a line for each event, without the times, which differ from run to run.
+    private struct Log: EventMonitor {
+        var name = ""
+        let lines: Lines
+
+        func receive(_ event: RequestEvent, of task: SessionTask) {
+            let line = "\(event)"
+            lines.append(name + (line.firstRange(of: " after ").map { String(line[..<$0.lowerBound]) } ?? line))
+        }
+    }
+
+    private let lines = Lines()
+
+    @Test func `the events of a request are a tree, in order`() async throws {
+        let transport = MockTransport(
+            .redirect(.found, to: "/b?token=secret"),
+            MockResponse(status: .ok, headers: [.contentLength: "3"], chunks: [Data("end".utf8)])
+                .informational(.init(code: 103)))
+        let manager = SessionManager(on: transport) { $0.eventMonitors = [Log(lines: lines)] }
+        _ = try await manager.data(
+            for: manager.request(.put, "x", headers: [.authorization: "secret"], body: .string("body")))
+        #expect(
+            await lines.close() == [
+                "began",
+                "sends PUT http://a.example/v1/x", "sent 4 of 4 bytes", "received 302 over HTTP/1.1",
+                "exchange finished",
+                "is redirected by 302 to PUT http://a.example/b?token=…",
+                "sends PUT http://a.example/b?token=…", "sent 4 of 4 bytes", "received an interim 103",
+                "received 200 over HTTP/1.1", "received 3 of 3 bytes", "exchange finished",
+                "ended",
+            ])
+    }
+
+    @Test func `a failed request ends with its error`() async throws {
+        let manager = SessionManager(on: MockTransport(.failure(Planned(number: 4)))) {
+            $0.eventMonitors = [Log(lines: lines)]
+        }
+        _ = try? await manager.get("x")
+        #expect(
+            await lines.close() == [
+                "began", "sends GET http://a.example/v1/x", "exchange finished", "failed: Planned(number: 4)",
+            ])
+    }
+
+    @Test func `all monitors hear each event, in their order, and so does the caller's own sink`() async throws {
+        let recorder = EventRecorder()
+        let manager = SessionManager(on: MockTransport(.status(.noContent))) {
+            $0.eventMonitors = [Log(name: "1 ", lines: lines), Log(name: "2 ", lines: lines)]
+        }
+        try await manager.withResponse(for: manager.request(.get, "x"), reporting: recorder) { _, _ in }
+        let sent = "sends GET http://a.example/v1/x"
+        let all = await lines.close()
+        #expect(all.prefix(4) == ["1 began", "2 began", "1 \(sent)", "2 \(sent)"])
+        #expect(all.suffix(2) == ["1 ended", "2 ended"])
+        #expect(recorder.events.count == 3)
+    }
+
+    @Test func `requests are told apart by their task`() async throws {
+        struct Numbers: EventMonitor {
+            let lines: Lines
+
+            func receive(_ event: RequestEvent, of task: SessionTask) {
+                if case .began = event { lines.append("\(task.id) \(task.kind) \(task.request.url.lastPathComponent)") }
+            }
+        }
+        let manager = SessionManager(on: MockTransport(.text("x"))) { $0.eventMonitors = [Numbers(lines: lines)] }
+        _ = try await manager.get("one")
+        try await manager.withResponse(for: manager.request(.get, "two")) { _, _ in }
+        #expect(await lines.close() == ["1 data one", "2 stream two"])
+    }
+
+    @Test func `over a real connection the events have the same order`() async throws {
+        try await StubServer.with { server in
+            server.route("/a", .redirect(302, to: "/b"))
+            server.route("/b", .text("end"))
+            let manager = SessionManager(for: server) { $0.eventMonitors = [Log(lines: lines)] }
+            _ = try await manager.get("a")
+            let origin = "http://127.0.0.1:\(server.endpoint.port)"
+            // How often progress is reported depends on time.
+            let all = await lines.close().filter { !$0.hasSuffix("bytes") }
+            #expect(
+                all == [
+                    "began",
+                    "sends GET \(origin)/a", "received 302 over HTTP/1.1", "exchange finished",
+                    "is redirected by 302 to GET \(origin)/b",
+                    "sends GET \(origin)/b", "received 200 over HTTP/1.1", "exchange finished",
+                    "ended",
+                ])
+        }
+    }
+}
