@@ -15,6 +15,10 @@ package struct AdmissionQueue<Element> {
     private let total: Int
     private let streams: Int
     private var lines: [Origin: Line] = [:]
+    /// The line that was looked at last, which mostly is the one that is looked at next.
+    private var latest: Line?
+    /// With how many lines the empty ones are dropped.
+    private var lineLimit = 64
     private var nextTicket = 0
     /// The connections that are taken up by all origins together.
     private var taken = 0
@@ -30,65 +34,86 @@ package struct AdmissionQueue<Element> {
 
     /// Adds somebody; nil where there is room at once, a ticket where there is not.
     package mutating func enter(_ element: Element, _ origin: Origin) -> Int? {
-        let line = lines[origin]
-        if line?.waiting ?? 0 == 0, hasRoom(for: line) {
-            change(origin) { $0.running += 1 }
+        let line = line(of: origin)
+        if line.waiting == 0, hasRoom(for: line) {
+            change(line) { $0.running += 1 }
             return nil
         }
         defer { nextTicket += 1 }
-        lines[origin, default: Line()].append(element, nextTicket)
+        line.append(element, nextTicket)
         waiting += 1
         return nextTicket
     }
 
     /// One that was admitted is done.
     package mutating func leave(_ origin: Origin) {
-        change(origin) { $0.running -= 1 }
+        change(line(of: origin)) { $0.running -= 1 }
     }
 
     /// One that waits gives up.
     package mutating func giveUp(_ ticket: Int, _ origin: Origin) {
-        if change(origin, { $0.remove(ticket) }) { waiting -= 1 }
+        if change(line(of: origin), { $0.remove(ticket) }) { waiting -= 1 }
     }
 
     /// The origin's connections take more than one exchange at a time.
     package mutating func noteMultiplexing(_ origin: Origin) {
-        guard lines[origin]?.multiplexes == false else { return }
-        change(origin) { $0.multiplexes = true }
+        let line = line(of: origin)
+        guard !line.multiplexes, !line.isEmpty else { return }
+        change(line) { $0.multiplexes = true }
     }
 
     /// Admits the one that has waited longest of those for whom there is room.
     package mutating func next() -> Element? {
         guard waiting > 0 else { return nil }
-        var best: (origin: Origin, ticket: Int)?
-        for (origin, line) in lines where line.waiting > 0 && line.firstTicket < best?.ticket ?? .max {
-            if hasRoom(for: line) { best = (origin, line.firstTicket) }
+        var best: Line?
+        for line in lines.values where line.waiting > 0 && line.firstTicket < best?.firstTicket ?? .max {
+            if hasRoom(for: line) { best = line }
         }
-        guard let origin = best?.origin else { return nil }
+        guard let best else { return nil }
         waiting -= 1
-        return change(origin) { line in
+        return change(best) { line in
             line.running += 1
             return line.popFirst()
         }
     }
 
-    private func hasRoom(for line: Line?) -> Bool {
-        let now = line?.connections(streams) ?? 0
-        let then = line?.connections(streams, adding: 1) ?? 1
+    private mutating func line(of origin: Origin) -> Line {
+        if let latest, latest.origin == origin { return latest }
+        let line = lines[origin] ?? addLine(origin)
+        latest = line
+        return line
+    }
+
+    /// An empty line is kept for the next request, until there are many.
+    private mutating func addLine(_ origin: Origin) -> Line {
+        if lines.count >= lineLimit {
+            lines = lines.filter { !$0.value.isEmpty }
+            lineLimit = max(64, 2 * lines.count)
+        }
+        let line = Line(origin: origin)
+        lines[origin] = line
+        return line
+    }
+
+    private func hasRoom(for line: Line) -> Bool {
+        let now = line.connections(streams)
+        let then = line.connections(streams, adding: 1)
         return then <= perOrigin && taken - now + then <= total
     }
 
-    /// Changes a line in its place, and what all take up with it.
-    private mutating func change<Result>(_ origin: Origin, _ body: (inout Line) -> Result) -> Result {
-        taken -= lines[origin]?.connections(streams) ?? 0
-        let result = body(&lines[origin, default: Line()])
-        taken += lines[origin]?.connections(streams) ?? 0
-        if lines[origin]?.isEmpty == true { lines[origin] = nil }
+    /// Changes a line, and what all take up with it.
+    @discardableResult
+    private mutating func change<Result>(_ line: Line, _ body: (Line) -> Result) -> Result {
+        taken -= line.connections(streams)
+        let result = body(line)
+        taken += line.connections(streams)
+        if line.isEmpty { line.reset() }
         return result
     }
 
     /// Those of one origin.
-    private struct Line {
+    private final class Line {
+        let origin: Origin
         /// How many were admitted and are not done.
         var running = 0
         /// Whether a connection takes more than one of them.
@@ -99,7 +124,17 @@ package struct AdmissionQueue<Element> {
         private var entries: [(ticket: Int, element: Element?)] = []
         private var first = 0
 
+        init(origin: Origin) {
+            self.origin = origin
+        }
+
         var isEmpty: Bool { running <= 0 && waiting == 0 }
+
+        /// Forgets what was known of connections, which may all be closed by the time of the next request.
+        func reset() {
+            running = 0
+            multiplexes = false
+        }
 
         /// The ticket of the first; only where somebody waits.
         var firstTicket: Int { entries[first].ticket }
@@ -108,12 +143,12 @@ package struct AdmissionQueue<Element> {
             multiplexes ? (running + more + streams - 1) / streams : running + more
         }
 
-        mutating func append(_ element: Element, _ ticket: Int) {
+        func append(_ element: Element, _ ticket: Int) {
             entries.append((ticket, element))
             waiting += 1
         }
 
-        mutating func popFirst() -> Element? {
+        func popFirst() -> Element? {
             guard waiting > 0 else { return nil }
             defer {
                 waiting -= 1
@@ -123,7 +158,7 @@ package struct AdmissionQueue<Element> {
             return entries[first].element
         }
 
-        mutating func remove(_ ticket: Int) -> Bool {
+        func remove(_ ticket: Int) -> Bool {
             var low = first
             var high = entries.count
             while low < high {
@@ -138,7 +173,7 @@ package struct AdmissionQueue<Element> {
         }
 
         /// Keeps `first` at somebody who waits, and the gaps fewer than those who do.
-        private mutating func skipGaps() {
+        private func skipGaps() {
             while first < entries.count, entries[first].element == nil { first += 1 }
             if entries.count > 32, entries.count > 2 * waiting {
                 entries.removeSubrange(..<first)

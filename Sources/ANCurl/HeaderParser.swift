@@ -12,7 +12,7 @@ package import HTTPTypes
 package struct HeaderParser {
     private let url: URL
     private let maximumSize: Int
-    private let names: HeaderNames
+    private let cache: HeaderFieldCache
     private var state = State.expectingStatusLine
     private var size = 0
 
@@ -31,8 +31,8 @@ package struct HeaderParser {
     package private(set) var isContentEncoded = false
 
     /// Creates a parser for one exchange; all its heads together may have `maximumSize` bytes.
-    package init(url: URL, maximumSize: Int, names: HeaderNames = HeaderNames()) {
-        self.names = names
+    package init(url: URL, maximumSize: Int, cache: HeaderFieldCache = HeaderFieldCache()) {
+        self.cache = cache
         self.url = url
         self.maximumSize = maximumSize
     }
@@ -71,6 +71,7 @@ package struct HeaderParser {
     /// The trailer fields received so far.
     package var trailers: HTTPFields {
         guard isComplete else { return [:] }
+        guard folded != nil else { return fields }
         var parser = self
         parser.finishFolding()
         return parser.fields
@@ -137,23 +138,21 @@ package struct HeaderParser {
         }
         finishFolding()
         let colon = unsafe Self.index(of: UInt8(ascii: ":"), in: line, from: 0)
-        guard colon < line.count,
-            let name = unsafe names.name(of: Self.part(line, 0, colon))
-        else {
+        let value = unsafe Self.trimmingBlanks(line, from: min(colon + 1, line.count))
+        guard colon < line.count, let (field, role) = unsafe cache.field(named: Self.part(line, 0, colon), value) else {
             throw .invalid(.headerLine(unsafe Self.excerpt(line)))
         }
-        let value = unsafe Self.trimmingBlanks(line, from: colon + 1)
-        if name == .contentLength, state != .complete {
+        switch role {
+        case .contentLength where state != .complete:
             guard let length = unsafe Self.decimal(value) else { throw .invalid(.contentLength) }
             if let declaredLength, declaredLength != length { throw .invalid(.contentLength) }
             declaredLength = length
-        } else if name == .contentEncoding {
-            isContentEncoded = true
-        } else if name == .transferEncoding, state != .complete {
-            isTransferEncoded = true
+        case .contentEncoding: isContentEncoded = true
+        case .transferEncoding where state != .complete: isTransferEncoded = true
+        case .contentLength, .transferEncoding, .none: break
         }
         guard fields.count < Self.maximumFieldCount else { throw .tooLarge(limit: maximumSize) }
-        unsafe fields.append(HTTPField(name: name, lenientValue: value))
+        fields.append(field)
     }
 
     /// A line that begins with a blank continues the value before it (obsolete, RFC 9112 §5.2).

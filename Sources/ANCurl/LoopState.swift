@@ -14,8 +14,7 @@ final class LoopState {
     private var changed: [Transfer] = []
     private var sockets = SocketTable()
     private var constants: [UInt: String] = [:]
-    /// The names of header fields that were seen lately.
-    let names = HeaderNames()
+    let headerFields = HeaderFieldCache()
     /// The limits of the connection pool.
     let pool: ConnectionPool
     private let loop: EventLoop

@@ -60,7 +60,7 @@ final class Transfer {
             appliedOptions = exchange.sharedOptions
         }
         let url = exchange.request.url.absoluteString
-        origin = Self.origin(of: url)
+        if !Self.isOrigin(origin, of: url) { origin = Self.origin(of: url) }
         do throws(CurlFailure) {
             try handle.apply(exchange, url: url, headers: headers)
             try installTrailers(for: exchange)
@@ -82,6 +82,14 @@ final class Transfer {
         exchange = nil
         ticket = nil
         state = TransferState(on: loop)
+    }
+
+    /// Whether a URL begins with this origin and its path, query or end follows.
+    private static func isOrigin(_ origin: String, of url: String) -> Bool {
+        let (start, url) = (origin.utf8, url.utf8)
+        guard !start.isEmpty, url.starts(with: start) else { return false }
+        guard let next = url.dropFirst(start.count).first else { return true }
+        return next == UInt8(ascii: "/") || next == UInt8(ascii: "?")
     }
 
     private static func origin(of url: String) -> String {
@@ -135,13 +143,13 @@ struct TransferState {
     var downloadPace = ReportPace()
 
     init(on loop: LoopState) {
-        parser = HeaderParser(url: Self.noURL, maximumSize: 0, names: loop.names)
+        parser = HeaderParser(url: Self.noURL, maximumSize: 0, cache: loop.headerFields)
         clock = TransferClock(start: loop.now, timeouts: Timeouts())
     }
 
     init(_ exchange: Exchange, on loop: LoopState) {
         parser = HeaderParser(
-            url: exchange.request.url, maximumSize: exchange.options.maximumHeadSize, names: loop.names)
+            url: exchange.request.url, maximumSize: exchange.options.maximumHeadSize, cache: loop.headerFields)
         clock = TransferClock(start: loop.now, timeouts: exchange.options.timeouts)
     }
 

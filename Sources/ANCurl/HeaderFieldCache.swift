@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+import HTTPTypes
+
+/// The header fields that were seen lately, so that those that every response repeats are checked and copied once.
+///
+/// A field is looked for by the bytes of its name, and then of its value. A name that differs takes the place of another
+/// one; so does a value, unless it is long.
+package final class HeaderFieldCache {
+    private var entries = [Entry?](repeating: nil, count: 64)
+
+    /// Creates an empty cache.
+    package init() {}
+
+    /// The field with this name and value; nil when the name is no token (RFC 9110 §5.1).
+    func field(
+        named name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>
+    ) -> (field: HTTPField, role: Role)? {
+        guard let entry = unsafe entry(named: name) else { return nil }
+        return (unsafe entry.field(value), entry.role)
+    }
+
+    private func entry(named name: UnsafeBufferPointer<UInt8>) -> Entry? {
+        let slot = unsafe Self.slot(of: name)
+        if let entry = entries[slot], unsafe entry.bytes.hasSameBytes(as: name) { return entry }
+        guard let entry = unsafe Entry(name) else { return nil }
+        if name.count <= Self.longestText { entries[slot] = entry }
+        return entry
+    }
+
+    /// A slot from the length and three of the bytes, which tells the usual names apart.
+    private static func slot(of bytes: UnsafeBufferPointer<UInt8>) -> Int {
+        guard !bytes.isEmpty else { return 0 }
+        let (first, middle, last) = unsafe (bytes[0], bytes[bytes.count / 2], bytes[bytes.count - 1])
+        return (bytes.count &* 31 &+ Int(first) &* 7 &+ Int(middle) &* 3 &+ Int(last)) & 63
+    }
+
+    /// What a field says about the body.
+    enum Role {
+        case contentLength, contentEncoding, transferEncoding
+        /// Nothing that the engine has to know.
+        case none
+    }
+
+    private final class Entry {
+        let bytes: [UInt8]
+        let name: HTTPField.Name
+        let role: Role
+        private var latest: (value: [UInt8], field: HTTPField)?
+
+        init?(_ bytes: UnsafeBufferPointer<UInt8>) {
+            guard let name = unsafe HTTPField.Name(String(decoding: bytes, as: UTF8.self)) else { return nil }
+            self.name = name
+            unsafe self.bytes = Array(bytes)
+            role =
+                switch name {
+                case .contentLength: .contentLength
+                case .contentEncoding: .contentEncoding
+                case .transferEncoding: .transferEncoding
+                default: .none
+                }
+        }
+
+        func field(_ value: UnsafeBufferPointer<UInt8>) -> HTTPField {
+            if let latest, unsafe latest.value.hasSameBytes(as: value) { return latest.field }
+            let field = unsafe HTTPField(name: name, lenientValue: value)
+            if value.count <= HeaderFieldCache.longestText { unsafe latest = (Array(value), field) }
+            return field
+        }
+    }
+
+    private static let longestText = 64
+}
+
+extension [UInt8] {
+    fileprivate func hasSameBytes(as other: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard count == other.count, let start = other.baseAddress else { return isEmpty && other.isEmpty }
+        return unsafe withUnsafeBufferPointer { unsafe memcmp($0.baseAddress ?? start, start, other.count) == 0 }
+    }
+}
