@@ -69,6 +69,21 @@ final class RawClient: Sendable {
         }
     }
 
+    /// Sends until the buffers of both sides are full, this side's being the smallest there is; says how much they took.
+    func fillBuffers() -> Int {
+        var size: Int32 = 1
+        unsafe setsockopt(number, SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout<Int32>.size))
+        let bytes = [UInt8](repeating: 0, count: 1024)
+        var total = 0
+        while true {
+            let count = unsafe bytes.withUnsafeBytes {
+                unsafe Glibc.send(number, $0.baseAddress, $0.count, Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL))
+            }
+            guard count > 0 else { return total }
+            total += count
+        }
+    }
+
     /// Whether bytes are here that were not read.
     var hasBytes: Bool {
         var byte: UInt8 = 0

@@ -83,6 +83,18 @@ import Testing
         }
     }
 
+    @Test func `a small receive buffer takes little of what the server does not read`() async throws {
+        var options = StubServer.Options()
+        options.receiveBufferSize = 4096
+        try await StubServer.with(options) { server in
+            server.route("/", Script([.hang], readsBodyFirst: false))
+            let client = try RawClient(server)
+            try client.send("PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 10000000\r\n\r\n")
+            try await server.requests(count: 1)
+            #expect(client.fillBuffers() < 32768)
+        }
+    }
+
     @Test func `stopping wakes what hangs, and closes everything`() async throws {
         let server = try StubServer()
         server.fallback { _ in .hang }

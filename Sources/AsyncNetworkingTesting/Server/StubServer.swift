@@ -31,7 +31,7 @@ public final class StubServer: Sendable {
     ///
     /// - Throws: `SystemError` when the address cannot be listened on, ``OpenSSLError`` when the TLS options are unusable.
     public init(_ options: Options = Options()) throws {
-        let socket = try ListeningSocket(options.address, port: options.port, backlog: options.backlog)
+        let socket = try ListeningSocket(options)
         let endpoint = socket.endpoint
         guard let base = URL(string: endpoint.baseURL(scheme: options.tls == nil ? "http" : "https")) else {
             throw SystemError(call: "URL", code: 0)
