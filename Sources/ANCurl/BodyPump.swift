@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 
 package import ANHTTP
-import ANSystem
-import FoundationEssentials
 import HTTPTypes
 
 /// Produces a streamed body into its channel, again from the start when the loop rewinds it.
@@ -19,43 +17,17 @@ package struct BodyPump: Sendable {
     /// - Throws: ``TransportError/requestBody(_:_:)`` for a file that cannot be opened.
     package init?(for request: Request) throws(TransportError) {
         switch request.body.content {
-        case .none where request.trailers == nil, .bytes where request.trailers == nil:
-            return nil
-        case .none:
-            self.init(request, length: 0) { BodyReader { nil } }
-        case .bytes(let data):
-            self.init(request, length: Int64(data.count)) {
-                var rest: Data? = data
-                return BodyReader {
-                    defer { rest = nil }
-                    return rest
-                }
-            }
-        case .file(let path):
-            let size: Int64
-            do throws(TransportError.RequestBodyProblem) {
-                size = try RegularFile.open(path).size
-            } catch {
-                throw .requestBody(error, TransferFacts())
-            }
-            self.init(request, length: size) {
-                let file = try RegularFile.open(path)
-                return BodyReader { try file.nextChunk(of: path) }
-            }
-        case .stream(let length, let isReplayable, let makeReader):
-            self.init(request, length: length, isReplayable: isReplayable, makeReader: makeReader)
+        case .none where request.trailers == nil, .bytes where request.trailers == nil: return nil
+        case .none, .bytes, .file, .stream: self.init(try BodySource(request.body), trailers: request.trailers)
         }
     }
 
-    private init(
-        _ request: Request, length: Int64?, isReplayable: Bool = true,
-        makeReader: @escaping @Sendable () throws -> BodyReader
-    ) {
-        declaredLength = length
-        trailers = request.trailers
+    private init(_ source: BodySource, trailers: (@Sendable () throws -> HTTPFields)?) {
+        declaredLength = source.length
+        self.trailers = trailers
         // Trailers need the chunked coding, which has no length. See RFC 9112 §7.1.2.
-        channel = UploadChannel(length: trailers == nil ? length : nil, isReplayable: isReplayable)
-        self.makeReader = makeReader
+        channel = UploadChannel(length: trailers == nil ? source.length : nil, isReplayable: source.isReplayable)
+        makeReader = source.makeReader
     }
 
     /// Produces until the exchange is over; `tellLoop` tells the loop that bytes are there.
@@ -92,29 +64,6 @@ package struct BodyPump: Sendable {
             return await channel.finish(.failure(problem), tellLoop: tellLoop)
         } catch {
             return await channel.finish(.failure(.source(error)), tellLoop: tellLoop)
-        }
-    }
-}
-
-extension RegularFile {
-    fileprivate static func open(_ path: String) throws(TransportError.RequestBodyProblem) -> RegularFile {
-        do throws(SystemError) {
-            return try RegularFile(path: path)
-        } catch {
-            throw .file(path: path, reason: error.description)
-        }
-    }
-
-    /// The next bytes for a request's body; nil at the end, also at an early one, which the pump notices by the length.
-    fileprivate func nextChunk(of path: String) throws(TransportError.RequestBodyProblem) -> Data? {
-        var chunk = Data(count: Int(min(remaining, 256 << 10)))
-        do throws(SystemError) {
-            var bytes = chunk.mutableBytes
-            let count = try read(into: &bytes)
-            chunk.removeLast(chunk.count - count)
-            return count == 0 ? nil : chunk
-        } catch {
-            throw .file(path: path, reason: error.description)
         }
     }
 }

@@ -29,11 +29,15 @@ public struct SessionConfiguration: Sendable {
     public var attemptInterceptors: [any Interceptor] = []
     /// Told what happens to each request, in this order.
     public var eventMonitors: [any EventMonitor] = []
+    /// The most tasks (``DataTask``, ``UploadTask``, ``DownloadTask``) that work at the same time; nil, the default, means
+    /// any number. Others wait, by priority and then in the order in which they were resumed. Functions that return a
+    /// response are not counted: their callers know how many they call.
+    public var maximumConcurrentTransfers: Int?
     /// What happens to redirects, where a request does not say otherwise.
     public var redirects = RedirectPolicy()
     /// What performs the requests; nil for libcurl.
     public var transport: (any Transport)?
-    /// What measures the time that ``SessionManager/shutdown(draining:)`` waits.
+    /// What measures the time that ``SessionManager/shutdown(draining:)`` waits, and the speed of transfers.
     package var clock: any Clock<Duration> = ContinuousClock()
 
     /// Creates the default configuration with a base URL, and changes it.

@@ -11,16 +11,9 @@ extension SessionManager {
     /// - Throws: ``SessionError``, among it ``ANHTTP/TransportError/responseTooLarge(_:_:)`` above
     ///   ``ANHTTP/TransferOptions/maximumBodySize``; or `CancellationError`.
     public nonisolated func data(for request: Request) async throws -> Response<Data> {
-        try await collect(registry.begin(.data, request))
-    }
-
-    /// Performs the request of a task that was begun, and collects the body.
-    nonisolated func collect(
-        _ task: SessionTask, reporting events: (any TransferEventSink)? = nil
-    ) async throws -> Response<Data> {
-        let limit = task.request.options?.maximumBodySize ?? configuration.transfer.maximumBodySize
+        let limit = request.options?.maximumBodySize ?? configuration.transfer.maximumBodySize
         return try await perform(
-            task, delivery: .collected(upTo: limit), reporting: events
+            registry.begin(.data, request), delivery: .collected(upTo: limit)
         ) { head, body in
             let data = try await body.collect(upTo: limit)
             return Response(data, head: head, ending: body.ending ?? ResponseEnding())
@@ -36,12 +29,7 @@ extension SessionManager {
     public nonisolated func response<Serializer: ResponseSerializer>(
         for request: Request, as serializer: Serializer
     ) async throws -> Response<Serializer.Output> {
-        let response = try await data(for: request)
-        do {
-            return try response.map { data in try serializer.value(of: response.head, data) }
-        } catch {
-            throw SessionError.lifting(error)
-        }
+        try await data(for: request).serialized(by: serializer)
     }
 
     /// Performs a request and returns the value alone; see ``response(for:as:)``.
@@ -90,6 +78,17 @@ extension SessionManager {
             return request
         } catch {
             throw SessionError.serialization(error)
+        }
+    }
+}
+
+extension Response<Data> {
+    /// The same response with the value that a serializer makes of it.
+    func serialized<Serializer: ResponseSerializer>(by serializer: Serializer) throws -> Response<Serializer.Output> {
+        do {
+            return try map { data in try serializer.value(of: head, data) }
+        } catch {
+            throw SessionError.lifting(error)
         }
     }
 }

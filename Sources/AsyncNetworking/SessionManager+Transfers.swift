@@ -1,31 +1,66 @@
 // SPDX-License-Identifier: MIT
 
+import ANCurl
 public import ANHTTP
-import ANSerialization
+public import ANSerialization
 import FoundationEssentials
 public import HTTPTypes
 
+// Tasks: transfers with a handle. They are registered when the handle is made, so that a manager which is told to finish
+// what is running finishes them too.
+
 extension SessionManager {
+    // MARK: Made, not started
+
+    /// Makes a task that performs a request and collects the response's body, whatever the status is.
+    ///
+    /// It works once it is resumed. A manager that takes no more requests makes a task that fails with
+    /// ``SessionError/invalidated``.
+    public nonisolated func makeDataTask(for request: Request) -> DataTask {
+        makeTask(.data, .success(request)) { try await self.collect($0) }
+    }
+
+    /// Makes a task that performs a request and makes a value of the response; see ``makeDataTask(for:)`` and
+    /// ``response(for:as:)``.
+    public nonisolated func makeDataTask<Serializer: ResponseSerializer>(
+        for request: Request, as serializer: Serializer
+    ) -> TransferTask<Response<Serializer.Output>> {
+        makeTask(.data, .success(request)) { task in
+            try await self.collect(task).serialized(by: serializer)
+        }
+    }
+
+    /// Makes a task that sends a request with this body; see ``makeDataTask(for:)``.
+    public nonisolated func makeUploadTask(for request: Request, from body: RequestBody) -> UploadTask {
+        var request = request
+        request.body = body
+        return makeUploadTask(for: .success(request))
+    }
+
+    /// Makes a task that writes a response to a file; see ``makeDataTask(for:)`` and ``download(_:to:)-(Request,_)``.
+    public nonisolated func makeDownloadTask(for request: Request, to destination: String) -> DownloadTask {
+        makeDownloadTask(for: .success(request), to: destination)
+    }
+
+    // MARK: Started
+
     /// Starts to send a body, by POST unless said otherwise.
     ///
-    /// The task's value is the response, whatever its status is; its progress counts the bytes handed to the connection,
-    /// which is less than a send buffer ahead of what the server has read.
+    /// The task's value is the response, whatever its status is.
     public func upload(
         _ path: String, from body: RequestBody, method: HTTPRequest.Method = .post, headers: HTTPFields = [:]
     ) -> UploadTask {
-        startUpload(of: Result { try request(method, path, headers: headers, body: body) })
+        makeUploadTask(for: Result { try request(method, path, headers: headers, body: body) }).started()
     }
 
     /// Starts to send a request with this body; see ``upload(_:from:method:headers:)``.
     public func upload(_ request: Request, from body: RequestBody) -> UploadTask {
-        var request = request
-        request.body = body
-        return startUpload(of: .success(request))
+        makeUploadTask(for: request, from: body).started()
     }
 
     /// Starts to write the response of a GET to a file; see ``download(_:to:)-(Request,_)``.
     public func download(_ path: String, to destination: String, headers: HTTPFields = [:]) -> DownloadTask {
-        startDownload(of: Result { try request(.get, path, headers: headers) }, to: destination)
+        makeDownloadTask(for: Result { try request(.get, path, headers: headers) }, to: destination).started()
     }
 
     /// Starts to write a response to a file.
@@ -34,43 +69,123 @@ extension SessionManager {
     /// ``ANSerialization/SerializationError/rejected(_:)`` with its body, cut off at 1 MiB. The file appears under its name
     /// when it is complete, in place of one that was there; a failure leaves that one as it was.
     public func download(_ request: Request, to destination: String) -> DownloadTask {
-        startDownload(of: .success(request), to: destination)
+        makeDownloadTask(for: request, to: destination).started()
     }
 
-    // Tasks begin here, before the handle is returned: a manager that is told to finish what is running finishes them.
+    // MARK: Within a scope
 
-    private func startUpload(of request: Result<Request, any Error>) -> UploadTask {
-        let begun = Result { try registry.begin(.upload, request.get()) }
-        return UploadTask(direction: .upload) { monitor in
-            try await self.collect(begun.get(), reporting: monitor)
+    /// Sends a request with this body, and runs `scope` meanwhile; the task ends with the scope.
+    ///
+    /// What is under way when `scope` returns or throws is cancelled, and over when this function returns.
+    public nonisolated func withUpload<Value>(
+        _ request: Request, from body: RequestBody, _ scope: (UploadTask) async throws -> Value
+    ) async rethrows -> Value {
+        try await makeUploadTask(for: request, from: body).started().endingWithScope(scope)
+    }
+
+    /// Writes a response to a file, and runs `scope` meanwhile; the task ends with the scope.
+    ///
+    /// What is under way when `scope` returns or throws is cancelled, and over when this function returns.
+    public nonisolated func withDownload<Value>(
+        _ request: Request, to destination: String, _ scope: (DownloadTask) async throws -> Value
+    ) async rethrows -> Value {
+        try await makeDownloadTask(for: request, to: destination).started().endingWithScope(scope)
+    }
+
+    // MARK: How they are made
+
+    private nonisolated func makeUploadTask(for request: Result<Request, any Error>) -> UploadTask {
+        makeTask(.upload, request) { try await self.collect($0) }
+    }
+
+    private nonisolated func makeDownloadTask(
+        for request: Result<Request, any Error>, to destination: String
+    ) -> DownloadTask {
+        makeTask(.download, request) { try await self.download($0, to: destination) }
+    }
+
+    /// Makes a task of a request; one without, and one that is not taken, fails at once.
+    nonisolated func makeTask<Value>(
+        _ kind: SessionTask.Kind, _ request: Result<Request, any Error>,
+        work: @escaping @Sendable (Transfer) async throws -> Value
+    ) -> TransferTask<Value> {
+        let (core, task) = registry.begin(try? request.get()) { id in
+            TransferCore(
+                id: id, kind: kind, request: try? request.get(), scheduler: scheduler, clock: configuration.clock)
+        }
+        guard let task else {
+            let error: any Error = if case .failure(let error) = request { error } else { SessionError.invalidated }
+            return TransferTask(core, failingWith: error)
+        }
+        return TransferTask(core, whenOver: { [registry] in registry.end(task) }) { core in
+            try await work(Transfer(task: task, core: core))
         }
     }
 
-    private func startDownload(of request: Result<Request, any Error>, to destination: String) -> DownloadTask {
-        let begun = Result { try registry.begin(.download, request.get()) }
-        return DownloadTask(direction: .download) { monitor in
-            try await self.perform(
-                begun.get(), delivery: .streamed, reporting: monitor
-            ) { head, body in
-                if let rejection = try await Self.rejection(of: head, body) {
-                    throw SerializationError.rejected(rejection)
+    /// Performs a task's request and collects the body, as far as the task may work.
+    private nonisolated func collect(_ transfer: Transfer) async throws -> Response<Data> {
+        let core = transfer.core
+        let limit = transfer.task.request.options?.maximumBodySize ?? configuration.transfer.maximumBodySize
+        return try await perform(
+            transfer.gatedTask(), delivery: .streamed, reporting: core.monitor
+        ) { head, body in
+            core.receive(head)
+            core.monitor.accept()
+            var data = Data()
+            for try await chunk in body {
+                guard chunk.count <= limit - data.count else {
+                    throw TransportError.responseTooLarge(.body(limit: limit), TransferFacts())
                 }
-                monitor.accept(exchange: head.redirects.count)
-                let size = try await body.write(to: destination)
-                return Response(
-                    DownloadedFile(path: destination, size: size), head: head, ending: body.ending ?? ResponseEnding())
+                data.append(chunk)
+                try await core.pass()
             }
+            core.monitor.complete(Int64(data.count))
+            return Response(data, head: head, ending: body.ending ?? ResponseEnding())
         }
     }
+}
 
-    /// The rejection of a response that is no file, with as much of its body as an error page has.
-    private nonisolated static func rejection(of head: ResponseHead, _ body: ResponseBody) async throws -> Rejection? {
-        guard ResponseValidation.statusOnly.rejection(of: head, Data()) != nil else { return nil }
-        var page = Data()
-        for try await chunk in body {
-            page.append(chunk.prefix((1 << 20) - page.count))
-            if page.count == 1 << 20 { break }
+/// A task at work.
+struct Transfer: Sendable {
+    let task: SessionTask
+    let core: TransferCore
+
+    /// The task with a body that is read only while the task may work. A small one is at hand as a whole, and stays.
+    func gatedTask() throws -> SessionTask {
+        var request = task.request
+        if let length = request.body.length, length <= BodySource.chunkSize { return task }
+        do throws(TransportError) {
+            let source = try BodySource(request.body)
+            request.body = .stream(length: source.length, isReplayable: source.isReplayable) { [core] in
+                let reader = try source.makeReader()
+                return BodyReader {
+                    try await core.pass()
+                    return try await reader.next()
+                }
+            }
+        } catch {
+            throw SessionError.transport(error)
         }
-        return ResponseValidation.statusOnly.rejection(of: head, page)
+        return SessionTask(id: task.id, kind: task.kind, request: request, core: core)
+    }
+}
+
+extension TransferTask {
+    /// The same task, resumed.
+    func started() -> Self {
+        resume()
+        return self
+    }
+
+    /// Runs `scope`, and ends the task with it.
+    fileprivate func endingWithScope<Result>(_ scope: (TransferTask) async throws -> Result) async rethrows -> Result {
+        do {
+            let result = try await scope(self)
+            await end()
+            return result
+        } catch {
+            await end()
+            throw error
+        }
     }
 }

@@ -23,6 +23,7 @@ public actor SessionManager {
     public nonisolated let configuration: SessionConfiguration
     nonisolated let pipeline: Pipeline
     nonisolated let registry = TaskRegistry()
+    nonisolated let scheduler: TransferScheduler
     /// Resolves paths against the base URL.
     nonisolated let resolver: URLResolver
 
@@ -38,6 +39,7 @@ public actor SessionManager {
     /// Creates a manager from a configuration.
     public init(_ configuration: SessionConfiguration) {
         self.configuration = configuration
+        scheduler = TransferScheduler(limit: configuration.maximumConcurrentTransfers)
         resolver = URLResolver(base: configuration.baseURL, mode: configuration.baseURLMode)
         var headers = configuration.headers
         if configuration.sendsDefaultHeaders {
@@ -65,14 +67,14 @@ public actor SessionManager {
 
     // MARK: Requests
 
-    /// Performs the request of a task that was begun, and ends the task.
+    /// Performs the request of a task that was begun, and ends the task unless it has a handle, which ends it.
     ///
     /// - Throws: ``SessionError``, `CancellationError`, or what `body` throws.
     nonisolated func perform<Value: Sendable>(
         _ task: SessionTask, delivery: BodyDelivery, reporting events: (any TransferEventSink)? = nil,
         body: (ResponseHead, ResponseBody) async throws -> Value
     ) async throws -> Value {
-        defer { registry.end(task) }
+        defer { if task.core == nil { registry.end(task) } }
         do {
             return try await pipeline.perform(task, delivery: delivery, reporting: events, body: body)
         } catch TransportError.shutDown where registry.isCancelling {
@@ -84,19 +86,19 @@ public actor SessionManager {
 
     // MARK: Life cycle
 
-    /// The requests under way, oldest first.
-    public var tasks: [SessionTask] { registry.tasks }
-
     /// Refuses further requests, which fail with ``SessionError/invalidated``. It cannot be undone.
     ///
     /// - Parameter cancellingTasks: Whether running requests end now, with `CancellationError`, or finish. A request with
     ///   redirects to follow finishes with them.
     public func invalidate(cancellingTasks: Bool) async {
         registry.close(cancelling: cancellingTasks)
-        if cancellingTasks { await pipeline.transport.shutdown() }
+        guard cancellingTasks else { return }
+        transfers().cancel()
+        await pipeline.transport.shutdown()
     }
 
-    /// Refuses further requests, waits for the running ones, then closes all connections.
+    /// Refuses further requests, waits for the running ones, then closes all connections. Tasks that are suspended are
+    /// cancelled: they would never end.
     ///
     /// When it returns, no request of this manager is running. A closure of
     /// ``withResponse(for:reporting:_:)`` is part of its request, so shutting down from within one waits for itself.
@@ -105,6 +107,7 @@ public actor SessionManager {
     ///   not at all. Cancelling the calling task is as if the limit were reached.
     public func shutdown(draining limit: Duration? = nil) async {
         registry.close(cancelling: false)
+        transfers { $0.status.state == .suspended }.cancel()
         await withTaskGroup { [registry, clock = configuration.clock] group in
             group.addTask { await registry.waitUntilEmpty() }
             if let limit { group.addTask { try? await clock.sleep(for: limit) } }
@@ -112,6 +115,7 @@ public actor SessionManager {
             group.cancelAll()
         }
         registry.close(cancelling: true)
+        transfers().cancel()
         await pipeline.transport.shutdown()
         // A task of its own, which is not cancelled with the caller: it ends with the last request, whose exchange is over.
         await Task { [registry] in await registry.waitUntilEmpty() }.value

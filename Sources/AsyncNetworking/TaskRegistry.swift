@@ -3,7 +3,7 @@
 import ANHTTP
 import ANSystem
 
-/// A request under way.
+/// A request of a ``SessionManager`` that is not over.
 public struct SessionTask: Sendable, Identifiable {
     /// A number that no other task of the manager has.
     public let id: UInt64
@@ -11,6 +11,17 @@ public struct SessionTask: Sendable, Identifiable {
     public let kind: Kind
     /// The request as it was handed to the manager.
     public let request: Request
+    let core: TransferCore?
+
+    init(id: UInt64, kind: Kind, request: Request, core: TransferCore? = nil) {
+        self.id = id
+        self.kind = kind
+        self.request = request
+        self.core = core
+    }
+
+    /// What the task is steered by; nil for a request of an async function, which its caller cancels.
+    public var handle: (any TransferHandle)? { core }
 
     /// The kinds of tasks.
     public enum Kind: Hashable, Sendable {
@@ -69,6 +80,19 @@ final class TaskRegistry: Sendable {
             let task = SessionTask(id: state.takeNumber(), kind: kind, request: request)
             state.tasks[task.id] = task
             return task
+        }
+    }
+
+    /// Notes that a task begins that `makeCore` makes with a number; nil when no more tasks are taken.
+    func begin(
+        _ request: Request?, makeCore: (_ id: UInt64) -> TransferCore
+    ) -> (core: TransferCore, task: SessionTask?) {
+        state.withLock { state in
+            let core = makeCore(state.takeNumber())
+            guard let request, case .open = state.acceptance else { return (core, nil) }
+            let task = SessionTask(id: core.id, kind: core.kind, request: request, core: core)
+            state.tasks[task.id] = task
+            return (core, task)
         }
     }
 

@@ -71,6 +71,13 @@ extension Response<Data> {
     var text: String { String(decoding: value, as: UTF8.self) }
 }
 
+extension TransferProgress {
+    /// The same progress without its speed, which differs from run to run.
+    var counts: TransferProgress {
+        TransferProgress(completedBytes: completedBytes, totalBytes: totalBytes)
+    }
+}
+
 extension MockTransport {
     /// The only request so far.
     var onlyRequest: ReceivedRequest {

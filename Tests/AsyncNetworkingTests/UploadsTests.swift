@@ -42,7 +42,7 @@ import Testing
             server.route("/up", .status(201))
             let task = await SessionManager(for: server).upload("up", from: .file(path), method: .put)
             let progress = await task.progress.reduce(into: []) { $0.append($1) }
-            #expect(progress.last == TransferProgress(completedBytes: 3_000_000, totalBytes: 3_000_000))
+            #expect(progress.last?.counts == TransferProgress(completedBytes: 3_000_000, totalBytes: 3_000_000))
             #expect(zip(progress, progress.dropFirst()).allSatisfy { $0.completedBytes <= $1.completedBytes })
             #expect(try await task.value.statusCode == 201)
             let received = try await server.requests(count: 1)[0]
@@ -59,7 +59,8 @@ import Testing
             let chunks = AsyncStreamOf([Data("abc".utf8), Data("de".utf8)])
             let task = await SessionManager(for: server).upload("up", from: .stream(chunks))
             _ = try await task.value
-            #expect(await task.progress.first { _ in true } == TransferProgress(completedBytes: 5, totalBytes: nil))
+            let last = await task.progress.first { _ in true }
+            #expect(last?.counts == TransferProgress(completedBytes: 5, totalBytes: nil))
             let received = try await server.requests(count: 1)[0]
             #expect(received.text == "abcde")
             #expect(received.headers["Transfer-Encoding"] == "chunked")

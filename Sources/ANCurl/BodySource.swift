@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+
+package import ANHTTP
+import ANSystem
+import FoundationEssentials
+
+/// A request's body as chunks of at most 256 KiB, or as the program's own sequence yields them.
+package struct BodySource: Sendable {
+    /// The number of bytes; nil when it is unknown.
+    package let length: Int64?
+    /// Whether the body can be read a second time.
+    package let isReplayable: Bool
+    /// Makes what reads the body once.
+    package let makeReader: @Sendable () throws -> BodyReader
+
+    /// Creates the source of a body; the size of a file is taken now.
+    ///
+    /// - Throws: ``TransportError/requestBody(_:_:)`` for a file that cannot be opened.
+    package init(_ body: RequestBody) throws(TransportError) {
+        switch body.content {
+        case .none:
+            self.init(length: 0) { BodyReader { nil } }
+        case .bytes(let data):
+            self.init(length: Int64(data.count)) {
+                var rest = data
+                return BodyReader {
+                    guard !rest.isEmpty else { return nil }
+                    defer { rest = rest.dropFirst(Self.chunkSize) }
+                    return rest.prefix(Self.chunkSize)
+                }
+            }
+        case .file(let path):
+            let size: Int64
+            do throws(TransportError.RequestBodyProblem) {
+                size = try RegularFile.open(path).size
+            } catch {
+                throw .requestBody(error, TransferFacts())
+            }
+            self.init(length: size) {
+                let file = try RegularFile.open(path)
+                return BodyReader { try file.nextChunk(of: path) }
+            }
+        case .stream(let length, let isReplayable, let makeReader):
+            self.init(length: length, isReplayable: isReplayable, makeReader: makeReader)
+        }
+    }
+
+    private init(length: Int64?, isReplayable: Bool = true, makeReader: @escaping @Sendable () throws -> BodyReader) {
+        self.length = length
+        self.isReplayable = isReplayable
+        self.makeReader = makeReader
+    }
+
+    /// The most bytes of a chunk.
+    package static let chunkSize = 256 << 10
+}
+
+extension RegularFile {
+    fileprivate static func open(_ path: String) throws(TransportError.RequestBodyProblem) -> RegularFile {
+        do throws(SystemError) {
+            return try RegularFile(path: path)
+        } catch {
+            throw .file(path: path, reason: error.description)
+        }
+    }
+
+    /// The next bytes for a request's body; nil at the end, also at an early one, which the pump notices by the length.
+    fileprivate func nextChunk(of path: String) throws(TransportError.RequestBodyProblem) -> Data? {
+        var chunk = Data(count: Int(min(remaining, Int64(BodySource.chunkSize))))
+        do throws(SystemError) {
+            var bytes = chunk.mutableBytes
+            let count = try read(into: &bytes)
+            chunk.removeLast(chunk.count - count)
+            return count == 0 ? nil : chunk
+        } catch {
+            throw .file(path: path, reason: error.description)
+        }
+    }
+}

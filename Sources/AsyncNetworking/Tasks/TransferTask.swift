@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+
+public import ANHTTP
+public import FoundationEssentials
+
+/// A task of a ``SessionManager`` and its value.
+///
+/// The manager owns the task: it runs until it is done, ``TransferHandle/cancel()`` is called, or a task that awaits
+/// ``value`` is cancelled. Dropping the handle does not stop it, unless it was never started: then it never will be, and
+/// ends.
+public final class TransferTask<Value: Sendable>: TransferHandle {
+    /// What stands behind the handle.
+    public let core: TransferCore
+    private let work: Task<Value, any Error>
+
+    /// Makes a task that does `work` once it is resumed, and calls `whenOver` as the last thing.
+    init(
+        _ core: TransferCore, whenOver: @escaping @Sendable () -> Void,
+        work: @escaping @Sendable (TransferCore) async throws -> Value
+    ) {
+        self.core = core
+        // It ends with the transfer, which ``TransferHandle/cancel()`` and the manager's invalidation end.
+        self.work = Task {
+            defer { whenOver() }
+            do {
+                try await core.pass()
+                let value = try await work(core)
+                core.finish(.succeeded)
+                return value
+            } catch {
+                core.finish(TransferOutcome(error))
+                throw error
+            }
+        }
+        core.begin { [work = self.work] in work.cancel() }
+    }
+
+    /// Makes a task that has failed.
+    init(_ core: TransferCore, failingWith error: any Error) {
+        self.core = core
+        core.finish(TransferOutcome(error))
+        // It ends at once.
+        work = Task { throw error }
+    }
+
+    deinit {
+        core.abandon()
+    }
+
+    /// The result, once the task is done. Cancelling the task that awaits it cancels the transfer.
+    ///
+    /// A task that is suspended has to be resumed by somebody else meanwhile.
+    ///
+    /// - Throws: ``SessionError`` or `CancellationError`.
+    public var value: Value {
+        get async throws {
+            try await withTaskCancellationHandler {
+                try await work.value
+            } onCancel: {
+                core.cancel()
+            }
+        }
+    }
+
+    /// Asks the task to end, and waits for that, even where the calling task is cancelled.
+    func end() async {
+        core.cancel()
+        _ = await work.result
+    }
+
+    /// The head of the response, as soon as it has come. Cancelling the task that awaits it leaves the transfer alone.
+    ///
+    /// - Throws: What ``value`` throws, when there is no response.
+    public var response: ResponseHead {
+        get async throws {
+            for await event in events {
+                if case .response(let head) = event { return head }
+            }
+            try Task.checkCancellation()
+            _ = try await work.value
+            throw SessionError.transport(
+                .internalInconsistency("There is a value without a response.", TransferFacts()))
+        }
+    }
+}
+
+/// A request whose response is collected.
+public typealias DataTask = TransferTask<Response<Data>>
+
+/// A body being sent; its value is the response.
+public typealias UploadTask = TransferTask<Response<Data>>
+
+/// A response being written to a file; its value says where.
+public typealias DownloadTask = TransferTask<Response<DownloadedFile>>
+
+/// A file that a download has written.
+public struct DownloadedFile: Hashable, Sendable {
+    /// The file's path.
+    public var path: String
+    /// The number of bytes in it.
+    public var size: Int64
+
+    /// Creates a description of a file.
+    public init(path: String, size: Int64) {
+        self.path = path
+        self.size = size
+    }
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import Testing
+
+/// The exchanges of a task without exchanges.
+@Suite struct ProgressTrackerTests {
+    private var tracker = ProgressTracker()
+
+    private mutating func receive(_ bytes: Int64, of total: Int64? = nil, at seconds: Int = 0) -> TransferProgress? {
+        tracker.receive(TransferProgress(completedBytes: bytes, totalBytes: total), at: .seconds(seconds))
+    }
+
+    @Test mutating func `what is received is held until its exchange is accepted`() {
+        tracker.beginExchange(at: .zero)
+        #expect(receive(1) == nil)
+        #expect(receive(2) == nil)
+        #expect(tracker.accept(at: .zero)?.completedBytes == 2)
+        #expect(receive(3)?.completedBytes == 3)
+    }
+
+    @Test mutating func `what an earlier exchange has left is not taken for the accepted one's`() {
+        tracker.beginExchange(at: .zero)
+        #expect(receive(100) == nil)
+        tracker.beginExchange(at: .zero)
+        #expect(tracker.accept(at: .zero) == nil)
+        #expect(receive(1)?.completedBytes == 1)
+    }
+
+    @Test mutating func `an exchange that follows an accepted one has to be accepted again`() {
+        tracker.beginExchange(at: .zero)
+        _ = tracker.accept(at: .zero)
+        _ = receive(1)
+        tracker.beginExchange(at: .zero)
+        #expect(receive(7) == nil)
+    }
+
+    @Test mutating func `a download that goes on counts from where it was`() {
+        tracker.beginExchange(at: .zero)
+        let start = tracker.accept(offset: 40, total: 100, at: .zero)
+        #expect(start == TransferProgress(completedBytes: 40, totalBytes: 100))
+        #expect(receive(10, of: 60)?.counts == TransferProgress(completedBytes: 50, totalBytes: 100))
+        tracker.beginExchange(at: .zero)
+        _ = tracker.accept(offset: 40, at: .zero)
+        #expect(receive(10, of: 60)?.counts == TransferProgress(completedBytes: 50, totalBytes: 100))
+        #expect(receive(11)?.counts == TransferProgress(completedBytes: 51, totalBytes: nil))
+    }
+
+    @Test mutating func `sizes that no disk has end no program`() {
+        _ = tracker.accept(offset: .max, at: .zero)
+        #expect(receive(.max, of: .max)?.counts == TransferProgress(completedBytes: .max, totalBytes: .max))
+    }
+
+    @Test mutating func `a response without an exchange has one value, at its end`() {
+        _ = tracker.accept(at: .zero)
+        #expect(tracker.complete(5) == TransferProgress(completedBytes: 5, totalBytes: 5))
+        _ = receive(5)
+        #expect(tracker.complete(5) == nil)
+    }
+
+    @Test mutating func `speed is measured from the start of what counts`() {
+        tracker.beginExchange(at: .seconds(1))
+        #expect(tracker.accept(offset: 1000, at: .seconds(2)) != nil)
+        #expect(receive(300, at: 3)?.bytesPerSecond == 300)
+        let sent = tracker.send(TransferProgress(completedBytes: 50, totalBytes: 100), at: .seconds(6))
+        #expect(sent.bytesPerSecond == 10)
+        #expect(sent.timeLeft == .seconds(5))
+    }
+
+    @Test mutating func `a pause does not count`() {
+        tracker.beginExchange(at: .zero)
+        _ = tracker.accept(at: .zero)
+        #expect(receive(100, at: 1)?.bytesPerSecond == 100)
+        tracker.interrupt()
+        #expect(receive(120, at: 1000)?.bytesPerSecond == 100)
+        // Weighed by 1 / (1 + 1.5): 100 + (200 - 100) * 0.4.
+        #expect(receive(320, at: 1001)?.bytesPerSecond == 140)
+    }
+}
+
+@Suite struct RateEstimateTests {
+    @Test func `a steady transfer has its speed, from its first look on`() {
+        var rate = RateEstimate()
+        #expect(rate.bytesPerSecond == nil)
+        for tenth in 0...50 { rate.update(bytes: Int64(tenth) * 1000, at: .milliseconds(tenth * 100)) }
+        let speed = rate.bytesPerSecond ?? 0
+        #expect(abs(speed - 10_000) < 0.01)
+    }
+
+    @Test func `looks that follow too closely are left out`() {
+        var rate = RateEstimate()
+        rate.update(bytes: 0, at: .zero)
+        rate.update(bytes: 1_000_000, at: .milliseconds(1))
+        #expect(rate.bytesPerSecond == nil)
+        rate.update(bytes: 1_000_000, at: .seconds(1))
+        #expect(rate.bytesPerSecond == 1_000_000)
+    }
+
+    @Test func `a new speed takes over, and the sooner the longer it lasts`() {
+        var rate = RateEstimate()
+        rate.update(bytes: 0, at: .zero)
+        rate.update(bytes: 1000, at: .seconds(1))
+        // 1000 + (0 - 1000) * 1.5 / (1.5 + 1.5)
+        rate.update(bytes: 1000, at: .milliseconds(2500))
+        #expect(rate.bytesPerSecond == 500)
+    }
+
+    @Test func `fewer bytes than before are another transfer`() {
+        var rate = RateEstimate()
+        rate.update(bytes: 0, at: .zero)
+        rate.update(bytes: 1000, at: .seconds(1))
+        rate.update(bytes: 0, at: .seconds(2))
+        #expect(rate.bytesPerSecond == 1000)
+    }
+}
+
+@Suite struct ProgressSumTests {
+    private func progress(_ completed: Int64, _ total: Int64?, _ rate: Double? = nil) -> TransferProgress {
+        var progress = TransferProgress(completedBytes: completed, totalBytes: total)
+        progress.bytesPerSecond = rate
+        return progress
+    }
+
+    @Test func `the total is known when each part's is`() {
+        var sum = ProgressSum(count: 2)
+        sum.update(0, progress(1, 10))
+        #expect(sum.value == progress(1, nil))
+        sum.update(1, progress(2, 20))
+        #expect(sum.value == progress(3, 30))
+        sum.update(0, progress(5, nil))
+        #expect(sum.value == progress(7, nil))
+    }
+
+    @Test func `a part that is over counts what it has moved`() {
+        var sum = ProgressSum(count: 2)
+        sum.update(0, progress(4, 10))
+        sum.finish(0)
+        sum.finish(0)
+        sum.update(1, progress(2, 20))
+        #expect(sum.value == progress(6, 24))
+        #expect(!sum.isOver)
+        sum.finish(1)
+        #expect(sum.value == progress(6, 6))
+        #expect(sum.isOver)
+    }
+
+    @Test func `a part that is over before it began is nothing`() {
+        var sum = ProgressSum(count: 1)
+        sum.finish(0)
+        #expect(sum.value == progress(0, 0))
+    }
+
+    @Test func `speeds add up while there is something left to do`() {
+        var sum = ProgressSum(count: 2)
+        sum.update(0, progress(1, 10, 100))
+        sum.update(1, progress(1, 10, 50))
+        #expect(sum.value.bytesPerSecond == 150)
+        sum.finish(0)
+        #expect(sum.value.bytesPerSecond == 50)
+        sum.finish(1)
+        #expect(sum.value.bytesPerSecond == nil)
+    }
+
+    @Test func `sizes that no disk has end no program`() {
+        var sum = ProgressSum(count: 2)
+        sum.update(0, progress(.max, .max))
+        sum.update(1, progress(.max, .max))
+        _ = sum.value.fraction
+        sum.update(0, progress(1, 2))
+        sum.update(1, progress(1, 2))
+        #expect(sum.value == progress(2, 4))
+    }
+}

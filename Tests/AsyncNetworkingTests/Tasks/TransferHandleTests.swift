@@ -1,0 +1,453 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import AsyncNetworkingTesting
+import FoundationEssentials
+import HTTPTypes
+import Testing
+
+extension TaskEvent {
+    /// The event in a word or two.
+    var words: String {
+        switch self {
+        case .created: "created"
+        case .resumed: "resumed"
+        case .suspended: "suspended"
+        case .cancelled: "cancelled"
+        case .request(let request): "request \(request.url.lastPathComponent)"
+        case .informational(let head): "informational \(head.status.code)"
+        case .response(let head): "response \(head.status.code)"
+        case .continued(let offset, let total): "continued \(offset) of \(total.map(String.init) ?? "?")"
+        case .metrics: "metrics"
+        case .finished(.succeeded): "succeeded"
+        case .finished(.failed): "failed"
+        case .finished(.cancelled): "was cancelled"
+        @unknown default: "?"
+        }
+    }
+}
+
+extension TransferHandle {
+    /// All events up to the end, each in a word or two.
+    var allEvents: [String] {
+        get async { await events.reduce(into: []) { $0.append($1.words) } }
+    }
+
+    /// Waits until the task is in a state.
+    func reaches(_ state: TransferState) async throws {
+        try await eventually { status.state == state }
+    }
+}
+
+@Suite(.timeLimit(.minutes(1))) struct TransferHandleTests {
+    private let transport = MockTransport(.text("x"))
+
+    /// A response of three chunks, with gates before the second and the third.
+    private static func gated(_ first: ScriptGate, _ second: ScriptGate) -> MockResponse {
+        MockResponse([
+            .head(.ok, [.contentLength: "3"]), .chunk(Data("a".utf8)), .wait(first), .chunk(Data("b".utf8)),
+            .wait(second), .chunk(Data("c".utf8)),
+        ])
+    }
+
+    @Test func `a task that was made sends nothing before it is resumed`() async throws {
+        let manager = SessionManager(on: transport)
+        let task = try manager.makeDataTask(for: manager.request(.get, "x"))
+        #expect(task.status.state == .suspended)
+        #expect(await manager.tasks.map(\.id) == [task.id])
+        // Another one, made later, comes and goes meanwhile.
+        _ = try await manager.get("other")
+        #expect(transport.requests.map(\.request.url.lastPathComponent) == ["other"])
+        task.resume()
+        #expect(try await task.value.text == "x")
+        #expect(transport.requests.count == 2)
+        #expect(task.status.state == .finished)
+        #expect(await manager.tasks.isEmpty)
+    }
+
+    @Test func `events are told in order, from the beginning, to readers that come late too`() async throws {
+        let transport = MockTransport { request in
+            request.url.lastPathComponent == "a"
+                ? .redirect(.found, to: "b") : .text("x").informational(.init(code: 103))
+        }
+        let manager = SessionManager(on: transport)
+        let task = try manager.makeDataTask(for: manager.request(.get, "a"))
+        async let early = task.allEvents
+        task.resume()
+        _ = try await task.value
+        let expected = [
+            "created", "resumed", "request a", "metrics", "request b", "informational 103", "response 200", "metrics",
+            "succeeded",
+        ]
+        #expect(await early == expected)
+        #expect(await task.allEvents == expected)
+    }
+
+    @Test func `only real changes are events`() async throws {
+        let manager = SessionManager(on: MockTransport(.hang))
+        let task = try manager.makeDataTask(for: manager.request(.get, "x"))
+        task.suspend()
+        task.resume()
+        task.resume()
+        task.suspend()
+        task.suspend()
+        task.cancel()
+        task.cancel()
+        task.resume()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        let events = await task.allEvents.filter { !$0.hasPrefix("request") && $0 != "metrics" }
+        #expect(events == ["created", "resumed", "suspended", "cancelled", "was cancelled"])
+    }
+
+    @Test func `a task that is suspended reads no further, and goes on where it was`() async throws {
+        let gates = [try ScriptGate(), try ScriptGate()]
+        let manager = SessionManager(on: MockTransport(Self.gated(gates[0], gates[1])))
+        let task = try manager.makeDataTask(for: manager.request(.get, "x"))
+        task.resume()
+        for await progress in task.downloadProgress where progress.completedBytes == 1 { break }
+        task.suspend()
+        #expect(task.status.state == .suspended)
+        for gate in gates { gate.open() }
+        // What else runs has its turns, and the task takes none.
+        for _ in 0..<100 { await Task.yield() }
+        #expect(task.status.outcome == nil)
+        #expect(task.status.downloadProgress?.completedBytes ?? 0 < 3)
+        task.resume()
+        #expect(try await task.value.text == "abc")
+    }
+
+    @Test func `the status is a snapshot of everything`() async throws {
+        let gates = [try ScriptGate(), try ScriptGate()]
+        let manager = SessionManager(on: MockTransport(Self.gated(gates[0], gates[1])))
+        let request = try manager.request(.post, "x", body: .string("12345"))
+        let task = manager.makeDataTask(for: request)
+        #expect(task.status.response == nil)
+        task.resume()
+        #expect(try await task.response.status == .ok)
+        for await progress in task.downloadProgress where progress.completedBytes == 1 { break }
+        let status = task.status
+        #expect(status.state == .running)
+        #expect(status.response?.status == .ok)
+        #expect(status.uploadProgress?.counts == TransferProgress(completedBytes: 5, totalBytes: 5))
+        #expect(status.downloadProgress?.counts == TransferProgress(completedBytes: 1, totalBytes: 3))
+        #expect(status.outcome == nil)
+        for gate in gates { gate.open() }
+        _ = try await task.value
+        #expect(task.status.downloadProgress?.counts == TransferProgress(completedBytes: 3, totalBytes: 3))
+        guard case .succeeded = task.status.outcome else { throw Planned() }
+    }
+
+    @Test func `the response is there before the value, or is its error`() async throws {
+        let manager = SessionManager(on: MockTransport(MockResponse([.head(.created), .hang])))
+        let task = try manager.makeDataTask(for: manager.request(.get, "x"))
+        task.resume()
+        #expect(try await task.response.status == .created)
+        task.cancel()
+        let failing = try SessionManager(on: MockTransport(.failure(Planned(number: 3))))
+            .makeDataTask(for: manager.request(.get, "x"))
+        failing.resume()
+        await #expect(throws: Planned(number: 3)) { try await failing.response }
+        guard case .failed(let error) = failing.status.outcome else { throw Planned() }
+        #expect(error as? Planned == Planned(number: 3))
+    }
+
+    @Test func `cancelling who awaits the response leaves the task alone`() async throws {
+        let gate = try ScriptGate()
+        let manager = SessionManager(on: MockTransport(MockResponse([.wait(gate), .head(.ok)])))
+        let task = try manager.makeDataTask(for: manager.request(.get, "x"))
+        task.resume()
+        let reader = Task { try await task.response }
+        reader.cancel()
+        await #expect(throws: CancellationError.self) { try await reader.value }
+        gate.open()
+        #expect(try await task.value.statusCode == 200)
+    }
+
+    @Test func `a serializer makes the value, and a status it does not take is an error`() async throws {
+        let manager = SessionManager(on: MockTransport(.json(#"{"a": 1}"#), .json("{}", status: .notFound)))
+        let request = try manager.request(.get, "x")
+        let first = manager.makeDataTask(for: request, as: .decodable([String: Int].self))
+        first.resume()
+        #expect(try await first.value.value == ["a": 1])
+        let second = manager.makeDataTask(for: request, as: .decodable([String: Int].self))
+        second.resume()
+        let error = try await sessionError { _ = try await second.value }
+        #expect(error.statusCode == 404)
+        #expect(error.responseBody == Data("{}".utf8))
+    }
+
+    @Test func `a body above the limit is an error`() async throws {
+        let manager = SessionManager(on: MockTransport(.text("12345"))) { $0.transfer.maximumBodySize = 4 }
+        let task = try manager.makeDataTask(for: manager.request(.get, "x"))
+        task.resume()
+        let error = try await sessionError { _ = try await task.value }
+        guard case .transport(.responseTooLarge(.body(limit: 4), _)) = error else { throw error }
+    }
+
+    @Test func `label, tags and priority are the program's`() async throws {
+        let manager = SessionManager(on: transport)
+        let task = try manager.makeDataTask(for: manager.request(.get, "x"))
+        #expect(task.label == nil)
+        #expect(task.tags.isEmpty)
+        #expect(task.priority == .normal)
+        task.label = "portrait"
+        task.tags.insert("images")
+        task.priority = .high
+        let found = try #require(manager.transfers(tagged: "images").handles.first)
+        #expect(found.id == task.id)
+        #expect(found.label == "portrait")
+        #expect(found.priority == .high)
+        #expect(found.kind == .data)
+        #expect(found.request?.url.lastPathComponent == "x")
+        #expect(manager.transfers(tagged: "other").handles.isEmpty)
+    }
+
+    @Test func `dropping a task that was never started ends it, and dropping one that runs does not`() async throws {
+        let gate = try ScriptGate()
+        let transport = MockTransport(MockResponse([.wait(gate), .head(.ok)]))
+        let manager = SessionManager(on: transport)
+        do { _ = try manager.makeDataTask(for: manager.request(.get, "dropped")) }
+        try await eventually { await manager.tasks.isEmpty }
+        do { try manager.makeDataTask(for: manager.request(.get, "running")).resume() }
+        try await transport.requests(count: 1)
+        #expect(await manager.tasks.count == 1)
+        let handle = try #require(manager.transfers().handles.first)
+        gate.open()
+        #expect(await handle.allEvents.last == "succeeded")
+    }
+
+    @Test func `a manager that takes no more makes tasks that fail at once`() async throws {
+        let manager = SessionManager(on: transport)
+        await manager.invalidate(cancellingTasks: false)
+        let task = try manager.makeDataTask(for: manager.request(.get, "x"))
+        #expect(try await sessionError { _ = try await task.value }.isInvalidated)
+        #expect(await manager.tasks.isEmpty)
+    }
+
+    @Test func `invalidating lets tasks finish, also such that were not started, or cancels them all`() async throws {
+        let manager = SessionManager(on: transport)
+        let patient = try manager.makeDataTask(for: manager.request(.get, "x"))
+        await manager.invalidate(cancellingTasks: false)
+        #expect(patient.status.state == .suspended)
+        patient.resume()
+        #expect(try await patient.value.text == "x")
+
+        let other = SessionManager(on: MockTransport(.hang))
+        let made = try other.makeDataTask(for: other.request(.get, "made"))
+        let running = try other.makeDataTask(for: other.request(.get, "running"))
+        running.resume()
+        await other.invalidate(cancellingTasks: true)
+        await #expect(throws: CancellationError.self) { try await made.value }
+        await #expect(throws: CancellationError.self) { try await running.value }
+        #expect(await other.tasks.isEmpty)
+    }
+
+    @Test func `shutting down cancels what is suspended, which would never end`() async throws {
+        let manager = SessionManager(on: transport)
+        let task = try manager.makeDataTask(for: manager.request(.get, "x"))
+        await manager.shutdown()
+        await #expect(throws: CancellationError.self) { try await task.value }
+    }
+
+    @Test func `requests of async functions are listed, but not steered`() async throws {
+        let transport = MockTransport(.hang)
+        let manager = SessionManager(on: transport)
+        let function = Task { try await manager.get("x") }
+        try await transport.requests(count: 1)
+        let task = try manager.makeDataTask(for: manager.request(.get, "y"))
+        #expect(await manager.tasks.map { $0.handle == nil } == [true, false])
+        #expect(manager.transfers().handles.map(\.id) == [task.id])
+        #expect(await manager.tasks(of: .data).count == 2)
+        #expect(await manager.tasks(of: .upload).isEmpty)
+        function.cancel()
+        _ = await function.result
+    }
+
+    @Test func `a handle stands for a task on libcurl as it does on a mock`() async throws {
+        try await StubServer.with { server in
+            let gate = try ScriptGate()
+            server.route(
+                "/x",
+                Script([
+                    .reply(Reply(framing: .contentLength(declared: 2_000_000))), .generate(1_000_000),
+                    .wait(gate), .generate(1_000_000),
+                ]))
+            let manager = SessionManager(for: server)
+            let task = try manager.makeDataTask(for: manager.request(.get, "x"))
+            task.resume()
+            for await progress in task.downloadProgress where progress.completedBytes > 0 { break }
+            task.suspend()
+            gate.open()
+            for _ in 0..<100 { await Task.yield() }
+            #expect(task.status.outcome == nil)
+            task.resume()
+            let bytes = try await task.value.value
+            #expect(bytes.count == 2_000_000)
+        }
+    }
+}
+
+@Suite(.timeLimit(.minutes(1))) struct ConcurrentTransfersTests {
+    /// A manager of two tasks at a time whose requests wait for the gate.
+    private func manager(on gate: ScriptGate, limit: Int? = 2) -> (SessionManager, MockTransport) {
+        let transport = MockTransport(MockResponse([.wait(gate), .head(.ok)]))
+        return (SessionManager(on: transport) { $0.maximumConcurrentTransfers = limit }, transport)
+    }
+
+    private func tasks(_ names: [String], of manager: SessionManager) throws -> [DataTask] {
+        try names.map { try manager.makeDataTask(for: manager.request(.get, $0)) }
+    }
+
+    @Test func `no more than the limit work, the others wait in their order`() async throws {
+        let gate = try ScriptGate()
+        let (manager, transport) = manager(on: gate)
+        let tasks = try tasks(["a", "b", "c", "d"], of: manager)
+        TransferGroup(tasks).resume()
+        #expect(tasks.map(\.status.state) == [.running, .running, .waiting, .waiting])
+        try await transport.requests(count: 2)
+        gate.open()
+        try await TransferGroup(tasks).waitForAll()
+        let names = transport.requests.map(\.request.url.lastPathComponent)
+        #expect(Set(names[..<2]) == ["a", "b"])
+        #expect(Set(names[2...]) == ["c", "d"])
+    }
+
+    @Test func `a higher priority has its turn first, also when it is raised later`() async throws {
+        let gate = try ScriptGate()
+        let (manager, transport) = manager(on: gate, limit: 1)
+        let tasks = try tasks(["first", "low", "normal", "raised"], of: manager)
+        tasks[1].priority = .low
+        TransferGroup(tasks).resume()
+        tasks[3].priority = .high
+        gate.open()
+        try await TransferGroup(tasks).waitForAll()
+        #expect(transport.requests.map(\.request.url.lastPathComponent) == ["first", "raised", "normal", "low"])
+    }
+
+    @Test func `suspending gives the place up, and cancelling frees it`() async throws {
+        let gate = try ScriptGate()
+        let (manager, _) = manager(on: gate, limit: 1)
+        let tasks = try tasks(["a", "b", "c"], of: manager)
+        TransferGroup(tasks).resume()
+        tasks[0].suspend()
+        #expect(tasks.map(\.status.state) == [.suspended, .running, .waiting])
+        tasks[0].resume()
+        #expect(tasks.map(\.status.state) == [.waiting, .running, .waiting])
+        tasks[1].cancel()
+        _ = try? await tasks[1].value
+        #expect(tasks.map(\.status.state) == [.waiting, .finished, .running])
+        gate.open()
+        try await TransferGroup(tasks).waitForAll()
+        #expect(try await tasks[0].value.statusCode == 200)
+    }
+
+    @Test func `without a limit all work`() async throws {
+        let gate = try ScriptGate()
+        let (manager, transport) = manager(on: gate, limit: nil)
+        let tasks = try tasks((0..<50).map(String.init), of: manager)
+        TransferGroup(tasks).resume()
+        try await transport.requests(count: 50)
+        gate.open()
+        try await TransferGroup(tasks).waitForAll()
+    }
+}
+
+@Suite(.timeLimit(.minutes(1))) struct TransferGroupTests {
+    @Test func `waiting ends when all are over, whatever their ends`() async throws {
+        let manager = SessionManager(
+            on: MockTransport { $0.url.lastPathComponent == "bad" ? .failure(Planned()) : .text("x") })
+        let good = await manager.upload("good", from: .string("a"))
+        let bad = await manager.upload("bad", from: .string("a"))
+        let cancelled = try manager.makeDataTask(for: manager.request(.get, "x"))
+        cancelled.cancel()
+        try await TransferGroup([good, bad, cancelled]).waitForAll()
+        for task in [good, bad, cancelled] { #expect(task.status.state == .finished) }
+        try await TransferGroup([]).waitForAll()
+    }
+
+    @Test func `who is cancelled while waiting leaves, and the tasks go on`() async throws {
+        let gate = try ScriptGate()
+        let manager = SessionManager(on: MockTransport(MockResponse([.wait(gate), .head(.ok)])))
+        let task = await manager.upload("x", from: .string("a"))
+        let waiter = Task { try await TransferGroup([task]).waitForAll() }
+        waiter.cancel()
+        await #expect(throws: CancellationError.self) { try await waiter.value }
+        #expect(task.status.state == .running)
+        gate.open()
+        _ = try await task.value
+    }
+
+    @Test func `tasks are cancelled by tag or by predicate, and no others`() async throws {
+        let transport = MockTransport(.hang)
+        let manager = SessionManager(on: transport)
+        var tasks: [String: UploadTask] = [:]
+        for name in ["a1", "a2", "b1"] {
+            let task = await manager.upload(name, from: .string("x"))
+            task.tags = [String(name.prefix(1))]
+            tasks[name] = task
+        }
+        manager.transfers(tagged: "a").cancel()
+        for name in ["a1", "a2"] { await #expect(throws: CancellationError.self) { try await tasks[name]?.value } }
+        #expect(tasks["b1"]?.status.state == .running)
+        manager.transfers { $0.request?.url.lastPathComponent == "b1" }.cancel()
+        await #expect(throws: CancellationError.self) { try await tasks["b1"]?.value }
+    }
+
+    @Test func `progress is the sum, in each task's own direction, and ends with the last`() async throws {
+        let folder = try TemporaryFolder()
+        let manager = SessionManager(on: MockTransport(.text("12345")))
+        let download = try manager.makeDownloadTask(for: manager.request(.get, "x"), to: "\(folder.path)/file")
+        let upload = try manager.makeUploadTask(for: manager.request(.post, "x"), from: .string("abc"))
+        let group = TransferGroup([download, upload])
+        let progress = group.progress
+        group.resume()
+        let values = await progress.reduce(into: []) { $0.append($1) }
+        #expect(values.last?.counts == TransferProgress(completedBytes: 8, totalBytes: 8))
+        #expect(zip(values, values.dropFirst()).allSatisfy { $0.completedBytes <= $1.completedBytes })
+        #expect(await group.progress.reduce(nil) { $1 }?.counts == TransferProgress(completedBytes: 8, totalBytes: 8))
+        #expect(await TransferGroup([]).progress.first { _ in true } == nil)
+    }
+}
+
+@Suite(.timeLimit(.minutes(1))) struct ScopedTransfersTests {
+    @Test func `what is under way at the end of the scope is cancelled, and over`() async throws {
+        let folder = try TemporaryFolder()
+        let manager = SessionManager(on: MockTransport(.hang))
+        let request = try manager.request(.get, "x")
+        try await manager.withDownload(request, to: "\(folder.path)/file") { task in
+            try await task.reaches(.running)
+        }
+        #expect(await manager.tasks.isEmpty)
+        await #expect(throws: Planned(number: 4)) {
+            try await manager.withUpload(request, from: .string("a")) { task in
+                try await task.reaches(.running)
+                throw Planned(number: 4)
+            }
+        }
+        #expect(await manager.tasks.isEmpty)
+    }
+
+    @Test func `the scope's value is returned`() async throws {
+        let folder = try TemporaryFolder()
+        let manager = SessionManager(on: MockTransport(.text("abc")))
+        let request = try manager.request(.get, "x")
+        let size = try await manager.withDownload(request, to: "\(folder.path)/file") { try await $0.value.value.size }
+        #expect(size == 3)
+        let text = try await manager.withUpload(request, from: .string("a")) { try await $0.value.text }
+        #expect(text == "abc")
+    }
+
+    @Test func `cancelling the task around the scope ends it, and what it downloads`() async throws {
+        let folder = try TemporaryFolder()
+        let transport = MockTransport(.hang)
+        let manager = SessionManager(on: transport)
+        let request = try manager.request(.get, "x")
+        let around = Task {
+            try await manager.withDownload(request, to: "\(folder.path)/file") { try await $0.value.value.size }
+        }
+        try await transport.requests(count: 1)
+        around.cancel()
+        await #expect(throws: CancellationError.self) { try await around.value }
+        #expect(await manager.tasks.isEmpty)
+    }
+}
