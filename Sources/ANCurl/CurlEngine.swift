@@ -11,6 +11,8 @@ import CCurl
 actor CurlEngine: EventLoopSource {
     /// What requests without options of their own have.
     nonisolated let defaultOptions: SharedTransferOptions
+    /// What verifies servers.
+    nonisolated let securities = SecurityCache()
     private nonisolated let loop: EventLoop
     private nonisolated let inbox = Lock<[Message]>([])
 
@@ -36,7 +38,7 @@ actor CurlEngine: EventLoopSource {
         } catch {
             throw .internalInconsistency(error.description, TransferFacts())
         }
-        state = LoopState(loop: loop, pool: pool)
+        state = LoopState(loop: loop, pool: pool, securities: securities)
         admissions = AdmissionQueue(pool)
         multi = try MultiHandle(reportingTo: state)
         do throws(SystemError) {

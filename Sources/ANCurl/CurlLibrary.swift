@@ -2,6 +2,7 @@
 
 public import ANHTTP
 import CCurl
+import COpenSSL
 
 /// The libcurl that the program runs with, which need not be the one it was compiled against.
 public struct CurlLibrary: Sendable {
@@ -24,6 +25,18 @@ public struct CurlLibrary: Sendable {
     /// The library of this process. The first use initialises it, once. See curl_global_init(3) and
     /// curl_version_info(3).
     public static let current: Result<CurlLibrary, TransportError> = initialize()
+
+    /// Whether libcurl's TLS is made by the OpenSSL that this library calls too.
+    static let usesOpenSSL: Bool = {
+        guard let library = try? current.get().tlsLibrary, let version = unsafe OpenSSL_version(OPENSSL_VERSION_STRING)
+        else { return false }
+        return isOpenSSL(library, version: unsafe String(cString: version))
+    }()
+
+    /// Whether `library`, as libcurl names it, is OpenSSL in this version, so that its contexts may be handed to it.
+    package static func isOpenSSL(_ library: String, version: String) -> Bool {
+        library == "OpenSSL/\(version)"
+    }
 
     private static func initialize() -> Result<CurlLibrary, TransportError> {
         let code = curl_global_init(CCURL_GLOBAL_DEFAULT)

@@ -29,10 +29,11 @@ public struct CurlTransport: Transport {
         try request.validate()
         guard let pump = try BodyPump(for: request) else {
             let upload: Upload = if case .bytes(let data) = request.body.content { .bytes(data) } else { .none }
-            return try await perform(
-                Exchange(request, delivery: delivery, events: events, upload: upload, engine: engine), body: body)
+            let exchange = try Exchange(
+                request, delivery: delivery, events: events, upload: upload, engine: engine)
+            return try await perform(exchange, body: body)
         }
-        let exchange = Exchange(
+        let exchange = try Exchange(
             request, delivery: delivery, events: events, upload: .channel(pump.channel), engine: engine)
         // When the exchange is over, leaving this scope cancels the pump, which may be waiting for its source, and waits
         // for it.

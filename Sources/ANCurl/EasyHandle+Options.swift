@@ -72,23 +72,34 @@ extension EasyHandle {
         }
     }
 
-    /// The rules hold for the server and for a proxy over TLS alike.
+    /// The rules hold for the server and for a proxy over TLS alike. Which authorities are trusted for servers is libcurl's
+    /// matter only where it does not hand its contexts out; see ``apply(_:resumesSessions:)``.
     private func apply(_ tls: TLSOptions) throws(CurlFailure) {
         let versions = tls.minimumVersion.curlNumber | (tls.maximumVersion?.curlNumber ?? 0) << 16
         try set(CURLOPT_SSLVERSION, versions)
         try set(CURLOPT_PROXY_SSLVERSION, versions)
         try set(CURLOPT_SSL_ENABLE_ALPN, tls.negotiatesProtocol)
+        for option in [CURLOPT_SSL_CIPHER_LIST, CURLOPT_PROXY_SSL_CIPHER_LIST] { try set(option, tls.cipherList) }
+        for option in [CURLOPT_TLS13_CIPHERS, CURLOPT_PROXY_TLS13_CIPHERS] { try set(option, tls.cipherSuites) }
+        try set(CURLOPT_SSL_EC_CURVES, tls.curves)
         var file: String?
         var folder: String?
         var blob: Data?
         switch tls.trustRoots {
-        case .system: (file, folder) = Self.systemRoots
+        case .system: (file, folder) = (SystemRoots.current.file, SystemRoots.current.folder)
         case .file(let path): file = path
         case .pem(let bytes): blob = bytes
+        // With certificates in memory libcurl reads no file.
+        case .systemAnd(let bytes): (folder, blob) = (SystemRoots.current.folder, bytes)
         }
-        for option in [CURLOPT_CAINFO, CURLOPT_PROXY_CAINFO] { try set(option, file) }
-        for option in [CURLOPT_CAPATH, CURLOPT_PROXY_CAPATH] { try set(option, folder) }
-        for option in [CURLOPT_CAINFO_BLOB, CURLOPT_PROXY_CAINFO_BLOB] { try set(option, blob: blob) }
+        try set(CURLOPT_PROXY_CAINFO, file)
+        try set(CURLOPT_PROXY_CAPATH, folder)
+        try set(CURLOPT_PROXY_CAINFO_BLOB, blob: blob)
+        let isLibcurls = !CurlLibrary.usesOpenSSL
+        try set(CURLOPT_CAINFO, isLibcurls ? file : nil)
+        try set(CURLOPT_CAPATH, isLibcurls ? folder : nil)
+        try set(CURLOPT_CAINFO_BLOB, blob: isLibcurls ? blob : nil)
+        try set(CURLOPT_SSL_SESSIONID_CACHE, tls.resumesSessions)
     }
 
     private func apply(_ policy: ProxyPolicy) throws {
@@ -127,13 +138,6 @@ extension EasyHandle {
         try set(CURLOPT_TCP_KEEPIDLE, probe ?? 60)
         try set(CURLOPT_TCP_KEEPINTVL, probe ?? 60)
     }
-
-    /// The roots that libcurl was built to use, asked of a fresh handle once.
-    private static let systemRoots: (file: String?, folder: String?) = {
-        guard let handle = try? EasyHandle() else { return (nil, nil) }
-        let (file, folder) = (handle.string(CURLINFO_CAINFO), handle.string(CURLINFO_CAPATH))
-        return (file.isEmpty ? nil : file, folder.isEmpty ? nil : folder)
-    }()
 }
 
 extension TLSVersion {

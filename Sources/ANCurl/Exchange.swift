@@ -19,6 +19,8 @@ final class Exchange: Sendable {
     let isSecure: Bool
     /// Whether its connection can serve nothing else; see ``CurlLibrary/reusesCleartextHTTP2``.
     let needsOwnConnection: Bool
+    /// What verifies its connection, where its options ask for more than a valid chain and the right name.
+    let security: ConnectionSecurity?
     private let engine: CurlEngine
     private let isCancelled = Atomic(false)
     private let state: Lock<State>
@@ -26,7 +28,7 @@ final class Exchange: Sendable {
     init(
         _ request: Request, delivery: BodyDelivery, events: (any TransferEventSink)?, upload: Upload,
         engine: CurlEngine
-    ) {
+    ) throws(TransportError) {
         self.request = request
         sharedOptions = request.sharedOptions ?? engine.defaultOptions
         self.delivery = delivery
@@ -36,6 +38,7 @@ final class Exchange: Sendable {
         needsOwnConnection =
             !isSecure && sharedOptions.value.httpVersion == .http2PriorKnowledge
             && (try? CurlLibrary.current.get().reusesCleartextHTTP2) == false
+        security = isSecure ? try engine.securities.prepare(sharedOptions, for: request.url) : nil
         self.engine = engine
         let reading: ExchangeStateMachine<Waiter>.Reading =
             switch delivery {

@@ -62,6 +62,12 @@ package struct HeaderParser {
     /// Whether the version is one with many exchanges on a connection.
     package var isMultiplexed: Bool { isComplete && (version == .http2 || version == .http3) }
 
+    /// Whether the body ends where the connection does (RFC 9112 §6.3), if there is a body.
+    package var isEndedByClose: Bool {
+        isComplete && !isMultiplexed && !isTransferEncoded && declaredLength == nil && status.code != 204
+            && status.code != 304
+    }
+
     /// Whether a head has begun and is not complete.
     package var isInHead: Bool { state == .inFields }
 

@@ -17,11 +17,14 @@ final class LoopState {
     let headerFields = HeaderFieldCache()
     /// The limits of the connection pool.
     let pool: ConnectionPool
+    /// What verifies servers.
+    let securities: SecurityCache
     private let loop: EventLoop
 
-    init(loop: EventLoop, pool: ConnectionPool) {
+    init(loop: EventLoop, pool: ConnectionPool, securities: SecurityCache) {
         self.loop = loop
         self.pool = pool
+        self.securities = securities
     }
 
     // MARK: Names

@@ -14,6 +14,7 @@ extension Transfer {
         for option in [
             CURLOPT_PRIVATE, CURLOPT_HEADERDATA, CURLOPT_WRITEDATA, CURLOPT_READDATA, CURLOPT_SEEKDATA,
             CURLOPT_OPENSOCKETDATA, CURLOPT_PREREQDATA, CURLOPT_RESOLVER_START_DATA, CURLOPT_TRAILERDATA,
+            CURLOPT_SSL_CTX_DATA,
         ] {
             unsafe try handle.set(option, pointer: context)
         }
@@ -58,6 +59,17 @@ extension Transfer {
                 unsafe Transfer.at(context).didConnect(
                     remote: SocketAddress(remote, port: remotePort), local: SocketAddress(local, port: localPort))
             })
+        try installTLSCallback()
+    }
+
+    /// Takes the verification of servers over from libcurl.
+    func installTLSCallback() throws(CurlFailure) {
+        guard CurlLibrary.usesOpenSSL else { return }
+        unsafe try check(
+            ccurl_set_tls_callback(handle.raw) { handle, context, transfer in
+                unsafe Transfer.at(transfer).prepareTLS(of: handle, OpaquePointer(context))
+            })
+        try handle.markProxies()
     }
 
     /// Installs the callback for trailers, or takes it away. See CURLOPT_TRAILERFUNCTION(3).

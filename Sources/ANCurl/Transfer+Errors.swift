@@ -10,6 +10,10 @@ import Glibc
 extension Transfer {
     func transportError(_ code: CURLcode) -> TransportError {
         var facts = facts(code: code)
+        if let refusal = state.refusal {
+            facts.serverTrust = refusal.trust
+            return .tls(refusal.failure, facts)
+        }
         switch code {
         case CURLE_URL_MALFORMAT:
             return .invalidRequest(.url(facts.message ?? facts.url))
@@ -122,7 +126,7 @@ extension Transfer {
     /// another name.
     private func handshakeFailure(_ code: CURLcode, _ verifyResult: Int) -> TransportError.TLSFailure {
         guard verifyResult == Int(X509_V_OK) || verifyResult == Int(X509_V_ERR_UNSPECIFIED) else {
-            return TransportError.TLSFailure(verifyResult: verifyResult)
+            return TransportError.TLSFailure(verifyResult: Int32(truncatingIfNeeded: verifyResult))
         }
         return code == CURLE_PEER_FAILED_VERIFICATION ? .wrongHost : .handshake
     }
@@ -141,23 +145,6 @@ extension Transfer {
             return .tls(.badTrustRoots, facts)
         default:
             return .tls(.handshake, facts)
-        }
-    }
-}
-
-extension TransportError.TLSFailure {
-    /// The failure for a result of X509_STORE_CTX_get_error(3).
-    fileprivate init(verifyResult: Int) {
-        switch Int32(truncatingIfNeeded: verifyResult) {
-        case X509_V_ERR_CERT_HAS_EXPIRED: self = .certificateExpired
-        case X509_V_ERR_CERT_NOT_YET_VALID: self = .certificateNotYetValid
-        case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT, X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN: self = .selfSigned
-        case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT, X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY,
-            X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-            self = .unknownAuthority
-        case X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH: self = .wrongHost
-        case X509_V_ERR_CERT_REVOKED: self = .revoked
-        default: self = .untrusted(verifyResult: verifyResult)
         }
     }
 }

@@ -12,9 +12,12 @@ extension Transfer {
     func outcome(_ code: CURLcode) -> Result<ResponseEnding, any Error> {
         if let failure = state.failure ?? uploadError { return .failure(failure) }
         guard code == CURLE_OK || isResponseComplete(code) else { return .failure(transportError(code)) }
-        guard state.parser.isComplete else { return .failure(connectionLost(facts())) }
+        guard state.parser.isComplete, !wasCut else { return .failure(connectionLost(facts())) }
         return .success(ResponseEnding(trailers: state.parser.trailers, metrics: measure()))
     }
+
+    /// Whether a body ended with its connection, and the connection without the server's word for it.
+    private var wasCut: Bool { state.handshake?.isClosedByServer == false }
 
     /// Whether a connection that had served before was lost while the request was sent, and the request may be repeated.
     /// libcurl itself repeats it only where it noticed the loss when it wanted to read.

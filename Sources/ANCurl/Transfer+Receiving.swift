@@ -27,6 +27,7 @@ extension Transfer {
                 guard exchange.request.method != .head || !exchange.sendsBody else { return 0 }
                 prepareBuffer(exchange)
                 if head.status.code >= 300 { stopSending() }
+                if state.parser.isEndedByClose, exchange.isSecure, exchange.request.method != .head { noteHandshake() }
             }
             return line.count
         } catch {
@@ -45,6 +46,11 @@ extension Transfer {
         guard state.isSendingPaused else { return }
         state.isSendingPaused = false
         handle.resume(receiving: true, sending: true)
+    }
+
+    private func noteHandshake() {
+        guard CurlLibrary.usesOpenSSL, let session = unsafe ccurl_tls_session(handle.raw) else { return }
+        state.handshake = unsafe Handshake.of(OpaquePointer(session))
     }
 
     private func noteTLS(_ exchange: Exchange) {

@@ -17,6 +17,10 @@ final class Transfer {
     private var headers = HeaderList()
     /// The options that the handle has, so that the next exchange with the same ones need not set them.
     private var appliedOptions: SharedTransferOptions?
+    /// What verifies servers where these options ask for nothing special; nil before it was asked for.
+    var plainSecurity: ConnectionSecurity?
+    /// What verifies the servers of the handle's connections.
+    var appliedSecurity: ConnectionSecurity?
 
     /// What stands for this transfer in the queue of deadlines.
     let alarm = Alarm()
@@ -56,9 +60,12 @@ final class Transfer {
         try headers.fill(exchange.request, exchange.options, exchange.upload, sendsBody: exchange.sendsBody)
         if exchange.sharedOptions !== appliedOptions {
             appliedOptions = nil
+            appliedSecurity = nil
+            plainSecurity = nil
             try handle.apply(exchange.options)
             appliedOptions = exchange.sharedOptions
         }
+        if exchange.isSecure || exchange.options.connection.dnsOverHTTPS != nil { try applySecurity(of: exchange) }
         let url = exchange.request.url.absoluteString
         if !Self.isOrigin(origin, of: url) { origin = Self.origin(of: url) }
         do throws(CurlFailure) {
@@ -120,6 +127,10 @@ struct TransferState {
     var clock: TransferClock
     /// Why a callback stopped the transfer.
     var failure: (any Error)?
+    /// Why the server, or this side by it, was refused in the TLS handshake or after it.
+    var refusal: Refusal?
+    /// The connection, where only its end says that the response is complete.
+    var handshake: Handshake?
     /// Whether the server refused the rest of the request's body by its answer.
     var isBodyRefused = false
     /// When it was given to libcurl.
@@ -141,6 +152,12 @@ struct TransferState {
     var metrics = TransferMetrics()
     var uploadPace = ReportPace()
     var downloadPace = ReportPace()
+
+    /// Why a server was refused, and what it showed.
+    struct Refusal {
+        let failure: TransportError.TLSFailure
+        let trust: ServerTrust?
+    }
 
     init(on loop: LoopState) {
         parser = HeaderParser(url: Self.noURL, maximumSize: 0, cache: loop.headerFields)

@@ -58,9 +58,12 @@ public struct Request: Sendable {
 /// has changed since the last request.
 package final class SharedTransferOptions: Sendable {
     package let value: TransferOptions
+    /// Whether TLS is more than a valid chain and the right name.
+    package let hasSecurity: Bool
 
     package init(_ value: TransferOptions) {
         self.value = value
+        hasSecurity = value.tls.hasSecurity
     }
 }
 

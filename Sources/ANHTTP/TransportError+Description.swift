@@ -17,7 +17,7 @@ extension TransportError: CustomStringConvertible {
         case .proxy(let reason, let facts):
             "The proxy failed: \(reason)\(facts.sentenceEnd)"
         case .tls(let reason, let facts):
-            "No trusted TLS connection could be made: \(reason)\(facts.sentenceEnd)"
+            "No trusted TLS connection could be made: \(reason)\(facts.comparison(for: reason))\(facts.sentenceEnd)"
         case .connectionLost(let loss, let facts):
             "The connection ended \(loss)\(facts.sentenceEnd)"
         case .invalidResponse(let problem, let facts):
@@ -46,6 +46,11 @@ extension TransportError: CustomStringConvertible {
 }
 
 extension TransferFacts {
+    /// What was expected of the server and what came, where that is known.
+    fileprivate func comparison(for failure: TransportError.TLSFailure) -> String {
+        serverTrust?.comparison(for: failure).map { ": \($0)" } ?? ""
+    }
+
     /// The end of a sentence: the URL, where it was, libcurl's words and number.
     fileprivate var sentenceEnd: String {
         var details: [String] = []
@@ -107,9 +112,24 @@ extension TransportError.TLSFailure: CustomStringConvertible {
         case .unknownAuthority: "the certificate's authority is not trusted"
         case .wrongHost: "the certificate is for another host"
         case .revoked: "the certificate was revoked"
+        case .revocationUnknown: "no current list says whether the certificate was revoked"
+        case .stapleMissing: "the server showed no OCSP response"
+        case .badStaple(let reason): "the server's OCSP response cannot be taken: \(reason)"
+        case .wrongPurpose: "the certificate is not one for servers"
+        case .weakKey: "a key or signature of the certificates is too weak"
+        case .nameConstraints: "the authority may not sign for this name"
+        case .pinMismatch: "no key of the server's certificates is pinned"
+        case .certificateNotPinned: "the server's certificates do not lead to a pinned one"
+        case .noPins: "the policy pins, and has no pins"
+        case .invalidWithoutPins: "a policy that allows invalid certificates and validates names needs pins"
+        case .rejected(let reason): reason
         case .untrusted(let result): "the certificate was not accepted (X509 error \(result))"
         case .handshake: "the two sides found no agreement"
         case .badTrustRoots: "the trusted certificates given cannot be read"
+        case .badSecurityPolicy(let problem): "the policy cannot be used: \(problem)"
+        case .badClientIdentity(let problem): "the client's own certificate cannot be used: \(problem)"
+        case .clientCertificateRefused: "the server wants a client's certificate, or another one"
+        case .keyLog(let path): "the secrets cannot be written to \(path)"
         }
     }
 }

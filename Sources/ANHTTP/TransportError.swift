@@ -131,12 +131,42 @@ public enum TransportError: Error, Sendable {
         case wrongHost
         /// The certificate was revoked.
         case revoked
+        /// There is no current list that says whether the certificate was revoked.
+        case revocationUnknown
+        /// The server showed no OCSP response, and ``SecurityPolicy/Stapling/required`` asks for one.
+        case stapleMissing
+        /// The server's OCSP response cannot be taken, for this reason.
+        case badStaple(String)
+        /// The certificate is not one for servers.
+        case wrongPurpose
+        /// A key or signature of the chain is too weak.
+        case weakKey
+        /// An authority may not sign for such names.
+        case nameConstraints
+        /// No key of the chain is pinned.
+        case pinMismatch(expected: [PublicKeyPin])
+        /// There is no chain to a pinned certificate.
+        case certificateNotPinned
+        /// The policy pins, and has no pins.
+        case noPins
+        /// The policy allows invalid certificates and validates names, which nothing but pins could vouch for.
+        case invalidWithoutPins
+        /// ``SecurityPolicy/evaluator`` refused, for this reason.
+        case rejected(String)
         /// Verification failed with this code of X509_STORE_CTX_get_error(3).
         case untrusted(verifyResult: Int)
         /// The two sides found no common version, cipher or parameters, or broke the protocol.
         case handshake
         /// The trusted certificates given by the program cannot be read.
         case badTrustRoots
+        /// The policy given by the program cannot be used.
+        case badSecurityPolicy(SecurityPolicy.Problem)
+        /// The client's own certificate or key cannot be used.
+        case badClientIdentity(ClientIdentity.Problem)
+        /// The server wants a client's certificate, or another one.
+        case clientCertificateRefused
+        /// The file for secrets cannot be written.
+        case keyLog(path: String)
     }
 
     /// When a connection ended too early.
@@ -214,6 +244,8 @@ public struct TransferFacts: Hashable, Sendable {
     public var elapsed: Duration = .zero
     /// How often the exchange was sent.
     public var attempts = 1
+    /// What a server that was not trusted showed.
+    public var serverTrust: ServerTrust?
 
     /// Creates empty facts.
     public init() {}

@@ -64,6 +64,18 @@ public struct SessionConfiguration: Sendable {
         set { transfer.proxy = newValue }
     }
 
+    /// What servers must show; see ``ANHTTP/TLSOptions/policy``.
+    public var securityPolicy: SecurityPolicy {
+        get { transfer.tls.policy }
+        set { transfer.tls.policy = newValue }
+    }
+
+    /// Who the client is, for servers that ask; see ``ANHTTP/TLSOptions/identity``.
+    public var clientIdentity: ClientIdentity? {
+        get { transfer.tls.identity }
+        set { transfer.tls.identity = newValue }
+    }
+
     /// The rules for TLS; see ``ANHTTP/TransferOptions/tls``.
     public var tls: TLSOptions {
         get { transfer.tls }

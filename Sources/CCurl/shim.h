@@ -49,6 +49,7 @@ typedef int (*ccurl_prerequest_callback)(
     void *_Nonnull context, char *remote, char *local, int remote_port, int local_port);
 typedef int (*ccurl_resolver_callback)(void *state, void *reserved, void *_Nonnull context);
 typedef int (*ccurl_trailer_callback)(struct curl_slist **list, void *_Nonnull context);
+typedef CURLcode (*ccurl_tls_callback)(CURL *handle, void *_Nonnull tls, void *_Nonnull context);
 
 static inline CURLcode ccurl_set_data_callback(CURL *handle, CURLoption option, ccurl_data_callback callback) {
     return curl_easy_setopt(handle, option, callback);
@@ -76,6 +77,10 @@ static inline CURLcode ccurl_set_resolver_callback(CURL *handle, ccurl_resolver_
 
 static inline CURLcode ccurl_set_trailer_callback(CURL *handle, ccurl_trailer_callback callback) {
     return curl_easy_setopt(handle, CURLOPT_TRAILERFUNCTION, callback);
+}
+
+static inline CURLcode ccurl_set_tls_callback(CURL *handle, ccurl_tls_callback callback) {
+    return curl_easy_setopt(handle, CURLOPT_SSL_CTX_FUNCTION, callback);
 }
 
 static inline CURLcode ccurl_get_long(CURL *handle, CURLINFO info, long *value) {

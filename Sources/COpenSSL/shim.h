@@ -7,7 +7,9 @@
 
 #include <openssl/err.h>
 #include <openssl/evp.h>
+#include <openssl/ocsp.h>
 #include <openssl/pem.h>
+#include <openssl/pkcs12.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
@@ -44,5 +46,33 @@ static inline X509V3_CTX copenssl_extension_context(X509 *issuer, X509 *subject)
     X509V3_set_ctx_nodb(&context);
     return context;
 }
+
+// Macros over SSL_CTX_ctrl and SSL_CTX_callback_ctrl: the client asks for an OCSP response, and is called when the
+// server's flight is complete, with a response or without one.
+static inline void copenssl_ctx_ask_for_staple(SSL_CTX *context, int (*callback)(SSL *, void *), void *argument) {
+    SSL_CTX_set_tlsext_status_type(context, TLSEXT_STATUSTYPE_ocsp);
+    SSL_CTX_set_tlsext_status_cb(context, callback);
+    SSL_CTX_set_tlsext_status_arg(context, argument);
+}
+
+// A macro over SSL_ctrl; the bytes belong to the session.
+static inline long copenssl_staple(SSL *session, const unsigned char **bytes) {
+    return SSL_get_tlsext_status_ocsp_resp(session, bytes);
+}
+
+// A macro over a type-safe wrapper: frees the certificates with their stack.
+static inline void copenssl_chain_free(STACK_OF(X509) *chain) {
+    sk_X509_pop_free(chain, X509_free);
+}
+
+// An option that is 64 bits wide and made by a macro that casts.
+static const uint64_t COPENSSL_OP_DONT_INSERT_EMPTY_FRAGMENTS = SSL_OP_DONT_INSERT_EMPTY_FRAGMENTS;
+
+// Macros that Swift does not import: they cast.
+static const unsigned long COPENSSL_NAME_RFC2253 = XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB;
+static const unsigned long COPENSSL_V_FLAG_PARTIAL_CHAIN = X509_V_FLAG_PARTIAL_CHAIN;
+static const unsigned long COPENSSL_V_FLAG_NO_CHECK_TIME = X509_V_FLAG_NO_CHECK_TIME;
+static const unsigned long COPENSSL_V_FLAG_CRL_CHECK = X509_V_FLAG_CRL_CHECK;
+static const unsigned long COPENSSL_V_FLAG_CRL_CHECK_ALL = X509_V_FLAG_CRL_CHECK_ALL;
 
 #endif

@@ -29,6 +29,13 @@ public struct TestCertificate: Sendable {
         return digest.finish().map { Data($0).base64EncodedString() } ?? ""
     }
 
+    /// The same certificate, of which a server sends further ones after its chain, as PEM, whether they belong there or not.
+    public func sending(_ others: Data) -> TestCertificate {
+        TestCertificate(
+            pemData: pemData, chainPEM: chainPEM + others, privateKeyPEM: privateKeyPEM, derData: derData,
+            publicKeyDER: publicKeyDER)
+    }
+
     /// Writes the chain and the key into one PEM file, which only this user can read.
     public func write(to path: String) throws {
         try PEMFile.write(chainPEM + privateKeyPEM, to: path)

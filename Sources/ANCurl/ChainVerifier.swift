@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import COpenSSL
+import FoundationEssentials
+
+/// Verifies the certificates of one handshake against a policy's anchors, each kind at most once. See
+/// X509_verify_cert(3).
+///
+/// It has stores of its own: libcurl's is shared between contexts, and, depending on its version, filled only later.
+@safe final class ChainVerifier {
+    private let presented: OpaquePointer?
+    private let leaf: OpaquePointer?
+    private let security: ConnectionSecurity
+    private let name: HostName
+    /// The strength that OpenSSL asks of keys for this connection. See SSL_get_security_level(3).
+    private let level: Int32
+    private var runs: [SecurityPolicy.Anchors: Run] = [:]
+
+    /// Prepares to verify what the server showed, which outlives this value.
+    init(_ context: OpaquePointer, _ security: ConnectionSecurity, name: HostName, level: Int32) {
+        unsafe presented = unsafe X509_STORE_CTX_get0_untrusted(context)
+        unsafe leaf = unsafe X509_STORE_CTX_get0_cert(context)
+        self.security = security
+        self.name = name
+        self.level = level
+    }
+
+    /// Builds a valid chain, or says why there is none.
+    func verify(_ anchors: SecurityPolicy.Anchors) -> SecurityPolicy.ChainFinding {
+        let run = run(anchors)
+        guard run.code == X509_V_OK else {
+            return SecurityPolicy.ChainFinding(failure: TransportError.TLSFailure(verifyResult: run.code))
+        }
+        let needsKeys = security.policy.pinningMode == .publicKey
+        return SecurityPolicy.ChainFinding(
+            keys: unsafe needsKeys ? certificates(in: run.chain).compactMap { unsafe PublicKeyPin(of: $0) } : [])
+    }
+
+    /// Verifies, where it was not done yet.
+    private func run(_ anchors: SecurityPolicy.Anchors) -> Run {
+        if let run = runs[anchors] { return run }
+        let run: Run
+        switch anchors {
+        case .trustRoots: run = unsafe verify(against: security.roots)
+        case .pinnedCertificates: run = security.pinned.map { unsafe verify(against: $0) } ?? .failed
+        case .pinnedKeys: run = verifyAgainstPinnedKeys()
+        }
+        runs[anchors] = run
+        return run
+    }
+
+    /// What the server showed.
+    func trust(_ failure: TransportError.TLSFailure?) -> ServerTrust {
+        unsafe ServerTrust(
+            host: name.text, date: security.now, presented: ServerTrust.Certificate.all(in: presented),
+            chain: ServerTrust.Certificate.all(in: validRun?.chain), failure: failure)
+    }
+
+    /// Tells OpenSSL the outcome: the result that it keeps and sends to the server, and the chain.
+    func conclude(_ context: OpaquePointer, isRefused: Bool) {
+        if isRefused {
+            let code = runs.values.first { $0.code != X509_V_OK }?.code ?? X509_V_ERR_APPLICATION_VERIFICATION
+            unsafe X509_STORE_CTX_set_error(context, code)
+        } else {
+            unsafe X509_STORE_CTX_set_error(context, X509_V_OK)
+            if let chain = unsafe validRun?.chain {
+                unsafe X509_STORE_CTX_set0_verified_chain(context, X509_chain_up_ref(chain))
+            }
+        }
+    }
+
+    private var validRun: Run? { runs.values.first { $0.code == X509_V_OK } }
+
+    /// An attempt to build a chain.
+    @safe private final class Run {
+        /// The result, one of X509_STORE_CTX_get_error(3).
+        let code: Int32
+        /// The chain as far as it was built.
+        let chain: OpaquePointer?
+
+        init(code: Int32, chain: OpaquePointer? = nil) {
+            self.code = code
+            unsafe self.chain = unsafe chain
+        }
+
+        /// One that could not be made.
+        static var failed: Run { unsafe Run(code: X509_V_ERR_UNSPECIFIED) }
+
+        deinit {
+            unsafe copenssl_chain_free(chain)
+        }
+    }
+
+    /// The anchors are those certificates that the server sent whose keys are pinned; whoever signed the others must be one
+    /// of them, or be signed by them.
+    private func verifyAgainstPinnedKeys() -> Run {
+        guard let anchors = unsafe OPENSSL_sk_new_null() else { return .failed }
+        defer { unsafe OPENSSL_sk_free(anchors) }
+        unsafe certificates(in: presented).forEach { certificate in
+            guard let key = unsafe PublicKeyPin(of: certificate), security.pinnedKeys.contains(key) else { return }
+            unsafe _ = OPENSSL_sk_push(anchors, UnsafeRawPointer(certificate))
+        }
+        return unsafe verify(against: security.roots) { context in
+            unsafe X509_STORE_CTX_set0_trusted_stack(context, anchors)
+            unsafe X509_STORE_CTX_set_flags(context, COPENSSL_V_FLAG_NO_CHECK_TIME)
+        }
+    }
+
+    private func verify(against store: TrustStore, _ adjust: (OpaquePointer) -> Void = { _ in }) -> Run {
+        guard let context = unsafe X509_STORE_CTX_new() else { return .failed }
+        defer { unsafe X509_STORE_CTX_free(context) }
+        guard unsafe X509_STORE_CTX_init(context, store.raw, leaf, presented) == 1 else {
+            return .failed
+        }
+        let parameters = unsafe X509_STORE_CTX_get0_param(context)
+        unsafe X509_VERIFY_PARAM_set_auth_level(parameters, level)
+        if security.policy.validatesDomainName {
+            guard unsafe X509_STORE_CTX_set_default(context, "ssl_server") == 1, unsafe setName(parameters) else {
+                return unsafe Run(code: X509_V_ERR_HOSTNAME_MISMATCH)
+            }
+        }
+        unsafe adjust(context)
+        let isValid = unsafe X509_verify_cert(context) == 1
+        let code = unsafe X509_STORE_CTX_get_error(context)
+        let chain = unsafe X509_STORE_CTX_get1_chain(context)
+        return unsafe Run(code: isValid ? X509_V_OK : code == X509_V_OK ? X509_V_ERR_UNSPECIFIED : code, chain: chain)
+    }
+
+    /// A wildcard stands for a whole label, as RFC 9525 §6.3 has it; the common name counts only without alternative names.
+    private func setName(_ parameters: OpaquePointer?) -> Bool {
+        if name.isAddress { return unsafe X509_VERIFY_PARAM_set1_ip_asc(parameters, name.text) == 1 }
+        unsafe X509_VERIFY_PARAM_set_hostflags(parameters, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS))
+        guard !name.text.isEmpty else { return false }
+        return unsafe X509_VERIFY_PARAM_set1_host(parameters, name.text, 0) == 1
+    }
+}
+
+extension TransportError.TLSFailure {
+    /// The failure for a result of X509_STORE_CTX_get_error(3).
+    init(verifyResult: Int32) {
+        switch verifyResult {
+        case X509_V_ERR_CERT_HAS_EXPIRED: self = .certificateExpired
+        case X509_V_ERR_CERT_NOT_YET_VALID: self = .certificateNotYetValid
+        case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT: self = .selfSigned
+        case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT, X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY,
+            X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE, X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
+            self = .unknownAuthority
+        case X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH: self = .wrongHost
+        case X509_V_ERR_CERT_REVOKED: self = .revoked
+        case X509_V_ERR_UNABLE_TO_GET_CRL, X509_V_ERR_CRL_HAS_EXPIRED, X509_V_ERR_CRL_NOT_YET_VALID:
+            self = .revocationUnknown
+        case X509_V_ERR_INVALID_PURPOSE: self = .wrongPurpose
+        case X509_V_ERR_EE_KEY_TOO_SMALL, X509_V_ERR_CA_KEY_TOO_SMALL, X509_V_ERR_CA_MD_TOO_WEAK: self = .weakKey
+        case X509_V_ERR_PERMITTED_VIOLATION, X509_V_ERR_EXCLUDED_VIOLATION: self = .nameConstraints
+        default: self = .untrusted(verifyResult: Int(verifyResult))
+        }
+    }
+}

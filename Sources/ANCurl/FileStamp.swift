@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+
+/// What tells one state of a file from a later one: which file it is, how long, and when it was changed.
+struct FileStamp: Hashable {
+    private let path: String
+    private var device: UInt64 = 0
+    private var inode: UInt64 = 0
+    private var size: Int64 = 0
+    private var seconds = 0
+    private var nanoseconds = 0
+
+    /// Notes the state of the file at this path, which need not exist.
+    init(path: String) {
+        self.path = path
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else { return }
+        device = UInt64(status.st_dev)
+        inode = UInt64(status.st_ino)
+        size = Int64(status.st_size)
+        seconds = Int(status.st_mtim.tv_sec)
+        nanoseconds = Int(status.st_mtim.tv_nsec)
+    }
+
+    /// Whether nothing has changed since.
+    var isCurrent: Bool { FileStamp(path: path) == self }
+}

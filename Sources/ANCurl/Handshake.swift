@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import COpenSSL
+import FoundationEssentials
+
+/// What OpenSSL calls back to about one connection, on the loop's thread; OpenSSL keeps it as long as the connection.
+final class Handshake {
+    private let security: ConnectionSecurity
+    private let host: HostName
+    /// The transfer that the connection is made for. Others may use it later.
+    private weak var transfer: Transfer?
+    /// The verdict, while a stapled response may still change it.
+    private var verdict: TrustVerdict?
+    /// Whether the server has said that it sends no more (`close_notify`): without that, whoever cuts the connection could
+    /// make a response end early. See RFC 8446 §6.1.
+    private(set) var isClosedByServer = false
+
+    init(_ security: ConnectionSecurity, host: HostName, transfer: Transfer) {
+        self.security = security
+        self.host = host
+        self.transfer = transfer
+    }
+
+    // MARK: Installing
+
+    /// Makes a connection's context call back here. See SSL_CTX_set_cert_verify_callback(3).
+    func install(into context: OpaquePointer) -> Bool {
+        let pointer = unsafe Unmanaged.passRetained(self).toOpaque()
+        guard unsafe SSL_CTX_set_ex_data(context, Self.index, pointer) == 1 else {
+            unsafe Unmanaged<Handshake>.fromOpaque(pointer).release()
+            return false
+        }
+        unsafe SSL_CTX_set_cert_verify_callback(
+            context,
+            { context, pointer in
+                guard let context = unsafe context, let pointer = unsafe pointer else { return 0 }
+                return unsafe Unmanaged<Handshake>.fromOpaque(pointer).takeUnretainedValue().verify(context) ? 1 : 0
+            }, pointer)
+        unsafe SSL_CTX_set_info_callback(context) { session, kind, value in
+            guard kind == SSL_CB_READ_ALERT else { return }
+            unsafe Handshake.of(session)?.receiveAlert(value & 0xff)
+        }
+        if security.policy.stapling != .ignored {
+            unsafe copenssl_ctx_ask_for_staple(
+                context,
+                { session, pointer in
+                    guard let session = unsafe session, let pointer = unsafe pointer else { return 0 }
+                    return unsafe Unmanaged<Handshake>.fromOpaque(pointer).takeUnretainedValue().checkStaple(session)
+                        ? 1 : 0
+                }, pointer)
+        }
+        if security.keyLog != nil {
+            unsafe SSL_CTX_set_keylog_callback(context) { session, line in
+                guard let line = unsafe line else { return }
+                unsafe Handshake.of(session)?.security.keyLog?.append(String(cString: line))
+            }
+        }
+        return unsafe security.identity?.install(into: context) ?? true
+    }
+
+    /// The handshake that made a session; nil for one that is not verified here.
+    static func of(_ session: OpaquePointer?) -> Handshake? {
+        guard let pointer = unsafe SSL_CTX_get_ex_data(SSL_get_SSL_CTX(session), index) else { return nil }
+        return unsafe Unmanaged<Handshake>.fromOpaque(pointer).takeUnretainedValue()
+    }
+
+    /// Where a context keeps its handshake. See CRYPTO_get_ex_new_index(3).
+    private static let index = unsafe CRYPTO_get_ex_new_index(
+        CRYPTO_EX_INDEX_SSL_CTX, 0, nil, nil, nil,
+        { _, pointer, _, _, _, _ in
+            guard let pointer = unsafe pointer else { return }
+            unsafe Unmanaged<Handshake>.fromOpaque(pointer).release()
+        })
+
+    // MARK: What happens
+
+    /// The server has shown its certificates.
+    private func verify(_ context: OpaquePointer) -> Bool {
+        OpenSSLErrors.contained {
+            let session = unsafe X509_STORE_CTX_get_ex_data(context, SSL_get_ex_data_X509_STORE_CTX_idx())
+                .map { OpaquePointer($0) }
+            let verifier = unsafe ChainVerifier(
+                context, security, name: name(session), level: session.map { unsafe SSL_get_security_level($0) } ?? 0)
+            let policy = security.policy
+            let judgement = policy.judge(
+                host: host.text, expectedKeys: security.pinnedKeys, at: security.now, verify: verifier.verify,
+                trust: verifier.trust)
+            unsafe verifier.conclude(context, isRefused: judgement.isRefused)
+            // Reading the certificates costs more than verifying a pin.
+            guard judgement.failure != nil || policy.observer != nil || policy.stapling != .ignored else { return true }
+            let verdict = TrustVerdict(
+                trust: verifier.trust(judgement.failure), isRefused: judgement.isRefused,
+                matchedPin: judgement.matchedPin,
+                usesBackupPin: judgement.matchedPin.map { policy.backupPins.contains($0) && !policy.pins.contains($0) }
+                    ?? false)
+            if policy.stapling != .ignored, !verdict.isRefused {
+                self.verdict = verdict
+            } else {
+                pronounce(verdict)
+            }
+            return !judgement.isRefused
+        }
+    }
+
+    /// The name that libcurl asked for, which is that of the URL, translated where it is in another script.
+    private func name(_ session: OpaquePointer?) -> HostName {
+        guard host.isInternational, let name = unsafe SSL_get_servername(session, TLSEXT_NAMETYPE_host_name) else {
+            return host
+        }
+        return HostName(unsafe String(cString: name))
+    }
+
+    /// The server has shown an OCSP response, or will not show one.
+    private func checkStaple(_ session: OpaquePointer) -> Bool {
+        guard var verdict else { return true }
+        self.verdict = nil
+        return OpenSSLErrors.contained {
+            if let failure = unsafe OCSPStaple.failure(of: session, security), verdict.trust.failure == nil {
+                verdict.trust.failure = failure
+                // The chain is valid: it was verified before this was asked for.
+                verdict.isRefused = security.policy.enforcement == .enforced
+            }
+            pronounce(verdict)
+            return !verdict.isRefused
+        }
+    }
+
+    private func pronounce(_ verdict: TrustVerdict) {
+        if verdict.isRefused, let failure = verdict.trust.failure { transfer?.refuse(failure, verdict.trust) }
+        security.policy.observer?.observe(verdict)
+    }
+
+    private func receiveAlert(_ description: Int32) {
+        switch description {
+        case SSL_AD_CLOSE_NOTIFY:
+            isClosedByServer = true
+        case SSL_AD_BAD_CERTIFICATE, SSL_AD_UNSUPPORTED_CERTIFICATE, SSL_AD_CERTIFICATE_REVOKED,
+            SSL_AD_CERTIFICATE_EXPIRED, SSL_AD_CERTIFICATE_UNKNOWN, SSL_AD_UNKNOWN_CA, SSL_AD_CERTIFICATE_REQUIRED:
+            // Servers speak of the client's certificate.
+            transfer?.refuse(.clientCertificateRefused, nil)
+        default: break
+        }
+    }
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import COpenSSL
+import FoundationEssentials
+
+/// A client's certificate and key, read and checked. See SSL_CTX_use_certificate(3).
+@safe final class LoadedIdentity: Sendable {
+    /// OpenSSL counts references to these under its own locks.
+    private nonisolated(unsafe) let certificate: OpaquePointer
+    private nonisolated(unsafe) let key: OpaquePointer
+    private nonisolated(unsafe) let chain: [OpaquePointer]
+    private let notBefore: Date
+    private let notAfter: Date
+
+    init(_ identity: ClientIdentity) throws(SecurityFailure) {
+        ERR_clear_error()
+        let parts: Parts
+        do throws(ClientIdentity.Problem) {
+            parts =
+                switch identity.content {
+                case .pem(let certificates, let key):
+                    try Parts(certificates: Self.read(certificates), key: Self.read(key), identity.passphrase)
+                case .pkcs12(let bundle):
+                    try Parts(pkcs12: Self.read(bundle), identity.passphrase ?? "")
+                }
+        } catch {
+            ERR_clear_error()
+            throw SecurityFailure(failure: .badClientIdentity(error))
+        }
+        unsafe certificate = unsafe parts.certificate
+        unsafe key = unsafe parts.key
+        unsafe chain = unsafe parts.chain
+        notBefore = unsafe Date(X509_get0_notBefore(parts.certificate)) ?? .distantPast
+        notAfter = unsafe Date(X509_get0_notAfter(parts.certificate)) ?? .distantPast
+        guard unsafe X509_check_private_key(certificate, key) == 1 else {
+            ERR_clear_error()
+            throw SecurityFailure(failure: .badClientIdentity(.keyMismatch))
+        }
+    }
+
+    deinit {
+        unsafe X509_free(certificate)
+        unsafe EVP_PKEY_free(key)
+        unsafe chain.forEach { unsafe X509_free($0) }
+    }
+
+    /// Checks that the certificate is valid at a time.
+    func check(at now: Date) throws(SecurityFailure) {
+        guard now <= notAfter else { throw SecurityFailure(failure: .badClientIdentity(.expired(since: notAfter))) }
+        guard now >= notBefore else {
+            throw SecurityFailure(failure: .badClientIdentity(.notYetValid(until: notBefore)))
+        }
+    }
+
+    /// Gives the identity to a connection, which takes references of its own.
+    func install(into context: OpaquePointer) -> Bool {
+        guard unsafe SSL_CTX_use_certificate(context, certificate) == 1,
+            unsafe SSL_CTX_use_PrivateKey(context, key) == 1
+        else { return false }
+        return unsafe chain.allSatisfy { unsafe copenssl_ctx_add1_chain_certificate(context, $0) == 1 }
+    }
+
+    private static func read(_ source: FileOrData) throws(ClientIdentity.Problem) -> Data {
+        do throws(FileOrData.ReadFailure) {
+            return try source.read()
+        } catch {
+            throw .unreadable(path: error.path, reason: error.reason)
+        }
+    }
+}
+
+/// The parts of an identity, each to be freed by whoever holds this.
+@safe private struct Parts {
+    let certificate: OpaquePointer
+    let key: OpaquePointer
+    let chain: [OpaquePointer]
+
+    init(certificates: Data, key keyBytes: Data, _ passphrase: String?) throws(ClientIdentity.Problem) {
+        let blocks = PEM.certificates(in: certificates)
+        guard !blocks.isEmpty else { throw .noCertificate }
+        let handles = unsafe blocks.compactMap { der in
+            unsafe der.withUnsafeBytes { unsafe X509Handle(der: $0)?.release() }
+        }
+        guard let leaf = unsafe handles.first, unsafe handles.count == blocks.count else {
+            unsafe handles.forEach { unsafe X509_free($0) }
+            throw .malformed("a certificate of it cannot be read")
+        }
+        do throws(ClientIdentity.Problem) {
+            unsafe key = try Self.readKey(keyBytes, passphrase)
+        } catch {
+            unsafe handles.forEach { unsafe X509_free($0) }
+            throw error
+        }
+        unsafe certificate = unsafe leaf
+        unsafe chain = unsafe Array(handles.dropFirst())
+    }
+
+    init(pkcs12 bytes: Data, _ passphrase: String) throws(ClientIdentity.Problem) {
+        let bundle = unsafe bytes.withUnsafeBytes { bytes in
+            var start = unsafe bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
+            return unsafe start == nil ? nil : d2i_PKCS12(nil, &start, bytes.count)
+        }
+        guard let bundle = unsafe bundle else { throw .malformed("it is no PKCS #12") }
+        defer { unsafe PKCS12_free(bundle) }
+        // No passphrase and an empty one are told apart by some that make such files, not by people.
+        guard
+            unsafe PKCS12_mac_present(bundle) == 0 || PKCS12_verify_mac(bundle, passphrase, -1) == 1
+                || (passphrase.isEmpty && PKCS12_verify_mac(bundle, nil, 0) == 1)
+        else { throw .wrongPassphrase }
+        var key: OpaquePointer?
+        var certificate: OpaquePointer?
+        var others: OpaquePointer?
+        guard unsafe PKCS12_parse(bundle, passphrase, &key, &certificate, &others) == 1 else {
+            throw .malformed(OpenSSLErrors.takeReason())
+        }
+        defer { unsafe OPENSSL_sk_free(others) }
+        let chain = unsafe certificates(in: others)
+        guard let certificate = unsafe certificate, let key = unsafe key else {
+            unsafe chain.forEach { unsafe X509_free($0) }
+            let problem: ClientIdentity.Problem = unsafe certificate == nil ? .noCertificate : .noKey
+            unsafe X509_free(certificate)
+            unsafe EVP_PKEY_free(key)
+            throw problem
+        }
+        unsafe self.certificate = unsafe certificate
+        unsafe self.key = unsafe key
+        unsafe self.chain = unsafe chain
+    }
+
+    private static func readKey(_ bytes: Data, _ passphrase: String?) throws(ClientIdentity.Problem) -> OpaquePointer {
+        var question = Question(passphrase: passphrase)
+        let key = unsafe withUnsafeMutablePointer(to: &question) { question in
+            unsafe bytes.withUnsafeBytes { bytes -> OpaquePointer? in
+                guard let bio = unsafe MemoryBIO(borrowing: bytes) else { return nil }
+                return unsafe PEM_read_bio_PrivateKey(bio.raw, nil, { unsafe Question.answer($0, $1, $3) }, question)
+            }
+        }
+        if let key = unsafe key { return unsafe key }
+        let reason = OpenSSLErrors.takeReason()
+        guard !question.wasAsked else { throw passphrase == nil ? .passphraseMissing : .wrongPassphrase }
+        let hasKey = PEM.blocks(in: bytes).contains { $0.label.hasSuffix("PRIVATE KEY") }
+        throw hasKey ? .malformed(reason) : .noKey
+    }
+
+    /// What OpenSSL asks for a passphrase, which would otherwise ask the terminal. See PEM_read_bio_PrivateKey(3).
+    private struct Question {
+        let passphrase: String?
+        var wasAsked = false
+
+        static func answer(
+            _ buffer: UnsafeMutablePointer<CChar>?, _ size: Int32, _ context: UnsafeMutableRawPointer?
+        ) -> Int32 {
+            guard let question = unsafe context?.assumingMemoryBound(to: Question.self), let buffer = unsafe buffer
+            else { return -1 }
+            unsafe question.pointee.wasAsked = true
+            guard let passphrase = unsafe question.pointee.passphrase, passphrase.utf8.count <= Int(size) else {
+                return -1
+            }
+            for (index, byte) in passphrase.utf8.enumerated() { unsafe buffer[index] = CChar(bitPattern: byte) }
+            return Int32(passphrase.utf8.count)
+        }
+    }
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import COpenSSL
+import FoundationEssentials
+
+/// The OCSP response that a server shows with its certificate. See RFC 6960 and OCSP_basic_verify(3).
+enum OCSPStaple {
+    /// Why the response of a session, or its absence, does not satisfy the policy; nil where it does.
+    static func failure(of session: OpaquePointer, _ security: ConnectionSecurity) -> TransportError.TLSFailure? {
+        var bytes: UnsafePointer<UInt8>?
+        let count = unsafe copenssl_staple(session, &bytes)
+        guard unsafe bytes != nil, count > 0 else {
+            return security.policy.stapling == .required ? .stapleMissing : nil
+        }
+        guard let response = unsafe d2i_OCSP_RESPONSE(nil, &bytes, count) else { return .badStaple("it is malformed") }
+        defer { unsafe OCSP_RESPONSE_free(response) }
+        guard unsafe OCSP_response_status(response) == OCSP_RESPONSE_STATUS_SUCCESSFUL,
+            let basic = unsafe OCSP_response_get1_basic(response)
+        else { return .badStaple("it is an error message") }
+        defer { unsafe OCSP_BASICRESP_free(basic) }
+        let chain = unsafe SSL_get0_verified_chain(session)
+        guard unsafe OCSP_basic_verify(basic, chain, security.roots.raw, 0) == 1 else {
+            return .badStaple("its signature is not the authority's")
+        }
+        return unsafe status(in: basic, of: certificates(in: chain), at: security.now)
+    }
+
+    private static func status(
+        in response: OpaquePointer, of chain: [OpaquePointer], at now: Date
+    ) -> TransportError.TLSFailure? {
+        guard unsafe chain.count >= 1, let leaf = unsafe chain.first,
+            let identifier = unsafe OCSP_cert_to_id(nil, leaf, chain.count > 1 ? chain[1] : leaf)
+        else { return .badStaple("the certificate's authority is not known") }
+        defer { unsafe OCSP_CERTID_free(identifier) }
+        var (status, reason) = (V_OCSP_CERTSTATUS_UNKNOWN, Int32(0))
+        var revoked: UnsafeMutablePointer<ASN1_GENERALIZEDTIME>?
+        var from: UnsafeMutablePointer<ASN1_GENERALIZEDTIME>?
+        var until: UnsafeMutablePointer<ASN1_GENERALIZEDTIME>?
+        guard unsafe OCSP_resp_find_status(response, identifier, &status, &reason, &revoked, &from, &until) == 1 else {
+            return .badStaple("it is about another certificate")
+        }
+        guard status != V_OCSP_CERTSTATUS_REVOKED else { return .revoked }
+        guard status == V_OCSP_CERTSTATUS_GOOD else { return .badStaple("it does not know the certificate") }
+        // Clocks differ by some minutes.
+        let start = unsafe Date(from)?.addingTimeInterval(-Self.tolerance)
+        let end = unsafe Date(until)?.addingTimeInterval(Self.tolerance)
+        guard start.map({ $0 <= now }) == true, end.map({ now <= $0 }) != false else {
+            return .badStaple("it is not current")
+        }
+        return nil
+    }
+
+    private static let tolerance = 300.0
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import CCurl
+import COpenSSL
+import FoundationEssentials
+
+/// Where chains of certificates may end, with the lists of what was revoked. See X509_STORE_new(3).
+///
+/// Reading the system's store takes some 20 ms, so a store is made once and serves all handshakes; libcurl would read it
+/// for each of them.
+@safe final class TrustStore: Sendable {
+    /// OpenSSL guards it with a lock of its own.
+    nonisolated(unsafe) let raw: OpaquePointer
+
+    /// A store of trusted authorities.
+    convenience init(_ roots: TrustRoots, _ policy: SecurityPolicy) throws(SecurityFailure) {
+        try self.init(policy: policy)
+        switch roots {
+        case .system:
+            try loadSystem()
+        case .file(let path):
+            guard unsafe X509_STORE_load_file(raw, path) == 1 else { throw .init(failure: .badTrustRoots) }
+        case .pem(let bytes):
+            try add(PEM.certificates(in: bytes), else: .badTrustRoots)
+        case .systemAnd(let bytes):
+            try loadSystem()
+            try add(PEM.certificates(in: bytes), else: .badTrustRoots)
+        }
+    }
+
+    /// A store of the policy's pinned certificates, and nothing else.
+    convenience init(pinnedBy policy: SecurityPolicy) throws(SecurityFailure) {
+        try self.init(policy: policy)
+        try add(policy.pinnedCertificates, else: .badSecurityPolicy(.malformedCertificate))
+    }
+
+    private init(policy: SecurityPolicy) throws(SecurityFailure) {
+        ERR_clear_error()
+        guard let raw = unsafe X509_STORE_new() else { throw .init(failure: .badTrustRoots) }
+        unsafe self.raw = unsafe raw
+        let parameters = unsafe X509_STORE_get0_param(raw)
+        // A certificate in the store is trusted, whether or not it is signed by itself.
+        unsafe _ = X509_VERIFY_PARAM_set_flags(parameters, COPENSSL_V_FLAG_PARTIAL_CHAIN)
+        if let time = policy.verificationTime {
+            unsafe X509_VERIFY_PARAM_set_time(parameters, time_t(clamping: time))
+        }
+        guard let lists = policy.revocationLists else { return }
+        try add(lists)
+        let flags = COPENSSL_V_FLAG_CRL_CHECK | COPENSSL_V_FLAG_CRL_CHECK_ALL
+        unsafe _ = X509_VERIFY_PARAM_set_flags(parameters, flags)
+        // There need not be lists for the authorities themselves. See X509_STORE_set_verify_cb(3).
+        unsafe X509_STORE_set_verify_cb(raw) { isValid, context in
+            guard isValid == 0, unsafe X509_STORE_CTX_get_error(context) == X509_V_ERR_UNABLE_TO_GET_CRL,
+                unsafe X509_STORE_CTX_get_error_depth(context) > 0
+            else { return isValid }
+            unsafe X509_STORE_CTX_set_error(context, X509_V_OK)
+            return 1
+        }
+    }
+
+    deinit {
+        unsafe X509_STORE_free(raw)
+    }
+
+    private func loadSystem() throws(SecurityFailure) {
+        let system = SystemRoots.current
+        if let file = system.file, unsafe X509_STORE_load_file(raw, file) != 1 { throw .init(failure: .badTrustRoots) }
+        // Its files are read when a chain needs them.
+        if let folder = system.folder { unsafe X509_STORE_load_path(raw, folder) }
+    }
+
+    private func add(
+        _ certificates: [Data], else failure: TransportError.TLSFailure
+    ) throws(SecurityFailure) {
+        guard !certificates.isEmpty else { throw .init(failure: failure) }
+        for der in certificates {
+            let isAdded = unsafe der.withUnsafeBytes { bytes in
+                guard let certificate = unsafe X509Handle(der: bytes) else { return false }
+                return unsafe X509_STORE_add_cert(raw, certificate.raw) == 1
+            }
+            guard isAdded else { throw .init(failure: failure) }
+        }
+    }
+
+    private func add(_ lists: FileOrData) throws(SecurityFailure) {
+        let bytes: Data
+        do throws(FileOrData.ReadFailure) {
+            bytes = try lists.read()
+        } catch {
+            throw .init(failure: .badSecurityPolicy(.unreadable(path: error.path, reason: error.reason)))
+        }
+        let found = PEM.revocationLists(in: bytes)
+        guard !found.isEmpty, found.allSatisfy(addList) else {
+            throw .init(failure: .badSecurityPolicy(.revocationLists))
+        }
+    }
+
+    private func addList(_ der: Data) -> Bool {
+        unsafe der.withUnsafeBytes { bytes in
+            var start = unsafe bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
+            guard unsafe start != nil, let list = unsafe d2i_X509_CRL(nil, &start, bytes.count) else { return false }
+            defer { unsafe X509_CRL_free(list) }
+            return unsafe X509_STORE_add_crl(raw, list) == 1
+        }
+    }
+}
+
+/// Where the system keeps the authorities that it trusts.
+struct SystemRoots {
+    /// A file with all of them.
+    let file: String?
+    /// A folder with one file each, named by their hashes.
+    let folder: String?
+
+    /// What `SSL_CERT_FILE` and `SSL_CERT_DIR` name, as for OpenSSL's own tools, or else what libcurl was built to use.
+    static let current: SystemRoots = {
+        let environment = ProcessInfo.processInfo.environment
+        let (file, folder) = (environment["SSL_CERT_FILE"], environment["SSL_CERT_DIR"])
+        if file != nil || folder != nil { return SystemRoots(file: file, folder: folder) }
+        guard let handle = try? EasyHandle() else { return SystemRoots(file: nil, folder: nil) }
+        let built = (handle.string(CURLINFO_CAINFO), handle.string(CURLINFO_CAPATH))
+        return SystemRoots(
+            file: built.0.isEmpty ? nil : built.0, folder: built.1.isEmpty ? nil : built.1)
+    }()
+}
+
+extension TrustRoots {
+    /// The files that the roots are read from.
+    var paths: [String] {
+        switch self {
+        case .system, .systemAnd: [SystemRoots.current.file].compactMap(\.self)
+        case .file(let path): [path]
+        case .pem: []
+        }
+    }
+}
+
+extension Int {
+    /// Whole seconds since 1970; a date beyond what they can count becomes the furthest that they can.
+    fileprivate init(clamping date: Date) {
+        self = Int(exactly: date.timeIntervalSince1970.rounded(.down)) ?? (date < .now ? 0 : Int(Int32.max))
+    }
+}

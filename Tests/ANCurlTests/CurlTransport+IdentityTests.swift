@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+
+import ANCurl
+import ANHTTP
+import AsyncNetworkingTesting
+import Foundation
+import Testing
+
+/// Clients with certificates, against a server that asks for them.
+@Suite(.timeLimit(.minutes(1))) struct IdentityTests {
+    private let authority: TestCertificateAuthority
+    private let folder = "/tmp/an-identity-\(UUID())"
+
+    init() throws {
+        authority = try TestCertificateAuthority()
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+    }
+
+    private func withServer(_ body: (StubServer) async throws -> Void) async throws {
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        var tls = StubServer.TLS(try authority.issue())
+        tls.clientAuthority = authority.pemData
+        try await StubServer.with(.init(tls: tls)) { server in
+            server.fallback { _ in .text("hello") }
+            try await body(server)
+        }
+    }
+
+    private func options(_ identity: ClientIdentity?) -> TransferOptions {
+        .with {
+            $0.tls.trustRoots = .pem(authority.pemData)
+            $0.tls.identity = identity
+        }
+    }
+
+    private func client(_ name: String) throws -> TestCertificate {
+        try authority.issue(.client(name))
+    }
+
+    private func pem(_ certificate: TestCertificate) -> ClientIdentity {
+        .pem(certificates: .data(certificate.chainPEM), key: .data(certificate.privateKeyPEM))
+    }
+
+    private func write(_ data: Data, _ name: String) throws -> String {
+        let path = "\(folder)/\(name)"
+        try data.write(to: URL(filePath: path))
+        return path
+    }
+
+    private func openssl(_ arguments: String...) throws {
+        let process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        process.arguments = ["openssl"] + arguments
+        process.standardError = FileHandle.nullDevice
+        process.standardOutput = FileHandle.nullDevice
+        try process.run()
+        process.waitUntilExit()
+        try #require(process.terminationStatus == 0, "openssl \(arguments)")
+    }
+
+    /// Makes a request and looks by which name the server knows the client.
+    private func expectName(_ name: String, _ server: StubServer, _ identity: ClientIdentity) async throws {
+        let seen = server.activity.requests.count
+        let text = try await CurlTransport().text(server.request(options: options(identity)))
+        #expect(text == "hello")
+        let request = try await server.requests(count: seen + 1)[seen]
+        #expect(request.tls?.clientName == name)
+    }
+
+    private func problem(_ server: StubServer, _ identity: ClientIdentity) async throws -> ClientIdentity.Problem {
+        let error = try await CurlTransport().failure(server.request(options: options(identity)))
+        guard case .tls(.badClientIdentity(let problem), let facts) = error else { throw error }
+        #expect(facts.host == "127.0.0.1")
+        #expect(server.activity.connectionsAccepted == 0)
+        return problem
+    }
+
+    private func expectProblem(
+        _ expected: ClientIdentity.Problem, _ server: StubServer, _ identity: ClientIdentity
+    ) async throws {
+        let problem = try await problem(server, identity)
+        #expect(problem == expected)
+    }
+
+    @Test func `an identity in PEM is shown, from memory and from files`() async throws {
+        let ada = try client("Ada")
+        let both = try write(ada.chainPEM + ada.privateKeyPEM, "both.pem")
+        let (chain, key) = (try write(ada.chainPEM, "chain.pem"), try write(ada.privateKeyPEM, "key.pem"))
+        try await withServer { server in
+            try await expectName("Ada", server, pem(ada))
+            try await expectName("Ada", server, .pem(certificates: .file(both)))
+            try await expectName("Ada", server, .pem(certificates: .file(chain), key: .file(key)))
+        }
+    }
+
+    @Test func `an identity that an intermediate authority signed is shown with its chain`() async throws {
+        let ada = try authority.intermediate().issue(.client("Ada"))
+        try await withServer { server in
+            try await expectName("Ada", server, pem(ada))
+        }
+    }
+
+    @Test(arguments: ["-aes256", "-traditional"]) func `an encrypted key needs its passphrase`(form: String)
+        async throws
+    {
+        let ada = try client("Ada")
+        let plain = try write(ada.privateKeyPEM, "plain.pem")
+        let encrypted = folder + "/encrypted.pem"
+        try openssl("pkey", "-in", plain, "-aes256", form, "-passout", "pass:open sesame", "-out", encrypted)
+        func identity(_ passphrase: String?) -> ClientIdentity {
+            .pem(certificates: .data(ada.chainPEM), key: .file(encrypted), passphrase: passphrase)
+        }
+        try await withServer { server in
+            try await expectProblem(.wrongPassphrase, server, identity("wrong"))
+            try await expectProblem(.passphraseMissing, server, identity(nil))
+            try await expectName("Ada", server, identity("open sesame"))
+        }
+    }
+
+    @Test func `an identity in PKCS #12 is shown with its chain`() async throws {
+        let ada = try authority.intermediate().issue(.client("Ada"))
+        let pem = try write(ada.chainPEM + ada.privateKeyPEM, "ada.pem")
+        let (bundle, open) = (folder + "/ada.p12", folder + "/open.p12")
+        try openssl("pkcs12", "-export", "-in", pem, "-passout", "pass:open sesame", "-out", bundle)
+        try openssl("pkcs12", "-export", "-in", pem, "-passout", "pass:", "-out", open)
+        try await withServer { server in
+            try await expectProblem(.wrongPassphrase, server, .pkcs12(.file(bundle), passphrase: "wrong"))
+            try await expectProblem(.wrongPassphrase, server, .pkcs12(.file(bundle)))
+            try await expectName("Ada", server, .pkcs12(.file(bundle), passphrase: "open sesame"))
+            let bytes = try Data(contentsOf: URL(filePath: open))
+            try await expectName("Ada", server, .pkcs12(.data(bytes)))
+        }
+    }
+
+    @Test func `an identity that cannot be used is an error before anything is connected`() async throws {
+        let (ada, ben) = (try client("Ada"), try client("Ben"))
+        var late = TestCertificate.Profile.client("Late")
+        late.validity = .expired
+        var early = TestCertificate.Profile.client("Early")
+        early.validity = .notYetValid
+        let (expired, notYetValid) = (pem(try authority.issue(late)), pem(try authority.issue(early)))
+        try await withServer { server in
+            let mismatched = ClientIdentity.pem(certificates: .data(ada.chainPEM), key: .data(ben.privateKeyPEM))
+            try await expectProblem(.keyMismatch, server, mismatched)
+            try await expectProblem(.noCertificate, server, .pem(certificates: .data(ada.privateKeyPEM)))
+            try await expectProblem(.noKey, server, .pem(certificates: .data(ada.chainPEM)))
+            try await expectProblem(.malformed("it is no PKCS #12"), server, .pkcs12(.data(Data("no".utf8))))
+            guard case .unreadable("/none.pem", _) = try await problem(server, .pem(certificates: .file("/none.pem")))
+            else {
+                Issue.record("A file that is not there is named.")
+                return
+            }
+            guard case .expired(let end) = try await problem(server, expired) else {
+                Issue.record("An expired certificate is not shown.")
+                return
+            }
+            #expect(abs(end.timeIntervalSinceNow + 3600) < 60)
+            guard case .notYetValid = try await problem(server, notYetValid) else {
+                Issue.record("A certificate that is not valid yet is not shown.")
+                return
+            }
+        }
+    }
+
+    @Test func `files that have changed are read again, and old connections are left alone`() async throws {
+        let (ada, ben) = (try client("Ada"), try client("Ben"))
+        let path = try write(ada.chainPEM + ada.privateKeyPEM, "client.pem")
+        let options = options(.pem(certificates: .file(path)))
+        try await withServer { server in
+            let transport = try CurlTransport()
+            for _ in 0..<2 { _ = try await transport.text(server.request(options: options)) }
+            _ = try write(ben.chainPEM + ben.privateKeyPEM, "client.pem")
+            for _ in 0..<2 { _ = try await transport.text(server.request(options: options)) }
+            let requests = try await server.requests(count: 4)
+            #expect(requests.map { $0.tls?.clientName } == ["Ada", "Ada", "Ben", "Ben"])
+            #expect(requests.map(\.connection) == [0, 0, 1, 1])
+        }
+    }
+
+    @Test func `identities are chosen by host`() async throws {
+        var options = options(pem(try client("Ada")))
+        options.tls.hostIdentities["localhost"] = pem(try client("Ben"))
+        try await withServer { server in
+            let transport = try CurlTransport()
+            _ = try await transport.text(server.request(options: options))
+            _ = try await transport.text(Request(url: server.url(host: "localhost"), options: options))
+            let names = try await server.requests(count: 2).map { $0.tls?.clientName }
+            #expect(names == ["Ada", "Ben"])
+        }
+    }
+
+    @Test(arguments: [TLSVersion.v1_2, .v1_3])
+    func `a server that does not take the identity is named as the one who refuses`(version: TLSVersion) async throws {
+        let stranger = try TestCertificateAuthority(name: "Stranger").issue(.client("Eve"))
+        let options = options(pem(stranger)).with { $0.tls.maximumVersion = version }
+        try await withServer { server in
+            let error = try await CurlTransport().failure(server.request(options: options))
+            guard case .tls(.clientCertificateRefused, _) = error else { throw error }
+            #expect(server.activity.requests.isEmpty)
+        }
+    }
+}

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import FoundationEssentials
+import Testing
+
+/// The decision, apart from OpenSSL: what chains there are is made up.
+@Suite struct SecurityPolicyTests {
+    private static let date = Date(timeIntervalSince1970: 1_800_000_000)
+
+    /// A pin of 32 equal bytes.
+    private static func pin(_ byte: UInt8) throws -> PublicKeyPin {
+        try PublicKeyPin(sha256: Data(repeating: byte, count: 32))
+    }
+
+    /// What can be built for one server.
+    private struct Server {
+        var valid: TransportError.TLSFailure?
+        var keys: [PublicKeyPin] = []
+        var toPinnedCertificates: TransportError.TLSFailure? = .unknownAuthority
+        var toPinnedKeys: TransportError.TLSFailure? = .unknownAuthority
+    }
+
+    private func judge(
+        _ policy: SecurityPolicy, _ server: Server, host: String? = "example.com", at now: Date = date
+    ) -> SecurityPolicy.Judgement {
+        policy.judge(
+            host: host, expectedKeys: policy.pins + policy.backupPins, at: now,
+            verify: { anchors in
+                switch anchors {
+                case .trustRoots: .init(failure: server.valid, keys: server.keys)
+                case .pinnedCertificates: .init(failure: server.toPinnedCertificates, keys: server.keys)
+                case .pinnedKeys: .init(failure: server.toPinnedKeys, keys: server.keys)
+                }
+            },
+            trust: { ServerTrust(host: host ?? "", date: now, presented: [], failure: $0) })
+    }
+
+    private func policy(
+        _ mode: SecurityPolicy.PinningMode, allowingInvalid: Bool, name: Bool = true, isPinned: Bool = true
+    ) throws -> SecurityPolicy {
+        var policy = SecurityPolicy()
+        policy.pinningMode = mode
+        policy.allowsInvalidCertificates = allowingInvalid
+        policy.validatesDomainName = name
+        if isPinned { policy.pins = [try Self.pin(1)] }
+        if isPinned { policy.pinnedCertificates = [Data([0x30])] }
+        return policy
+    }
+
+    // MARK: The table of AFNetworking
+
+    @Test(arguments: [nil, TransportError.TLSFailure.certificateExpired, .wrongHost])
+    func `without pins the valid chain decides`(failure: TransportError.TLSFailure?) throws {
+        let judgement = judge(try policy(.none, allowingInvalid: false), Server(valid: failure, toPinnedKeys: nil))
+        #expect(judgement.failure == failure)
+        #expect(judgement.isRefused == (failure != nil))
+    }
+
+    @Test(arguments: [nil, TransportError.TLSFailure.certificateExpired])
+    func `allowing invalid chains and validating a name without pins refuses everybody`(
+        failure: TransportError.TLSFailure?
+    ) throws {
+        let judgement = judge(try policy(.none, allowingInvalid: true), Server(valid: failure))
+        #expect(judgement == .init(failure: .invalidWithoutPins, isRefused: true))
+    }
+
+    @Test func `allowing invalid chains without a name accepts everybody`() throws {
+        let server = Server(valid: .certificateExpired)
+        #expect(judge(try policy(.none, allowingInvalid: true), server, host: nil).failure == nil)
+        #expect(judge(try policy(.none, allowingInvalid: true, name: false), server).failure == nil)
+    }
+
+    @Test func `in public-key mode a valid chain needs a pinned key`() throws {
+        let policy = try policy(.publicKey, allowingInvalid: false)
+        let (ours, other) = (try Self.pin(1), try Self.pin(2))
+        #expect(judge(policy, Server(keys: [other, ours])) == .init(matchedPin: ours))
+        #expect(judge(policy, Server(keys: [other])).failure == .pinMismatch(expected: [ours]))
+        #expect(judge(policy, Server(valid: .wrongHost, keys: [ours])).failure == .wrongHost)
+        #expect(judge(policy, Server(valid: .selfSigned, keys: [ours], toPinnedKeys: nil)).failure == .selfSigned)
+    }
+
+    @Test func `in public-key mode an invalid chain may be allowed for its key, not for its name`() throws {
+        let policy = try policy(.publicKey, allowingInvalid: true)
+        let ours = try Self.pin(1)
+        let invalid = Server(valid: .certificateExpired, keys: [ours], toPinnedKeys: nil)
+        #expect(judge(policy, invalid) == .init(matchedPin: ours))
+        #expect(judge(policy, Server(keys: [ours])).failure == .pinMismatch(expected: [ours]))
+        #expect(judge(policy, Server(toPinnedKeys: .wrongHost)).failure == .wrongHost)
+    }
+
+    @Test func `in certificate mode both chains must be valid`() throws {
+        let policy = try policy(.certificate, allowingInvalid: false)
+        #expect(judge(policy, Server(toPinnedCertificates: nil)) == .init())
+        #expect(judge(policy, Server()).failure == .certificateNotPinned)
+        #expect(judge(policy, Server(valid: .unknownAuthority, toPinnedCertificates: nil)).failure == .unknownAuthority)
+        #expect(judge(policy, Server(toPinnedCertificates: .certificateExpired)).failure == .certificateExpired)
+    }
+
+    @Test func `in certificate mode the pinned chain alone may be valid`() throws {
+        let policy = try policy(.certificate, allowingInvalid: true)
+        #expect(judge(policy, Server(valid: .unknownAuthority, toPinnedCertificates: nil)) == .init())
+        #expect(judge(policy, Server()).failure == .certificateNotPinned)
+        #expect(judge(policy, Server(toPinnedCertificates: .wrongHost)).failure == .wrongHost)
+    }
+
+    @Test(arguments: [SecurityPolicy.PinningMode.publicKey, .certificate], [true, false])
+    func `pinning without pins refuses everybody`(mode: SecurityPolicy.PinningMode, allowingInvalid: Bool) throws {
+        let policy = try policy(mode, allowingInvalid: allowingInvalid, isPinned: false)
+        let server = Server(toPinnedCertificates: nil, toPinnedKeys: nil)
+        #expect(judge(policy, server) == .init(failure: .noPins, isRefused: true))
+    }
+
+    // MARK: Beyond it
+
+    @Test func `a backup pin is as good as the first`() throws {
+        let policy = SecurityPolicy.pinning([try Self.pin(1)], backups: [try Self.pin(2)])
+        #expect(judge(policy, Server(keys: [try Self.pin(2)])) == .init(matchedPin: try Self.pin(2)))
+        #expect(judge(policy, Server(keys: [try Self.pin(3)])).isRefused)
+    }
+
+    @Test func `pins end at their expiry, and what is valid without them is asked for`() throws {
+        var policy = SecurityPolicy.pinning([try Self.pin(1)], backups: [], until: Self.date)
+        policy.allowsInvalidCertificates = true
+        let stranger = Server(keys: [try Self.pin(9)])
+        #expect(judge(policy, stranger, at: Self.date.addingTimeInterval(-1)).isRefused)
+        #expect(judge(policy, stranger, at: Self.date) == .init())
+        #expect(judge(policy, Server(valid: .selfSigned, toPinnedKeys: nil)).failure == .selfSigned)
+    }
+
+    @Test func `an audited failure is reported where the chain is valid, and refuses where it is not`() throws {
+        var policy = SecurityPolicy.pinning([try Self.pin(1)], backups: [])
+        policy.enforcement = .audited
+        let mismatch = TransportError.TLSFailure.pinMismatch(expected: [try Self.pin(1)])
+        #expect(judge(policy, Server(keys: [try Self.pin(2)])) == .init(failure: mismatch, isRefused: false))
+        #expect(judge(policy, Server(valid: .wrongHost)) == .init(failure: .wrongHost, isRefused: true))
+        policy.allowsInvalidCertificates = true
+        #expect(judge(policy, Server(valid: .selfSigned)).isRefused)
+    }
+
+    @Test func `the evaluator has the last word, and knows what the rules found`() throws {
+        var policy = SecurityPolicy()
+        policy.evaluator = .init { trust in
+            #expect(trust.host == "example.com")
+            return trust.failure == .certificateExpired ? .accept : trust.failure == nil ? .refuse("no") : .followRules
+        }
+        #expect(judge(policy, Server(valid: .certificateExpired)) == .init())
+        #expect(judge(policy, Server()) == .init(failure: .rejected("no"), isRefused: true))
+        #expect(judge(policy, Server(valid: .wrongHost)).failure == .wrongHost)
+    }
+
+    @Test func `policies are equal when all their parts are`() throws {
+        let evaluator = SecurityPolicy.Evaluator { _ in .followRules }
+        var (one, two) = (SecurityPolicy(), SecurityPolicy())
+        #expect(one == two)
+        one.evaluator = evaluator
+        #expect(one != two)
+        two.evaluator = evaluator
+        #expect(one == two)
+        #expect(one.hashValue == two.hashValue)
+        two.evaluator = .init { _ in .followRules }
+        #expect(one != two)
+    }
+
+    // MARK: Reading
+
+    @Test func `a pin is read as curl and RFC 7469 write it`() throws {
+        let text = "sha256/ICEiIyQlJicoKSorLC0uLzAxMjM0NTY3ODk6Ozw9Pj8="
+        let pin = try PublicKeyPin(text)
+        #expect(Array(pin.sha256) == Array(32..<64))
+        #expect(pin.description == text)
+        #expect(try PublicKeyPin("sha256//" + text.dropFirst(7)) == pin)
+        // 0xff… begins with a slash of its own.
+        let digits = String(repeating: "/", count: 42) + "8="
+        let slash = try PublicKeyPin("sha256/" + digits)
+        #expect(slash.sha256 == Data(repeating: 0xff, count: 32))
+        #expect(try PublicKeyPin("sha256//" + digits) == slash)
+    }
+
+    @Test(arguments: [
+        "", "sha256/", "sha1/AAAA", "sha256/AAAA", "sha256/!", "ICEiIyQlJicoKSorLC0uLzAxMjM0NTY3ODk6Ozw9Pj8=",
+    ])
+    func `what is no pin is an error`(text: String) {
+        #expect(throws: SecurityPolicy.Problem.pin(text)) { try PublicKeyPin(text) }
+    }
+
+    @Test(arguments: [
+        ("example.com", "example.com", true), ("EXAMPLE.com", "example.com", true),
+        ("example.com", "a.example.com", false),
+        ("*.example.com", "a.example.com", true), ("*.example.com", "b.a.example.com", true),
+        ("*.example.com", "example.com", false), ("*.example.com", "badexample.com", false),
+        ("127.0.0.1", "127.0.0.1", true), ("*.0.0.1", "127.0.0.1", true),
+    ])
+    func `a pattern covers a host or all names below it`(pattern: String, host: String, expected: Bool) {
+        #expect([HostPattern(pattern): 1].value(for: host) == (expected ? 1 : nil))
+    }
+
+    @Test func `the most precise pattern decides`() {
+        let values: [HostPattern: Int] = ["*.com": 1, "*.example.com": 2, "a.example.com": 3]
+        #expect(values.value(for: "other.com") == 1)
+        #expect(values.value(for: "b.example.com") == 2)
+        #expect(values.value(for: "a.example.com") == 3)
+        #expect(values.value(for: "example.org") == nil)
+    }
+
+    @Test func `blocks of PEM are found between other text`() {
+        let text = """
+            Subject: somebody
+            -----BEGIN CERTIFICATE-----
+            MIEB
+            AgME
+            -----END CERTIFICATE-----\r
+            -----BEGIN X509 CRL-----\r
+            BQYH\r
+            -----END X509 CRL-----\r
+            -----BEGIN CERTIFICATE-----
+            not base64 at all!
+            -----END PRIVATE KEY-----
+            -----BEGIN CERTIFICATE-----
+            """
+        let blocks = PEM.blocks(in: Data(text.utf8))
+        #expect(blocks.map(\.label) == ["CERTIFICATE", "X509 CRL"])
+        #expect(PEM.certificates(in: Data(text.utf8)) == [Data([0x30, 0x81, 0x01, 0x02, 0x03, 0x04])])
+        #expect(PEM.revocationLists(in: Data(text.utf8)) == [Data([5, 6, 7])])
+    }
+
+    @Test func `bytes in DER are one certificate`() {
+        let der = Data([0x30, 0x82, 0x00, 0x01, 0x05])
+        #expect(PEM.certificates(in: der) == [der])
+        #expect(PEM.certificates(in: Data()).isEmpty)
+        #expect(PEM.certificates(in: Data("0".utf8)).isEmpty)
+    }
+
+    @Test func `a folder's certificates are read by the ends of their names`() throws {
+        let folder = "/tmp/an-pins-\(UInt64.random(in: 0...UInt64.max))"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        #expect(throws: SecurityPolicy.Problem.noCertificate(folder)) {
+            try SecurityPolicy.certificates(inFolder: folder)
+        }
+        let der = Data([0x30, 0x82, 0x00, 0x01, 0x05])
+        try der.write(to: URL(filePath: folder + "/b.cer"))
+        try Data("-----BEGIN CERTIFICATE-----\nMIEBAgME\n-----END CERTIFICATE-----\n".utf8)
+            .write(to: URL(filePath: folder + "/a.pem"))
+        try Data("none".utf8).write(to: URL(filePath: folder + "/notes.txt"))
+        let found = try SecurityPolicy.certificates(inFolder: folder)
+        #expect(found == [Data([0x30, 0x81, 0x01, 0x02, 0x03, 0x04]), der])
+        try Data("none".utf8).write(to: URL(filePath: folder + "/c.crt"))
+        #expect(throws: SecurityPolicy.Problem.noCertificate(folder + "/c.crt")) {
+            try SecurityPolicy.certificates(inFolder: folder)
+        }
+        #expect(throws: SecurityPolicy.Problem.self) { try SecurityPolicy.certificates(inFolder: folder + "/none") }
+        #expect(throws: SecurityPolicy.Problem.self) { try SecurityPolicy.certificates(in: .file(folder + "/none")) }
+    }
+
+    @Test func `an identity's passphrase and key are never printed`() {
+        let identity = ClientIdentity.pem(
+            certificates: .file("/client.pem"), key: .data(Data("s3cret".utf8)), passphrase: "s3cret")
+        var options = TLSOptions()
+        options.identity = identity
+        var text = "\(identity) \(String(reflecting: identity)) \(options)"
+        dump(options, to: &text)
+        #expect(!text.contains("s3cret"))
+        #expect("\(identity)" == "ClientIdentity(PEM, /client.pem, key 6 bytes)")
+        #expect("\(ClientIdentity.pkcs12(.file("/a.p12"), passphrase: "s3cret"))" == "ClientIdentity(PKCS #12, /a.p12)")
+    }
+
+    @Test func `an error says what was expected and what came`() throws {
+        let leaf = ServerTrust.Certificate(
+            der: Data(), publicKey: try Self.pin(2), subject: "CN=other.example", issuer: "CN=Somebody",
+            dnsNames: ["other.example", "*.other.example"], notBefore: Date(timeIntervalSince1970: 0),
+            notAfter: Date(timeIntervalSince1970: 86_400))
+        var facts = TransferFacts()
+        facts.serverTrust = ServerTrust(
+            host: "example.com", date: Date(timeIntervalSince1970: 1_000_000_000), presented: [leaf])
+        let cases: [(TransportError.TLSFailure, String)] = [
+            (.wrongHost, "expected example.com, got other.example, *.other.example"),
+            (
+                .certificateExpired,
+                "expected to be valid at 2001-09-09T01:46:40Z, got 1970-01-01T00:00:00Z to 1970-01-02T00:00:00Z"
+            ),
+            (.unknownAuthority, "expected a trusted authority, got CN=Somebody"),
+            (
+                .pinMismatch(expected: [try Self.pin(1)]),
+                "expected sha256/AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=, "
+                    + "got sha256/AgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgI="
+            ),
+        ]
+        for (failure, words) in cases {
+            let description = TransportError.tls(failure, facts).description
+            #expect(description.contains(words), "\(description)")
+        }
+    }
+}
