@@ -42,7 +42,7 @@ actor CurlEngine: EventLoopSource {
         admissions = AdmissionQueue(pool)
         multi = try MultiHandle(reportingTo: state)
         do throws(SystemError) {
-            try loop.start(name: "AsyncNetworking", source: self)
+            try loop.start(name: "ANCurl", source: self)
         } catch {
             throw .internalInconsistency(error.description, TransferFacts())
         }

@@ -17,9 +17,12 @@ import Testing
     }
 
     @Test func `the socket of a server that was stopped is closed`() async throws {
-        let server = try StubServer()
+        let port = try HeldPort()
+        let server = try StubServer(.init(port: port.number))
+        _ = try RawClient(server)
         await server.stop()
         #expect(throws: RawClient.Failure.system(111)) { _ = try RawClient(server) }
+        withExtendedLifetime(port) {}
     }
 
     @Test func `a port in use is an error`() async throws {
