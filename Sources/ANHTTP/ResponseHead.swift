@@ -15,6 +15,8 @@ public struct ResponseHead: Sendable {
     public var url: URL
     /// The redirects that led here, in their order; a session fills them in.
     public var redirects: [ResponseHead] = []
+    /// How often the request was sent again before this response was taken, and why not more often; a session fills it in.
+    public var retries = RetryHistory()
 
     /// Creates a head.
     public init(status: HTTPResponse.Status, headers: HTTPFields = [:], version: HTTPVersion = .http1_1, url: URL) {

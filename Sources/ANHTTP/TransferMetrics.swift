@@ -33,6 +33,8 @@ public struct TransferMetrics: Hashable, Sendable {
     public var isConnectionReused = false
     /// How often the exchange was sent: 2 when a stale kept-alive connection made a second try necessary.
     public var attempts = 1
+    /// The attempts before this exchange's, with what they cost; a session fills it in.
+    public var retries = RetryHistory()
     /// The server's, or proxy's, address and port.
     public var remoteAddress: SocketAddress?
     /// This side's address and port.

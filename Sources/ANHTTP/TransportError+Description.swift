@@ -43,6 +43,28 @@ extension TransportError: CustomStringConvertible {
             facts
         }
     }
+
+    /// The same error with other facts, where it has any.
+    package func changingFacts(_ change: (inout TransferFacts) -> Void) -> TransportError {
+        func changed(_ facts: TransferFacts) -> TransferFacts {
+            var facts = facts
+            change(&facts)
+            return facts
+        }
+        return switch self {
+        case .invalidRequest, .unsupported, .shutDown: self
+        case .timedOut(let phase, let limit, let facts): .timedOut(phase, limit: limit, changed(facts))
+        case .cannotResolve(let host, let facts): .cannotResolve(host: host, changed(facts))
+        case .cannotConnect(let reason, let facts): .cannotConnect(reason, changed(facts))
+        case .proxy(let reason, let facts): .proxy(reason, changed(facts))
+        case .tls(let reason, let facts): .tls(reason, changed(facts))
+        case .connectionLost(let loss, let facts): .connectionLost(loss, changed(facts))
+        case .invalidResponse(let problem, let facts): .invalidResponse(problem, changed(facts))
+        case .responseTooLarge(let limit, let facts): .responseTooLarge(limit, changed(facts))
+        case .requestBody(let problem, let facts): .requestBody(problem, changed(facts))
+        case .internalInconsistency(let words, let facts): .internalInconsistency(words, changed(facts))
+        }
+    }
 }
 
 extension TransferFacts {
@@ -59,6 +81,7 @@ extension TransferFacts {
         if let message { details.append(message) }
         if let errno { details.append("errno \(errno)") }
         if let curlCode { details.append("curl \(curlCode)") }
+        if retries != RetryHistory() { details.append("\(retries)") }
         return details.isEmpty ? "." : " (\(details.joined(separator: "; ")))."
     }
 }

@@ -246,6 +246,8 @@ public struct TransferFacts: Hashable, Sendable {
     public var attempts = 1
     /// What a server that was not trusted showed.
     public var serverTrust: ServerTrust?
+    /// The attempts before this one, and why there was no further one; a session fills it in.
+    public var retries = RetryHistory()
 
     /// Creates empty facts.
     public init() {}

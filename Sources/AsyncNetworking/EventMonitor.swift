@@ -12,6 +12,7 @@ public import ANHTTP
 // │   ├── exchange(.downloadProgress) *
 // │   └── exchange(.finished)      ?  missing where nothing could be sent
 // ├── redirected                   *  between two exchanges
+// ├── retrying                     *  between two attempts
 // └── ended
 
 /// Something that happened to a request of a session.
@@ -21,6 +22,7 @@ public import ANHTTP
 /// | ``began`` | first |
 /// | ``exchange(_:)`` | as often as something is sent, from `started` to `finished` |
 /// | ``redirected(by:to:)`` | after the exchange that was answered by a redirect, if it is followed |
+/// | ``retrying(after:)`` | after an attempt that is followed by another one, before the wait |
 /// | ``ended(_:)`` | last, whatever happened |
 ///
 /// A request that an interceptor answers has no exchange.
@@ -32,6 +34,8 @@ public enum RequestEvent: Sendable {
     case exchange(TransferEvent)
     /// A redirect is followed.
     case redirected(by: ResponseHead, to: Request)
+    /// The request will be sent again, after this attempt and its wait.
+    case retrying(after: RetryHistory.Attempt)
     /// The caller has its value, or the error that is the result.
     case ended(Result<Void, any Error>)
 }
@@ -111,6 +115,7 @@ extension RequestEvent: CustomStringConvertible {
         case .exchange(.finished(let metrics)): "exchange finished after \(metrics.total)"
         case .exchange: "exchange event"
         case .redirected(let head, let request): "is redirected by \(head.status.code) to \(request)"
+        case .retrying(let attempt): "waits \(attempt.wait) for a retry, because of \(attempt.outcome)"
         case .ended(.success): "ended"
         case .ended(.failure(let error)): "failed: \(error)"
         }

@@ -49,6 +49,8 @@ public protocol Interceptor: Sendable {
 public struct Interception: Sendable {
     /// The request as it came to the interceptor.
     public let request: Request
+    /// The number of the attempt, from 1: above 1 the request is a retry.
+    public var attempt: Int { call.attempt }
     /// How the body of the response will be read.
     public var delivery: BodyDelivery { call.delivery }
 

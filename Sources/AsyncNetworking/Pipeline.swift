@@ -13,17 +13,32 @@ struct Pipeline: Sendable {
     let interceptors: [any Interceptor]
     let attemptInterceptors: [any Interceptor]
     let monitors: [any EventMonitor]
+    let retries: RetryPolicy
     let redirects: RedirectPolicy
+    /// Ends waits when the session cancels its requests.
+    let registry: TaskRegistry
+    let clock: any Clock<Duration>
+    let randomUnit: @Sendable () -> Double
+    /// The retries that each host may have, by the time since the session's start.
+    let ledger = RetryLedger()
+    let uptime: Stopwatch
     private let headers: HTTPFields
     /// Carries the session's transfer options to requests without any.
     private let template: Request
 
-    init(transport: any Transport, configuration: SessionConfiguration, headers: HTTPFields) {
+    init(
+        transport: any Transport, configuration: SessionConfiguration, headers: HTTPFields, registry: TaskRegistry
+    ) {
         self.transport = transport
         interceptors = configuration.interceptors
         attemptInterceptors = configuration.attemptInterceptors
         monitors = configuration.eventMonitors
+        retries = configuration.retries
         redirects = configuration.redirects
+        self.registry = registry
+        clock = configuration.clock
+        randomUnit = configuration.randomUnit
+        uptime = Stopwatch(clock)
         self.headers = headers
         template = Request(url: URL(filePath: "/"), options: configuration.transfer)
     }
@@ -34,6 +49,8 @@ struct Pipeline: Sendable {
         case interceptors
         /// The session's header fields and transfer options fill what the request leaves open.
         case defaults
+        /// What goes wrong is sent again from here on, redirects included.
+        case retries
         /// Redirects are followed, each from here on.
         case redirects
         /// The program's interceptors for what is really sent.
@@ -75,6 +92,10 @@ struct Pipeline: Sendable {
             return try await intercept(call, by: interceptors[...], before: .defaults, respond: respond)
         }
         if first <= .defaults { fillDefaults(of: &call.request) }
+        if first <= .retries {
+            let policy = call.request.retries ?? retries
+            if policy.limit > 0 { return try await retry(call, by: policy, respond: respond) }
+        }
         if first <= .redirects {
             let policy = call.request.redirects ?? redirects
             if policy.isEnabled { return try await followRedirects(of: call, by: policy, respond: respond) }
@@ -85,6 +106,31 @@ struct Pipeline: Sendable {
         call.events?.receive(.started(call.request))
         try await transport.perform(
             call.request, delivery: call.delivery, reporting: call.events, body: respond)
+    }
+
+    /// Waits; ends early with an error when the task is cancelled, or when the session cancels its requests.
+    func pause(_ duration: Duration) async throws {
+        try await waiting { [clock] in try await clock.sleep(for: duration) }
+    }
+
+    /// Runs a wait that ends when the session cancels its requests, as an exchange would.
+    func waiting(_ wait: @escaping @Sendable () async throws -> Void) async throws {
+        try Task.checkCancellation()
+        try await withThrowingTaskGroup(of: Bool.self) { group in
+            group.addTask {
+                try await wait()
+                return true
+            }
+            group.addTask { [registry] in
+                await registry.waitUntilCancelling()
+                return false
+            }
+            defer { group.cancelAll() }
+            guard try await group.next() == true else {
+                try Task.checkCancellation()
+                throw TransportError.shutDown
+            }
+        }
     }
 
     private func fillDefaults(of request: inout Request) {
@@ -104,6 +150,8 @@ struct PipelineCall: Sendable {
     var request: Request
     /// How the body of the response will be read.
     let delivery: BodyDelivery
+    /// The number of the attempt, from 1.
+    var attempt = 1
     /// Told what happens in each exchange.
     var events: (any TransferEventSink)?
     /// Told what happens between exchanges, where the session has monitors.

@@ -62,7 +62,7 @@ public struct RedirectPolicy: Sendable {
             next.trailers = nil
             next.headers.removeAll { Self.contentFields.contains($0.name) }
         }
-        if !Self.haveSameOrigin(next.url, request.url) {
+        if Origin(next.url) != Origin(request.url) {
             next.headers.removeAll { sensitiveHeaders.contains($0.name) || $0.name.canonicalName == "host" }
         }
         return next
@@ -91,15 +91,6 @@ public struct RedirectPolicy: Sendable {
         case 301, 302: method == .post
         default: false
         }
-    }
-
-    /// Whether two URLs have the same scheme, host and port, RFC 6454 §4.
-    private static func haveSameOrigin(_ left: URL, _ right: URL) -> Bool {
-        func origin(_ url: URL) -> (String?, String?, Int) {
-            let scheme = url.scheme?.lowercased()
-            return (scheme, url.host()?.lowercased(), url.port ?? (scheme == "https" ? 443 : 80))
-        }
-        return origin(left) == origin(right)
     }
 
     /// Fields that describe a body that is not sent any more, RFC 9110 §15.4.

@@ -11,7 +11,7 @@ public struct Response<Value: Sendable>: Sendable {
     public var head: ResponseHead
     /// The trailer fields.
     public var trailers: HTTPFields
-    /// What the last exchange cost.
+    /// What the last exchange cost, and the attempts before it.
     public var metrics: TransferMetrics
 
     /// Creates a response.
@@ -20,6 +20,7 @@ public struct Response<Value: Sendable>: Sendable {
         self.head = head
         trailers = ending.trailers
         metrics = ending.metrics
+        metrics.retries = head.retries
     }
 
     /// The status code.

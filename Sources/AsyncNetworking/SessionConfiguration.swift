@@ -33,12 +33,16 @@ public struct SessionConfiguration: Sendable {
     /// any number. Others wait, by priority and then in the order in which they were resumed. Functions that return a
     /// response are not counted: their callers know how many they call.
     public var maximumConcurrentTransfers: Int?
+    /// Which requests are sent again after they went wrong, where a request does not say otherwise; none by default.
+    public var retries = RetryPolicy.none
     /// What happens to redirects, where a request does not say otherwise.
     public var redirects = RedirectPolicy()
     /// What performs the requests; nil for libcurl.
     public var transport: (any Transport)?
-    /// What measures the time that ``SessionManager/shutdown(draining:)`` waits, and the speed of transfers.
+    /// What measures the time that ``SessionManager/shutdown(draining:)`` and retries wait, and the speed of transfers.
     package var clock: any Clock<Duration> = ContinuousClock()
+    /// What jitter is drawn from: numbers from 0 to 1.
+    package var randomUnit: @Sendable () -> Double = { .random(in: 0...1) }
 
     /// Creates the default configuration with a base URL, and changes it.
     public init(baseURL: URL? = nil, configure: (inout SessionConfiguration) -> Void = { _ in }) {

@@ -99,6 +99,12 @@ extension SessionError {
         if case .serialization(let error) = self { error.rejection } else { nil }
     }
 
+    /// The attempts before the last one, and why there was no further one.
+    public var retries: RetryHistory {
+        if case .transport(let error) = self { return error.facts?.retries ?? RetryHistory() }
+        return rejection?.head.retries ?? RetryHistory()
+    }
+
     /// Lifts an error of a lower floor; others, such as a caller's own, pass as they are.
     static func lifting(_ error: any Error) -> any Error {
         switch error {

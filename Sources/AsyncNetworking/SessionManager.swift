@@ -47,7 +47,7 @@ public actor SessionManager {
         }
         pipeline = Pipeline(
             transport: configuration.transport ?? Self.makeTransport(configuration), configuration: configuration,
-            headers: headers)
+            headers: headers, registry: registry)
     }
 
     /// The transport on libcurl, or one that says why there is none: a system without a descriptor left fails requests,

@@ -46,7 +46,10 @@ final class TaskRegistry: Sendable {
     private struct State {
         var tasks: [UInt64: SessionTask] = [:]
         var acceptance = Acceptance.open
-        var emptyWaiters: [UInt64: CheckedContinuation<Void, Never>] = [:]
+        /// Those who wait for the last task to end.
+        var emptyWaiters: Waiters = [:]
+        /// Those who wait for the tasks to be cancelled.
+        var cancellationWaiters: Waiters = [:]
         private var lastNumber: UInt64 = 0
 
         /// A number for a task or a waiter that nothing else has.
@@ -55,11 +58,17 @@ final class TaskRegistry: Sendable {
             return lastNumber
         }
 
-        mutating func takeWaiters() -> [CheckedContinuation<Void, Never>] {
-            defer { emptyWaiters = [:] }
-            return Array(emptyWaiters.values)
+        mutating func take(_ waiters: WritableKeyPath<State, Waiters>) -> [CheckedContinuation<Void, Never>] {
+            defer { self[keyPath: waiters] = [:] }
+            return Array(self[keyPath: waiters].values)
+        }
+
+        var isCancelling: Bool {
+            if case .cancelling = acceptance { true } else { false }
         }
     }
+
+    private typealias Waiters = [UInt64: CheckedContinuation<Void, Never>]
 
     /// Whether tasks may begin and how running ones end.
     private enum Acceptance {
@@ -100,7 +109,7 @@ final class TaskRegistry: Sendable {
     func end(_ task: SessionTask) {
         let waiters = state.withLock { state in
             state.tasks[task.id] = nil
-            return state.tasks.isEmpty ? state.takeWaiters() : []
+            return state.tasks.isEmpty && !state.emptyWaiters.isEmpty ? state.take(\.emptyWaiters) : []
         }
         for waiter in waiters { waiter.resume() }
     }
@@ -112,34 +121,47 @@ final class TaskRegistry: Sendable {
 
     /// Takes no more tasks.
     func close(cancelling: Bool) {
-        state.withLock { state in
-            if cancelling {
-                state.acceptance = .cancelling
-            } else if case .open = state.acceptance {
-                state.acceptance = .draining
+        let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>] in
+            guard cancelling else {
+                if case .open = state.acceptance { state.acceptance = .draining }
+                return []
             }
+            state.acceptance = .cancelling
+            return state.take(\.cancellationWaiters)
         }
+        for waiter in waiters { waiter.resume() }
     }
 
     /// Whether running tasks are being cancelled because the manager was invalidated.
     var isCancelling: Bool {
-        state.withLock { if case .cancelling = $0.acceptance { true } else { false } }
+        state.withLock { $0.isCancelling }
     }
 
     /// Returns when no task is running, or when the calling task is cancelled.
     func waitUntilEmpty() async {
+        await wait(among: \.emptyWaiters) { $0.tasks.isEmpty }
+    }
+
+    /// Returns when running tasks are being cancelled, or when the calling task is.
+    func waitUntilCancelling() async {
+        await wait(among: \.cancellationWaiters) { $0.isCancelling }
+    }
+
+    private func wait(
+        among waiters: any WritableKeyPath<State, Waiters> & Sendable, until isOver: (State) -> Bool
+    ) async {
         let key = state.withLock { $0.takeNumber() }
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let mustWait = state.withLock { state in
-                    guard !state.tasks.isEmpty, !Task.isCancelled else { return false }
-                    state.emptyWaiters[key] = continuation
+                    guard !isOver(state), !Task.isCancelled else { return false }
+                    state[keyPath: waiters][key] = continuation
                     return true
                 }
                 if !mustWait { continuation.resume() }
             }
         } onCancel: {
-            state.withLock { $0.emptyWaiters.removeValue(forKey: key) }?.resume()
+            state.withLock { $0[keyPath: waiters].removeValue(forKey: key) }?.resume()
         }
     }
 }

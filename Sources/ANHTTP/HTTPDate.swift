@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+
+/// A point in time as header fields have it, to the second. See RFC 9110 §5.6.7.
+package struct HTTPDate: Hashable, Sendable {
+    /// Seconds since 1970-01-01 00:00:00 UTC.
+    package var seconds: Int64
+
+    /// Reads a date in one of the three forms; nil for anything else.
+    ///
+    /// | form | example |
+    /// |---|---|
+    /// | IMF-fixdate | `Sun, 06 Nov 1994 08:49:37 GMT` |
+    /// | RFC 850 | `Sunday, 06-Nov-94 08:49:37 GMT` |
+    /// | asctime | `Sun Nov  6 08:49:37 1994` |
+    ///
+    /// The name of the weekday is not compared with the date. A year of two digits that would be more than 50 years after
+    /// `now` is one of the century before.
+    package init?(_ text: String, now: Int64) {
+        let parts = text.split(whereSeparator: { $0 == " " || $0 == "-" || $0 == "," }).map(String.init)
+        switch parts.count {
+        case 6 where parts[5] == "GMT":
+            let isShort = parts[3].utf8.count == 2
+            guard let year = Self.year(parts[3], isShort: isShort, now: now) else { return nil }
+            self.init(year: year, month: parts[2], day: parts[1], time: parts[4])
+        case 5:
+            guard let year = Self.year(parts[4], isShort: false, now: now) else { return nil }
+            self.init(year: year, month: parts[1], day: parts[2], time: parts[3])
+        default:
+            return nil
+        }
+    }
+
+    private init?(year: Int64, month: String, day: String, time: String) {
+        let clock = time.split(separator: ":", omittingEmptySubsequences: false).map(String.init)
+        guard let month = Self.months.firstIndex(of: month).map({ Int64($0) + 1 }),
+            let day = Self.number(day, digits: 1...2, in: 1...Self.days(in: month, of: year)), clock.count == 3,
+            let hour = Self.number(clock[0], digits: 2...2, in: 0...23),
+            let minute = Self.number(clock[1], digits: 2...2, in: 0...59),
+            // 60 is a leap second.
+            let second = Self.number(clock[2], digits: 2...2, in: 0...60)
+        else { return nil }
+        seconds = Self.daysSince1970(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second
+    }
+
+    private static let months = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ]
+
+    private static func number(_ text: String, digits: ClosedRange<Int>, in range: ClosedRange<Int64>) -> Int64? {
+        guard digits.contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+            let number = Int64(text), range.contains(number)
+        else { return nil }
+        return number
+    }
+
+    private static func year(_ text: String, isShort: Bool, now: Int64) -> Int64? {
+        guard isShort else { return number(text, digits: 4...4, in: 0...9999) }
+        guard let short = number(text, digits: 2...2, in: 0...99) else { return nil }
+        let current = 1970 + now / 31_556_952
+        let year = current - current % 100 + short
+        return year > current + 50 ? year - 100 : year
+    }
+
+    private static func isLeap(_ year: Int64) -> Bool {
+        year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+    }
+
+    private static func days(in month: Int64, of year: Int64) -> Int64 {
+        switch month {
+        case 2: isLeap(year) ? 29 : 28
+        case 4, 6, 9, 11: 30
+        default: 31
+        }
+    }
+
+    private static func daysSince1970(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
+        let before = max(0, year - 1)
+        let leapDays = year == 0 ? 0 : before / 4 - before / 100 + before / 400 + 1
+        let daysOfMonths = (1..<month).reduce(0) { $0 + days(in: $1, of: year) }
+        // Day 0 is the first of January of the year 0; 719,528 days later is 1970.
+        return year * 365 + leapDays + daysOfMonths + day - 1 - 719_528
+    }
+}

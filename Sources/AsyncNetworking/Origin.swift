@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+
+import FoundationEssentials
+
+/// Where a URL points, as far as trust goes: scheme, host and port, RFC 6454 §4.
+struct Origin: Hashable, Sendable {
+    let scheme: String
+    let host: String
+    let port: Int
+
+    init(_ url: URL) {
+        scheme = url.scheme?.lowercased() ?? ""
+        host = url.host()?.lowercased() ?? ""
+        port = url.port ?? (scheme == "https" ? 443 : 80)
+    }
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import ANSystem
+import FoundationEssentials
+
+extension Pipeline {
+    /// Performs a call again as long as it goes wrong and the policy wants it to.
+    func retry(
+        _ call: PipelineCall, by policy: RetryPolicy,
+        respond: (ResponseHead, ResponseBody) async throws -> Void
+    ) async throws {
+        var plan = RetryPlan(policy)
+        let origin = Origin(call.request.url)
+        let stopwatch = Stopwatch(clock)
+        if let budget = policy.budget { ledger.deposit(origin, budget, now: uptime.elapsed) }
+        while true {
+            let metrics = LastMetrics(passingTo: call.events)
+            var attempt = call
+            attempt.attempt = plan.attempt
+            attempt.events = metrics
+            attempt.request.limitTotalTime(to: plan.timeLeft(after: stopwatch.elapsed))
+            var failed: (result: RetryPlan.AttemptResult, wait: Duration)?
+            // From the moment of the decision on, an error is not the attempt's but the program's.
+            var isDecided = false
+            do {
+                try await perform(attempt, from: .afterRetries) { head, body in
+                    isDecided = true
+                    if let wait = try await decide(.success(head), on: call.request, &plan, stopwatch, origin) {
+                        failed = (.success(head), wait)
+                    } else {
+                        var head = head
+                        head.retries = plan.history
+                        try await respond(head, body)
+                    }
+                }
+            } catch {
+                guard !isDecided, !(error is CancellationError) else { throw error }
+                guard let wait = try await decide(.failure(error), on: call.request, &plan, stopwatch, origin) else {
+                    throw Self.adding(plan.history, to: error)
+                }
+                failed = (.failure(error), wait)
+            }
+            guard let failed else { return }
+            let noted = plan.note(failed.result, metrics.value, wait: failed.wait)
+            call.monitor?.receive(.retrying(after: noted))
+            try await pause(failed.wait)
+        }
+    }
+
+    /// How long to wait before the next attempt; nil where there is none.
+    private func decide(
+        _ result: RetryPlan.AttemptResult, on request: Request, _ plan: inout RetryPlan, _ stopwatch: Stopwatch,
+        _ origin: Origin
+    ) async throws -> Duration? {
+        var verdict = RetryPolicy.Verdict.followPolicy
+        if let decision = plan.policy.decision, RetryPlan.mayBeDecided(result) {
+            verdict = try await decision(
+                RetryPolicy.Occasion(
+                    request: request, attempt: plan.attempt, result: result, isRetriable: plan.isRetriable(result)))
+        }
+        let moment = RetryPlan.Moment(
+            elapsed: stopwatch.elapsed, now: Int64(Date.now.timeIntervalSince1970), unit: randomUnit())
+        switch plan.step(after: result, of: request, verdict: verdict, at: moment) {
+        case .finish:
+            return nil
+        case .stop(let reason):
+            plan.stop(because: reason)
+            return nil
+        case .retry(let wait):
+            if let budget = plan.policy.budget, !ledger.withdraw(origin, budget, now: uptime.elapsed) {
+                plan.stop(because: .budget)
+                return nil
+            }
+            return wait
+        }
+    }
+
+    private static func adding(_ history: RetryHistory, to error: any Error) -> any Error {
+        (error as? TransportError)?.changingFacts { $0.retries = history } ?? error
+    }
+}
+
+extension Pipeline.Step {
+    /// Where each attempt begins.
+    fileprivate static let afterRetries = Pipeline.Step.redirects
+}
+
+extension Request {
+    /// Bounds the total time of an exchange by what is left of a longer one.
+    fileprivate mutating func limitTotalTime(to limit: Duration?) {
+        guard let limit, var options else { return }
+        options.timeouts.total = min(options.timeouts.total ?? limit, limit)
+        self.options = options
+    }
+}
+
+/// Keeps what the last exchange cost.
+private final class LastMetrics: TransferEventSink {
+    private let next: (any TransferEventSink)?
+    private let last = Lock<TransferMetrics?>(nil)
+
+    init(passingTo next: (any TransferEventSink)?) {
+        self.next = next
+    }
+
+    var value: TransferMetrics? { last.withLock { $0 } }
+
+    func receive(_ event: TransferEvent) {
+        if case .finished(let metrics) = event { last.withLock { $0 = metrics } }
+        next?.receive(event)
+    }
+}

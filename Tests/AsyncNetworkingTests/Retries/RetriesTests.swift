@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import AsyncNetworkingTesting
+import FoundationEssentials
+import HTTPTypes
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct RetriesTests {
+    private let clock = ManualClock()
+
+    /// A manager that retries twice, after 1 s and 2 s of a clock that is moved by hand.
+    private func manager(
+        _ transport: MockTransport, policy: (inout RetryPolicy) -> Void = { _ in },
+        configure: (inout SessionConfiguration) -> Void = { _ in }
+    ) -> SessionManager {
+        SessionManager(
+            .on(transport) {
+                $0.clock = clock
+                $0.retries = RetryPolicy().with { $0.backoff = Backoff(base: .seconds(1), isJittered: false) }.with(
+                    policy)
+                configure(&$0)
+            })
+    }
+
+    /// Lets the waits pass for which a request asks, and returns them.
+    private func passingWaits<Value: Sendable>(
+        _ count: Int, during work: @escaping @Sendable () async throws -> Value
+    ) async throws -> (value: Result<Value, any Error>, waits: [Duration]) {
+        let task = Task { try await work() }
+        var waits: [Duration] = []
+        for _ in 0..<count {
+            let wait = try #require(try await clock.sleepers(count: 1).first)
+            waits.append(wait)
+            clock.advance(by: wait)
+        }
+        return (await task.result, waits)
+    }
+
+    @Test func `nothing is sent again by default`() async throws {
+        let transport = MockTransport(.status(.serviceUnavailable))
+        let manager = SessionManager(on: transport)
+        #expect(try await manager.data(for: manager.request(.get, "x")).statusCode == 503)
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func `a request is sent again until it goes well, and the response says how`() async throws {
+        let transport = MockTransport(
+            .failure(TransportError.cannotConnect(.refused, TransferFacts())), .text("busy", status: .tooManyRequests),
+            .text("end"))
+        let manager = manager(transport)
+        let (result, waits) = try await passingWaits(2) {
+            try await manager.data(for: manager.request(.get, "x", headers: [.from: "me"]))
+        }
+        let response = try result.get()
+        #expect(response.text == "end")
+        #expect(waits == [.seconds(1), .seconds(2)])
+        #expect(transport.requests.map(\.request.headers.lines) == Array(repeating: ["From: me"], count: 3))
+        let history = response.metrics.retries
+        #expect(history == response.head.retries)
+        #expect(history.stop == nil)
+        #expect(history.earlierAttempts.map(\.wait) == [.seconds(1), .seconds(2)])
+        #expect(history.earlierAttempts.map(\.outcome).last == .status(429))
+        guard case .failure(let words) = try #require(history.earlierAttempts.first).outcome else {
+            throw Planned()
+        }
+        #expect(words.contains("the port is closed"))
+        #expect(history.earlierAttempts.last?.metrics?.responseBodyBytes == 4)
+    }
+
+    @Test func `the last response stands, with the reason why there was no other`() async throws {
+        let manager = manager(MockTransport(.text("down", status: .badGateway)))
+        let (result, _) = try await passingWaits(2) { try await manager.data(for: manager.request(.get, "x")) }
+        let response = try result.get()
+        #expect(response.statusCode == 502)
+        #expect(response.text == "down")
+        #expect(response.head.retries.stop == .limit(2))
+        #expect(response.head.retries.earlierAttempts.map(\.outcome) == [.status(502), .status(502)])
+    }
+
+    @Test func `a rejected response has the attempts in its error`() async throws {
+        let manager = manager(MockTransport(.text("down", status: .badGateway)))
+        let (result, _) = try await passingWaits(2) { try await manager.get("x") }
+        let error = try await sessionError { _ = try result.get() }
+        #expect(error.statusCode == 502)
+        #expect(error.retries.earlierAttempts.count == 2)
+        #expect(error.retries.stop == .limit(2))
+    }
+
+    @Test func `the last error stands, with the attempts in its facts and its words`() async throws {
+        let transport = MockTransport(.failure(TransportError.connectionLost(.beforeResponse, TransferFacts())))
+        let manager = manager(transport)
+        let (result, _) = try await passingWaits(2) { try await manager.get("x") }
+        let error = try await sessionError { _ = try result.get() }
+        #expect(transport.requests.count == 3)
+        guard case .transport(.connectionLost(.beforeResponse, let facts)) = error else { throw error }
+        #expect(facts.retries == error.retries)
+        #expect(error.retries.earlierAttempts.count == 2)
+        #expect(error.retries.stop == .limit(2))
+        #expect(error.description.contains("attempt 3, not again because there were 2 retries"))
+    }
+
+    @Test func `a request that is not sent again says why`() async throws {
+        let manager = manager(MockTransport(.status(.serviceUnavailable)))
+        let post = try await manager.data(for: manager.request(.post, "x"))
+        #expect(post.head.retries.stop == .method)
+        #expect(post.head.retries.earlierAttempts.isEmpty)
+        let once = RequestBody.stream(AsyncStreamOf([Data("x".utf8)]))
+        let put = try await manager.data(for: manager.request(.put, "x", body: once))
+        #expect(put.metrics.retries.stop == .body)
+        let error = try await sessionError {
+            let lost = TransportError.connectionLost(.whileSending, TransferFacts())
+            _ = try await self.manager(MockTransport(.failure(lost))).post("x")
+        }
+        #expect(error.retries.stop == .method)
+        #expect(error.description.contains("its method is not idempotent"))
+    }
+
+    @Test func `bodies are sent again as a whole`() async throws {
+        let folder = try TemporaryFolder()
+        let bytes = Data("abc".utf8)
+        let bodies = [
+            RequestBody.bytes(bytes), .file(try folder.write(bytes, to: "body")),
+            .stream(AsyncStreamOf([bytes]), isReplayable: true),
+        ]
+        for body in bodies {
+            let transport = MockTransport(.status(.serviceUnavailable), .text("end"))
+            let manager = manager(transport)
+            let (result, _) = try await passingWaits(1) {
+                try await manager.data(for: manager.request(.put, "x", body: body))
+            }
+            #expect(try result.get().text == "end")
+            #expect(transport.requests.map(\.body) == [bytes, bytes])
+        }
+    }
+
+    @Test func `a request has a policy of its own`() async throws {
+        let transport = MockTransport(.status(.serviceUnavailable))
+        let manager = manager(transport)
+        var request = try manager.request(.get, "x")
+        request.retries = RetryPolicy.none
+        _ = try await manager.data(for: request)
+        #expect(transport.requests.count == 1)
+        request.retries = manager.configuration.retries.with { $0.limit = 1 }
+        let response = try await passingWaits(1) { [request] in try await manager.data(for: request) }.value.get()
+        #expect(response.head.retries.stop == .limit(1))
+        #expect(transport.requests.count == 3)
+    }
+
+    @Test func `Retry-After is waited for`() async throws {
+        let transport = MockTransport(
+            .status(.serviceUnavailable, headers: [.retryAfter: "17"]),
+            .status(
+                .tooManyRequests,
+                headers: [
+                    .date: "Sun, 06 Nov 1994 08:49:37 GMT", .retryAfter: "Sun, 06 Nov 1994 08:50:07 GMT",
+                ]),
+            .text("end"))
+        let manager = manager(transport)
+        #expect(try await passingWaits(2) { try await manager.get("x") }.waits == [.seconds(17), .seconds(30)])
+    }
+
+    @Test func `a redirect starts over with each attempt`() async throws {
+        let transport = MockTransport(
+            .redirect(.found, to: "/b"), .status(.badGateway), .redirect(.found, to: "/c"), .text("end"))
+        let manager = manager(transport)
+        let response = try await passingWaits(1) { try await manager.get("x") }.value.get()
+        #expect(transport.requests.map(\.request.url.path) == ["/v1/x", "/b", "/v1/x", "/c"])
+        #expect(response.redirects.map(\.url.path) == ["/v1/x"])
+        #expect(response.head.retries.earlierAttempts.count == 1)
+    }
+
+    @Test func `interceptors of calls see one request, those of attempts each, with its number`() async throws {
+        let seen = EventList<String>()
+        let manager = manager(MockTransport(.status(.badGateway), .text("end"))) { _ in
+        } configure: {
+            $0.interceptors = [
+                Intercepting { interception, respond in
+                    await seen.append("call")
+                    try await interception.proceed(respond)
+                }
+            ]
+            $0.attemptInterceptors = [
+                Intercepting { interception, respond in
+                    await seen.append("attempt \(interception.attempt)")
+                    try await interception.proceed(respond)
+                }
+            ]
+        }
+        _ = try await passingWaits(1) { try await manager.get("x") }.value.get()
+        #expect(await seen.values == ["call", "attempt 1", "attempt 2"])
+    }
+
+    @Test func `a monitor hears of each retry before its wait`() async throws {
+        struct Retries: EventMonitor {
+            let seen: AsyncStream<Duration>.Continuation
+
+            func receive(_ event: RequestEvent, of task: SessionTask) {
+                if case .retrying(let attempt) = event { seen.yield(attempt.wait) }
+            }
+        }
+        let (stream, continuation) = AsyncStream.makeStream(of: Duration.self)
+        let manager = manager(MockTransport(.status(.badGateway), .text("end"))) { _ in
+        } configure: {
+            $0.eventMonitors = [Retries(seen: continuation)]
+        }
+        _ = try await passingWaits(1) { try await manager.get("x") }.value.get()
+        continuation.finish()
+        #expect(await stream.reduce(into: []) { $0.append($1) } == [.seconds(1)])
+    }
+
+    @Test func `nothing is asked for again once its reader has it`() async throws {
+        let lost = TransportError.connectionLost(.inBody(received: 1, expected: nil), TransferFacts())
+        let transport = MockTransport(MockResponse([.head(.ok), .chunk(Data("a".utf8)), .fail(lost)]))
+        let manager = manager(transport)
+        let error = try await sessionError {
+            try await manager.withResponse(for: manager.request(.get, "x")) { _, body in
+                for try await _ in body {}
+            }
+        }
+        #expect(error.transportError?.facts != nil)
+        #expect(error.retries == RetryHistory())
+        #expect(transport.requests.count == 1)
+        let own = try await sessionError {
+            try await manager.withResponse(for: manager.request(.get, "x")) { _, _ in
+                throw TransportError.cannotConnect(.refused, TransferFacts())
+            }
+        }
+        #expect(own.retries == RetryHistory())
+        #expect(transport.requests.count == 2)
+    }
+
+    @Test func `a body that breaks while it is collected is asked for again`() async throws {
+        let lost = TransportError.connectionLost(.inBody(received: 1, expected: nil), TransferFacts())
+        let transport = MockTransport(MockResponse([.head(.ok), .chunk(Data("a".utf8)), .fail(lost)]), .text("end"))
+        let manager = manager(transport)
+        #expect(try await passingWaits(1) { try await manager.get("x") }.value.get().text == "end")
+    }
+
+    @Test func `a program decides about each attempt that went wrong`() async throws {
+        let seen = EventList<String>()
+        let transport = MockTransport(.failure(Planned(number: 1)), .text("no", status: .notFound), .text("end"))
+        let manager = manager(transport) {
+            $0.decision = { occasion in
+                switch occasion.result {
+                case .success(let head): await seen.append("\(occasion.attempt) \(head.status.code)")
+                case .failure(let error): await seen.append("\(occasion.attempt) \(error)")
+                }
+                #expect(!occasion.isRetriable)
+                return .retry(after: .seconds(9))
+            }
+        }
+        let (result, waits) = try await passingWaits(2) { try await manager.post("x") }
+        #expect(try result.get().text == "end")
+        #expect(waits == [.seconds(9), .seconds(9)])
+        #expect(await seen.values == ["1 Planned(number: 1)", "2 404"])
+    }
+
+    @Test(arguments: [
+        MockResponse.status(.badGateway), .failure(TransportError.cannotResolve(host: "", TransferFacts())),
+    ])
+    func `what a program's decision throws passes unchanged`(response: MockResponse) async throws {
+        let transport = MockTransport(response)
+        let manager = manager(transport) { $0.decision = { _ in throw Planned(number: 2) } }
+        await #expect(throws: Planned(number: 2)) { _ = try await manager.get("x") }
+        #expect(transport.requests.count == 1)
+    }
+
+    // MARK: Limits
+
+    @Test func `the deadline is one of all attempts together`() async throws {
+        let clock = clock
+        let transport = MockTransport(clock: clock) { _ in
+            clock.advance(by: .seconds(2))
+            return .status(.badGateway)
+        }
+        let manager = manager(transport) {
+            $0.limit = 9
+            $0.deadline = .seconds(10)
+        }
+        // 2 + 1 + 2 + 2 = 7 s are over when the third attempt begins, and 9 s when it ends: 4 s more are too many.
+        let (result, waits) = try await passingWaits(2) { try await manager.data(for: manager.request(.get, "x")) }
+        #expect(waits == [.seconds(1), .seconds(2)])
+        #expect(try result.get().head.retries.stop == .deadline(.seconds(10)))
+        let totals = transport.requests.map(\.request.options?.timeouts.total)
+        #expect(totals == [.seconds(10), .seconds(7), .seconds(3)])
+    }
+
+    @Test func `a shorter limit of an exchange stays`() async throws {
+        let transport = MockTransport(.text("end"))
+        let manager = manager(transport) { _ in
+        } configure: {
+            $0.timeouts.total = .seconds(4)
+            $0.retries.deadline = .seconds(10)
+        }
+        _ = try await manager.get("x")
+        #expect(try transport.onlyRequest.request.options?.timeouts.total == .seconds(4))
+    }
+
+    @Test func `a host's retries are bounded by its budget`() async throws {
+        let transport = MockTransport(.status(.serviceUnavailable))
+        let manager = manager(transport) {
+            $0.budget = RetryBudget(capacity: 3, perRequest: 0, perSecond: 0)
+        }
+        let first = try await passingWaits(2) { try await manager.data(for: manager.request(.get, "x")) }.value.get()
+        #expect(first.head.retries.stop == .limit(2))
+        let second = try await passingWaits(1) { try await manager.data(for: manager.request(.get, "x")) }.value.get()
+        #expect(second.head.retries.stop == .budget)
+        #expect(second.head.retries.earlierAttempts.count == 1)
+        let third = try await manager.data(for: manager.request(.get, "x"))
+        #expect(third.head.retries.stop == .budget)
+        #expect(third.head.retries.earlierAttempts.isEmpty)
+        let other = try url("http://b.example/")
+        let fourth = try await passingWaits(2) { try await manager.data(for: Request(url: other)) }.value.get()
+        #expect(fourth.head.retries.stop == .limit(2))
+    }
+
+    // MARK: Endings
+
+    @Test func `cancelling ends a wait`() async throws {
+        let transport = MockTransport(.status(.serviceUnavailable))
+        let manager = manager(transport)
+        let task = Task { try await manager.get("x") }
+        try await clock.sleepers(count: 1)
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(await manager.tasks.isEmpty)
+        #expect(clock.sleepers.isEmpty)
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func `cancelling an attempt is not retried`() async throws {
+        let transport = MockTransport(.hang)
+        let manager = manager(transport)
+        let task = Task { try await manager.get("x") }
+        try await transport.requests(count: 1)
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func `a session that is invalidated ends waits`() async throws {
+        let manager = manager(MockTransport(.status(.serviceUnavailable)))
+        let task = Task { try await manager.get("x") }
+        try await clock.sleepers(count: 1)
+        await manager.invalidate(cancellingTasks: true)
+        await #expect(throws: CancellationError.self) { try await task.value }
+    }
+
+    @Test func `a session that is shut down at once ends waits`() async throws {
+        let manager = manager(MockTransport(.status(.serviceUnavailable)))
+        let task = Task { try await manager.get("x") }
+        try await clock.sleepers(count: 1)
+        await manager.shutdown(draining: .zero)
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(await manager.tasks.isEmpty)
+    }
+}

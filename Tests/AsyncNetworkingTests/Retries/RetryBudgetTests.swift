@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import Testing
+
+@Suite struct RetryBudgetTests {
+    private let budget = RetryBudget(capacity: 3, perRequest: 0.5, perSecond: 0.25)
+
+    /// How many retries are granted in a row.
+    private func granted(_ bucket: inout RetryBucket, at now: Duration) -> Int {
+        var count = 0
+        while bucket.withdraw(budget, now: now) { count += 1 }
+        return count
+    }
+
+    @Test func `it begins full, and ends`() {
+        var bucket = RetryBucket(budget, now: .zero)
+        #expect(granted(&bucket, at: .zero) == 3)
+        #expect(granted(&bucket, at: .zero) == 0)
+    }
+
+    @Test func `requests bring parts of a retry`() {
+        var bucket = RetryBucket(budget, now: .zero)
+        _ = granted(&bucket, at: .zero)
+        bucket.deposit(budget, now: .zero)
+        #expect(granted(&bucket, at: .zero) == 0)
+        bucket.deposit(budget, now: .zero)
+        #expect(granted(&bucket, at: .zero) == 1)
+    }
+
+    @Test func `time brings them too, up to the capacity`() {
+        var bucket = RetryBucket(budget, now: .zero)
+        _ = granted(&bucket, at: .zero)
+        #expect(granted(&bucket, at: .seconds(3)) == 0)
+        #expect(granted(&bucket, at: .seconds(4)) == 1)
+        #expect(granted(&bucket, at: .seconds(1_000_000)) == 3)
+        for _ in 0..<100 { bucket.deposit(budget, now: .seconds(1_000_000)) }
+        #expect(bucket.isFull(budget))
+        #expect(granted(&bucket, at: .seconds(1_000_000)) == 3)
+    }
+
+    @Test func `a clock that goes back takes nothing away`() {
+        var bucket = RetryBucket(budget, now: .seconds(10))
+        #expect(granted(&bucket, at: .seconds(1)) == 3)
+    }
+
+    @Test(arguments: [-1, 0, 0.5, -.infinity, .nan] as [Double])
+    func `a budget below one grants nothing`(capacity: Double) {
+        let budget = RetryBudget(capacity: capacity)
+        var bucket = RetryBucket(budget, now: .zero)
+        let isGranted = bucket.withdraw(budget, now: .seconds(100))
+        #expect(!isGranted)
+    }
+}

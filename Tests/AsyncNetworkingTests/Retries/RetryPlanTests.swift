@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import FoundationEssentials
+import HTTPTypes
+import Testing
+
+@Suite struct RetryPlanTests {
+    private static let facts = TransferFacts()
+
+    /// What becomes of an attempt: how the first one of a GET is answered, unless said otherwise.
+    private func step(
+        after result: RetryPlan.AttemptResult, method: HTTPRequest.Method = .get, headers: HTTPFields = [:],
+        body: RequestBody = .none, verdict: RetryPolicy.Verdict = .followPolicy,
+        at moment: RetryPlan.Moment = .init(), policy: (inout RetryPolicy) -> Void = { _ in }
+    ) throws -> RetryPlan.Step {
+        let request = try Request(method: method, url: url("http://a.example/"), headers: headers, body: body)
+        return RetryPlan(RetryPolicy().with(policy)).step(after: result, of: request, verdict: verdict, at: moment)
+    }
+
+    private func response(_ status: Int, _ headers: HTTPFields = [:]) throws -> RetryPlan.AttemptResult {
+        .success(ResponseHead(status: .init(code: status), headers: headers, url: try url("http://a.example/")))
+    }
+
+    private static let lost = TransportError.connectionLost(.beforeResponse, facts)
+    private static let refused = TransportError.cannotConnect(.refused, facts)
+
+    // MARK: What is worth another attempt
+
+    @Test(arguments: [408, 425, 429, 500, 502, 503, 504])
+    func `these statuses are`(status: Int) throws {
+        #expect(try step(after: response(status)) == .retry(after: .milliseconds(500)))
+    }
+
+    @Test(arguments: [100, 200, 204, 206, 301, 304, 400, 401, 403, 404, 409, 410, 412, 413, 418, 422, 501, 505, 511])
+    func `other statuses are not`(status: Int) throws {
+        #expect(try step(after: response(status)) == .finish)
+    }
+
+    private static let worthIt: [(TransportError, RetryPolicy.Failure)] = [
+        (.cannotResolve(host: "a", facts), .nameLookup),
+        (.timedOut(.nameLookup, limit: .zero, facts), .nameLookup),
+        (.cannotConnect(.refused, facts), .connect), (.cannotConnect(.unreachable, facts), .connect),
+        (.cannotConnect(.systemTimeout, facts), .connect), (.cannotConnect(.other, facts), .connect),
+        (.timedOut(.connect, limit: .zero, facts), .connect), (.timedOut(.tlsHandshake, limit: .zero, facts), .connect),
+        (.tls(.handshake, facts), .tlsHandshake),
+        (.proxy(.handshake, facts), .proxy), (.proxy(.tunnelRefused(status: 503), facts), .proxy),
+        (.connectionLost(.beforeResponse, facts), .connectionLost), (.connectionLost(.inHead, facts), .connectionLost),
+        (.connectionLost(.inBody(received: 1, expected: 2), facts), .connectionLost),
+        (.connectionLost(.whileSending, facts), .connectionLost),
+        (.timedOut(.request, limit: .zero, facts), .noAnswer),
+        (.timedOut(.responseHead, limit: .zero, facts), .noAnswer),
+        (.timedOut(.responseBody, limit: .zero, facts), .noAnswer),
+    ]
+
+    @Test(arguments: worthIt.indices)
+    func `these failures are`(index: Int) throws {
+        let (error, failure) = Self.worthIt[index]
+        #expect(RetryPolicy.Failure(error) == failure)
+        #expect(try step(after: .failure(error)) == .retry(after: .milliseconds(500)))
+        let without = try step(after: .failure(error)) { _ = $0.failures.remove(failure) }
+        #expect(without == .finish)
+    }
+
+    private static let onRequest: [(TransportError, RetryPolicy.Failure)] = [
+        (.timedOut(.queue, limit: .zero, facts), .queue), (.invalidResponse(.notHTTP, facts), .invalidResponse),
+    ]
+
+    @Test(arguments: onRequest.indices)
+    func `these failures are if the policy has them`(index: Int) throws {
+        let (error, failure) = Self.onRequest[index]
+        #expect(try step(after: .failure(error)) == .finish)
+        let with = try step(after: .failure(error)) { _ = $0.failures.insert(failure) }
+        #expect(with == .retry(after: .milliseconds(500)))
+    }
+
+    private static let never: [any Error & Sendable] = [
+        TransportError.cannotConnect(.localAddress, facts), TransportError.tls(.certificateExpired, facts),
+        TransportError.tls(.unknownAuthority, facts), TransportError.tls(.wrongHost, facts),
+        TransportError.tls(.untrusted(verifyResult: 1), facts), TransportError.proxy(.authenticationRequired, facts),
+        TransportError.proxy(.tunnelRefused(status: 403), facts), TransportError.proxy(.tls(.handshake), facts),
+        TransportError.invalidRequest(.url("x")), TransportError.unsupported(.http3),
+        TransportError.responseTooLarge(.body(limit: 1), facts), TransportError.requestBody(.notReplayable, facts),
+        TransportError.shutDown, TransportError.internalInconsistency("x", facts),
+        SessionError.redirect(.tooMany(limit: 1)), Planned(),
+    ]
+
+    @Test(arguments: never.indices)
+    func `all others never are`(index: Int) throws {
+        #expect(
+            try step(after: .failure(Self.never[index])) { $0.failures = Set(RetryPolicy.Failure.allCases) } == .finish)
+    }
+
+    // MARK: What is against it
+
+    @Test(arguments: ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"])
+    func `idempotent methods are repeated`(method: String) throws {
+        let method = try #require(HTTPRequest.Method(method))
+        #expect(try step(after: response(503), method: method) == .retry(after: .milliseconds(500)))
+        #expect(try step(after: .failure(Self.lost), method: method) == .retry(after: .milliseconds(500)))
+    }
+
+    @Test(arguments: ["POST", "PATCH", "CONNECT", "LOCK"])
+    func `others are repeated where the server has seen nothing, or knows the repetition`(method: String) throws {
+        let method = try #require(HTTPRequest.Method(method))
+        #expect(try step(after: response(503), method: method) == .stop(.method))
+        #expect(try step(after: .failure(Self.lost), method: method) == .stop(.method))
+        #expect(try step(after: .failure(Self.refused), method: method) == .retry(after: .milliseconds(500)))
+        let key = HTTPFields([HTTPField(name: try #require(.init("idempotency-key")), value: "1")])
+        #expect(try step(after: response(503), method: method, headers: key) == .retry(after: .milliseconds(500)))
+        #expect(
+            try step(after: response(503), method: method, headers: key) { $0.idempotencyKeyField = nil }
+                == .stop(.method))
+        let allowed = try step(after: response(503), method: method) { _ = $0.methods.insert(method) }
+        #expect(allowed == .retry(after: .milliseconds(500)))
+    }
+
+    @Test func `a body that can be read once is not sent again`() throws {
+        let once = RequestBody.stream(AsyncStreamOf([Data("x".utf8)]))
+        let again = RequestBody.stream(AsyncStreamOf([Data("x".utf8)]), isReplayable: true)
+        #expect(try step(after: response(503), method: .put, body: once) == .stop(.body))
+        #expect(try step(after: .failure(Self.refused), method: .put, body: once) == .stop(.body))
+        #expect(try step(after: response(503), method: .put, body: again) == .retry(after: .milliseconds(500)))
+    }
+
+    @Test(arguments: [0, 1, 5, -3])
+    func `there is a limit`(limit: Int) throws {
+        var plan = RetryPlan(RetryPolicy(limit: limit))
+        let request = try Request(url: url("http://a.example/"))
+        var retries = 0
+        while case .retry(let wait) = plan.step(
+            after: try response(503), of: request, verdict: .followPolicy, at: .init())
+        {
+            _ = plan.note(try response(503), nil, wait: wait)
+            retries += 1
+        }
+        #expect(retries == max(0, limit))
+        #expect(
+            plan.step(after: try response(503), of: request, verdict: .followPolicy, at: .init())
+                == .stop(.limit(max(0, limit))))
+    }
+
+    @Test func `the wait must end before the deadline`() throws {
+        let wait = Duration.milliseconds(500)
+        #expect(
+            try step(after: response(503), at: .init(elapsed: .milliseconds(499))) { $0.deadline = .seconds(1) }
+                == .retry(after: wait))
+        #expect(
+            try step(after: response(503), at: .init(elapsed: .milliseconds(500))) { $0.deadline = .seconds(1) }
+                == .stop(.deadline(.seconds(1))))
+    }
+
+    @Test func `what is left of the deadline bounds an attempt`() {
+        #expect(RetryPlan(RetryPolicy()).timeLeft(after: .seconds(5)) == nil)
+        let plan = RetryPlan(RetryPolicy().with { $0.deadline = .seconds(3) })
+        #expect(plan.timeLeft(after: .seconds(1)) == .seconds(2))
+        #expect(plan.timeLeft(after: .seconds(5)) == .zero)
+    }
+
+    // MARK: How long to wait
+
+    @Test func `waits grow with the attempts`() throws {
+        var plan = RetryPlan(RetryPolicy(limit: 9))
+        let request = try Request(url: url("http://a.example/"))
+        var waits: [Duration] = []
+        for _ in 0..<4 {
+            guard
+                case .retry(let wait) = plan.step(
+                    after: .failure(Self.lost), of: request, verdict: .followPolicy, at: .init(unit: 0.5))
+            else { break }
+            waits.append(wait)
+            _ = plan.note(.failure(Self.lost), nil, wait: wait)
+        }
+        #expect(waits == [250, 500, 1_000, 2_000].map { .milliseconds($0) })
+    }
+
+    @Test func `Retry-After holds where it is longer than the backoff`() throws {
+        #expect(try step(after: response(503, [.retryAfter: "7"])) == .retry(after: .seconds(7)))
+        #expect(try step(after: response(429, [.retryAfter: "0"])) == .retry(after: .milliseconds(500)))
+        #expect(try step(after: response(503, [.retryAfter: "never"])) == .retry(after: .milliseconds(500)))
+        let date: HTTPFields = [.retryAfter: "Thu, 01 Jan 1970 00:00:09 GMT"]
+        #expect(try step(after: response(503, date), at: .init(now: 5)) == .retry(after: .seconds(4)))
+    }
+
+    @Test func `a Retry-After above the maximum is not waited for`() throws {
+        #expect(try step(after: response(503, [.retryAfter: "60"])) == .retry(after: .seconds(60)))
+        #expect(try step(after: response(503, [.retryAfter: "61"])) == .stop(.retryAfter(.seconds(61))))
+        #expect(
+            try step(after: response(503, [.retryAfter: "61"])) { $0.maximumRetryAfter = nil }
+                == .retry(after: .seconds(61)))
+    }
+
+    @Test func `a wait beyond all clocks is a hundred years`() throws {
+        #expect(
+            try step(after: response(503, [.retryAfter: "99999999999999999999"])) { $0.maximumRetryAfter = nil }
+                == .retry(after: .seconds(100 * 365 * 86_400)))
+        let longest = Duration(secondsComponent: .max, attosecondsComponent: 0)
+        #expect(
+            try step(after: response(404), verdict: .retry(after: longest))
+                == .retry(after: .seconds(100 * 365 * 86_400)))
+    }
+
+    // MARK: What the program says
+
+    @Test func `it may want another attempt of anything, as long as that can be made`() throws {
+        #expect(try step(after: response(404), verdict: .retry()) == .retry(after: .milliseconds(500)))
+        #expect(try step(after: response(404), verdict: .retry(after: .seconds(2))) == .retry(after: .seconds(2)))
+        #expect(try step(after: response(404), verdict: .retry(after: .seconds(-2))) == .retry(after: .zero))
+        #expect(
+            try step(after: .failure(Planned()), method: .post, verdict: .retry()) == .retry(after: .milliseconds(500)))
+        #expect(
+            try step(after: response(503, [.retryAfter: "900"]), verdict: .retry(after: .seconds(1)))
+                == .retry(after: .seconds(1)))
+        let once = RequestBody.stream(AsyncStreamOf([Data("x".utf8)]))
+        #expect(try step(after: response(404), body: once, verdict: .retry()) == .stop(.body))
+        #expect(try step(after: response(404), verdict: .retry()) { $0.limit = 0 } == .stop(.limit(0)))
+    }
+
+    @Test func `it may want none`() throws {
+        #expect(try step(after: response(503), verdict: .stop) == .stop(.decision))
+        #expect(try step(after: response(404), verdict: .stop) == .finish)
+    }
+}
