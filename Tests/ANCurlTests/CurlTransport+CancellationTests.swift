@@ -260,7 +260,7 @@ import Testing
 
 /// The descriptors of this process, and the threads of its engines.
 struct ProcessResources {
-    private let descriptors = Self.count("/proc/self/fd")
+    private let descriptors = Self.countDescriptors()
     private let engineThreads = Self.allNames.count { $0 == "ANCurl\n" }
 
     /// Whether it holds no more than it did; it may be less, because what was closed just before may be counted still.
@@ -274,8 +274,13 @@ struct ProcessResources {
         return ProcessResources()
     }
 
-    private static func count(_ folder: String) -> Int {
-        (try? FileManager.default.contentsOfDirectory(atPath: folder).count) ?? 0
+    /// All but the timers that the runtime makes for its clocks when they are first used.
+    private static func countDescriptors() -> Int {
+        let numbers = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
+        return numbers.count { number in
+            let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(number)")
+            return target != "anon_inode:[timerfd]"
+        }
     }
 
     private static var allNames: [String] {

@@ -156,12 +156,16 @@ private struct SplitMix64: RandomNumberGenerator {
 
 /// What this process holds.
 private struct ProcessState {
+    /// Descriptors, but for the timers that the runtime makes for its clocks when they are first used.
     var descriptors: Int
     /// The threads of the managers' loops.
     var threads: Int
 
     init() throws {
-        descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
+        descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count { number in
+            let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(number)")
+            return target != "anon_inode:[timerfd]"
+        }
         threads = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").count { task in
             let name = try? String(contentsOfFile: "/proc/self/task/\(task)/comm", encoding: .utf8)
             return name == "ANCurl\n"
