@@ -15,8 +15,7 @@ public protocol EventLoopSource: AnyObject, Sendable {
 
 /// One thread that waits on an epoll set and runs the jobs of the actors that have it as their executor.
 ///
-/// The executor is the lock: what lives on the loop is touched by its thread only. The thread blocks all signals, so that a program's handlers run
-/// on the program's threads.
+/// The executor is the lock: what lives on the loop is touched by its thread only.
 ///
 /// The loop holds its source weakly. Whoever starts a loop ends it with ``stop()``; the thread and its descriptors are
 /// freed after the jobs that were queued before.
@@ -39,21 +38,7 @@ public final class EventLoop: SerialExecutor {
     /// Starts the thread; `name` (at most 15 bytes) is what debuggers and `top -H` show.
     public func start(name: String, source: some EventLoopSource) throws(SystemError) {
         inbox.withLock { $0.source = source }
-        let context = unsafe Unmanaged.passRetained(ThreadContext(loop: self, name: name))
-        var thread = pthread_t()
-        let code = unsafe pthread_create(
-            &thread, nil,
-            { argument in
-                guard let argument = unsafe argument else { return nil }
-                let context = unsafe Unmanaged<ThreadContext>.fromOpaque(argument).takeRetainedValue()
-                context.loop.run(name: context.name)
-                return nil
-            }, context.toOpaque())
-        guard code == 0 else {
-            unsafe context.release()
-            throw SystemError(call: "pthread_create", code: code)
-        }
-        pthread_detach(thread)
+        try SystemThread(name: name) { [self] in run() }.detach()
     }
 
     /// Makes the source take a turn soon; from any thread, never blocking. A loop that is not asleep needs no system call.
@@ -99,13 +84,8 @@ public final class EventLoop: SerialExecutor {
 
     // MARK: Thread
 
-    private func run(name: String) {
+    private func run() {
         threadID.store(UInt(pthread_self()), ordering: .relaxed)
-        unsafe clinux_set_thread_name(name)
-        var signals = sigset_t()
-        unsafe sigfillset(&signals)
-        unsafe pthread_sigmask(SIG_BLOCK, &signals, nil)
-
         var ready: [ReadyDescriptor] = []
         var jobs: [UnownedJob] = []
         var timeout: Int32 = 0
@@ -152,15 +132,5 @@ public final class EventLoop: SerialExecutor {
         weak var source: (any EventLoopSource)?
 
         var hasSignal: Bool { isWoken || isStopping || !jobs.isEmpty }
-    }
-
-    private final class ThreadContext: Sendable {
-        let loop: EventLoop
-        let name: String
-
-        init(loop: EventLoop, name: String) {
-            self.loop = loop
-            self.name = name
-        }
     }
 }

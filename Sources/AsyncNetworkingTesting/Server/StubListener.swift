@@ -16,7 +16,7 @@ final class StubListener: Sendable {
     init(_ socket: ListeningSocket, _ environment: StubConnection.Environment) throws(SystemError) {
         self.environment = environment
         state.withLock { $0.listening = socket.descriptor.number }
-        let thread = try StubThread(name: "stub-accept") { self.run(socket) }
+        let thread = try SystemThread(name: "stub-accept", stackSize: 512 << 10) { self.run(socket) }
         state.withLock { $0.acceptor = thread }
     }
 
@@ -53,7 +53,7 @@ final class StubListener: Sendable {
         }
     }
 
-    private func takeAcceptor() -> StubThread? {
+    private func takeAcceptor() -> SystemThread? {
         state.withLock { state in
             defer { state.acceptor = nil }
             return state.acceptor
@@ -63,7 +63,7 @@ final class StubListener: Sendable {
     // MARK: The accepting thread
 
     private func run(_ socket: ListeningSocket) {
-        var threads: [Int: StubThread] = [:]
+        var threads: [Int: SystemThread] = [:]
         var nextNumber = 0
         while !state.withLock({ $0.isStopping }) {
             let descriptor = retryingInterrupts { accept(socket.descriptor.number, nil, nil) }
@@ -90,13 +90,13 @@ final class StubListener: Sendable {
         for waiter in waiters { waiter.resume() }
     }
 
-    private func serve(_ descriptor: Int32, number: Int) -> StubThread? {
+    private func serve(_ descriptor: Int32, number: Int) -> SystemThread? {
         state.withLock { $0.connections[number] = descriptor }
         environment.log.update { activity in
             activity.connectionsAccepted += 1
             activity.openConnections += 1
         }
-        let thread = try? StubThread(name: "stub-\(number)") { [self] in
+        let thread = try? SystemThread(name: "stub-\(number)", stackSize: 512 << 10) { [self] in
             var connection = StubConnection(
                 StubSocket(takingOwnershipOf: descriptor), number: number, environment, listener: self)
             connection.serve()
@@ -140,7 +140,7 @@ final class StubListener: Sendable {
 
     private struct State {
         var listening: Int32?
-        var acceptor: StubThread?
+        var acceptor: SystemThread?
         var isStopping = false
         var isOver = false
         var waiters: [CheckedContinuation<Void, Never>] = []

@@ -4,7 +4,7 @@ import COpenSSL
 
 /// The server side of one TLS connection over a blocking socket that it does not own; used by one thread.
 ///
-/// OpenSSL writes with write(2): the thread must block SIGPIPE, as ``StubThread`` does.
+/// OpenSSL writes with write(2): the thread must block SIGPIPE, as `SystemThread` does.
 @safe struct TLSSession: ~Copyable {
     private let raw: OpaquePointer
     /// After a fatal error no more is said to the peer, as SSL_shutdown(3) asks.

@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: MIT
 
-import ANSystem
 import CLinux
 import Glibc
 
-/// A thread of the server; whoever starts one joins it, once.
-struct StubThread: Sendable {
+/// A thread of the library's own, for what blocks; whoever starts one joins or detaches it, once.
+package struct SystemThread: Sendable {
     private let number: UInt
 
-    /// Starts a thread that runs a closure.
+    /// Starts a thread that runs a closure; `name` (at most 15 bytes) is what debuggers and `top -H` show.
     ///
-    /// All signals are blocked on it, so that OpenSSL's write(2) raises no SIGPIPE.
-    init(name: String, _ body: @escaping @Sendable () -> Void) throws(SystemError) {
+    /// All signals are blocked on it: a program's handlers run on the program's threads, and OpenSSL's write(2) raises no
+    /// SIGPIPE. The stack has as many bytes as the system gives, unless `stackSize` says otherwise.
+    package init(
+        name: String, stackSize: Int? = nil, _ body: @escaping @Sendable () -> Void
+    ) throws(SystemError) {
         let context = unsafe Unmanaged.passRetained(Body(name: name, run: body))
         var attributes = pthread_attr_t()
         unsafe pthread_attr_init(&attributes)
         defer { unsafe pthread_attr_destroy(&attributes) }
-        unsafe pthread_attr_setstacksize(&attributes, 512 << 10)
+        if let stackSize { unsafe pthread_attr_setstacksize(&attributes, stackSize) }
         var thread = pthread_t()
         let code = unsafe pthread_create(
             &thread, &attributes,
@@ -38,12 +40,12 @@ struct StubThread: Sendable {
     }
 
     /// Waits for the end of the thread and frees it.
-    func join() {
+    package func join() {
         pthread_join(pthread_t(number), nil)
     }
 
     /// Lets the thread free itself at its end.
-    func detach() {
+    package func detach() {
         pthread_detach(pthread_t(number))
     }
 

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+
+import ANSystem
+import Glibc
+
+/// Looks names up, each on a thread of its own, because getaddrinfo(3) blocks and cannot be ended.
+///
+/// Whoever asks for a name that is being looked up gets the same answer, so there are never more threads than names.
+final class NameResolver: Sendable {
+    private let pending = Lock<[String: [@Sendable ([IPAddress]) -> Void]]>([:])
+    private let look: @Sendable (String) -> [IPAddress]
+
+    /// Creates a resolver that asks `look`, which may block.
+    init(_ look: @escaping @Sendable (String) -> [IPAddress]) {
+        self.look = look
+    }
+
+    /// Calls `completion` with the addresses, from another thread; with none when the look-up failed.
+    func resolve(_ name: String, _ completion: @escaping @Sendable ([IPAddress]) -> Void) {
+        let isFirst = pending.withLock { pending in
+            pending[name, default: []].append(completion)
+            return pending[name]?.count == 1
+        }
+        guard isFirst else { return }
+        do throws(SystemError) {
+            try SystemThread(name: "AN-resolver") { [self] in finish(name, look(name)) }.detach()
+        } catch {
+            finish(name, [])
+        }
+    }
+
+    private func finish(_ name: String, _ addresses: [IPAddress]) {
+        let completions = pending.withLock { $0.removeValue(forKey: name) } ?? []
+        for completion in completions { completion(addresses) }
+    }
+
+    /// The addresses that the system gives for a name, in the order in which they are to be tried; none for any failure.
+    /// See getaddrinfo(3).
+    static func systemLookup(_ name: String) -> [IPAddress] {
+        // A C string would end at the NUL.
+        guard !name.utf8.contains(0) else { return [] }
+        var hints = unsafe addrinfo()
+        unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        var list: UnsafeMutablePointer<addrinfo>?
+        guard unsafe getaddrinfo(name, nil, &hints, &list) == 0 else { return [] }
+        defer { unsafe freeaddrinfo(list) }
+        var addresses: [IPAddress] = []
+        var next = unsafe list
+        while let entry = unsafe next {
+            if let address = unsafe address(of: entry.pointee) { addresses.append(address) }
+            unsafe next = entry.pointee.ai_next
+        }
+        return addresses
+    }
+
+    private static func address(of entry: addrinfo) -> IPAddress? {
+        // Where the bytes begin in sockaddr_in and sockaddr_in6; see ip(7), ipv6(7).
+        let range: Range<Int>
+        switch unsafe entry.ai_family {
+        case AF_INET: range = 4..<8
+        case AF_INET6: range = 8..<24
+        default: return nil
+        }
+        guard let start = unsafe entry.ai_addr, unsafe entry.ai_addrlen >= range.upperBound else { return nil }
+        let bytes = unsafe UnsafeRawBufferPointer(start: start, count: range.upperBound)
+        return unsafe IPAddress(bytes: bytes[range])
+    }
+}

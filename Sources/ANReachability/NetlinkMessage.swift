@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+
+import CLinux
+import Glibc
+
+/// One message of a netlink datagram: a header and what follows it. See netlink(7).
+struct NetlinkMessage {
+    static let headerSize = 16
+
+    let type: Int
+    let flags: Int32
+    let sequence: UInt32
+    /// The port of who asked, when this answers a request.
+    let port: UInt32
+    let payload: ArraySlice<UInt8>
+
+    var wasInterrupted: Bool { flags & NLM_F_DUMP_INTR != 0 }
+
+    /// The error that ends an answer; 0 for success, nil for a message of another kind.
+    var endCode: Int32? {
+        guard type == NLMSG_ERROR || type == NLMSG_DONE else { return nil }
+        let code: Int32 = payload.load(at: 0) ?? 0
+        // A negative errno; anything else means nothing.
+        return code < 0 && code > -4096 ? -code : 0
+    }
+}
+
+/// The messages of a datagram, up to the first that is malformed: nothing says where one after it would begin.
+struct NetlinkMessages: Sequence, IteratorProtocol {
+    private var rest: ArraySlice<UInt8>
+
+    init(_ datagram: ArraySlice<UInt8>) {
+        rest = datagram
+    }
+
+    mutating func next() -> NetlinkMessage? {
+        guard let length: UInt32 = rest.load(at: 0), let type: UInt16 = rest.load(at: 4),
+            let flags: UInt16 = rest.load(at: 6), let sequence: UInt32 = rest.load(at: 8),
+            let port: UInt32 = rest.load(at: 12),
+            length >= NetlinkMessage.headerSize, length <= rest.count
+        else { return nil }
+        let message = NetlinkMessage(
+            type: Int(type), flags: Int32(flags), sequence: sequence, port: port,
+            payload: rest.prefix(Int(length)).dropFirst(NetlinkMessage.headerSize))
+        rest = rest.dropFirst(Int(length).alignedForNetlink)
+        return message
+    }
+}
+
+/// The attributes of a message, up to the first that is malformed. See rtnetlink(7).
+struct NetlinkAttributes: Sequence, IteratorProtocol {
+    /// Two bits of the type say how the payload is encoded.
+    private static let typeMask: UInt16 = 0x3FFF
+    private static let headerSize = 4
+
+    private var rest: ArraySlice<UInt8>
+
+    init(_ bytes: ArraySlice<UInt8>) {
+        rest = bytes
+    }
+
+    mutating func next() -> (type: Int, payload: ArraySlice<UInt8>)? {
+        guard let length: UInt16 = rest.load(at: 0), let type: UInt16 = rest.load(at: 2),
+            length >= Self.headerSize, length <= rest.count
+        else { return nil }
+        defer { rest = rest.dropFirst(Int(length).alignedForNetlink) }
+        return (Int(type & Self.typeMask), rest.prefix(Int(length)).dropFirst(Self.headerSize))
+    }
+}
+
+extension ArraySlice<UInt8> {
+    /// The integer at an offset from the slice's start, in the machine's byte order; nil when the bytes end before it does.
+    func load<Value: FixedWidthInteger & BitwiseCopyable>(at offset: Int) -> Value? {
+        guard count - MemoryLayout<Value>.size >= offset else { return nil }
+        return unsafe withUnsafeBytes { unsafe $0.loadUnaligned(fromByteOffset: offset, as: Value.self) }
+    }
+
+    /// The text up to the first NUL.
+    var netlinkText: String {
+        String(decoding: prefix { $0 != 0 }, as: UTF8.self)
+    }
+}
+
+extension Int {
+    /// The length with its padding: messages and attributes begin at multiples of four bytes.
+    fileprivate var alignedForNetlink: Int { (self + 3) & ~3 }
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+
+package import ANSystem
+import CLinux
+import Glibc
+
+/// A socket to the kernel's routing, of the network namespace in which it was opened. See netlink(7), rtnetlink(7).
+package struct RouteSocket: ~Copyable, Sendable {
+    let descriptor: FileDescriptor
+    /// The number by which the kernel knows this socket.
+    let port: UInt32
+
+    /// What there was to receive.
+    enum Received: Hashable {
+        /// So many bytes of a datagram.
+        case datagram(Int)
+        /// Messages came faster than they were read, and some were dropped.
+        case loss
+        /// Nothing now.
+        case nothing
+    }
+
+    /// Opens a socket that hears of changes of links, addresses, routes and rules.
+    package init() throws(ReachabilityError) {
+        let type = Int32(SOCK_RAW.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+        let number = socket(AF_NETLINK, type, NETLINK_ROUTE)
+        guard number >= 0 else { throw .last("socket") }
+        let descriptor = FileDescriptor(takingOwnershipOf: number)
+
+        var address = sockaddr_nl()
+        address.nl_family = sa_family_t(AF_NETLINK)
+        address.nl_groups = [
+            RTNLGRP_LINK, RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR, RTNLGRP_IPV4_ROUTE, RTNLGRP_IPV6_ROUTE,
+            RTNLGRP_IPV4_RULE, RTNLGRP_IPV6_RULE,
+        ].reduce(0) { $0 | 1 << ($1.rawValue - 1) }
+        let isBound = unsafe Self.withSocketAddress(&address) { address, length in
+            unsafe bind(number, address, length.pointee) == 0
+        }
+        guard isBound else { throw .last("bind") }
+        try self.init(takingOwnershipOf: descriptor)
+    }
+
+    /// Takes a socket that is open and bound.
+    package init(takingOwnershipOf descriptor: consuming FileDescriptor) throws(ReachabilityError) {
+        var address = sockaddr_nl()
+        let isKnown = unsafe Self.withSocketAddress(&address) { address, length in
+            unsafe getsockname(descriptor.number, address, length) == 0
+        }
+        guard isKnown else { throw .last("getsockname") }
+        self.descriptor = descriptor
+        port = address.nl_pid
+    }
+
+    /// Gives the socket away.
+    package consuming func release() -> FileDescriptor {
+        descriptor
+    }
+
+    private static func withSocketAddress<Result>(
+        _ address: inout sockaddr_nl, _ body: (UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Result
+    ) -> Result {
+        var length = socklen_t(MemoryLayout<sockaddr_nl>.size)
+        return unsafe withUnsafeMutablePointer(to: &address) { address in
+            unsafe address.withMemoryRebound(to: sockaddr.self, capacity: 1) { unsafe body($0, &length) }
+        }
+    }
+
+    /// Asks for all links, addresses, routes or rules; the answers are received as other messages are.
+    func send(_ request: RouteReader.Request) throws(ReachabilityError) {
+        let (type, bodySize) =
+            switch request.section {
+            case .links: (RTM_GETLINK, MemoryLayout<ifinfomsg>.size)
+            case .addresses: (RTM_GETADDR, MemoryLayout<ifaddrmsg>.size)
+            case .routes: (RTM_GETROUTE, MemoryLayout<rtmsg>.size)
+            case .rules: (RTM_GETRULE, MemoryLayout<fib_rule_hdr>.size)
+            }
+        let header = nlmsghdr(
+            nlmsg_len: UInt32(NetlinkMessage.headerSize + bodySize), nlmsg_type: UInt16(type),
+            nlmsg_flags: UInt16(NLM_F_REQUEST | NLM_F_DUMP), nlmsg_seq: request.sequence, nlmsg_pid: port)
+        // A body of zeros asks for all of both families.
+        let message = unsafe withUnsafeBytes(of: header) { unsafe Array($0) } + [UInt8](repeating: 0, count: bodySize)
+        let count = retryingInterrupts { unsafe Glibc.send(descriptor.number, message, message.count, 0) }
+        guard count == message.count else { throw .last("send") }
+    }
+
+    /// Receives a datagram of the kernel; what does not fit into the buffer is cut off.
+    func receive(into buffer: inout [UInt8]) throws(ReachabilityError) -> Received {
+        while true {
+            var sender = sockaddr_nl()
+            let count = unsafe Self.withSocketAddress(&sender) { sender, length in
+                retryingInterrupts {
+                    unsafe recvfrom(descriptor.number, &buffer, buffer.count, 0, sender, length)
+                }
+            }
+            if count >= 0 {
+                // Other programs may send to this port; the kernel's own port is 0.
+                guard sender.nl_pid == 0 else { continue }
+                return .datagram(count)
+            }
+            switch errno {
+            case EAGAIN: return .nothing
+            case ENOBUFS: return .loss
+            default: throw .last("recvfrom")
+            }
+        }
+    }
+}

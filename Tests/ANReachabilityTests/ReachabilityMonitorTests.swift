@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: MIT
+
+import ANReachability
+import ANSystem
+import Glibc
+import Testing
+
+/// The monitor in networks of its own.
+@Suite(
+    .enabled(if: NetworkNamespace.obstacle == nil, "\(NetworkNamespace.obstacle ?? "")"),
+    .timeLimit(.minutes(2)))
+struct ReachabilityMonitorTests {
+    private let network: NetworkNamespace
+
+    init() throws {
+        network = try NetworkNamespace()
+    }
+
+    @Test func `the default route is followed as it comes, loses its cable, gets it back and goes`() async throws {
+        try network.addPair()
+        var statuses = network.monitor().statuses().makeAsyncIterator()
+        #expect(try await statuses.next() == .notReachable)
+        try network.ip("route add default via 10.9.0.1")
+        #expect(try await statuses.next() == .reachable(via: .wired))
+        try network.ip("link set v1 down")
+        #expect(try await statuses.next() == .notReachable)
+        try network.ip("link set v1 up")
+        #expect(try await statuses.next() == .reachable(via: .wired))
+        try network.ip("route delete default")
+        #expect(try await statuses.next() == .notReachable)
+    }
+
+    @Test func `what the kernel drops without a word is noticed`() async throws {
+        try network.addPair()
+        try network.ip("route add default via 10.9.0.1")
+        try network.ip("link add other type veth peer name peer")
+        try network.ip("link set other up")
+        try network.ip("link set peer up")
+        try network.ip("address add 192.0.2.2/24 dev other")
+        var statuses = network.monitor().statuses().makeAsyncIterator()
+        #expect(try await statuses.next() == .reachable(via: .wired))
+        // The default route is dropped with the last address; another interface could lend its own.
+        try network.ip("address delete 10.9.0.2/24 dev v0")
+        #expect(try await statuses.next() == .notReachable)
+        try network.ip("address add 10.9.0.2/24 dev v0")
+        try network.ip("route add default via 10.9.0.1")
+        #expect(try await statuses.next() == .reachable(via: .wired))
+        try network.ip("link set v0 down")
+        #expect(try await statuses.next() == .notReachable)
+        // Switching on brings the address's network back, and not the default route.
+        try network.ip("link set v0 up")
+        let peer = try #require(IPAddress("10.9.0.1"))
+        try await network.monitor().waitForRoute(to: .address(peer))
+        #expect(try await network.monitor().status() == .notReachable)
+    }
+
+    @Test func `an address is followed by itself`() async throws {
+        try network.addPair()
+        let monitor = network.monitor()
+        var near = monitor.statuses(for: .address(try #require(IPAddress("10.9.0.1")))).makeAsyncIterator()
+        var far = monitor.statuses(for: .address(try #require(IPAddress("198.51.100.1")))).makeAsyncIterator()
+        var own = monitor.statuses(for: .host("[::1]")).makeAsyncIterator()
+        #expect(try await near.next() == .reachable(via: .wired))
+        #expect(try await far.next() == .notReachable)
+        #expect(try await own.next() == .reachable(via: .loopback))
+        try network.ip("route add 198.51.100.0/24 via 10.9.0.1")
+        #expect(try await far.next() == .reachable(via: .wired))
+        try network.ip("route add unreachable 198.51.100.1")
+        #expect(try await far.next() == .notReachable)
+        #expect(try await monitor.status(of: .address(try #require(IPAddress("198.51.100.2")))).isReachable)
+    }
+
+    @Test func `IPv6 alone is a way to the world`() async throws {
+        try network.addPair()
+        var statuses = network.monitor().statuses().makeAsyncIterator()
+        #expect(try await statuses.next() == .notReachable)
+        try network.ip("address add 2001:db8:9::2/64 dev v0 nodad")
+        try network.ip("route add default via 2001:db8:9::1")
+        #expect(try await statuses.next() == .reachable(via: .wired))
+    }
+
+    @Test func `a tunnel that a rule prefers is the way`() async throws {
+        try network.addPair()
+        try network.ip("route add default via 10.9.0.1")
+        try network.ip("link add t0 type vxlan id 7 dstport 4789 local 10.9.0.2 dev v0")
+        try network.ip("link set t0 up")
+        try network.ip("address add 10.7.0.2/32 dev t0")
+        var statuses = network.monitor().statuses().makeAsyncIterator()
+        #expect(try await statuses.next() == .reachable(via: .wired))
+        try network.ip("route add default dev t0 table 51820")
+        try network.ip("rule add not fwmark 51820 table 51820 priority 32765")
+        #expect(try await statuses.next() == .reachable(via: .tunnel))
+        try network.ip("rule delete priority 32765")
+        #expect(try await statuses.next() == .reachable(via: .wired))
+    }
+
+    @Test func `a host follows its addresses`() async throws {
+        try network.addPair()
+        let names = Lock<[String: [IPAddress]]>([:])
+        let monitor = network.monitor { name in names.withLock { $0[name] ?? [] } }
+        var statuses = monitor.statuses(for: .host("api.example.com")).makeAsyncIterator()
+        // There is no such name yet.
+        #expect(try await statuses.next() == .notReachable)
+        names.withLock { $0["api.example.com"] = [IPAddress("2001:db8::7"), IPAddress("10.9.0.7")].compactMap(\.self) }
+        // Any change makes it look again.
+        try network.ip("address add 10.9.0.3/24 dev v0")
+        #expect(try await statuses.next() == .reachable(via: .wired))
+        try network.ip("link set v1 down")
+        #expect(try await statuses.next() == .notReachable)
+    }
+
+    @Test func `a name that is wanted many times is looked up once at a time`() async throws {
+        try network.addPair()
+        let lookups = Lock(0)
+        let gate = try TestGate()
+        let address = try #require(IPAddress("10.9.0.7"))
+        let monitor = network.monitor { _ in
+            lookups.withLock { $0 += 1 }
+            gate.wait()
+            return [address]
+        }
+        var iterators = (0..<20).map { _ in monitor.statuses(for: .host("api.example.com")).makeAsyncIterator() }
+        gate.open()
+        for index in iterators.indices {
+            #expect(try await iterators[index].next() == .reachable(via: .wired))
+        }
+        #expect(lookups.withLock { $0 } == 1)
+    }
+
+    @Test func `many subscribers hear the same, and each the present status first`() async throws {
+        try network.addPair()
+        let monitor = network.monitor()
+        try await withThrowingTaskGroup { group in
+            for _ in 0..<50 {
+                group.addTask {
+                    for try await status in monitor.statuses() where status.isReachable { return }
+                    Issue.record("the statuses ended")
+                }
+            }
+            var own = monitor.statuses().makeAsyncIterator()
+            #expect(try await own.next() == .notReachable)
+            try network.ip("route add default via 10.9.0.1")
+            try await group.waitForAll()
+            #expect(try await own.next() == .reachable(via: .wired))
+        }
+        var late = monitor.statuses().makeAsyncIterator()
+        #expect(try await late.next() == .reachable(via: .wired))
+    }
+
+    @Test func `a change that is none for the target is not heard`() async throws {
+        try network.addPair()
+        try network.ip("route add default via 10.9.0.1")
+        var statuses = network.monitor().statuses().makeAsyncIterator()
+        #expect(try await statuses.next() == .reachable(via: .wired))
+        for number in 0..<50 { try network.ip("route add 192.0.2.\(number) via 10.9.0.1") }
+        try network.ip("route replace default via 10.9.0.3")
+        try network.ip("route delete default")
+        #expect(try await statuses.next() == .notReachable)
+    }
+
+    @Test func `messages that were lost are made up for`() async throws {
+        try network.addPair()
+        // The smallest buffer that there is; it holds a message or two.
+        let monitor = network.monitor(receiveBuffer: 1)
+        let last = try #require(IPAddress("203.0.113.7"))
+        var statuses = monitor.statuses(for: .address(last)).makeAsyncIterator()
+        #expect(try await statuses.next() == .notReachable)
+        for round in 0..<3 {
+            let verb = round % 2 == 0 ? "add" : "delete"
+            let batch = (0..<2_000).map { "route \(verb) 198.18.\($0 / 250).\($0 % 250) via 10.9.0.1\n" }.joined()
+            try network.batch(batch + "route \(verb) 203.0.113.7 via 10.9.0.1\n")
+            #expect(try await statuses.next() == (round % 2 == 0 ? .reachable(via: .wired) : .notReachable))
+        }
+    }
+
+    @Test func `waiting for a route ends when there is one`() async throws {
+        try network.addPair()
+        let monitor = network.monitor()
+        try await withThrowingTaskGroup { group in
+            group.addTask { try await monitor.waitForRoute() }
+            group.addTask { try await monitor.waitForRoute(to: .host("no.example.com")) }
+            #expect(try await monitor.status() == .notReachable)
+            // With a default route only an attempt can tell what is wrong with the name.
+            try network.ip("route add default via 10.9.0.1")
+            try await group.waitForAll()
+        }
+        #expect(try await monitor.status(of: .host("no.example.com")) == .notReachable)
+        try await monitor.waitForRoute()
+    }
+
+    @Test func `waiting for a route ends when the task is cancelled`() async throws {
+        let monitor = network.monitor()
+        let waiting = Task { try await monitor.waitForRoute() }
+        #expect(try await monitor.status() == .notReachable)
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { try await waiting.value }
+    }
+
+    @Test func `statuses end when the task is cancelled`() async throws {
+        let monitor = network.monitor()
+        let watching = Task {
+            var seen: [ReachabilityStatus] = []
+            for try await status in monitor.statuses() {
+                seen.append(status)
+                unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
+            }
+            return seen
+        }
+        #expect(try await watching.value == [.notReachable])
+    }
+
+    @Test func `the monitor has a socket while it has subscribers, and no longer`() async throws {
+        let monitor = network.monitor()
+        #expect(try network.subscriberCount() == 0)
+        do {
+            var first = monitor.statuses().makeAsyncIterator()
+            var second = monitor.statuses(for: .host("::1")).makeAsyncIterator()
+            #expect(try await first.next() == .notReachable)
+            #expect(try await second.next() == .notReachable)
+            #expect(try network.subscriberCount() == 1)
+        }
+        // The loop's thread lets go of the socket when it has ended its turn.
+        while try network.subscriberCount() > 0 { await Task.yield() }
+        #expect(try await monitor.status() == .notReachable)
+    }
+}
+
+@Suite struct ReachabilityWithoutNetlinkTests {
+    private let monitor = ReachabilityMonitor(
+        openSocket: { () throws(ReachabilityError) in
+            throw ReachabilityError(SystemError(call: "socket", code: EAFNOSUPPORT))
+        }, lookUp: { _ in [] })
+
+    @Test func `the status is unknown, and then comes one error`() async throws {
+        var statuses = monitor.statuses().makeAsyncIterator()
+        #expect(try await statuses.next() == .unknown)
+        let error = await #expect(throws: ReachabilityError.self) { try await statuses.next() }
+        #expect(error?.call == "socket")
+        #expect(error?.code == EAFNOSUPPORT)
+        #expect(error?.description.contains("AF_NETLINK") == true)
+        #expect(try await statuses.next() == nil)
+    }
+
+    @Test func `asking once gives the error`() async {
+        await #expect(throws: ReachabilityError.self) { try await monitor.status() }
+    }
+
+    @Test func `nobody waits for a route that cannot be known`() async throws {
+        try await monitor.waitForRoute(to: .host("example.com"))
+    }
+}

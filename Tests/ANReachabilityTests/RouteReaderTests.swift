@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+
+import ANReachability
+import Testing
+
+@Suite struct RouteReaderTests {
+    private var kernel = FakeKernel()
+
+    @Test mutating func `the state is read part after part, each when the one before has ended`() {
+        #expect(kernel.reader.revision == 0)
+        let first = kernel.reader.nextRequest()
+        #expect(first?.section == .links)
+        #expect(kernel.reader.nextRequest() == nil)
+
+        kernel = FakeKernel()
+        var sections: [RouteReader.Section] = []
+        while let request = kernel.nextRequest(), sections.count < 10 {
+            guard sections.last != request.section else { break }
+            sections.append(request.section)
+            _ = kernel.end(0)
+        }
+        #expect(sections == [.links, .addresses, .rules, .routes])
+        #expect(kernel.reader.revision == 1)
+        #expect(kernel.reader.nextRequest() == nil)
+    }
+
+    @Test mutating func `what is read is shown when all of it is read`() {
+        _ = kernel.nextRequest()
+        _ = kernel.answer(MessageType.newLink, [Messages.link(1, "lo", hardware: 772)])
+        #expect(kernel.reader.revision == 0)
+        #expect(kernel.kind("127.0.0.1") == nil)
+        #expect(FakeKernel.usual().kind("127.0.0.1") == .loopback)
+        #expect(FakeKernel.usual().kind("198.51.100.1") == .wired)
+    }
+
+    @Test mutating func `what happens during a reading counts, whatever the reading says`() {
+        let route = Messages.route("0.0.0.0/0", over: 2, via: "192.0.2.1")
+        _ = kernel.nextRequest()
+        _ = kernel.answer(MessageType.newLink, [Messages.link(2, "eth0")])
+        // The route goes away; the answer was made before.
+        kernel.tell(MessageType.delRoute, route)
+        kernel.tell(MessageType.newRoute, Messages.route("198.51.100.0/24", over: 2, via: "192.0.2.1"))
+        kernel.answerAll(addresses: [Messages.address(2, "192.0.2.2/24")], routes: [route])
+        #expect(kernel.reader.revision == 1)
+        #expect(kernel.defaults == [])
+        #expect(kernel.kind("198.51.100.9") == .wired)
+        #expect(kernel.reader.nextRequest() == nil)
+    }
+
+    @Test mutating func `lost messages are made up for by reading all again`() {
+        kernel = .usual()
+        kernel.reader.noteLoss()
+        #expect(kernel.nextRequest()?.section == .links)
+        // Until then the old state counts, and events change it.
+        #expect(kernel.defaults == [2])
+        kernel.tell(MessageType.newLink, Messages.link(2, "eth0", isRunning: false))
+        #expect(kernel.defaults == [])
+        kernel.answerAll(links: [Messages.link(3, "eth1")])
+        #expect(kernel.kind("127.0.0.1") == nil)
+        #expect(kernel.reader.nextRequest() == nil)
+    }
+
+    @Test mutating func `messages lost during a reading make another one follow it`() {
+        _ = kernel.nextRequest()
+        kernel.reader.noteLoss()
+        kernel.answerAll()
+        #expect(kernel.reader.revision == 1)
+        #expect(kernel.nextRequest()?.section == .links)
+        kernel.answerAll()
+        #expect(kernel.reader.nextRequest() == nil)
+    }
+
+    @Test mutating func `an answer that was interrupted is asked for again, three times at most`() {
+        for reading in 1...3 {
+            #expect(kernel.nextRequest()?.section == .links, "reading \(reading)")
+            // NLM_F_MULTI and NLM_F_DUMP_INTR.
+            _ = kernel.answer(MessageType.newLink, [Messages.link(1, "lo", hardware: 772)], flags: 0x12)
+            kernel.answerAll()
+        }
+        #expect(kernel.reader.nextRequest() == nil)
+    }
+
+    @Test(arguments: [
+        (MessageType.delAddress, Messages.address(2, "192.0.2.2/24")),
+        (MessageType.newLink, Messages.link(2, "eth0", isUp: false)),
+        (MessageType.delLink, Messages.link(2, "eth0")),
+    ])
+    mutating func `what drops routes without a word makes the reader read again`(type: UInt16, payload: [UInt8]) {
+        kernel = .usual()
+        #expect(kernel.reader.nextRequest() == nil)
+        kernel.tell(type, payload)
+        #expect(kernel.defaults == [])
+        #expect(kernel.reader.nextRequest()?.section == .links)
+    }
+
+    @Test(arguments: [
+        (MessageType.delAddress, Messages.address(2, "198.51.100.2/24")),
+        (MessageType.newLink, Messages.link(2, "eth0")),
+        (MessageType.delLink, Messages.link(7, "gone")),
+        // A port leaves its bridge: AF_BRIDGE, 7.
+        (MessageType.delLink, Messages.link(2, "eth0", family: 7)),
+        (MessageType.newRoute, Messages.route("0.0.0.0/0", over: 2, via: "192.0.2.1")),
+        (MessageType.delRoute, Messages.route("0.0.0.0/0", over: 2, via: "192.0.2.9")),
+        (MessageType.delRule, Messages.rule(9, table: 254)),
+    ])
+    mutating func `news of what is known, or was not there, change nothing`(type: UInt16, payload: [UInt8]) {
+        kernel = .usual()
+        kernel.tell(type, payload)
+        #expect(kernel.reader.revision == 1)
+        #expect(kernel.defaults == [2])
+        #expect(kernel.reader.nextRequest() == nil)
+    }
+
+    @Test mutating func `answers to others, and to earlier questions, are not taken for answers`() throws {
+        let asked = kernel.nextRequest()
+        let request = try #require(asked)
+        let link = Messages.link(1, "lo", hardware: 772)
+        let end = Messages.bytes(Int32(0))
+        for (sequence, port) in [(request.sequence &- 1, Messages.port), (request.sequence, 12)] {
+            let datagram =
+                Messages.message(MessageType.newLink, sequence: sequence, port: port, link)
+                + Messages.message(MessageType.done, sequence: sequence, port: port, end)
+            #expect(kernel.reader.receive(datagram[...]) == nil)
+        }
+        #expect(kernel.reader.nextRequest() == nil)
+    }
+
+    @Test(arguments: [MessageType.error, MessageType.done])
+    mutating func `a refused question is an error with its number`(type: UInt16) {
+        _ = kernel.nextRequest()
+        // EPERM.
+        #expect(kernel.end(-1, type: type) == 1)
+    }
+
+    @Test mutating func `a kernel without policy routing has the usual rules`() {
+        _ = kernel.nextRequest()
+        _ = kernel.answer(MessageType.newLink, [Messages.link(1, "lo", hardware: 772)])
+        _ = kernel.nextRequest()
+        _ = kernel.answer(MessageType.newAddress, [])
+        #expect(kernel.nextRequest()?.section == .rules)
+        // EOPNOTSUPP.
+        #expect(kernel.end(-95, type: MessageType.error) == nil)
+        #expect(kernel.nextRequest()?.section == .routes)
+        _ = kernel.answer(
+            MessageType.newRoute, [Messages.route("127.0.0.0/8", over: 1, table: 255, type: 2, scope: 254)])
+        #expect(kernel.reader.revision == 1)
+        #expect(kernel.kind("127.0.0.1") == .loopback)
+    }
+}
