@@ -2,7 +2,7 @@
 
 # Debian packages: what the library is built with; what its tests and benchmarks run against.
 LIBRARY_PACKAGES := libcurl4-openssl-dev libssl-dev pkg-config
-TEST_PACKAGES := curl openssl python3-venv nginx libnginx-mod-stream tinyproxy-bin microsocks
+TEST_PACKAGES := curl iproute2 openssl python3-venv nginx libnginx-mod-stream tinyproxy-bin microsocks
 
 # What the demo is run on; empty for a server inside it.
 URL :=

@@ -34,15 +34,18 @@ let package = Package(
         .target(name: "ANSystem", dependencies: ["CLinux"], swiftSettings: settings),
         .target(name: "ANHTTP", dependencies: [httpTypes], swiftSettings: settings),
 
-        // Floor 3: bytes to values; libcurl.
+        // Floor 3: bytes to values; libcurl; netlink.
         .target(name: "ANSerialization", dependencies: ["ANHTTP", "ANSystem", httpTypes], swiftSettings: settings),
         .target(
             name: "ANCurl", dependencies: ["ANHTTP", "ANSystem", "CCurl", "COpenSSL", httpTypes],
             swiftSettings: settings),
 
+        .target(name: "ANReachability", dependencies: ["ANSystem", "CLinux"], swiftSettings: settings),
+
         // Floor 4: the session.
         .target(
-            name: "AsyncNetworking", dependencies: ["ANHTTP", "ANSerialization", "ANCurl", "ANSystem", httpTypes],
+            name: "AsyncNetworking",
+            dependencies: ["ANHTTP", "ANSerialization", "ANCurl", "ANReachability", "ANSystem", httpTypes],
             swiftSettings: settings),
 
         // Beside the tower: for our tests and our users' tests.
@@ -59,6 +62,9 @@ let package = Package(
             path: "Examples/Fetch", swiftSettings: settings),
         .executableTarget(
             name: "Start", dependencies: ["AsyncNetworking"], path: "Examples/Start", swiftSettings: settings),
+        .executableTarget(
+            name: "WatchReachability", dependencies: ["AsyncNetworking"], path: "Examples/WatchReachability",
+            swiftSettings: settings),
         // The samples of README.md and of the documentation.
         .target(
             name: "Snippets", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting", httpTypes],
@@ -72,6 +78,10 @@ let package = Package(
         .testTarget(
             name: "ANCurlTests",
             dependencies: ["ANCurl", "ANHTTP", "ANSystem", "AsyncNetworkingTesting", "CCurl", httpTypes],
+            swiftSettings: settings),
+        .testTarget(
+            name: "ANReachabilityTests", dependencies: ["ANReachability", "ANSystem", "CLinux"],
+            exclude: ["Recordings"],
             swiftSettings: settings),
         .testTarget(
             name: "AsyncNetworkingTests",

@@ -51,7 +51,9 @@ public struct IPAddress: Hashable, Sendable, LosslessStringConvertible {
 
     /// The bytes in network order: 4 or 16 of them.
     public var bytes: [UInt8] {
-        stride(from: 120, through: family == .v4 ? 96 : 0, by: -8).map { UInt8(truncatingIfNeeded: bits >> UInt128($0)) }
+        stride(from: 120, through: 128 - family.bitCount, by: -8).map {
+            UInt8(truncatingIfNeeded: bits >> UInt128($0))
+        }
     }
 
     /// The text form. See inet_ntop(3).

@@ -57,7 +57,8 @@ package struct RouteSocket: ~Copyable, Sendable {
     }
 
     private static func withSocketAddress<Result>(
-        _ address: inout sockaddr_nl, _ body: (UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Result
+        _ address: inout sockaddr_nl,
+        _ body: (UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Result
     ) -> Result {
         var length = socklen_t(MemoryLayout<sockaddr_nl>.size)
         return unsafe withUnsafeMutablePointer(to: &address) { address in

@@ -99,7 +99,8 @@ actor RouteWatcher: EventLoopSource {
         for _ in 0..<256 {
             switch try socket.receive(into: &buffer) {
             case .datagram(let count):
-                if let code = reader.receive(buffer[..<count]) { throw ReachabilityError(SystemError(call: "netlink", code: code)) }
+                guard let code = reader.receive(buffer[..<count]) else { break }
+                throw ReachabilityError(SystemError(call: "netlink", code: code))
             case .loss: reader.noteLoss()
             case .nothing: return
             }

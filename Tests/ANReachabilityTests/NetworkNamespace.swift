@@ -75,7 +75,8 @@ final class NetworkNamespace: Sendable {
         let path = "/run/netns/\(name)"
         let opened = Lock<Result<Int32, ReachabilityError>?>(nil)
         let thread = try? SystemThread(name: "namespace") {
-            guard let symbol = unsafe dlsym(nil, "setns"), let file = try? FileDescriptor(opening: path, flags: O_RDONLY)
+            guard let symbol = unsafe dlsym(nil, "setns"),
+                let file = try? FileDescriptor(opening: path, flags: O_RDONLY)
             else { return }
             let setns = unsafe unsafeBitCast(symbol, to: (@convention(c) (Int32, Int32) -> Int32).self)
             // CLONE_NEWNET

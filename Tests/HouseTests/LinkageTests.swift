@@ -43,7 +43,9 @@ private enum Build {
     static var isPlain: Bool { !folder.path().contains("/.build-") }
 
     /// The modules that a program with AsyncNetworking is linked of.
-    private static let modules = ["AsyncNetworking", "ANSerialization", "ANCurl", "ANHTTP", "ANSystem", "HTTPTypes"]
+    private static let modules = [
+        "AsyncNetworking", "ANSerialization", "ANCurl", "ANReachability", "ANHTTP", "ANSystem", "HTTPTypes",
+    ]
 
     /// The module maps that a build of ours hands to all that depend on it.
     private static let foreignModules = ["CCurl", "COpenSSL", "CLinux"].map {
