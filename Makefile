@@ -58,6 +58,7 @@ asan: setup-library ## Run the tests under AddressSanitizer
 	ASAN_OPTIONS=detect_leaks=0 swift test --sanitize=address --scratch-path .build-asan $(QUIET) --skip RealServerTests
 
 bench: setup ## Compare with other clients: make bench ROUNDS=5 WORKLOAD=h1-64
+	swift run --configuration release $(QUIET) RouteBench
 	swift build --package-path Benchmarks --configuration release $(QUIET)
 	$(SERVERS) run $(SERVERS_DIR) --only nginx -- Benchmarks/.build/release/Bench \
 		--rounds $(ROUNDS) --output .build/bench.json $(if $(WORKLOAD),--workload $(WORKLOAD))

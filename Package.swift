@@ -65,6 +65,9 @@ let package = Package(
         .executableTarget(
             name: "WatchReachability", dependencies: ["AsyncNetworking"], path: "Examples/WatchReachability",
             swiftSettings: settings),
+        .executableTarget(
+            name: "RouteBench", dependencies: ["ANReachability"], path: "Benchmarks/Sources/RouteBench",
+            swiftSettings: settings),
         // The samples of README.md and of the documentation.
         .target(
             name: "Snippets", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting", httpTypes],
