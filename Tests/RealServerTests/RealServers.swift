@@ -17,6 +17,18 @@ enum RealServer: String, CaseIterable {
     case nginxTLS = "AN_NGINX_TLS"
     /// nginx without TLS, HTTP/2 by prior knowledge.
     case nginxH2C = "AN_NGINX_H2C"
+    /// nginx with TLS and a certificate for each name that is asked for.
+    case pki = "AN_NGINX_PKI"
+    /// openssl-s_server(1) with a stapled response that says that its certificate is good.
+    case stapleGood = "AN_STAPLE_GOOD"
+    /// The same, where the certificate was revoked.
+    case stapleRevoked = "AN_STAPLE_REVOKED"
+    /// The same, where another authority says that the certificate is good.
+    case stapleForeign = "AN_STAPLE_FOREIGN"
+    /// openssl-s_server(1) that asks for a client's certificate.
+    case mutual = "AN_MUTUAL"
+    /// mitmproxy.
+    case mitm = "AN_MITM"
     /// httpbin.
     case httpbin = "AN_HTTPBIN"
     /// tinyproxy.
@@ -49,6 +61,11 @@ enum RealServer: String, CaseIterable {
     /// The PEM file of the authority that signed the servers' certificates.
     static func authority() throws -> String {
         try #require(environment("AN_CA"))
+    }
+
+    /// The folder with the servers' files.
+    static func folder() throws -> String {
+        try #require(environment("AN_SERVER_ROOT"))
     }
 
     private static func environment(_ name: String) -> String? {

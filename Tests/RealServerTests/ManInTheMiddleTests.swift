@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import FoundationEssentials
+import HTTPTypes
+import Testing
+
+/// mitmproxy between the client and nginx. Its authority is among those that the client's system trusts.
+@Suite(.servers(.nginxTLS, .mitm), .timeLimit(.minutes(1))) struct ManInTheMiddleTests {
+    /// A manager whose system trusts the authority of the servers and that of the man in the middle.
+    private func manager(_ policy: SecurityPolicy, throughTheMiddle: Bool = true) throws -> SessionManager {
+        let folder = try RealServer.folder()
+        let store = try [folder + "/ca.pem", folder + "/mitm/mitmproxy-ca-cert.pem"]
+            .reduce(into: Data()) { $0 += try Data(contentsOf: URL(filePath: $1)) }
+        let proxy = try RealServer.mitm.proxy(.http)
+        return try SessionManager(for: .nginxTLS) {
+            $0.tls.trustRoots = .systemAnd(store)
+            $0.securityPolicy = policy
+            if throughTheMiddle { $0.proxy = .proxy(proxy) }
+        }
+    }
+
+    /// The pin of the real server's own key.
+    private func pin() async throws -> PublicKeyPin {
+        let manager = try manager(.pinning([], backups: []), throughTheMiddle: false)
+        let error = try await sessionError { _ = try await manager.get("small.json") }
+        guard case .transport(.tls(.noPins, let facts)) = error else { throw error }
+        return try #require(facts.serverTrust?.presented.first?.publicKey)
+    }
+
+    @Test func `a manager without pins trusts him`() async throws {
+        let response = try await manager(SecurityPolicy()).get("small.json")
+        #expect(response.text.contains("Ada Lovelace"))
+    }
+
+    @Test func `a manager with pins refuses him, and not the server`() async throws {
+        let policy = SecurityPolicy.pinning([try await pin()], backups: [])
+        let direct = try await manager(policy, throughTheMiddle: false).get("small.json")
+        #expect(direct.text.contains("Ada Lovelace"))
+        let error = try await sessionError { _ = try await manager(policy).get("small.json") }
+        guard case .transport(.tls(.pinMismatch(expected: policy.pins), let facts)) = error else { throw error }
+        #expect(facts.serverTrust?.presented.first?.issuer.contains("mitmproxy") == true)
+        #expect("\(error)".contains(policy.pins[0].description))
+    }
+
+    @Test func `a pinned certificate refuses him too`() async throws {
+        let authority = try SecurityPolicy.certificates(in: .file(try RealServer.authority()))
+        let policy = SecurityPolicy.pinning(certificates: authority)
+        let direct = try await manager(policy, throughTheMiddle: false).get("small.json")
+        #expect(direct.statusCode == 200)
+        let error = try await sessionError { _ = try await manager(policy).get("small.json") }
+        guard case .transport(.tls(.certificateNotPinned, _)) = error else { throw error }
+    }
+}
