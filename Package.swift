@@ -68,6 +68,12 @@ let package = Package(
         .executableTarget(
             name: "RouteBench", dependencies: ["ANReachability"], path: "Benchmarks/Sources/RouteBench",
             swiftSettings: settings),
+        .executableTarget(
+            name: "PinACertificate", dependencies: ["AsyncNetworking"], path: "Examples/PinACertificate",
+            swiftSettings: settings),
+        .executableTarget(
+            name: "MutualTLS", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting"], path: "Examples/MutualTLS",
+            swiftSettings: settings),
         // The samples of README.md and of the documentation.
         .target(
             name: "Snippets", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting", httpTypes],

@@ -60,7 +60,7 @@ import FoundationEssentials
     /// Tells OpenSSL the outcome: the result that it keeps and sends to the server, and the chain.
     func conclude(_ context: OpaquePointer, isRefused: Bool) {
         if isRefused {
-            let code = runs.values.first { $0.code != X509_V_OK }?.code ?? X509_V_ERR_APPLICATION_VERIFICATION
+            let code = allRuns.first { $0.code != X509_V_OK }?.code ?? X509_V_ERR_APPLICATION_VERIFICATION
             unsafe X509_STORE_CTX_set_error(context, code)
         } else {
             unsafe X509_STORE_CTX_set_error(context, X509_V_OK)
@@ -70,7 +70,10 @@ import FoundationEssentials
         }
     }
 
-    private var validRun: Run? { runs.values.first { $0.code == X509_V_OK } }
+    private var validRun: Run? { allRuns.first { $0.code == X509_V_OK } }
+
+    /// The attempts that were made, those to trusted authorities first.
+    private var allRuns: [Run] { SecurityPolicy.Anchors.allCases.compactMap { runs[$0] } }
 
     /// An attempt to build a chain.
     @safe private final class Run {

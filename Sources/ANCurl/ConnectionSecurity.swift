@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ANHTTP
+import COpenSSL
 import FoundationEssentials
 import Synchronization
 
@@ -41,6 +42,9 @@ final class ConnectionSecurity: Sendable {
     private let stamps: [FileStamp]
 
     init(_ settings: Settings) throws(SecurityFailure) {
+        // Neither errors of others nor those of files with two things in them are left on the thread's stack.
+        ERR_clear_error()
+        defer { ERR_clear_error() }
         // Taken before the files are read: a change meanwhile is then seen the next time.
         let paths =
             settings.trustRoots.paths + (settings.identity?.paths ?? [])

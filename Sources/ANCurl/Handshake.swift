@@ -8,8 +8,9 @@ import FoundationEssentials
 final class Handshake {
     private let security: ConnectionSecurity
     private let host: HostName
-    /// The transfer that the connection is made for. Others may use it later.
+    /// The transfer that the connection is made for, and its exchange. Others may use either later.
     private weak var transfer: Transfer?
+    private weak var exchange: Exchange?
     /// The verdict, while a stapled response may still change it.
     private var verdict: TrustVerdict?
     /// Whether the server has said that it sends no more (`close_notify`): without that, whoever cuts the connection could
@@ -20,6 +21,7 @@ final class Handshake {
         self.security = security
         self.host = host
         self.transfer = transfer
+        exchange = transfer.exchange
     }
 
     // MARK: Installing
@@ -127,7 +129,7 @@ final class Handshake {
     }
 
     private func pronounce(_ verdict: TrustVerdict) {
-        if verdict.isRefused, let failure = verdict.trust.failure { transfer?.refuse(failure, verdict.trust) }
+        if verdict.isRefused, let failure = verdict.trust.failure { refuse(failure, verdict.trust) }
         security.policy.observer?.observe(verdict)
     }
 
@@ -138,8 +140,13 @@ final class Handshake {
         case SSL_AD_BAD_CERTIFICATE, SSL_AD_UNSUPPORTED_CERTIFICATE, SSL_AD_CERTIFICATE_REVOKED,
             SSL_AD_CERTIFICATE_EXPIRED, SSL_AD_CERTIFICATE_UNKNOWN, SSL_AD_UNKNOWN_CA, SSL_AD_CERTIFICATE_REQUIRED:
             // Servers speak of the client's certificate.
-            transfer?.refuse(.clientCertificateRefused, nil)
+            refuse(.clientCertificateRefused, nil)
         default: break
         }
+    }
+
+    private func refuse(_ failure: TransportError.TLSFailure, _ trust: ServerTrust?) {
+        guard let transfer, let exchange, transfer.exchange === exchange else { return }
+        transfer.state.refusal = TransferState.Refusal(failure: failure, trust: trust)
     }
 }

@@ -14,7 +14,6 @@ import FoundationEssentials
     private let notAfter: Date
 
     init(_ identity: ClientIdentity) throws(SecurityFailure) {
-        ERR_clear_error()
         let parts: Parts
         do throws(ClientIdentity.Problem) {
             parts =
@@ -25,7 +24,6 @@ import FoundationEssentials
                     try Parts(pkcs12: Self.read(bundle), identity.passphrase ?? "")
                 }
         } catch {
-            ERR_clear_error()
             throw SecurityFailure(failure: .badClientIdentity(error))
         }
         unsafe certificate = unsafe parts.certificate
@@ -34,7 +32,6 @@ import FoundationEssentials
         notBefore = unsafe Date(X509_get0_notBefore(parts.certificate)) ?? .distantPast
         notAfter = unsafe Date(X509_get0_notAfter(parts.certificate)) ?? .distantPast
         guard unsafe X509_check_private_key(certificate, key) == 1 else {
-            ERR_clear_error()
             throw SecurityFailure(failure: .badClientIdentity(.keyMismatch))
         }
     }

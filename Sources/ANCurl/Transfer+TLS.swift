@@ -26,7 +26,12 @@ extension Transfer {
                     Handshake(security, host: HostName(url), transfer: self)
                 }
             }
-            return unsafe handshake?.install(into: context) == true ? CURLE_OK : CURLE_SSL_CERTPROBLEM
+            guard let handshake else { return CURLE_SSL_CERTPROBLEM }
+            if unsafe handshake.install(into: context) { return CURLE_OK }
+            // What else is installed needs memory only.
+            let reason = OpenSSLErrors.takeReason()
+            state.failure = TransportError.tls(.badClientIdentity(.malformed(reason)), facts())
+            return CURLE_SSL_CERTPROBLEM
         } catch {
             state.failure = error
             return CURLE_SSL_CERTPROBLEM
@@ -53,11 +58,6 @@ extension Transfer {
         guard unsafe SSL_CTX_get_options(context) & COPENSSL_OP_DONT_INSERT_EMPTY_FRAGMENTS != 0 else { return false }
         unsafe _ = SSL_CTX_clear_options(context, COPENSSL_OP_DONT_INSERT_EMPTY_FRAGMENTS)
         return true
-    }
-
-    /// The server, or this side by it, was refused within the handshake or after it.
-    func refuse(_ failure: TransportError.TLSFailure, _ trust: ServerTrust?) {
-        state.refusal = TransferState.Refusal(failure: failure, trust: trust)
     }
 
     /// Makes the handle's connections those of an exchange's security.

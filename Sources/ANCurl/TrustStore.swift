@@ -36,7 +36,6 @@ import FoundationEssentials
     }
 
     private init(policy: SecurityPolicy) throws(SecurityFailure) {
-        ERR_clear_error()
         guard let raw = unsafe X509_STORE_new() else { throw .init(failure: .badTrustRoots) }
         unsafe self.raw = unsafe raw
         let parameters = unsafe X509_STORE_get0_param(raw)

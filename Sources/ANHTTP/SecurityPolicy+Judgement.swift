@@ -4,7 +4,7 @@ package import FoundationEssentials
 
 extension SecurityPolicy {
     /// What a chain may end at.
-    package enum Anchors: Hashable {
+    package enum Anchors: Hashable, CaseIterable {
         /// The trusted authorities.
         case trustRoots
         /// The pinned certificates, and nothing else.

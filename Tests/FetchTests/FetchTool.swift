@@ -47,10 +47,12 @@ struct FetchTool: Sendable {
         try await run(words, input: input)
     }
 
-    /// Runs the program with files as its streams.
-    func run(_ words: [String], input: String = "") async throws -> Outcome {
+    /// Runs the program with files as its streams, and with more variables in its environment.
+    func run(
+        _ words: [String], input: String = "", environment: [String: String] = [:]
+    ) async throws -> Outcome {
         try Data(input.utf8).write(to: URL(filePath: folder + "/in"))
-        let process = try unsafe spawn(words) { actions in
+        let process = try unsafe spawn(words, environment: environment) { actions in
             unsafe posix_spawn_file_actions_addopen(&actions, 0, folder + "/in", O_RDONLY, 0)
             unsafe posix_spawn_file_actions_addopen(&actions, 1, folder + "/out", O_WRONLY | O_CREAT | O_TRUNC, 0o600)
             unsafe posix_spawn_file_actions_addopen(&actions, 2, folder + "/err", O_WRONLY | O_CREAT | O_TRUNC, 0o600)
@@ -122,7 +124,8 @@ struct FetchTool: Sendable {
     }
 
     private func spawn(
-        _ words: [String], newSession: Bool = false, streams: (inout posix_spawn_file_actions_t) -> Void
+        _ words: [String], environment more: [String: String] = [:], newSession: Bool = false,
+        streams: (inout posix_spawn_file_actions_t) -> Void
     ) throws -> pid_t {
         var actions = unsafe posix_spawn_file_actions_t()
         unsafe posix_spawn_file_actions_init(&actions)
@@ -142,6 +145,7 @@ struct FetchTool: Sendable {
         let program = "/bin/sh"
         let words = [program, "-c", #"cd "$0" && exec "$@""#, folder + "/work", try Self.program] + words
         let variables = ProcessInfo.processInfo.environment.filter { !$0.key.lowercased().hasSuffix("_proxy") }
+            .merging(more) { _, new in new }
         var arguments: [UnsafeMutablePointer<CChar>?] = unsafe words.map { unsafe strdup($0) } + [nil]
         var environment: [UnsafeMutablePointer<CChar>?] = unsafe variables.map { unsafe strdup("\($0)=\($1)") } + [nil]
         defer {

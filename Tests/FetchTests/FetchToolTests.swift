@@ -145,6 +145,21 @@ import Testing
         }
     }
 
+    @Test func `the environment names the authorities, and no file for secrets`() async throws {
+        let authority = try TestCertificateAuthority()
+        try await with(.init(tls: .init(authority.issue()))) { tool, server, base in
+            server.route("/", .text("hello"))
+            try authority.write(to: tool.folder + "/ca.pem")
+            let keys = tool.folder + "/work/keys.log"
+            let outcome = try await tool.run(
+                [base], environment: ["SSL_CERT_FILE": tool.folder + "/ca.pem", "SSLKEYLOGFILE": keys])
+            #expect(outcome.text == "hello", "\(outcome.errors)")
+            // libcurl makes the file at its start, and finds nothing to write.
+            let logged = try? tool.read("keys.log")
+            #expect(logged?.isEmpty != false)
+        }
+    }
+
     @Test func `a pipe without reader ends the program quietly`() async throws {
         try await with { tool, server, base in
             server.route("/", .generated(10_000_000))

@@ -7,6 +7,7 @@ enum Client: String {
     case asyncHTTPClient = "AHC"
     case urlSession = "URLSession"
     case ours = "AsyncNetworking"
+    case oursPinned = "with pins"
 
     /// The program, beside the driver; nil for a tool of the system.
     var executable: String? {
@@ -15,7 +16,7 @@ enum Client: String {
         case .rawCurl: "RawCurl"
         case .asyncHTTPClient: "AHCClient"
         case .urlSession: "URLSessionClient"
-        case .ours: "OurClient"
+        case .ours, .oursPinned: "OurClient"
         }
     }
 }

@@ -76,6 +76,7 @@ struct Runner {
             "--requests", "\(requests)", "--warm-up", "\(workload.warmUp)", "--in-flight", "\(workload.inFlight)",
             "--connections", "\(workload.inFlight)",
         ]
+        if client == .oursPinned { command.append("--pin") }
         if let file { command += ["--file", file] }
         if workload.server == .nginxTLS { command += ["--http2", "--ca", try value("AN_CA")] }
         return command

@@ -42,6 +42,12 @@ struct Workload {
             requests: 10_000, requestsOfURLSession: 2_000, warmUp: 100,
             clients: [.rawCurl, .asyncHTTPClient, .urlSession, .ours]),
         Workload(
+            name: "handshake", title: "A connection over TLS for each request, no session resumed",
+            figure: .processorTime,
+            action: "connect", server: .nginxTLS, path: "/closing/small.json",
+            requests: 1_000, warmUp: 20,
+            clients: [.asyncHTTPClient, .ours, .oursPinned]),
+        Workload(
             name: "download", title: "512 MB to a file", figure: .wallTime,
             action: "download", server: .nginx, path: "/512m.bin", file: "/bench-download.bin", needsRehearsal: true,
             clients: [.curlTool, .rawCurl, .asyncHTTPClient, .urlSession, .ours]),

@@ -48,7 +48,7 @@ extension BenchmarkClient {
 
     private func performOnce(_ options: Options) async throws {
         switch options.workload {
-        case "get": try await get()
+        case "get", "connect": try await get()
         case "download": try await download(to: OutputFile(path: options.file ?? "/dev/null"))
         case "upload": try await upload(from: options.file ?? "/dev/null")
         case "stream": try await stream(to: SlowConsumer())

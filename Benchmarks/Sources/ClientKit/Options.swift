@@ -15,9 +15,11 @@ package struct Options: Sendable {
     /// Where a download goes to or an upload comes from.
     package var file: String?
     package var prefersHTTP2: Bool
+    /// Whether the authority's key is pinned.
+    package var pinsAuthority: Bool
 
     package init(commandLine: [String]) throws {
-        let arguments = try Arguments(commandLine, flags: ["--http2"])
+        let arguments = try Arguments(commandLine, flags: ["--http2", "--pin"])
         workload = arguments["--workload"] ?? "get"
         url = arguments["--url"] ?? ""
         requests = try arguments.integer("--requests") ?? 1
@@ -27,5 +29,6 @@ package struct Options: Sendable {
         certificateAuthority = arguments["--ca"]
         file = arguments["--file"]
         prefersHTTP2 = arguments["--http2"] != nil
+        pinsAuthority = arguments["--pin"] != nil
     }
 }

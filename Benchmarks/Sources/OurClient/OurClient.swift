@@ -13,9 +13,15 @@ struct OurClient: BenchmarkClient {
     init(_ options: Options) throws {
         guard let url = URL(string: options.url) else { throw Failure("\(options.url) is no URL") }
         self.url = url
+        var policy = SecurityPolicy()
+        if options.pinsAuthority, let file = options.certificateAuthority {
+            policy = .pinning(certificates: try SecurityPolicy.certificates(in: .file(file)), mode: .publicKey)
+        }
         manager = SessionManager {
             $0.maximumConnectionsPerHost = options.connections
             if let file = options.certificateAuthority { $0.tls.trustRoots = .file(file) }
+            $0.securityPolicy = policy
+            $0.tls.resumesSessions = options.workload != "connect"
         }
     }
 

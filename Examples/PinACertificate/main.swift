@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+
+// Shows the keys of a server's certificates, or asks it for a page with some of them pinned:
+//
+//     swift run PinACertificate https://example.com/
+//     swift run PinACertificate https://example.com/ sha256/…= sha256/…=
+
+import AsyncNetworking
+import FoundationEssentials
+import Glibc
+
+let arguments = ProcessInfo.processInfo.arguments.dropFirst()
+guard let text = arguments.first, let url = URL(string: text) else {
+    print("usage: PinACertificate URL [PIN…]")
+    exit(2)
+}
+
+do {
+    var policy = SecurityPolicy()
+    if arguments.count > 1 {
+        let pins = try arguments.dropFirst().map { try PublicKeyPin($0) }
+        policy = .pinning([pins[0]], backups: Array(pins.dropFirst()))
+    }
+    policy.observer = .init { verdict in
+        print(verdict.isRefused ? "Refused" : "Trusted", verdict.trust.host)
+        for certificate in verdict.trust.chain.isEmpty ? verdict.trust.presented : verdict.trust.chain {
+            let isMatch = certificate.publicKey == verdict.matchedPin
+            print("  \(certificate.publicKey)  \(certificate.subject)\(isMatch ? "  ← pinned" : "")")
+        }
+    }
+    try await withSession(configure: { $0.securityPolicy = policy }) { session in
+        print("Status", try await session.data(for: Request(url: url)).statusCode)
+    }
+} catch {
+    print(error)
+    exit(1)
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import FoundationEssentials
+
+// The samples of the article "Trust and pinning".
+
+func trustCompany(_ companyAuthority: Data) -> SessionManager {
+    let api = SessionManager {
+        $0.tls.trustRoots = .systemAnd(companyAuthority)
+    }
+    return api
+}
+
+func pinKeys(_ current: String, _ next: String, _ endOfSupport: Date) throws -> SessionManager {
+    let policy = SecurityPolicy.pinning(
+        [try PublicKeyPin("sha256/" + current)], backups: [try PublicKeyPin("sha256/" + next)], until: endOfSupport)
+    let api = SessionManager {
+        $0.securityPolicy = policy
+    }
+    return api
+}
+
+func pinCertificates() throws -> SecurityPolicy {
+    let policy = SecurityPolicy.pinning(certificates: try SecurityPolicy.certificates(inFolder: "/etc/pins"))
+    return policy
+}
+
+func auditPolicy(_ policy: SecurityPolicy, log: @escaping @Sendable (String) -> Void) -> SecurityPolicy {
+    var policy = policy
+    policy.enforcement = .audited
+    policy.observer = .init { verdict in
+        if let failure = verdict.trust.failure { log("\(verdict.trust.host): \(failure)") }
+        if verdict.usesBackupPin { log("\(verdict.trust.host) is at its backup key.") }
+    }
+    return policy
+}
+
+func evaluateByHand() -> SecurityPolicy {
+    var policy = SecurityPolicy()
+    policy.evaluator = .init { trust in
+        guard trust.failure == nil, let leaf = trust.presented.first else { return .followRules }
+        let isLongLived = leaf.notAfter.timeIntervalSince(leaf.notBefore) > 398 * 86_400
+        return isLongLived ? .refuse("a certificate for more than 398 days") : .followRules
+    }
+    return policy
+}
+
+func choosePolicies(_ policy: SecurityPolicy, _ internalPolicy: SecurityPolicy) -> SessionManager {
+    let api = SessionManager {
+        $0.tls.hostPolicies["api.example.com"] = policy
+        $0.tls.hostPolicies["*.internal.example"] = internalPolicy
+    }
+    return api
+}
+
+func showIdentity(_ passphrase: String) -> SessionManager {
+    let api = SessionManager {
+        $0.clientIdentity = .pem(certificates: .file("/etc/client.pem"), key: .file("/etc/client.key"))
+        $0.tls.hostIdentities["partner.example"] = .pkcs12(.file("/etc/partner.p12"), passphrase: passphrase)
+    }
+    return api
+}
+
+func limitTLS() -> SessionManager {
+    let api = SessionManager {
+        $0.tls.minimumVersion = .v1_3
+        $0.tls.cipherSuites = "TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
+        $0.tls.curves = "X25519:P-256"
+        $0.tls.keyLogPath = "/tmp/keys.log"
+    }
+    return api
+}
