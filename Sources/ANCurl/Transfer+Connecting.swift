@@ -18,18 +18,21 @@ extension Transfer {
             state.clock.reconnect(at: loop.now)
         }
         leaveQueue()
+        unsafe state.triedAddress = SocketAddress(&address.pointee.addr, size: address.pointee.addrlen)
+        guard isAllowed(state.triedAddress) else { return CCURL_SOCKET_BAD }
         let kind = unsafe address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue)
         let socket = unsafe Glibc.socket(address.pointee.family, kind, address.pointee.protocol)
         guard socket >= 0 else { return CCURL_SOCKET_BAD }
         loop.didOpen(socket)
         state.socket = socket
-        unsafe state.triedAddress = SocketAddress(&address.pointee.addr, size: address.pointee.addrlen)
         return socket
     }
 
     /// A connection is ready and the request is about to be sent, or sent again because the connection was lost before
     /// any byte of the response. libcurl would do that up to five times, whatever the method. See CURLOPT_PREREQFUNCTION(3).
     func didConnect(remote: SocketAddress, local: SocketAddress) -> Int32 {
+        // A connection that is used again was perhaps made for a request with another policy.
+        guard isAllowed(remote.host.isEmpty ? nil : remote) else { return CURL_PREREQFUNC_ABORT }
         if state.attempts > 0 {
             guard mayRepeat(), rewind() else { return CURL_PREREQFUNC_ABORT }
         }
@@ -39,6 +42,18 @@ extension Transfer {
         state.metrics.remoteAddress = remote
         state.metrics.localAddress = local
         return CURL_PREREQFUNC_OK
+    }
+
+    /// Whether an address may be connected to; nil is a Unix-domain socket's. If not, that is the failure: other addresses
+    /// of the name are not tried.
+    private func isAllowed(_ address: SocketAddress?) -> Bool {
+        guard let addressGuard else { return true }
+        guard state.failure == nil else { return false }
+        guard let address, !addressGuard.allows(address.host) else { return true }
+        var facts = facts()
+        facts.address = address
+        state.failure = TransportError.cannotConnect(.addressForbidden, facts)
+        return false
     }
 
     /// Whether the request may be sent again: once, where its method allows it. If not, that is the failure.

@@ -17,6 +17,8 @@ final class Transfer {
     private var headers = HeaderList()
     /// The options that the handle has, so that the next exchange with the same ones need not set them.
     private var appliedOptions: SharedTransferOptions?
+    /// What those options say about addresses; nil where any will do.
+    private(set) var addressGuard: AddressGuard?
     /// What verifies servers where these options ask for nothing special; nil before it was asked for.
     var plainSecurity: ConnectionSecurity?
     /// What verifies the servers of the handle's connections.
@@ -63,6 +65,7 @@ final class Transfer {
             appliedSecurity = nil
             plainSecurity = nil
             try handle.apply(exchange.options)
+            addressGuard = try AddressGuard(exchange.options.connection.addresses)
             appliedOptions = exchange.sharedOptions
         }
         if exchange.isSecure || exchange.options.connection.dnsOverHTTPS != nil { try applySecurity(of: exchange) }

@@ -65,6 +65,8 @@ public struct Timeouts: Hashable, Sendable {
     public var idle: Duration? = .seconds(60)
     /// From start to end, body included. No limit by default.
     public var total: Duration?
+    /// Waiting for a route to the host, where a session does that. No limit by default.
+    public var connectivity: Duration?
 
     /// Creates the limits: 30 s to connect, 60 s idle, the others open.
     public init() {}
@@ -106,6 +108,8 @@ public struct ConnectionOptions: Hashable, Sendable {
     public var localInterface: String?
     /// Addresses to connect to instead of resolving a name; TLS and `Host` keep the name. See CURLOPT_CONNECT_TO(3).
     public var hostOverrides: [HostOverride] = []
+    /// Which addresses connections may be made to; any by default.
+    public var addresses = AddressPolicy.any
     /// The URL of a DNS-over-HTTPS server that resolves names instead of the system. See RFC 8484.
     public var dnsOverHTTPS: URL?
     /// How long a TCP connection is quiet before the system probes it; nil sends no probes. 60 s by default.

@@ -107,6 +107,7 @@ extension TransportError.ConnectFailure: CustomStringConvertible {
         case .refused: "the port is closed, so check that the server is running"
         case .unreachable: "there is no route to the host"
         case .systemTimeout: "the host did not answer"
+        case .addressForbidden: "the host's address is none that may be connected to"
         case .localAddress: "this side's address, interface or socket cannot be used"
         case .other: "the system refused"
         }

@@ -75,6 +75,8 @@ public enum TransportError: Error, Sendable {
 
     /// The part of a transfer whose time ran out.
     public enum TimeoutPhase: String, Hashable, Sendable {
+        /// Waiting for a route to the host.
+        case connectivity
         /// Waiting for a free connection.
         case queue
         /// Resolving the name.
@@ -101,6 +103,8 @@ public enum TransportError: Error, Sendable {
         case systemTimeout
         /// The interface, address or socket to connect from cannot be used.
         case localAddress
+        /// The name leads to an address that ``AddressPolicy`` refuses; the facts have it.
+        case addressForbidden
         /// Another reason; the facts have the number.
         case other
     }

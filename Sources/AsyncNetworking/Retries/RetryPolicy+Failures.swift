@@ -16,9 +16,9 @@ extension RetryPolicy {
     /// | ``queue`` | `timedOut` waiting for a free connection | no | no | this side asks for too much at once |
     /// | ``invalidResponse`` | `invalidResponse` | yes | no | a server that answers like that does so again |
     ///
-    /// All others are never worth another attempt: a certificate that is not trusted, a local address that cannot be used,
-    /// credentials that a proxy does not take, a request that cannot be sent, a response above a limit, a body whose source
-    /// failed, and what a program itself throws.
+    /// All others are never worth another attempt: a certificate that is not trusted, an address that cannot be used or is
+    /// forbidden, credentials that a proxy does not take, a request that cannot be sent, a response above a limit, a body
+    /// whose source failed, no route for as long as a session waits for one, and what a program itself throws.
     public enum Failure: String, CaseIterable, Hashable, Sendable {
         /// The name was not resolved.
         case nameLookup
@@ -55,7 +55,7 @@ extension RetryPolicy {
             guard let error = error as? TransportError else { return nil }
             switch error {
             case .cannotResolve: self = .nameLookup
-            case .cannotConnect(.localAddress, _): return nil
+            case .cannotConnect(.localAddress, _), .cannotConnect(.addressForbidden, _): return nil
             case .cannotConnect: self = .connect
             case .tls(.handshake, _): self = .tlsHandshake
             case .tls: return nil
@@ -63,14 +63,17 @@ extension RetryPolicy {
             case .proxy: return nil
             case .connectionLost: self = .connectionLost
             case .invalidResponse: self = .invalidResponse
-            case .timedOut(let phase, _, _): self = Failure(phase)
+            case .timedOut(let phase, _, _):
+                guard let failure = Failure(phase) else { return nil }
+                self = failure
             case .invalidRequest, .unsupported, .responseTooLarge, .requestBody, .shutDown, .internalInconsistency:
                 return nil
             }
         }
 
-        private init(_ phase: TransportError.TimeoutPhase) {
+        private init?(_ phase: TransportError.TimeoutPhase) {
             switch phase {
+            case .connectivity: return nil
             case .queue: self = .queue
             case .nameLookup: self = .nameLookup
             case .connect, .tlsHandshake: self = .connect

@@ -75,7 +75,8 @@ import Testing
     }
 
     private static let never: [any Error & Sendable] = [
-        TransportError.cannotConnect(.localAddress, facts), TransportError.tls(.certificateExpired, facts),
+        TransportError.cannotConnect(.localAddress, facts), TransportError.cannotConnect(.addressForbidden, facts),
+        TransportError.timedOut(.connectivity, limit: .zero, facts), TransportError.tls(.certificateExpired, facts),
         TransportError.tls(.unknownAuthority, facts), TransportError.tls(.wrongHost, facts),
         TransportError.tls(.untrusted(verifyResult: 1), facts), TransportError.proxy(.authenticationRequired, facts),
         TransportError.proxy(.tunnelRefused(status: 403), facts), TransportError.proxy(.tls(.handshake), facts),

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+
+package import ANHTTP
+import Glibc
+
+/// An ``ANHTTP/AddressPolicy``, ready to judge addresses. See RFC 6890 and the IANA registries of special-purpose addresses.
+package struct AddressGuard: Equatable {
+    private let exceptions: [Network]
+
+    /// Creates the guard of a policy; nil for one that refuses nothing.
+    ///
+    /// - Throws: ``TransportError/invalidRequest(_:)`` for an exception that is neither an address nor a network.
+    package init?(_ policy: AddressPolicy) throws(TransportError) {
+        guard case .publicOnly(let texts) = policy else { return nil }
+        var exceptions: [Network] = []
+        for text in texts {
+            guard let network = Network(text) else {
+                throw .invalidRequest(.option("“\(text)” is not an address or a network."))
+            }
+            exceptions.append(network)
+        }
+        self.exceptions = exceptions
+    }
+
+    /// Whether a connection to this address, in its text form, may be made; what is no address may not.
+    package func allows(_ text: String) -> Bool {
+        guard let bits = Network.bits(of: text) else { return false }
+        return Self.isPublic(bits) || exceptions.contains { $0.contains(bits) }
+    }
+
+    private static func isPublic(_ bits: UInt128) -> Bool {
+        for network in embedding where network.prefix.contains(bits) {
+            return isPublicIPv4(UInt32(truncatingIfNeeded: bits >> UInt128(network.shift)))
+        }
+        // 2000::/3 is all that was given out.
+        return bits >> 125 == 0b001 && !reserved.contains { $0.contains(bits) }
+    }
+
+    private static func isPublicIPv4(_ address: UInt32) -> Bool {
+        let bits = UInt128(address) | mapped
+        return !reservedIPv4.contains { $0.contains(bits) }
+    }
+
+    /// Where IPv6 holds an IPv4 address, and how many bits come after it.
+    private static let embedding: [(prefix: Network, shift: Int)] = [
+        ("::ffff:0.0.0.0/96", 0), ("64:ff9b::/96", 0), ("2002::/16", 80),
+    ].compactMap { text, shift in Network(text).map { ($0, shift) } }
+
+    /// Parts of 2000::/3 that are not public: protocol assignments with Teredo, documentation.
+    private static let reserved = ["2001::/23", "2001:db8::/32", "3fff::/20"].compactMap(Network.init)
+
+    private static let reservedIPv4 = [
+        "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
+        "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
+        "224.0.0.0/4", "240.0.0.0/4",
+    ].compactMap(Network.init)
+
+    /// The bits above an IPv4 address that is written as IPv6.
+    fileprivate static let mapped: UInt128 = 0xFFFF << 32
+}
+
+/// The addresses that begin with the same bits; IPv4 addresses are mapped into IPv6.
+private struct Network: Equatable {
+    let first: UInt128
+    let length: Int
+
+    /// Reads `address` or `address/length`.
+    init?(_ text: String) {
+        let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+        guard let address = parts.first, let bits = Self.bits(of: address) else { return nil }
+        let offset = address.contains(":") ? 0 : 96
+        var length = 128
+        if parts.count > 1 {
+            guard parts[1].utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int(parts[1]),
+                (0...(128 - offset)).contains(number)
+            else { return nil }
+            length = number + offset
+        }
+        self.length = length
+        first = Self.masked(bits, length)
+    }
+
+    func contains(_ bits: UInt128) -> Bool {
+        Self.masked(bits, length) == first
+    }
+
+    private static func masked(_ bits: UInt128, _ length: Int) -> UInt128 {
+        length == 0 ? 0 : bits & ~UInt128(0) << UInt128(128 - length)
+    }
+
+    /// The bits of an address in its text form, without the zone that a link-local one may have; nil for anything else.
+    /// See inet_pton(3).
+    static func bits(of text: String) -> UInt128? {
+        let text = String(text.prefix { $0 != "%" })
+        // A C string would end at the NUL.
+        guard !text.utf8.contains(0) else { return nil }
+        var bytes = [UInt8](repeating: 0, count: 16)
+        if unsafe inet_pton(AF_INET, text, &bytes) == 1 {
+            return bytes.prefix(4).reduce(UInt128(0)) { $0 << 8 | UInt128($1) } | AddressGuard.mapped
+        }
+        guard unsafe inet_pton(AF_INET6, text, &bytes) == 1 else { return nil }
+        return bytes.reduce(UInt128(0)) { $0 << 8 | UInt128($1) }
+    }
+}
