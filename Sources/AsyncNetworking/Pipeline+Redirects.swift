@@ -36,7 +36,7 @@ extension Pipeline {
 
 extension Pipeline.Step {
     /// Where each exchange of a chain of redirects begins.
-    fileprivate static let afterRedirects = Pipeline.Step.attemptInterceptors
+    fileprivate static let afterRedirects = Pipeline.Step.cache
 }
 
 extension RedirectPolicy {

@@ -15,6 +15,7 @@ struct Pipeline: Sendable {
     let monitors: [any EventMonitor]
     let retries: RetryPolicy
     let redirects: RedirectPolicy
+    let cachePolicy: CachePolicy
     /// Ends waits when the session cancels its requests.
     let registry: TaskRegistry
     let clock: any Clock<Duration>
@@ -35,6 +36,7 @@ struct Pipeline: Sendable {
         monitors = configuration.eventMonitors
         retries = configuration.retries
         redirects = configuration.redirects
+        cachePolicy = configuration.cachePolicy
         self.registry = registry
         clock = configuration.clock
         randomUnit = configuration.randomUnit
@@ -53,6 +55,8 @@ struct Pipeline: Sendable {
         case retries
         /// Redirects are followed, each from here on.
         case redirects
+        /// The place of the cache: what the request wants of caches is put into words.
+        case cache
         /// The program's interceptors for what is really sent.
         case attemptInterceptors
         /// The transport performs one exchange.
@@ -100,6 +104,7 @@ struct Pipeline: Sendable {
             let policy = call.request.redirects ?? redirects
             if policy.isEnabled { return try await followRedirects(of: call, by: policy, respond: respond) }
         }
+        if first <= .cache { try (call.request.cachePolicy ?? cachePolicy).apply(to: &call.request) }
         if first <= .attemptInterceptors, !attemptInterceptors.isEmpty {
             return try await intercept(call, by: attemptInterceptors[...], before: .exchange, respond: respond)
         }

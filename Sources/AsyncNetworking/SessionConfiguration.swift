@@ -37,6 +37,8 @@ public struct SessionConfiguration: Sendable {
     public var retries = RetryPolicy.none
     /// What happens to redirects, where a request does not say otherwise.
     public var redirects = RedirectPolicy()
+    /// What requests want of caches, where they do not say otherwise.
+    public var cachePolicy = CachePolicy.useProtocol
     /// What performs the requests; nil for libcurl.
     public var transport: (any Transport)?
     /// What measures the time that ``SessionManager/shutdown(draining:)`` and retries wait, and the speed of transfers.

@@ -8,6 +8,7 @@ public import FoundationEssentials
 // ├── transport        the exchange failed: see ``TransportError``
 // ├── serialization    the request could not be made, or the response was not taken: see ``SerializationError``
 // ├── redirect         a redirect was not followed
+// ├── notCached        the request wanted a response from a cache, and nothing else
 // ├── interceptor      an interceptor did not keep to its protocol
 // ├── file             a download could not be written
 // └── invalidated      the manager takes no more requests
@@ -21,6 +22,8 @@ public enum SessionError: Error, Sendable {
     case serialization(SerializationError)
     /// A redirect was not followed.
     case redirect(RedirectProblem)
+    /// The request wanted a response from a cache, and nothing else. See ``CachePolicy/returnCacheDataDontLoad``.
+    case notCached
     /// An interceptor, whose type is given, did not keep to its protocol.
     case interceptor(InterceptorProblem, type: String)
     /// A download could not be written.
@@ -122,6 +125,7 @@ extension SessionError: CustomStringConvertible {
         case .transport(let error): error.description
         case .serialization(let error): error.description
         case .redirect(let problem): problem.description
+        case .notCached: "The response is not cached, and the request asks for nothing else."
         case .interceptor(.noResponse, let type): "The interceptor \(type) returned without a response."
         case .interceptor(.secondResponse, let type): "The interceptor \(type) responded twice."
         case .file(let problem): "\(problem.path): \(problem.message) (\(problem.call))"

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import AsyncNetworkingTesting
+import HTTPTypes
+import Testing
+
+@Suite struct CachePolicyTests {
+    private let transport = MockTransport(.text("end"))
+
+    private func sent(_ policy: CachePolicy?, headers: HTTPFields = [:], session: CachePolicy = .useProtocol)
+        async throws
+        -> [String]
+    {
+        let manager = SessionManager(.on(transport) { $0.cachePolicy = session })
+        var request = try manager.request(.get, "x", headers: headers)
+        request.cachePolicy = policy
+        _ = try await manager.data(for: request)
+        return try #require(transport.requests.last).request.headers.lines
+    }
+
+    @Test func `by default nothing is sent`() async throws {
+        #expect(try await sent(nil) == [])
+        #expect(try await sent(.useProtocol) == [])
+    }
+
+    @Test func `a wish is sent`() async throws {
+        #expect(try await sent(.reload) == ["Cache-Control: no-cache"])
+        #expect(try await sent(.returnCacheDataElseLoad) == ["Cache-Control: max-stale"])
+    }
+
+    @Test func `a session's wish holds where a request has none`() async throws {
+        #expect(try await sent(nil, session: .reload) == ["Cache-Control: no-cache"])
+        #expect(try await sent(.useProtocol, session: .reload) == [])
+    }
+
+    @Test func `a field of the request's own stays`() async throws {
+        #expect(try await sent(.reload, headers: [.cacheControl: "max-age=1"]) == ["Cache-Control: max-age=1"])
+    }
+
+    @Test func `what must come from a cache fails, and nothing is sent`() async throws {
+        let error = try await sessionError { _ = try await sent(.returnCacheDataDontLoad) }
+        guard case .notCached = error else { throw error }
+        #expect(error.description == "The response is not cached, and the request asks for nothing else.")
+        #expect(transport.requests.isEmpty)
+    }
+}
