@@ -74,6 +74,9 @@ let package = Package(
         .executableTarget(
             name: "MutualTLS", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting"], path: "Examples/MutualTLS",
             swiftSettings: settings),
+        .executableTarget(
+            name: "RetryWithBackoff", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting"],
+            path: "Examples/RetryWithBackoff", swiftSettings: settings),
         // The samples of README.md and of the documentation.
         .target(
             name: "Snippets", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting", httpTypes],

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+
+// Asks a server that is down for a while, and tells what happens:
+//
+//     swift run RetryWithBackoff          a server inside the program, which is down for three attempts
+//     swift run RetryWithBackoff URL      a server of yours
+
+import AsyncNetworking
+import AsyncNetworkingTesting
+import FoundationEssentials
+
+struct Narrator: EventMonitor {
+    func receive(_ event: RequestEvent, of task: SessionTask) {
+        switch event {
+        case .exchange(.started), .exchange(.head), .retrying, .ended: print(event)
+        default: break
+        }
+    }
+}
+
+let api = SessionManager {
+    $0.eventMonitors = [Narrator()]
+    $0.retries = RetryPolicy(limit: 4).with {
+        $0.backoff = Backoff(base: .milliseconds(200), maximum: .seconds(2))
+        $0.deadline = .seconds(20)
+    }
+}
+
+func ask(_ url: URL) async throws {
+    let response = try await api.data(for: Request(url: url))
+    let history = response.metrics.retries
+    print("Status \(response.statusCode), \(response.value.count) bytes, \(history)")
+}
+
+do {
+    if let argument = CommandLine.arguments.dropFirst().first {
+        guard let url = URL(string: argument) else { throw CancellationError() }
+        try await ask(url)
+    } else {
+        try await StubServer.with { server in
+            server.enqueue(.close)
+            server.enqueue(.status(503, headers: ["Retry-After": "1"]))
+            server.enqueue(.status(502))
+            server.fallback { _ in .text("up again") }
+            try await ask(server.url("/"))
+        }
+    }
+} catch {
+    print(error)
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import FoundationEssentials
+
+// The samples of the article "Retries".
+
+func retryThreeTimes() -> SessionManager {
+    let api = SessionManager {
+        $0.retries = RetryPolicy(limit: 3)
+    }
+    return api
+}
+
+func shapeRetries() -> SessionManager {
+    let api = SessionManager {
+        $0.retries = RetryPolicy(limit: 5).with {
+            $0.backoff = Backoff(base: .milliseconds(200), maximum: .seconds(10))
+            $0.statuses.remove(500)
+            $0.failures.insert(.queue)
+            $0.deadline = .seconds(30)
+            $0.budget = RetryBudget(capacity: 20, perRequest: 0.1)
+        }
+    }
+    return api
+}
+
+func retriesOfOneRequest(_ api: SessionManager, order: RequestBody) async throws {
+    var request = try api.request(.post, "orders", body: order)
+    request.headers[.idempotencyKey] = "5f2c4d1e"
+    request.retries = RetryPolicy(limit: 2)
+    _ = try await api.data(for: request)
+
+    request.retries = RetryPolicy.none
+    _ = try await api.data(for: request)
+}
+
+extension HTTPField.Name {
+    static let idempotencyKey = HTTPField.Name(parsed: "idempotency-key") ?? .from
+}
+
+func decideRetries() -> SessionManager {
+    let api = SessionManager {
+        $0.retries = RetryPolicy(limit: 4).with {
+            $0.decision = { occasion in
+                guard case .success(let head) = occasion.result, head.status == .conflict else { return .followPolicy }
+                return .retry(after: .milliseconds(100))
+            }
+        }
+    }
+    return api
+}
+
+func readHistory(_ api: SessionManager) async throws {
+    do {
+        let response = try await api.get("users/7")
+        for attempt in response.metrics.retries.earlierAttempts {
+            print(attempt.outcome, attempt.metrics?.total ?? .zero, "then a wait of", attempt.wait)
+        }
+    } catch let error as SessionError {
+        print(error.retries.earlierAttempts.count + 1, "attempts")
+        if case .body = error.retries.stop { print("The body could be read only once.") }
+    }
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import AsyncNetworkingTesting
+import FoundationEssentials
+import HTTPTypes
+import Testing
+
+/// Redirects and retries over real connections, with servers that do not behave.
+@Suite(.timeLimit(.minutes(2))) struct RedirectsOverTheWireTests {
+    @Test func `what is secret does not reach another port`() async throws {
+        try await StubServer.with { other in
+            other.fallback { _ in .text("end") }
+            try await StubServer.with { server in
+                server.fallback { _ in .redirect(307, to: other.url("/taken").absoluteString) }
+                let token = try #require(HTTPField.Name("X-Token"))
+                let manager = SessionManager(for: server) { $0.redirects.sensitiveHeaders.insert(token) }
+                let headers: HTTPFields = [
+                    .authorization: "Bearer secret", .cookie: "session=secret", .proxyAuthorization: "Basic secret",
+                    token: "secret", .accept: "text/plain", .from: "me",
+                ]
+                let request = try manager.request(.put, "x", headers: headers, body: .string("body"))
+                let response = try await manager.data(for: request)
+                #expect(response.text == "end")
+                #expect(server.activity.requests.first?.headers["X-Token"] == "secret")
+                let received = try #require(other.activity.requests.first)
+                #expect(!received.headers.contains { $0.value.contains("secret") })
+                #expect(received.headers["Accept"] == "text/plain")
+                #expect(received.headers["From"] == "me")
+                #expect(received.headers["Host"] == "127.0.0.1:\(other.endpoint.port)")
+                #expect(received.body == Data("body".utf8))
+            }
+        }
+    }
+
+    @Test func `a forbidden address is refused on each hop`() async throws {
+        try await StubServer.with { server in
+            server.route("/outer", .redirect(302, to: "/next"))
+            server.route("/next", .redirect(302, to: "http://127.0.0.2:\(server.endpoint.port)/inner"))
+            server.route("/inner", .text("inner"))
+            let manager = SessionManager(for: server) {
+                $0.transfer.connection.addresses = .publicOnly(except: ["127.0.0.1"])
+                $0.retries = RetryPolicy()
+            }
+            let error = try await sessionError { _ = try await manager.get("outer") }
+            guard case .transport(.cannotConnect(.addressForbidden, let facts)) = error else { throw error }
+            #expect(facts.address?.host == "127.0.0.2")
+            #expect(facts.retries.earlierAttempts.isEmpty)
+            #expect(server.activity.requests.map(\.path) == ["/outer", "/next"])
+        }
+    }
+
+    @Test func `the body of a redirect may be broken or endless`() async throws {
+        try await StubServer.with { server in
+            let location = "Location: /b\r\n"
+            let broken: [Script] = [
+                Script([
+                    .reply(Reply(status: 302, headers: ["Location": "/b"], framing: .contentLength(declared: 1 << 40))),
+                    .hang,
+                ]),
+                .raw("HTTP/1.1 302 Found\r\n\(location)Transfer-Encoding: chunked\r\n\r\n"),
+            ]
+            for script in broken {
+                server.route("/a", script)
+                server.route("/b", .text("end"))
+                let manager = SessionManager(for: server)
+                let text = try await manager.withResponse(for: manager.request(.get, "a")) { head, body in
+                    #expect(head.redirects.count == 1)
+                    return try await body.collect(upTo: 100)
+                }
+                #expect(text == Data("end".utf8))
+            }
+        }
+    }
+}
+
+@Suite(.timeLimit(.minutes(2))) struct RetriesOverTheWireTests {
+    /// A manager that retries at once.
+    private func manager(
+        for server: StubServer, limit: Int = 3, policy: (inout RetryPolicy) -> Void = { _ in }
+    ) -> SessionManager {
+        SessionManager(
+            SessionConfiguration(baseURL: server.url("/")) {
+                $0.proxy = .none
+                $0.retries = RetryPolicy(limit: limit).with { $0.backoff = Backoff(base: .zero) }.with(policy)
+            })
+    }
+
+    @Test func `a server that fails in all ways is asked again`() async throws {
+        try await StubServer.with { server in
+            server.enqueue(
+                .close, .truncated(declared: 10, sent: 3), .status(503, headers: ["Retry-After": "soon"]),
+                .text("end"))
+            let response = try await manager(for: server).get("x")
+            #expect(response.text == "end")
+            let attempts = response.metrics.retries.earlierAttempts
+            #expect(attempts.count == 3)
+            #expect(attempts.last?.outcome == .status(503))
+            #expect(
+                attempts.map { $0.metrics?.remoteAddress?.port } == Array(repeating: server.endpoint.port, count: 3))
+            #expect(attempts[1].metrics?.responseBodyBytes == 3)
+        }
+    }
+
+    @Test(arguments: [
+        "soon", "-1", "1.5", "1e9", "Sun, 99 Nov 2026 00:00:00 GMT", "Sun, 06 Nov 1994 08:49:37 GMT", "0", "",
+        "120, 0", "0x10", "%s%n",
+    ])
+    func `a Retry-After that is nonsense or over is no wait`(value: String) async throws {
+        try await StubServer.with { server in
+            server.enqueue(.status(429, headers: ["Retry-After": value]), .text("end"))
+            let response = try await manager(for: server).get("x")
+            #expect(response.text == "end")
+        }
+    }
+
+    @Test(arguments: ["3600", "99999999999999999999999", "Fri, 31 Dec 9999 23:59:59 GMT"])
+    func `a Retry-After that is too long is the caller's to decide about`(value: String) async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .status(503, headers: ["Retry-After": value]) }
+            let manager = manager(for: server)
+            let response = try await manager.data(for: manager.request(.get, "x"))
+            guard case .retryAfter(let wait) = response.head.retries.stop else { throw Planned() }
+            #expect(wait >= .seconds(3600))
+            #expect(server.activity.requests.count == 1)
+        }
+    }
+
+    @Test func `a port that is closed is asked again, whatever the method`() async throws {
+        let server = try StubServer()
+        let manager = manager(for: server, limit: 2)
+        await server.stop()
+        let error = try await sessionError { _ = try await manager.post("x", parameters: ["a": 1]) }
+        guard case .transport(.cannotConnect(.refused, _)) = error else { throw error }
+        #expect(error.retries.earlierAttempts.count == 2)
+        #expect(error.retries.stop == .limit(2))
+    }
+
+    @Test func `bodies from files and streams are sent again whole, after the server had read a part`() async throws {
+        let bytes = StubServer.generatedBytes(300_000)
+        let folder = try TemporaryFolder()
+        let bodies = [
+            RequestBody.bytes(bytes), .file(try folder.write(bytes, to: "body")),
+            .stream(AsyncStreamOf([bytes.prefix(100_000), bytes.dropFirst(100_000)]), isReplayable: true),
+        ]
+        for body in bodies {
+            try await StubServer.with { server in
+                server.enqueue(
+                    Script([.readBody(upTo: 50_000), .end(.reset)], readsBodyFirst: false), .text("end"))
+                let manager = manager(for: server)
+                let response = try await manager.data(for: manager.request(.put, "x", body: body))
+                #expect(response.text == "end")
+                #expect(server.activity.requests.last?.body == bytes)
+            }
+        }
+    }
+
+    @Test func `a wait holds no connection, and cancelling ends it`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .status(503, headers: ["Retry-After": "50"]) }
+            let manager = manager(for: server)
+            let task = Task { try await manager.get("x") }
+            try await server.requests(count: 1)
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+            #expect(await manager.tasks.isEmpty)
+        }
+    }
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import HTTPTypes
+import Testing
+
+/// The pipeline on a server that knows nothing of it.
+@Suite(.servers(.nginx, .nginxTLS), .timeLimit(.minutes(2))) struct PipelineTests {
+    @Test(arguments: Dialect.reusing)
+    func `a server that is down is asked again, on the connection that is there`(dialect: Dialect) async throws {
+        let manager = try dialect.manager {
+            $0.retries = RetryPolicy(limit: 2).with { $0.backoff = Backoff(base: .zero) }
+        }
+        let response = try await manager.data(for: manager.request(.get, "status/503"))
+        #expect(response.statusCode == 503)
+        #expect(response.head.retries.stop == .limit(2))
+        let attempts = response.metrics.retries.earlierAttempts
+        #expect(attempts.map(\.outcome) == [.status(503), .status(503)])
+        #expect(attempts.map { $0.metrics?.isConnectionReused } == [false, true])
+        #expect(response.metrics.isConnectionReused)
+    }
+
+    @Test(arguments: Dialect.reusing)
+    func `an address that is forbidden is not spoken to`(dialect: Dialect) async throws {
+        let manager = try dialect.manager { $0.transfer.connection.addresses = .publicOnly() }
+        let error = try await sessionError { _ = try await manager.get("small.json") }
+        guard case .transport(.cannotConnect(.addressForbidden, let facts)) = error else { throw error }
+        #expect(["127.0.0.1", "::1"].contains(facts.address?.host))
+        let allowed = try dialect.manager {
+            $0.transfer.connection.addresses = .publicOnly(except: ["127.0.0.0/8", "::1"])
+        }
+        #expect(try await allowed.get("small.json").statusCode == 200)
+    }
+
+    @Test(arguments: Dialect.reusing)
+    func `a large body passes interceptors as a stream`(dialect: Dialect) async throws {
+        struct Counting: Interceptor {
+            let sizes: AsyncStream<Int>.Continuation
+
+            func intercept(
+                _ interception: Interception, respond: (ResponseHead, ResponseBody) async throws -> Void
+            ) async throws {
+                try await interception.proceed { head, body in
+                    try await respond(
+                        head,
+                        body.transforming { chunk in
+                            sizes.yield(chunk.count)
+                            return chunk
+                        })
+                }
+            }
+        }
+        let (stream, continuation) = AsyncStream.makeStream(of: Int.self)
+        let manager = try dialect.manager { $0.attemptInterceptors = [Counting(sizes: continuation)] }
+        var received = 0
+        try await manager.withResponse(for: manager.request(.get, "64m.bin")) { _, body in
+            for try await chunk in body { received += chunk.count }
+        }
+        continuation.finish()
+        let sizes = await stream.reduce(into: []) { $0.append($1) }
+        #expect(received == 64 << 20)
+        #expect(sizes.reduce(0, +) == 64 << 20)
+        #expect(sizes.allSatisfy { $0 <= manager.configuration.transfer.streamBufferSize })
+    }
+}
