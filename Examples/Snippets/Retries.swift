@@ -51,6 +51,14 @@ func decideRetries() -> SessionManager {
     return api
 }
 
+func waitForRoutes() -> SessionManager {
+    let api = SessionManager {
+        $0.waitsForConnectivity = true
+        $0.timeouts.connectivity = .seconds(600)
+    }
+    return api
+}
+
 func readHistory(_ api: SessionManager) async throws {
     do {
         let response = try await api.get("users/7")

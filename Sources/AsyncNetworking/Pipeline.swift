@@ -16,6 +16,8 @@ struct Pipeline: Sendable {
     let retries: RetryPolicy
     let redirects: RedirectPolicy
     let cachePolicy: CachePolicy
+    let waitsForConnectivity: Bool
+    let routes: any RouteSource
     /// Ends waits when the session cancels its requests.
     let registry: TaskRegistry
     let clock: any Clock<Duration>
@@ -37,6 +39,8 @@ struct Pipeline: Sendable {
         retries = configuration.retries
         redirects = configuration.redirects
         cachePolicy = configuration.cachePolicy
+        waitsForConnectivity = configuration.waitsForConnectivity
+        routes = configuration.routes
         self.registry = registry
         clock = configuration.clock
         randomUnit = configuration.randomUnit
@@ -57,6 +61,8 @@ struct Pipeline: Sendable {
         case redirects
         /// The place of the cache: what the request wants of caches is put into words.
         case cache
+        /// What fails for want of a route is sent again from here on, when a route appears.
+        case connectivity
         /// The program's interceptors for what is really sent.
         case attemptInterceptors
         /// The transport performs one exchange.
@@ -105,6 +111,9 @@ struct Pipeline: Sendable {
             if policy.isEnabled { return try await followRedirects(of: call, by: policy, respond: respond) }
         }
         if first <= .cache { try (call.request.cachePolicy ?? cachePolicy).apply(to: &call.request) }
+        if first <= .connectivity, call.request.waitsForConnectivity ?? waitsForConnectivity {
+            return try await whenConnected(call, respond: respond)
+        }
         if first <= .attemptInterceptors, !attemptInterceptors.isEmpty {
             return try await intercept(call, by: attemptInterceptors[...], before: .exchange, respond: respond)
         }
@@ -115,27 +124,43 @@ struct Pipeline: Sendable {
 
     /// Waits; ends early with an error when the task is cancelled, or when the session cancels its requests.
     func pause(_ duration: Duration) async throws {
-        try await waiting { [clock] in try await clock.sleep(for: duration) }
+        _ = try await waiting { [clock] in try await clock.sleep(for: duration) }
     }
 
-    /// Runs a wait that ends when the session cancels its requests, as an exchange would.
-    func waiting(_ wait: @escaping @Sendable () async throws -> Void) async throws {
+    /// Runs a wait that ends when the session cancels its requests, as an exchange would; false when it takes longer than
+    /// `limit`.
+    func waiting(
+        upTo limit: Duration? = nil, _ wait: @escaping @Sendable () async throws -> Void
+    ) async throws -> Bool {
         try Task.checkCancellation()
-        try await withThrowingTaskGroup(of: Bool.self) { group in
+        return try await withThrowingTaskGroup(of: WaitEnd.self) { group in
             group.addTask {
                 try await wait()
-                return true
+                return .over
             }
             group.addTask { [registry] in
                 await registry.waitUntilCancelling()
-                return false
+                return .sessionEnds
+            }
+            if let limit {
+                group.addTask { [clock] in
+                    try await clock.sleep(for: min(limit, .longestSleep))
+                    return .limit
+                }
             }
             defer { group.cancelAll() }
-            guard try await group.next() == true else {
+            switch try await group.next() {
+            case .over: return true
+            case .limit: return false
+            case .sessionEnds, nil:
                 try Task.checkCancellation()
                 throw TransportError.shutDown
             }
         }
+    }
+
+    private enum WaitEnd {
+        case over, limit, sessionEnds
     }
 
     private func fillDefaults(of request: inout Request) {

@@ -37,12 +37,19 @@ public struct SessionConfiguration: Sendable {
     public var retries = RetryPolicy.none
     /// What happens to redirects, where a request does not say otherwise.
     public var redirects = RedirectPolicy()
+    /// Whether requests that fail for want of a route to their host wait until there is one, and are then sent again, where
+    /// they do not say otherwise; false by default. ``ANHTTP/Timeouts/connectivity`` limits the wait.
+    ///
+    /// A body that can be read only once does not wait.
+    public var waitsForConnectivity = false
     /// What requests want of caches, where they do not say otherwise.
     public var cachePolicy = CachePolicy.useProtocol
     /// What performs the requests; nil for libcurl.
     public var transport: (any Transport)?
     /// What measures the time that ``SessionManager/shutdown(draining:)`` and retries wait, and the speed of transfers.
     package var clock: any Clock<Duration> = ContinuousClock()
+    /// What tells whether there is a route.
+    package var routes: any RouteSource = ReachabilityMonitor.shared
     /// What jitter is drawn from: numbers from 0 to 1.
     package var randomUnit: @Sendable () -> Double = { .random(in: 0...1) }
 

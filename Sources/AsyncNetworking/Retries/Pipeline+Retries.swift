@@ -87,10 +87,11 @@ extension Pipeline.Step {
 }
 
 extension Request {
-    /// Bounds the total time of an exchange by what is left of a longer one.
+    /// Bounds the total time of an exchange, and that of the wait for a route, by what is left of a longer one.
     fileprivate mutating func limitTotalTime(to limit: Duration?) {
         guard let limit, var options else { return }
         options.timeouts.total = min(options.timeouts.total ?? limit, limit)
+        options.timeouts.connectivity = min(options.timeouts.connectivity ?? limit, limit)
         self.options = options
     }
 }

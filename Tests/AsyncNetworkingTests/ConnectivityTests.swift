@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import AsyncNetworkingTesting
+import FoundationEssentials
+import HTTPTypes
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct ConnectivityTests {
+    /// Routes that a test takes away and gives back.
+    private actor Routes: RouteSource {
+        private var isDown: Bool
+        private var waiters: [CheckedContinuation<Void, Never>] = []
+        private(set) var targets: [ReachabilityTarget] = []
+
+        init(isDown: Bool = true) {
+            self.isDown = isDown
+        }
+
+        func isUnreachable(_ target: ReachabilityTarget) -> Bool {
+            targets.append(target)
+            return isDown
+        }
+
+        func waitForRoute(to target: ReachabilityTarget) async throws(CancellationError) {
+            guard isDown else { return }
+            await withTaskCancellationHandler {
+                await withCheckedContinuation { waiter in
+                    if Task.isCancelled { waiter.resume() } else { waiters.append(waiter) }
+                }
+            } onCancel: {
+                Task { await self.wake() }
+            }
+            if Task.isCancelled { throw CancellationError() }
+        }
+
+        var waiting: Int { waiters.count }
+
+        func comeUp() {
+            isDown = false
+            wake()
+        }
+
+        private func wake() {
+            for waiter in waiters { waiter.resume() }
+            waiters = []
+        }
+    }
+
+    private static let unreachable = MockResponse.failure(TransportError.cannotConnect(.unreachable, TransferFacts()))
+
+    private func manager(
+        _ transport: MockTransport, _ routes: Routes, configure: (inout SessionConfiguration) -> Void = { _ in }
+    ) -> SessionManager {
+        SessionManager(
+            .on(transport) {
+                $0.routes = routes
+                $0.waitsForConnectivity = true
+                configure(&$0)
+            })
+    }
+
+    @Test func `a request waits for a route, and is sent when one appears`() async throws {
+        let (transport, routes) = (MockTransport(Self.unreachable, .text("end")), Routes())
+        let manager = manager(transport, routes)
+        let task = Task { try await manager.post("x", parameters: ["a": 1]) }
+        try await eventually { await routes.waiting == 1 }
+        #expect(transport.requests.count == 1)
+        await routes.comeUp()
+        #expect(try await task.value.text == "end")
+        #expect(transport.requests.map(\.body) == [Data("a=1".utf8), Data("a=1".utf8)])
+        #expect(await routes.targets == [.host("a.example")])
+    }
+
+    @Test func `a name that cannot be looked up waits for the default route`() async throws {
+        let unknown = MockResponse.failure(TransportError.cannotResolve(host: "a.example", TransferFacts()))
+        let (transport, routes) = (MockTransport(unknown, .text("end")), Routes())
+        let manager = manager(transport, routes)
+        let task = Task { try await manager.get("x") }
+        try await eventually { await routes.waiting == 1 }
+        await routes.comeUp()
+        #expect(try await task.value.text == "end")
+        #expect(await routes.targets == [.defaultRoute])
+    }
+
+    @Test func `where there is a route, or the system does not say, the failure stands`() async throws {
+        let transport = MockTransport(Self.unreachable)
+        let manager = manager(transport, Routes(isDown: false))
+        #expect(try await sessionError { _ = try await manager.get("x") }.isConnectionFailure)
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test(arguments: [
+        TransportError.cannotConnect(.refused, TransferFacts()), .connectionLost(.beforeResponse, TransferFacts()),
+        .tls(.handshake, TransferFacts()),
+    ])
+    func `other failures are not the route's`(error: TransportError) async throws {
+        let (transport, routes) = (MockTransport(.failure(error)), Routes())
+        let manager = manager(transport, routes)
+        _ = try await sessionError { _ = try await manager.get("x") }
+        #expect(await routes.targets.isEmpty)
+    }
+
+    @Test func `by default nothing waits, and a request may say so for itself`() async throws {
+        let (transport, routes) = (MockTransport(Self.unreachable), Routes())
+        let waiting = manager(transport, routes)
+        let failing = manager(transport, routes) {
+            $0.waitsForConnectivity = SessionConfiguration().waitsForConnectivity
+        }
+        _ = try await sessionError { _ = try await failing.get("x") }
+        var request = try waiting.request(.get, "x")
+        request.waitsForConnectivity = false
+        _ = try await sessionError { [request] in _ = try await waiting.data(for: request) }
+        #expect(await routes.targets.isEmpty)
+    }
+
+    @Test func `a body that can be read once does not wait`() async throws {
+        let (transport, routes) = (MockTransport(Self.unreachable), Routes())
+        let manager = manager(transport, routes)
+        let once = RequestBody.stream(AsyncStreamOf([Data("x".utf8)]))
+        _ = try await sessionError { _ = try await manager.data(for: manager.request(.post, "x", body: once)) }
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func `the wait has a limit`() async throws {
+        let clock = ManualClock()
+        let (transport, routes) = (MockTransport(Self.unreachable), Routes())
+        let manager = manager(transport, routes) {
+            $0.clock = clock
+            $0.timeouts.connectivity = .seconds(9)
+        }
+        let task = Task { try await manager.get("x") }
+        #expect(try await clock.sleepers(count: 1) == [.seconds(9)])
+        clock.advance(by: .seconds(9))
+        let error = try await sessionError { _ = try await task.value }
+        guard case .transport(.timedOut(.connectivity, limit: .seconds(9), _)) = error else { throw error }
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func `cancelling ends the wait, and so does the session's end`() async throws {
+        let (transport, routes) = (MockTransport(Self.unreachable), Routes())
+        let manager = manager(transport, routes)
+        let cancelled = Task { try await manager.get("x") }
+        try await eventually { await routes.waiting == 1 }
+        cancelled.cancel()
+        await #expect(throws: CancellationError.self) { try await cancelled.value }
+        let ended = Task { try await manager.get("x") }
+        try await eventually { await routes.waiting == 1 }
+        await manager.shutdown(draining: .zero)
+        await #expect(throws: CancellationError.self) { try await ended.value }
+    }
+
+    @Test func `a monitor hears of the wait`() async throws {
+        struct Waits: EventMonitor {
+            let seen: AsyncStream<String>.Continuation
+
+            func receive(_ event: RequestEvent, of task: SessionTask) {
+                if case .waitingForConnectivity = event { seen.yield("\(event)") }
+            }
+        }
+        let (stream, continuation) = AsyncStream.makeStream(of: String.self)
+        let (transport, routes) = (MockTransport(Self.unreachable, .text("end")), Routes())
+        let manager = manager(transport, routes) { $0.eventMonitors = [Waits(seen: continuation)] }
+        let task = Task { try await manager.get("x") }
+        try await eventually { await routes.waiting == 1 }
+        await routes.comeUp()
+        _ = try await task.value
+        continuation.finish()
+        #expect(
+            await stream.reduce(into: []) { $0.append($1) }
+                == ["waits for a route: No connection could be made: there is no route to the host."])
+    }
+}
