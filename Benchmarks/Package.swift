@@ -49,9 +49,12 @@ let package = Package(
 
 if measuresOurClient {
     package.dependencies.append(.package(name: "AsyncNetworking", path: ".."))
-    package.targets.append(
+    let library = Target.Dependency.product(name: "AsyncNetworking", package: "AsyncNetworking")
+    package.targets += [
+        .executableTarget(name: "OurClient", dependencies: ["ClientKit", library], swiftSettings: settings),
+        // What a session adds to its transport.
+        .target(name: "AllocationCounter"),
         .executableTarget(
-            name: "OurClient",
-            dependencies: ["ClientKit", .product(name: "AsyncNetworking", package: "AsyncNetworking")],
-            swiftSettings: settings))
+            name: "PipelineCost", dependencies: ["AllocationCounter", library], swiftSettings: settings),
+    ]
 }

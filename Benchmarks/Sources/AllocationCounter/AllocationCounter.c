@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+
+// Stands before glibc's allocator and counts. A program's own malloc takes the place of glibc's in all its libraries:
+// see malloc(3) of the GNU C Library, "Replacing malloc".
+
+#include "AllocationCounter.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stddef.h>
+
+extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t count, size_t size);
+extern void *__libc_realloc(void *memory, size_t size);
+extern void *__libc_memalign(size_t alignment, size_t size);
+extern void __libc_free(void *memory);
+
+static atomic_long allocations;
+
+static void count(void) {
+    atomic_fetch_add_explicit(&allocations, 1, memory_order_relaxed);
+}
+
+long allocation_count(void) {
+    return atomic_load_explicit(&allocations, memory_order_relaxed);
+}
+
+void *malloc(size_t size) {
+    count();
+    return __libc_malloc(size);
+}
+
+void *calloc(size_t number, size_t size) {
+    count();
+    return __libc_calloc(number, size);
+}
+
+void *realloc(void *memory, size_t size) {
+    count();
+    return __libc_realloc(memory, size);
+}
+
+void *aligned_alloc(size_t alignment, size_t size) {
+    count();
+    return __libc_memalign(alignment, size);
+}
+
+void *memalign(size_t alignment, size_t size) {
+    count();
+    return __libc_memalign(alignment, size);
+}
+
+int posix_memalign(void **memory, size_t alignment, size_t size) {
+    count();
+    *memory = __libc_memalign(alignment, size);
+    return *memory == NULL ? ENOMEM : 0;
+}
+
+void free(void *memory) {
+    __libc_free(memory);
+}

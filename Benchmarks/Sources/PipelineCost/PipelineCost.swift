@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+
+import AllocationCounter
+import AsyncNetworking
+import FoundationEssentials
+import Glibc
+
+/// Measures what a session adds to a request above its transport, in processor time and in allocations:
+/// `PipelineCost [REQUESTS]`.
+///
+/// The transport answers at once and from memory, so that nothing else is in the figures. It fails when a session with
+/// nothing enabled adds more than 4 µs.
+@main
+struct PipelineCost {
+    static let bar = 4.0
+
+    @concurrent static func main() async throws {
+        let requests = CommandLine.arguments.dropFirst().first.flatMap { Int($0) } ?? 20_000
+        let cases: [Case] = [
+            Case("nothing enabled") { _ in },
+            Case("two interceptors") { $0.interceptors = [Passing(), Passing()] },
+            Case("retries enabled") { $0.retries = RetryPolicy() },
+            Case("an event monitor") { $0.eventMonitors = [Deaf()] },
+        ]
+        let direct = try await measure(requests) { url in
+            _ = try await Self.collect(Request(url: url))
+        }
+        print("A request through an instant transport alone: \(direct)")
+        var isSlow = false
+        for (index, each) in cases.enumerated() {
+            let manager = SessionManager(
+                SessionConfiguration {
+                    $0.transport = InstantTransport()
+                    each.configure(&$0)
+                })
+            let whole = try await measure(requests) { url in _ = try await manager.data(for: Request(url: url)) }
+            let added = whole - direct
+            if index == 0 { isSlow = added.microseconds > bar }
+            print("A session with \(each.name) adds \(added)\(index == 0 ? " (at most \(bar) µs)" : "")")
+        }
+        if isSlow { exit(1) }
+    }
+
+    /// What ``SessionManager/data(for:)`` does, without a session.
+    private static func collect(_ request: Request) async throws -> Response<Data> {
+        try await InstantTransport().perform(request, delivery: .collected(upTo: 1 << 20)) { head, body in
+            let data = try await body.collect(upTo: 1 << 20)
+            return Response(data, head: head, ending: body.ending ?? ResponseEnding())
+        }
+    }
+
+    /// The best of five runs: what disturbs a run only adds to it.
+    private static func measure(_ requests: Int, _ request: (URL) async throws -> Void) async throws -> Cost {
+        guard let url = URL(string: "http://127.0.0.1/small.json") else { throw CancellationError() }
+        for _ in 0..<requests / 10 { try await request(url) }
+        var best: Cost?
+        for _ in 0..<5 {
+            let (start, allocations) = (processorMicroseconds(), allocation_count())
+            for _ in 0..<requests { try await request(url) }
+            let cost = Cost(
+                microseconds: (processorMicroseconds() - start) / Double(requests),
+                allocations: Double(allocation_count() - allocations) / Double(requests))
+            best = best.map { $0.microseconds < cost.microseconds ? $0 : cost } ?? cost
+        }
+        return best ?? Cost(microseconds: 0, allocations: 0)
+    }
+
+    private static func processorMicroseconds() -> Double {
+        var usage = rusage()
+        getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
+        return [usage.ru_utime, usage.ru_stime].map { Double($0.tv_sec) * 1e6 + Double($0.tv_usec) }.reduce(0, +)
+    }
+}
+
+/// A way to configure a session.
+private struct Case {
+    let name: String
+    let configure: (inout SessionConfiguration) -> Void
+
+    init(_ name: String, _ configure: @escaping (inout SessionConfiguration) -> Void) {
+        self.name = name
+        self.configure = configure
+    }
+}
+
+/// What one request takes.
+private struct Cost: CustomStringConvertible {
+    var microseconds: Double
+    var allocations: Double
+
+    static func - (left: Cost, right: Cost) -> Cost {
+        Cost(microseconds: left.microseconds - right.microseconds, allocations: left.allocations - right.allocations)
+    }
+
+    var description: String {
+        "\((microseconds * 100).rounded() / 100) µs, \((allocations * 10).rounded() / 10) allocations"
+    }
+}
+
+/// Answers from memory.
+private struct InstantTransport: Transport {
+    func perform(
+        _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?,
+        body: (ResponseHead, ResponseBody) async throws -> Void
+    ) async throws {
+        events?.receive(.finished(TransferMetrics()))
+        try await body(ResponseHead(status: .ok, url: request.url), ResponseBody(Data()))
+    }
+
+    func shutdown() async {}
+}
+
+private struct Passing: Interceptor {
+    func intercept(
+        _ interception: Interception, respond: (ResponseHead, ResponseBody) async throws -> Void
+    ) async throws {
+        try await interception.proceed(respond)
+    }
+}
+
+private struct Deaf: EventMonitor {
+    func receive(_ event: RequestEvent, of task: SessionTask) {}
+}
