@@ -20,7 +20,7 @@ public struct Request: Sendable {
     /// Makes the trailer fields once the body is sent; HTTP/1.1 only, and the body is then sent chunked. See RFC 9110 §6.5.
     public var trailers: (@Sendable () throws -> HTTPFields)?
 
-    private var attributes = RequestAttributes()
+    @usableFromInline var attributes = RequestAttributes()
     /// The options; nil where the session's hold.
     package private(set) var sharedOptions: SharedTransferOptions?
 
@@ -43,7 +43,7 @@ public struct Request: Sendable {
     }
 
     /// An attribute of this request; see ``RequestAttribute``.
-    public subscript<Attribute: RequestAttribute>(_ attribute: Attribute.Type) -> Attribute.Value {
+    @inlinable public subscript<Attribute: RequestAttribute>(_ attribute: Attribute.Type) -> Attribute.Value {
         get { attributes[attribute] }
         set { attributes[attribute] = newValue }
     }

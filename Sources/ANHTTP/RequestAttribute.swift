@@ -21,11 +21,12 @@ public protocol RequestAttribute {
     static var defaultValue: Value { get }
 }
 
-/// The attributes of a request; without any, it takes no memory of its own.
+/// The attributes of a request; without any, it takes no memory of its own, and asking for one is a comparison.
+@usableFromInline
 struct RequestAttributes: Sendable {
-    private var values: [ObjectIdentifier: any Sendable] = [:]
+    @usableFromInline var values: [ObjectIdentifier: any Sendable] = [:]
 
-    subscript<Attribute: RequestAttribute>(_: Attribute.Type) -> Attribute.Value {
+    @inlinable subscript<Attribute: RequestAttribute>(_: Attribute.Type) -> Attribute.Value {
         get {
             guard !values.isEmpty else { return Attribute.defaultValue }
             return values[ObjectIdentifier(Attribute.self)] as? Attribute.Value ?? Attribute.defaultValue

@@ -102,9 +102,8 @@ struct Pipeline: Sendable {
             return try await intercept(call, by: interceptors[...], before: .defaults, respond: respond)
         }
         if first <= .defaults { fillDefaults(of: &call.request) }
-        if first <= .retries {
-            let policy = call.request.retries ?? retries
-            if policy.limit > 0 { return try await retry(call, by: policy, respond: respond) }
+        if first <= .retries, (call.request.retries?.limit ?? retries.limit) > 0 {
+            return try await retry(call, by: call.request.retries ?? retries, respond: respond)
         }
         if first <= .redirects {
             let policy = call.request.redirects ?? redirects
