@@ -20,7 +20,7 @@ public struct Request: Sendable {
     /// Makes the trailer fields once the body is sent; HTTP/1.1 only, and the body is then sent chunked. See RFC 9110 §6.5.
     public var trailers: (@Sendable () throws -> HTTPFields)?
 
-    @usableFromInline var attributes = RequestAttributes()
+    @usableFromInline package var attributes = RequestAttributes()
     /// The options; nil where the session's hold.
     package private(set) var sharedOptions: SharedTransferOptions?
 
@@ -42,16 +42,52 @@ public struct Request: Sendable {
         set { sharedOptions = newValue.map(SharedTransferOptions.init) }
     }
 
+    /// Changes some of the options and leaves the others as the session says; options of the request's own are changed at
+    /// once.
+    ///
+    /// ```swift
+    /// request.changeOptions { $0.timeouts.idle = .seconds(5) }
+    /// ```
+    public mutating func changeOptions(_ change: @escaping @Sendable (inout TransferOptions) -> Void) {
+        if let options {
+            self.options = options.with(change)
+        } else {
+            self[OptionsChanges.self].append(change)
+        }
+    }
+
     /// An attribute of this request; see ``RequestAttribute``.
     @inlinable public subscript<Attribute: RequestAttribute>(_ attribute: Attribute.Type) -> Attribute.Value {
         get { attributes[attribute] }
         set { attributes[attribute] = newValue }
     }
 
-    /// Takes the options of `other` without copying them, where this request has none of its own.
+    /// Takes the options of `other`, where this request has none of its own: without copying them, unless they are changed.
     package mutating func inheritOptions(from other: Request) {
-        if sharedOptions == nil { sharedOptions = other.sharedOptions }
+        guard sharedOptions == nil else { return }
+        sharedOptions = other.sharedOptions
+        if let changed = changedOptions(of: options ?? TransferOptions()) { options = changed }
     }
+
+    /// The most bytes that a collected body of this request's response may have in a session with these options.
+    package func maximumBodySize(in session: TransferOptions) -> Int {
+        (options ?? changedOptions(of: session) ?? session).maximumBodySize
+    }
+
+    /// The options as the request changes them; nil when it changes none.
+    private func changedOptions(of session: TransferOptions) -> TransferOptions? {
+        let changes = self[OptionsChanges.self]
+        guard !changes.isEmpty else { return nil }
+        var options = session
+        for change in changes { change(&options) }
+        return options
+    }
+}
+
+/// What a request changes of the session's options.
+package enum OptionsChanges: RequestAttribute {
+    /// None.
+    package static var defaultValue: [@Sendable (inout TransferOptions) -> Void] { [] }
 }
 
 /// Transfer options behind a reference: requests of one session share them, and a transport sees by identity that nothing

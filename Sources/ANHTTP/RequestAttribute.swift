@@ -23,14 +23,22 @@ public protocol RequestAttribute {
 
 /// The attributes of a request; without any, it takes no memory of its own, and asking for one is a comparison.
 @usableFromInline
-struct RequestAttributes: Sendable {
+package struct RequestAttributes: Sendable {
     @usableFromInline var values: [ObjectIdentifier: any Sendable] = [:]
 
-    @inlinable subscript<Attribute: RequestAttribute>(_: Attribute.Type) -> Attribute.Value {
+    /// Creates an empty set.
+    package init() {}
+
+    @inlinable package subscript<Attribute: RequestAttribute>(_: Attribute.Type) -> Attribute.Value {
         get {
             guard !values.isEmpty else { return Attribute.defaultValue }
             return values[ObjectIdentifier(Attribute.self)] as? Attribute.Value ?? Attribute.defaultValue
         }
         set { values[ObjectIdentifier(Attribute.self)] = newValue }
+    }
+
+    /// Adds the attributes that are not here yet.
+    package mutating func fill(from others: RequestAttributes) {
+        values.merge(others.values) { own, _ in own }
     }
 }

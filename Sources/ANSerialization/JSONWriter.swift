@@ -2,30 +2,35 @@
 
 import FoundationEssentials
 
-/// Writes parameters as compact JSON (RFC 8259).
+/// Writes parameters as JSON (RFC 8259).
 struct JSONWriter {
-    private let sortsKeys: Bool
+    private let options: JSONRequestSerializer.WritingOptions
+    private let dates: Parameters.DateEncoding
+    private let data: Parameters.DataEncoding
     private var bytes: [UInt8] = []
     /// The names and indices that lead to the value being written.
     private var path: [PathStep] = []
 
-    private init(sortsKeys: Bool) {
-        self.sortsKeys = sortsKeys
+    init(
+        options: JSONRequestSerializer.WritingOptions = [], dates: Parameters.DateEncoding = .iso8601,
+        data: Parameters.DataEncoding = .base64
+    ) {
+        self.options = options
+        self.dates = dates
+        self.data = data
     }
 
-    static func write(_ parameters: Parameters, sortsKeys: Bool = false) throws(SerializationError) -> Data {
-        var writer = JSONWriter(sortsKeys: sortsKeys)
-        try writer.write(parameters)
-        return Data(writer.bytes)
-    }
+    /// What was written.
+    var result: Data { Data(bytes) }
 
-    private mutating func write(_ value: Parameters) throws(SerializationError) {
-        guard path.count <= Parameters.maximumDepth else {
+    /// Writes a value; `extraDepth` counts closures that stood for the value in place of another one.
+    mutating func write(_ value: Parameters, extraDepth: Int = 0) throws(SerializationError) {
+        guard path.count + extraDepth <= Parameters.maximumDepth else {
             throw .parameters(.tooDeep(limit: Parameters.maximumDepth))
         }
         switch value {
         case .dictionary(let entries):
-            try writeObject(sortsKeys ? entries.sorted { $0.name < $1.name } : entries)
+            try writeObject(options.contains(.sortedKeys) ? entries.sorted { $0.name < $1.name } : entries)
         case .array(let elements), .set(let elements):
             try writeArray(elements)
         case .string(let string): write(string: string)
@@ -34,9 +39,11 @@ struct JSONWriter {
         case .double(let double): write(text: try Parameters.text(of: double) { path.pathDescription })
         case .bool(let bool): write(text: bool ? "true" : "false")
         case .date(let date):
-            let text = try Parameters.text(of: date) { path.pathDescription }
-            write(string: "\(text.date)T\(text.time)Z")
+            try write(try dates.encode(date) { path.pathDescription }, extraDepth: extraDepth + 1)
+        case .data(let bytes):
+            try write(try data.encode(bytes) { path.pathDescription }, extraDepth: extraDepth + 1)
         case .null: write(text: "null")
+        case .raw: throw .parameters(.rawText(path: path.pathDescription))
         }
     }
 
@@ -44,12 +51,14 @@ struct JSONWriter {
         bytes.append(UInt8(ascii: "{"))
         for (index, entry) in entries.enumerated() {
             if index > 0 { bytes.append(UInt8(ascii: ",")) }
-            write(string: entry.name)
-            bytes.append(UInt8(ascii: ":"))
             path.append(.name(entry.name))
+            beginLine()
+            write(string: entry.name)
+            write(text: options.contains(.prettyPrinted) ? ": " : ":")
             try write(entry.value)
             path.removeLast()
         }
+        if !entries.isEmpty { beginLine() }
         bytes.append(UInt8(ascii: "}"))
     }
 
@@ -58,22 +67,32 @@ struct JSONWriter {
         for (index, element) in elements.enumerated() {
             if index > 0 { bytes.append(UInt8(ascii: ",")) }
             path.append(.index(index))
+            beginLine()
             try write(element)
             path.removeLast()
         }
+        if !elements.isEmpty { beginLine() }
         bytes.append(UInt8(ascii: "]"))
+    }
+
+    /// Begins a line, indented by the length of the path, where there are lines.
+    private mutating func beginLine() {
+        guard options.contains(.prettyPrinted) else { return }
+        bytes.append(UInt8(ascii: "\n"))
+        bytes.append(contentsOf: repeatElement(UInt8(ascii: " "), count: 2 * path.count))
     }
 
     private mutating func write(text: String) {
         bytes += text.utf8
     }
 
-    /// Escapes what RFC 8259 §7 requires and nothing else; a slash stays a slash.
+    /// Escapes what RFC 8259 §7 requires, and a slash where the options say so.
     private mutating func write(string: String) {
         bytes.append(UInt8(ascii: "\""))
         for byte in string.utf8 {
             switch byte {
             case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes += [UInt8(ascii: "\\"), byte]
+            case UInt8(ascii: "/") where options.contains(.escapesSlashes): write(text: "\\/")
             case UInt8(ascii: "\n"): write(text: "\\n")
             case UInt8(ascii: "\r"): write(text: "\\r")
             case UInt8(ascii: "\t"): write(text: "\\t")

@@ -5,7 +5,8 @@ import ANSystem
 public import FoundationEssentials
 import HTTPTypes
 
-/// A `multipart/form-data` body (RFC 7578): parts from text, bytes and files, in the order in which they were appended.
+/// A `multipart/form-data` body (RFC 7578), or one of another multipart type: parts from text, bytes, files and sequences,
+/// in the order in which they were appended.
 ///
 /// ```swift
 /// var form = MultipartFormData()
@@ -19,29 +20,33 @@ import HTTPTypes
 public struct MultipartFormData: Sendable {
     /// The line between the parts, without its hyphens.
     public let boundary: String
-    /// The body without the lines between the parts: header block and content of each part.
+    /// What the parts are to each other; the fields of a form unless said otherwise.
+    public let subtype: Subtype
+    /// How fast the body is sent at most; nil, the default, means as fast as the connection takes it.
+    public var throttle: BodyThrottle?
+    /// Header block and content of each part.
     private var parts: [Part] = []
 
     /// Creates an empty form with a random boundary: `Boundary+` and 16 hexadecimal digits.
     public init() {
-        let digits = String(UInt64.random(in: .min ... .max), radix: 16, uppercase: true)
-        boundary = "Boundary+" + String(repeating: "0", count: max(16 - digits.count, 0)) + digits
+        boundary = Self.randomBoundary()
+        subtype = .formData
     }
 
-    /// Creates an empty form with a boundary that must not occur in any part.
+    /// Creates an empty body with a boundary that must not occur in any part; nil means a random one.
     ///
-    /// - Throws: ``SerializationError/multipart(_:)`` unless it is 1 to 70 letters, digits or `'()+_,-./:=?`.
-    public init(boundary: String) throws(SerializationError) {
-        let isValid = boundary.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"):
-                true
-            default: "'()+_,-./:=?".utf8.contains(byte)
-            }
+    /// - Throws: ``SerializationError/multipart(_:)`` unless the boundary is 1 to 70 letters, digits or `'()+_,-./:=?`, and
+    ///   for parameters of the subtype that cannot stand in a header.
+    public init(subtype: Subtype = .formData, boundary: String? = nil) throws(SerializationError) {
+        let boundary = boundary ?? Self.randomBoundary()
+        guard boundary.utf8.allSatisfy(Self.isBoundaryByte), 1...70 ~= boundary.utf8.count else {
+            throw .multipart(.boundary(boundary))
         }
-        guard isValid, 1...70 ~= boundary.utf8.count else { throw .multipart(.boundary(boundary)) }
+        for (name, value) in subtype.parameters where !value.utf8.allSatisfy({ 0x20...0x7E ~= $0 }) {
+            throw .multipart(.headerValue(name: name))
+        }
         self.boundary = boundary
+        self.subtype = subtype
     }
 
     /// Whether nothing was appended.
@@ -50,8 +55,27 @@ public struct MultipartFormData: Sendable {
     /// The value of the `Content-Type` field.
     public var contentType: String {
         let needsQuotes = boundary.utf8.contains { "(),/:=?".utf8.contains($0) }
-        return "multipart/form-data; boundary=" + (needsQuotes ? "\"\(boundary)\"" : boundary)
+        let quoted = needsQuotes ? "\"\(boundary)\"" : boundary
+        return "multipart/\(subtype.name); boundary=\(quoted)"
+            + subtype.parameters.map { "; \($0.name)=\(Self.quoted($0.value))" }.joined()
     }
+
+    /// The number of bytes of the body; nil where a part does not tell its own, and where 64 bits do not hold it.
+    public var length: Int64? {
+        let lines = MultipartLines(boundary: boundary)
+        var length = Int64(lines.last.count)
+        for (index, part) in parts.enumerated() {
+            guard let content = part.content.length else { return nil }
+            let head = Int64((index == 0 ? lines.first : lines.between).count + part.head.count)
+            let (sum, overflows) = length.addingReportingOverflow(head)
+            let (total, overflowsToo) = sum.addingReportingOverflow(content)
+            guard !overflows, !overflowsToo else { return nil }
+            length = total
+        }
+        return length
+    }
+
+    // MARK: Fields
 
     /// Appends a field with a text.
     public mutating func append(_ text: String, name: String) {
@@ -62,6 +86,23 @@ public struct MultipartFormData: Sendable {
     public mutating func append(_ data: Data, name: String) {
         parts.append(Part([("Content-Disposition", Self.disposition(name, nil))], .bytes(data)))
     }
+
+    /// Appends one field for each name and value of a form, such as `tags[]`; null becomes an empty field.
+    ///
+    /// Bytes at the top or within dictionaries and arrays stay bytes.
+    ///
+    /// - Throws: ``SerializationError/parameters(_:)``, also for text that the encoding lacks.
+    public mutating func append(
+        _ parameters: Parameters, encoder: URLEncodedFormEncoder = URLEncodedFormEncoder(),
+        stringEncoding: String.Encoding = .utf8
+    ) throws(SerializationError) {
+        for pair in try encoder.multipartPairs(parameters) {
+            guard let data = pair.content(in: stringEncoding) else { throw .parameters(.textEncoding(path: pair.name)) }
+            append(data, name: pair.name)
+        }
+    }
+
+    // MARK: Files and other parts
 
     /// Appends bytes as a file.
     ///
@@ -90,9 +131,31 @@ public struct MultipartFormData: Sendable {
     public mutating func append(
         file path: String, name: String, fileName: String? = nil, mediaType: String? = nil
     ) throws(SerializationError) {
-        let size = try RegularFile.open(path).size
         let fileName = fileName ?? path.split(separator: "/").last.map(String.init) ?? path
-        try append(.file(path: path, length: size), name: name, fileName: fileName, mediaType: mediaType)
+        try append(.file(path), name: name, fileName: fileName, mediaType: mediaType)
+    }
+
+    /// Appends whatever a body can be: `.file(…)`, `.stream(…)` of a sequence with or without a known length, `.bytes(…)`.
+    ///
+    /// A sequence that can be read once only makes a form that can be sent once only. One without a length makes a body
+    /// without one, which is sent chunked; one with a wrong length fails the request.
+    ///
+    /// - Parameters:
+    ///   - body: The part's content.
+    ///   - name: The field's name.
+    ///   - fileName: The file's name; nil for none.
+    ///   - mediaType: By the extension of the file's name when nil, and none without a file's name.
+    /// - Throws: ``SerializationError/multipart(_:)`` for a media type that cannot stand in a header, a negative length, and
+    ///   a file that cannot be opened.
+    public mutating func append(
+        _ body: RequestBody, name: String, fileName: String?, mediaType: String? = nil
+    ) throws(SerializationError) {
+        var headers = [("Content-Disposition", Self.disposition(name, fileName))]
+        if let mediaType = mediaType ?? fileName.map(FileMediaType.ofFile(named:)) {
+            guard HTTPField.isValidValue(mediaType) else { throw .multipart(.headerValue(name: "Content-Type")) }
+            headers.append(("Content-Type", mediaType))
+        }
+        parts.append(Part(headers, try Self.segment(body, name: name)))
     }
 
     /// Appends a part with headers of its own, in their order; there may be none.
@@ -100,82 +163,91 @@ public struct MultipartFormData: Sendable {
     /// - Throws: ``SerializationError/multipart(_:)`` for a name that is not a token, and for a value with CR, LF, NUL or
     ///   another control character.
     public mutating func append(_ data: Data, headers: [(String, String)]) throws(SerializationError) {
+        try append(.bytes(data), headers: headers)
+    }
+
+    /// Appends whatever a body can be as a part with headers of its own; see ``append(_:name:fileName:mediaType:)`` and
+    /// ``append(_:headers:)-(Data,_)``.
+    public mutating func append(_ body: RequestBody, headers: [(String, String)]) throws(SerializationError) {
         for (name, value) in headers {
             guard HTTPField.Name(name) != nil else { throw .multipart(.headerName(name)) }
             guard HTTPField.isValidValue(value) else { throw .multipart(.headerValue(name: name)) }
         }
-        parts.append(Part(headers, .bytes(data)))
+        parts.append(Part(headers, try Self.segment(body, name: "\(parts.count + 1)")))
     }
 
-    /// Appends one field for each name and value of a form, such as `tags[]`; null becomes an empty field.
+    // MARK: The body
+
+    /// The body, which takes little memory however large the files are.
     ///
-    /// - Throws: ``SerializationError/parameters(_:)``.
-    public mutating func append(
-        _ parameters: Parameters, encoder: URLEncodedFormEncoder = URLEncodedFormEncoder()
-    ) throws(SerializationError) {
-        for pair in try encoder.pairs(parameters) {
-            append(pair.value ?? "", name: pair.name)
-        }
-    }
-
-    /// The body, of known length, which can be sent more than once and takes little memory however large the files are.
+    /// It has a length where all parts have one, and can be sent more than once where all parts can be.
     ///
     /// - Throws: ``SerializationError/multipart(_:)`` for a form without parts, or with more bytes than 64 bits count.
     public func makeBody() throws(SerializationError) -> (contentType: String, body: RequestBody) {
+        let body = try plainBody()
+        guard let throttle else { return (contentType, body) }
+        return (contentType, try body.throttled(throttle))
+    }
+
+    /// Writes the body to a file, and returns a body that is read from there.
+    ///
+    /// The file appears under its name when it is complete, in place of one that was there; a failure leaves that one as
+    /// it was. The throttle does not hold here.
+    ///
+    /// - Throws: ``SerializationError/multipart(_:)``, also when the file cannot be written or did not become as long as
+    ///   the parts said; what a sequence throws; `CancellationError`.
+    public func write(to path: String) async throws -> (contentType: String, body: RequestBody) {
+        let body = try plainBody()
+        try await body.write(to: path) { written in
+            guard let length = body.length, length != written else { return }
+            throw SerializationError.multipart(.writtenLength(path: path, declared: length, written: written))
+        }
+        return (contentType, .file(path))
+    }
+
+    private func plainBody() throws(SerializationError) -> RequestBody {
         guard !parts.isEmpty else { throw .multipart(.noParts) }
-        var segments: [MultipartSegment] = []
-        for (index, part) in parts.enumerated() {
-            segments.append(.bytes(Data("\(index == 0 ? "" : "\r\n")--\(boundary)\r\n\(part.headerBlock)".utf8)))
-            segments.append(part.content)
-        }
-        segments.append(.bytes(Data("\r\n--\(boundary)--\r\n".utf8)))
-
-        var length: Int64 = 0
-        for segment in segments {
-            let (sum, overflows) = length.addingReportingOverflow(segment.length)
-            guard !overflows else { throw .multipart(.tooLong) }
-            length = sum
-        }
-        let body = RequestBody.stream(length: length, isReplayable: true) { [segments] in
-            let reader = MultipartReader(segments)
-            return BodyReader { try reader.next() }
-        }
-        return (contentType, body)
-    }
-
-    private mutating func append(
-        _ content: MultipartSegment, name: String, fileName: String, mediaType: String?
-    ) throws(SerializationError) {
-        let mediaType = mediaType ?? FileMediaType.ofFile(named: fileName)
-        guard HTTPField.isValidValue(mediaType) else { throw .multipart(.headerValue(name: "Content-Type")) }
-        let headers = [("Content-Disposition", Self.disposition(name, fileName)), ("Content-Type", mediaType)]
-        parts.append(Part(headers, content))
-    }
-
-    private static func disposition(_ name: String, _ fileName: String?) -> String {
-        "form-data; name=\"\(escaped(name))\"" + (fileName.map { "; filename=\"\(escaped($0))\"" } ?? "")
-    }
-
-    private static func escaped(_ name: String) -> String {
-        var result = String.UnicodeScalarView()
-        for scalar in name.unicodeScalars {
-            switch scalar {
-            case "\"": result += "%22".unicodeScalars
-            case "\r": result += "%0D".unicodeScalars
-            case "\n": result += "%0A".unicodeScalars
-            case "\0": result += "%00".unicodeScalars
-            default: result.append(scalar)
+        let length = length
+        let isReplayable = parts.allSatisfy(\.content.isReplayable)
+        guard length != nil || parts.contains(where: { $0.content.length == nil }) else { throw .multipart(.tooLong) }
+        let lines = MultipartLines(boundary: boundary)
+        return .stream(length: length, isReplayable: isReplayable) { [parts] in
+            var segments: [BodySegment] = []
+            segments.reserveCapacity(3 * parts.count + 1)
+            for (index, part) in parts.enumerated() {
+                segments.append(.bytes(index == 0 ? lines.first : lines.between))
+                segments.append(.bytes(part.head))
+                segments.append(part.content)
             }
+            segments.append(.bytes(lines.last))
+            return SegmentReader.make(segments)
         }
-        return String(result)
+    }
+
+    /// Puts fields before all parts.
+    mutating func prepend(
+        _ parameters: Parameters, encoder: URLEncodedFormEncoder, stringEncoding: String.Encoding
+    ) throws(SerializationError) {
+        let others = parts
+        parts = []
+        defer { parts += others }
+        try append(parameters, encoder: encoder, stringEncoding: stringEncoding)
     }
 
     private struct Part: Sendable {
-        let headerBlock: String
-        let content: MultipartSegment
+        let head: Data
+        let content: BodySegment
 
-        init(_ headers: [(String, String)], _ content: MultipartSegment) {
-            headerBlock = headers.map { "\($0): \($1)\r\n" }.joined() + "\r\n"
+        init(_ headers: [(String, String)], _ content: BodySegment) {
+            var head = ""
+            for (name, value) in headers {
+                head += name
+                head += ": "
+                head += value
+                head += "\r\n"
+            }
+            head += "\r\n"
+            self.head = Data(head.utf8)
             self.content = content
         }
     }

@@ -5,7 +5,7 @@ import FoundationEssentials
 extension Parameters {
     /// Parameters from any encodable value, in the order in which it encodes itself.
     ///
-    /// A `Date` stays a date, a `Data` becomes Base64, a `URL` its text, a `Decimal` a double.
+    /// A `Date` stays a date, a `Data` stays bytes, a `URL` becomes its text, a `Decimal` a double.
     ///
     /// - Throws: ``SerializationError/parameters(_:)`` when the value is nested too deeply or fails to encode itself.
     public init(encoding value: some Encodable) throws(SerializationError) {

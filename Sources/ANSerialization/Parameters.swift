@@ -8,7 +8,7 @@ public import FoundationEssentials
 /// let parameters: Parameters = ["name": "Ada", "tags": ["math", "code"], "active": true, "manager": nil]
 /// ```
 ///
-/// A tree made by hand may be of any depth; encoding one of more than ``maximumDepth`` levels fails.
+/// It is written as a literal, or made of a dictionary, of a ``JSONValue`` or of anything `Encodable`. A tree made by hand may be of any depth; encoding one of more than ``maximumDepth`` levels fails.
 @nonexhaustive
 public enum Parameters: Hashable, Sendable {
     /// Names with values, in their order; a name may occur more than once.
@@ -27,8 +27,14 @@ public enum Parameters: Hashable, Sendable {
     case double(Double)
     /// A truth value; `1` or `0` in a query.
     case bool(Bool)
-    /// A point in time; `1970-01-01 00:00:00 +0000` in a query, `1970-01-01T00:00:00Z` in JSON.
+    /// A point in time; `1970-01-01 00:00:00 +0000` in a query, `1970-01-01T00:00:00Z` in JSON, unless the encoder is told
+    /// otherwise.
     case date(Date)
+    /// Bytes; Base64, unless the encoder is told otherwise.
+    case data(Data)
+    /// Text of a query or form that is encoded already, or the whole of it: it is sent as it is. It has no place in JSON and
+    /// property lists.
+    case raw(String)
     /// No value; a query has the name without `=`.
     case null
 
@@ -68,7 +74,7 @@ public enum Parameters: Hashable, Sendable {
             switch self {
             case .dictionary(let existing): entries = existing
             case .null: entries = []
-            case .array, .set, .string, .integer, .unsigned, .double, .bool, .date: return
+            case .array, .set, .string, .integer, .unsigned, .double, .bool, .date, .data, .raw: return
             }
             if let newValue {
                 if let index = entries.firstIndex(where: { $0.name == name }) {

@@ -54,7 +54,7 @@ struct ParametersEncoder: Encoder {
         case let value as Float: return .double(Double(value.description) ?? Double(value))
         case let value as Decimal: return .double(Double(value.description) ?? .nan)
         case let value as Date: return .date(value)
-        case let value as Data: return .string(value.base64EncodedString())
+        case let value as Data: return .data(value)
         case let value as URL: return .string(value.absoluteString)
         default:
             let encoder = ParametersEncoder(path: path, depth: depth + 1)

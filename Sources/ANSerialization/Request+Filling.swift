@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ANHTTP
+import FoundationEssentials
 import HTTPTypes
 
 extension HTTPFields {
@@ -23,5 +24,21 @@ extension Request {
     /// Whether the request was given a body, be it an empty one.
     var hasBody: Bool {
         if case .none = body.content { false } else { true }
+    }
+}
+
+extension HTTPRequestSerializer {
+    /// The request with the parameters in its query, or in a body that `write` makes of them.
+    func serialize(
+        _ request: Request, parameters: Parameters?, type: String,
+        write: (Parameters) throws(SerializationError) -> Data
+    ) throws(SerializationError) -> Request {
+        if let request = try serializeQuery(request, parameters: parameters) { return request }
+        var result = prepared(request)
+        guard let parameters else { return result }
+        guard !request.hasBody else { throw .parameters(.bodyPresent) }
+        result.body = .bytes(try write(parameters))
+        result.headers.fill(.contentType, type)
+        return result
     }
 }

@@ -48,6 +48,16 @@ extension SerializationError.ParametersProblem: CustomStringConvertible {
         case .notADictionary:
             "Queries and forms are made of names and values, so their parameters must be a dictionary; send another "
                 + "value as JSON or as a body."
+        case .rawText(let path):
+            "The parameter “\(Excerpt.of(path))” is raw text, which only queries and forms can have; use a string."
+        case .rawQuery(let text):
+            "“\(Excerpt.of(text))” cannot be the query of a URL; percent-encode spaces, “#” and what is not ASCII."
+        case .notInPropertyList(let path, let reason):
+            "The parameter “\(Excerpt.of(path))” cannot be in a property list: \(reason)."
+        case .textEncoding(let path):
+            "The text “\(Excerpt.of(path))” has characters that the chosen encoding lacks; use UTF-8."
+        case .custom(let error):
+            "The closure that makes queries failed: \(error)"
         case .bodyPresent:
             "The request has a body already, which the parameters would replace; give one of the two."
         case .encodable(let path, let reason, _):
@@ -74,6 +84,18 @@ extension SerializationError.MultipartProblem: CustomStringConvertible {
         case .fileShrank(let path, let declared, let read):
             "The file \(path) had \(declared) bytes when it was appended, but only \(read) could be read; do not change "
                 + "it while it is being sent."
+        case .partLength(let part, let declared, let produced):
+            "The part “\(Excerpt.of(part))” was declared with \(declared) bytes, but \(produced) came; give the true "
+                + "length, or none."
+        case .partReadTwice(let part):
+            "The part “\(Excerpt.of(part))” can be read only once, but the request has to be sent again; make it of bytes "
+                + "or a file, or declare its sequence replayable if it is."
+        case .notWritten(let path, let reason):
+            "The file \(path) cannot be written: \(reason)."
+        case .writtenLength(let path, let declared, let written):
+            "The body has \(declared) bytes, but \(written) were written to \(path)."
+        case .contentTypeReplaced:
+            "The headers of the call replace the Content-Type of the multipart form, which has its boundary; leave it out."
         case .tooLong:
             "The parts of the multipart form are together longer than 2⁶³ bytes."
         }

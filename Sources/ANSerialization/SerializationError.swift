@@ -54,6 +54,16 @@ public enum SerializationError: Error, Sendable {
         case tooDeep(limit: Int)
         /// Queries and forms need names, so the outermost value must be a dictionary.
         case notADictionary
+        /// Text that is encoded already has no place in JSON and property lists.
+        case rawText(path: String)
+        /// The text for a query has `#`, which would end it, or is no text for a URL at all.
+        case rawQuery(String)
+        /// A property list cannot hold the value, for this reason.
+        case notInPropertyList(path: String, reason: String)
+        /// The text cannot be written in the encoding that was asked for.
+        case textEncoding(path: String)
+        /// The program's own closure for queries failed.
+        case custom(any Error)
         /// The request has a body of its own, which the parameters would replace.
         case bodyPresent
         /// An `Encodable` value failed to encode itself.
@@ -74,6 +84,16 @@ public enum SerializationError: Error, Sendable {
         case file(path: String, reason: String)
         /// The file became shorter after it was appended.
         case fileShrank(path: String, declared: Int64, read: Int64)
+        /// A part from a sequence yielded another number of bytes than was declared; produced are those up to the mistake.
+        case partLength(part: String, declared: Int64, produced: Int64)
+        /// A part from a sequence that can be read only once was to be read again, for a redirect or a retry.
+        case partReadTwice(part: String)
+        /// The body cannot be written to the file, for this reason.
+        case notWritten(path: String, reason: String)
+        /// The file did not become as long as the parts said.
+        case writtenLength(path: String, declared: Int64, written: Int64)
+        /// A call's own headers replace the `Content-Type`, which has the boundary.
+        case contentTypeReplaced
         /// The lengths of the parts add up to more than 64 bits hold.
         case tooLong
     }

@@ -2,7 +2,8 @@
 
 public import FoundationEssentials
 
-/// Writes parameters as the text of a query or of an `application/x-www-form-urlencoded` body, as AFNetworking does.
+/// Writes parameters as the text of a query or of an `application/x-www-form-urlencoded` body, by default as AFNetworking
+/// does.
 ///
 /// | parameters | text |
 /// |---|---|
@@ -13,23 +14,56 @@ public import FoundationEssentials
 /// | `["a": nil]`, `["a": ""]` | `a`, `a=` |
 /// | `["a": true]`, `["a": 1.0]` | `a=1` |
 /// | `["a": []]`, `["a": [:]]` | nothing |
+/// | `["a": .raw("x%20y")]`, `.raw("a=b")` | `a=x%20y`, `a=b`: as it is |
 ///
-/// Letters, digits and `-._~/?` stay as they are; every other byte of the UTF-8 becomes `%XX`, also a space and a `%`.
-public struct URLEncodedFormEncoder: Hashable, Sendable {
-    /// Creates the encoder.
+/// Letters, digits and `-._~/?` stay as they are; every other byte of the UTF-8 becomes `%XX`, also a space and a `%`. What
+/// a server wants otherwise is an option:
+///
+/// ```swift
+/// let encoder = URLEncodedFormEncoder().with {
+///     $0.arrays = .indexed
+///     $0.booleans = .literal
+///     $0.keys = .snakeCase
+/// }
+/// ```
+public struct URLEncodedFormEncoder: Sendable {
+    /// The names of an array's elements; `a[]` by default.
+    public var arrays = ArrayEncoding.brackets
+    /// The words for true and false; `1` and `0` by default.
+    public var booleans = BooleanEncoding.numeric
+    /// How points in time are written; `1970-01-01 00:00:00 +0000` by default.
+    public var dates = Parameters.DateEncoding.description
+    /// How bytes are written; Base64 by default.
+    public var data = Parameters.DataEncoding.base64
+    /// What becomes of the names in dictionaries; nothing by default.
+    public var keys = KeyEncoding.asIs
+    /// How names within names are written; `a[b]` by default.
+    public var keyPaths = KeyPathEncoding.brackets
+    /// What becomes of null; the name alone by default.
+    public var nulls = NullEncoding.bareKey
+    /// How a space is written; `%20` by default.
+    public var spaces = SpaceEncoding.percent
+    /// The order of the names in a dictionary; sorted by default.
+    public var order = Order.sorted
+    /// The characters that are not percent-encoded; letters, digits and `-._~/?` by default.
+    public var allowedCharacters = AllowedCharacters.standard
+
+    /// Creates the encoder with the default options.
     public init() {}
+
+    /// Returns a copy that `change` has changed.
+    public func with(_ change: (inout URLEncodedFormEncoder) -> Void) -> URLEncodedFormEncoder {
+        var copy = self
+        change(&copy)
+        return copy
+    }
 
     /// The text for a dictionary; empty for an empty one.
     ///
     /// - Throws: ``SerializationError/parameters(_:)``.
     public func encode(_ parameters: Parameters) throws(SerializationError) -> String {
-        var text = ""
-        for pair in try pairs(parameters) {
-            if !text.isEmpty { text += "&" }
-            text += Self.escape(pair.name)
-            if let value = pair.value { text += "=" + Self.escape(value) }
-        }
-        return text
+        if case .raw(let text) = parameters { return text }
+        return String(decoding: try flattened(parameters, into: PairText(options: self)).bytes, as: UTF8.self)
     }
 
     /// Adds the parameters to the query of a URL: after what is there, before the fragment.
@@ -38,90 +72,49 @@ public struct URLEncodedFormEncoder: Hashable, Sendable {
     ///
     /// - Throws: ``SerializationError/parameters(_:)``.
     public func append(_ parameters: Parameters, to url: URL) throws(SerializationError) -> URL {
-        let addition = try encode(parameters)
+        try Self.append(try encode(parameters), to: url)
+    }
+
+    /// The names and values before they are escaped; a nil value is a name without `=`.
+    ///
+    /// - Throws: ``SerializationError/parameters(_:)``.
+    public func pairs(_ parameters: Parameters) throws(SerializationError) -> [(name: String, value: String?)] {
+        try flattened(parameters, into: PairList()).pairs.map { ($0.name, $0.value) }
+    }
+
+    /// Percent-encodes all bytes but letters, digits and `-._~/?`.
+    public static func escape(_ string: String) -> String {
+        var text = PairText(options: URLEncodedFormEncoder())
+        text.escape(string.utf8, allowed: .standard)
+        return String(decoding: text.bytes, as: UTF8.self)
+    }
+
+    /// Adds a text to the query of a URL.
+    static func append(_ addition: String, to url: URL) throws(SerializationError) -> URL {
         guard !addition.isEmpty else { return url }
         let text = url.absoluteString
         let head = text.prefix { $0 != "#" }
         let separator =
             if !head.contains("?") { "?" } else if head.hasSuffix("?") || head.hasSuffix("&") { "" } else { "&" }
         let joined = head + separator + addition + text[head.endIndex...]
-        guard let result = URL(string: String(joined), encodingInvalidCharacters: false) else {
-            throw .url(.malformed(text, reason: "it has characters that a URL cannot have"))
-        }
+        guard
+            !addition.utf8.contains(UInt8(ascii: "#")),
+            let result = URL(string: String(joined), encodingInvalidCharacters: false)
+        else { throw .parameters(.rawQuery(addition)) }
         return result
     }
 
-    /// The names and values before they are escaped; a nil value is a name without `=`.
-    public func pairs(_ parameters: Parameters) throws(SerializationError) -> [(name: String, value: String?)] {
+    /// The pairs as fields of a multipart form, whose bytes need no other form.
+    func multipartPairs(_ parameters: Parameters) throws(SerializationError) -> [PairList.Pair] {
+        try flattened(parameters, into: PairList(keepsData: true)).pairs
+    }
+
+    private func flattened<Sink: PairSink>(
+        _ parameters: Parameters, into sink: Sink
+    ) throws(SerializationError) -> Sink {
         guard case .dictionary = parameters else { throw .parameters(.notADictionary) }
-        var pairs: [(name: String, value: String?)] = []
-        try flatten(parameters, name: nil, depth: 0, into: &pairs)
-        return pairs
-    }
-
-    /// Percent-encodes all bytes but letters, digits and `-._~/?`.
-    public static func escape(_ string: String) -> String {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(string.utf8.count)
-        for byte in string.utf8 {
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-                UInt8(ascii: "~"), UInt8(ascii: "/"), UInt8(ascii: "?"):
-                bytes.append(byte)
-            default:
-                bytes += [UInt8(ascii: "%"), hexDigit(byte >> 4), hexDigit(byte & 15)]
-            }
-        }
-        return String(decoding: bytes, as: UTF8.self)
-    }
-
-    private static func hexDigit(_ value: UInt8) -> UInt8 {
-        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "A") + value - 10
-    }
-
-    private func flatten(
-        _ value: Parameters, name: String?, depth: Int, into pairs: inout [(name: String, value: String?)]
-    ) throws(SerializationError) {
-        guard depth <= Parameters.maximumDepth else { throw .parameters(.tooDeep(limit: Parameters.maximumDepth)) }
-        switch value {
-        case .dictionary(let entries):
-            for entry in entries.sorted(by: { $0.name < $1.name }) {
-                let child = name.map { "\($0)[\(entry.name)]" } ?? entry.name
-                try flatten(entry.value, name: child, depth: depth + 1, into: &pairs)
-            }
-        case .array(let elements):
-            for element in elements {
-                try flatten(element, name: (name ?? "") + "[]", depth: depth + 1, into: &pairs)
-            }
-        case .set(let elements):
-            // Sorted by what each element becomes, so that the same set is always the same text.
-            var groups: [[(name: String, value: String?)]] = []
-            for element in elements {
-                var group: [(name: String, value: String?)] = []
-                try flatten(element, name: name, depth: depth + 1, into: &group)
-                groups.append(group)
-            }
-            groups.sort { left, right in
-                left.lexicographicallyPrecedes(right) { ($0.value ?? "", $0.name) < ($1.value ?? "", $1.name) }
-            }
-            pairs += groups.joined()
-        case .string, .integer, .unsigned, .double, .bool, .date, .null:
-            pairs.append((name ?? "", try text(of: value, name: name)))
-        }
-    }
-
-    private func text(of value: Parameters, name: String?) throws(SerializationError) -> String? {
-        switch value {
-        case .string(let string): return string
-        case .integer(let integer): return String(integer)
-        case .unsigned(let integer): return String(integer)
-        case .double(let double): return try Parameters.text(of: double) { name ?? "" }
-        case .bool(let bool): return bool ? "1" : "0"
-        case .date(let date):
-            let text = try Parameters.text(of: date) { name ?? "" }
-            return "\(text.date) \(text.time) +0000"
-        case .null, .dictionary, .array, .set: return nil
-        }
+        var flattener = ParametersFlattener(sink, options: self)
+        try flattener.flatten(parameters)
+        return flattener.sink
     }
 }

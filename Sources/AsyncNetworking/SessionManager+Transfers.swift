@@ -125,7 +125,7 @@ extension SessionManager {
     /// Performs a task's request and collects the body, as far as the task may work.
     private nonisolated func collect(_ transfer: Transfer) async throws -> Response<Data> {
         let core = transfer.core
-        let limit = transfer.task.request.options?.maximumBodySize ?? configuration.transfer.maximumBodySize
+        let limit = transfer.task.request.maximumBodySize(in: configuration.transfer)
         return try await perform(
             transfer.gatedTask(), delivery: .streamed, reporting: core.monitor
         ) { head, body in

@@ -29,6 +29,30 @@ import Testing
         #expect(copy.sharedOptions == nil)
     }
 
+    @Test func `changes of options are made to the session's, or at once to the request's own`() throws {
+        let session = try Request(
+            url: .example("http://a/"),
+            options: TransferOptions().with {
+                $0.maximumBodySize = 1
+                $0.maximumHeadSize = 2
+            })
+        var request = try Request(url: .example("http://b/"))
+        request.changeOptions { $0.maximumBodySize += 10 }
+        request.changeOptions { $0.maximumBodySize *= 2 }
+        #expect(request.options == nil)
+        #expect(request.maximumBodySize(in: TransferOptions().with { $0.maximumBodySize = 0 }) == 20)
+        request.inheritOptions(from: session)
+        #expect(request.options?.maximumBodySize == 22)
+        #expect(request.options?.maximumHeadSize == 2)
+        #expect(session.options?.maximumBodySize == 1)
+        request.inheritOptions(from: session)
+        #expect(request.options?.maximumBodySize == 22)
+
+        request.changeOptions { $0.maximumBodySize = 5 }
+        #expect(request.options?.maximumBodySize == 5)
+        #expect(request.maximumBodySize(in: TransferOptions()) == 5)
+    }
+
     @Test func `a request inherits options with their token, unless it has its own`() throws {
         let parent = try Request(url: .example("http://a/"), options: TransferOptions().with { $0.maximumBodySize = 1 })
         var child = try Request(url: .example("http://b/"))

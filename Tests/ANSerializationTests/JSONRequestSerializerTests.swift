@@ -56,10 +56,65 @@ import Testing
         #expect(try serialize("POST", parameters).bytes == json)
     }
 
-    @Test func `names are sorted on request`() throws {
+    @Test(
+        arguments: [
+            ([], #"{"b":{"d":1,"c":[]},"a":["x/y",{}]}"#),
+            (.sortedKeys, #"{"a":["x/y",{}],"b":{"c":[],"d":1}}"#),
+            (.escapesSlashes, #"{"b":{"d":1,"c":[]},"a":["x\/y",{}]}"#),
+            (
+                [.prettyPrinted, .sortedKeys],
+                """
+                {
+                  "a": [
+                    "x/y",
+                    {}
+                  ],
+                  "b": {
+                    "c": [],
+                    "d": 1
+                  }
+                }
+                """
+            ),
+        ] as [(JSONRequestSerializer.WritingOptions, String)])
+    func `the layout is an option`(options: JSONRequestSerializer.WritingOptions, json: String) throws {
         let request = try serialize(
-            "POST", ["b": ["d": 1, "c": 2], "a": 3], with: JSONRequestSerializer(sortsKeys: true))
-        #expect(request.bytes == #"{"a":3,"b":{"c":2,"d":1}}"#)
+            "POST", ["b": ["d": 1, "c": []], "a": ["x/y", [:]]], with: JSONRequestSerializer(writingOptions: options))
+        #expect(request.bytes == json)
+    }
+
+    @Test func `dates and bytes have options too`() throws {
+        var serializer = JSONRequestSerializer()
+        let parameters: Parameters = ["d": .date(Date(timeIntervalSince1970: 1.5)), "b": .data(Data([0, 255]))]
+        #expect(
+            try serialize("POST", parameters, with: serializer).bytes == #"{"d":"1970-01-01T00:00:01Z","b":"AP8="}"#)
+        serializer.dates = .milliseconds
+        serializer.data = .deferred
+        #expect(try serialize("POST", parameters, with: serializer).bytes == #"{"d":1500,"b":[0,255]}"#)
+        serializer.dates = .custom { date in ["at": .double(date.timeIntervalSince1970)] }
+        #expect(try serialize("POST", parameters, with: serializer).bytes == #"{"d":{"at":1.5},"b":[0,255]}"#)
+        serializer.dates = .custom { .date($0) }
+        expectFailure {
+            try serialize("POST", parameters, with: serializer)
+        } where: { error in
+            if case .parameters(.tooDeep(512)) = error { true } else { false }
+        }
+    }
+
+    @Test func `a JSON document becomes JSON, sorted by name`() throws {
+        let document: JSONValue = .object([
+            "b": .array([.integer(1), .unsigned(.max), .double(0.5), .bool(true), .null]), "a": .string("x"),
+        ])
+        let request = try serialize("POST", Parameters(document))
+        #expect(request.bytes == #"{"a":"x","b":[1,18446744073709551615,0.5,true,null]}"#)
+    }
+
+    @Test func `raw text has no place in JSON`() {
+        expectFailure {
+            try serialize("POST", ["a": [.raw("b")]])
+        } where: { error in
+            if case .parameters(.rawText("a[0]")) = error { true } else { false }
+        }
     }
 
     @Test func `NaN and deep nesting fail and are named`() throws {

@@ -31,7 +31,8 @@ import Testing
         #expect(
             try Parameters(encoding: user) == [
                 "name": "Ada", "id": .unsigned(.max), "age": -36, "ratio": 0.1, "active": true,
-                "born": .date(Date(timeIntervalSince1970: 0)), "key": "AP8=", "home": "http://h/", "tags": ["x", "y"],
+                "born": .date(Date(timeIntervalSince1970: 0)), "key": .data(Data([0, 255])), "home": "http://h/",
+                "tags": ["x", "y"],
                 "inner": ["scores": [[1, 2], []], "price": 12.5],
             ])
     }

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import ANSystem
+import FoundationEssentials
+
+/// The lines with the boundary. See RFC 2046 §5.1.1.
+struct MultipartLines: Sendable {
+    let first: Data
+    let between: Data
+    let last: Data
+
+    init(boundary: String) {
+        first = Data("--\(boundary)\r\n".utf8)
+        between = Data("\r\n--\(boundary)\r\n".utf8)
+        last = Data("\r\n--\(boundary)--\r\n".utf8)
+    }
+}
+
+extension MultipartFormData {
+    /// What the parts of a body are to each other.
+    @nonexhaustive
+    public enum Subtype: Hashable, Sendable {
+        /// The fields of a form, each with a name (RFC 7578).
+        case formData
+        /// Parts that belong together in their order (RFC 2046 §5.1.3); they have headers of their own.
+        case mixed
+        /// Parts of one thing (RFC 2387): the media type of the first one, or of the one whose `Content-ID` is `start`.
+        case related(type: String, start: String? = nil)
+
+        var name: String {
+            switch self {
+            case .formData: "form-data"
+            case .mixed: "mixed"
+            case .related: "related"
+            }
+        }
+
+        /// What stands in the `Content-Type` after the boundary.
+        var parameters: [(name: String, value: String)] {
+            switch self {
+            case .formData, .mixed: []
+            case .related(let type, let start): [("type", type)] + (start.map { [("start", $0)] } ?? [])
+            }
+        }
+    }
+
+    static func randomBoundary() -> String {
+        let digits = String(UInt64.random(in: .min ... .max), radix: 16, uppercase: true)
+        return "Boundary+" + String(repeating: "0", count: max(16 - digits.count, 0)) + digits
+    }
+
+    static func isBoundaryByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        default: "'()+_,-./:=?".utf8.contains(byte)
+        }
+    }
+
+    /// A quoted string of RFC 9110 §5.6.4.
+    static func quoted(_ text: String) -> String {
+        var result = "\""
+        for character in text {
+            if character == "\"" || character == "\\" { result += "\\" }
+            result.append(character)
+        }
+        return result + "\""
+    }
+
+    static func disposition(_ name: String, _ fileName: String?) -> String {
+        var text = "form-data; name=\""
+        text += escaped(name)
+        text += "\""
+        if let fileName {
+            text += "; filename=\""
+            text += escaped(fileName)
+            text += "\""
+        }
+        return text
+    }
+
+    private static func escaped(_ name: String) -> String {
+        let isPlain = name.utf8.allSatisfy { byte in
+            byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\r") && byte != UInt8(ascii: "\n") && byte != 0
+        }
+        if isPlain { return name }
+        var result = String.UnicodeScalarView()
+        for scalar in name.unicodeScalars {
+            switch scalar {
+            case "\"": result += "%22".unicodeScalars
+            case "\r": result += "%0D".unicodeScalars
+            case "\n": result += "%0A".unicodeScalars
+            case "\0": result += "%00".unicodeScalars
+            default: result.append(scalar)
+            }
+        }
+        return String(result)
+    }
+
+    /// A part's content; the size of a file is taken now.
+    static func segment(_ body: RequestBody, name: String) throws(SerializationError) -> BodySegment {
+        switch body.content {
+        case .none: return .bytes(Data())
+        case .bytes(let data): return .bytes(data)
+        case .file(let path): return .file(path: path, length: try RegularFile.open(path).size)
+        case .stream(let length, let isReplayable, let makeReader):
+            if let length, length < 0 {
+                throw .multipart(.partLength(part: name, declared: length, produced: 0))
+            }
+            return .stream(
+                StreamSegment(name: name, length: length, isReplayable: isReplayable, makeReader: makeReader))
+        }
+    }
+}

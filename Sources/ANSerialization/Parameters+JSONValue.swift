@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+
+extension Parameters {
+    /// Parameters from a JSON document; its objects are sorted by name, for they have no order.
+    public init(_ value: JSONValue) {
+        switch value {
+        case .null: self = .null
+        case .bool(let bool): self = .bool(bool)
+        case .integer(let integer): self = .integer(integer)
+        case .unsigned(let integer): self = .unsigned(integer)
+        case .double(let double): self = .double(double)
+        case .string(let string): self = .string(string)
+        case .array(let elements): self = .array(elements.map { Parameters($0) })
+        case .object(let values): self.init(values.mapValues { Parameters($0) })
+        }
+    }
+}

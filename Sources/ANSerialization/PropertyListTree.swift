@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+
+import FoundationEssentials
+
+/// Parameters that encode themselves for `PropertyListEncoder`.
+struct PropertyListTree: Encodable {
+    private let value: Parameters
+
+    /// Writes parameters as a property list.
+    static func write(
+        _ parameters: Parameters, format: PropertyListRequestSerializer.Format
+    ) throws(SerializationError) -> Data {
+        switch parameters {
+        case .dictionary, .array, .set: break
+        case .string, .integer, .unsigned, .double, .bool, .date, .data, .raw, .null:
+            throw .parameters(
+                .notInPropertyList(path: "", reason: "the outermost value is neither a dictionary nor an array"))
+        }
+        var path: [PathStep] = []
+        try check(parameters, isXML: format == .xml, path: &path)
+        let encoder = PropertyListEncoder()
+        encoder.outputFormat = format == .xml ? .xml : .binary
+        do {
+            return try encoder.encode(PropertyListTree(value: parameters))
+        } catch {
+            throw .parameters(.encodable(path: "", reason: String(describing: error), underlying: error))
+        }
+    }
+
+    /// Fails for what property lists cannot hold.
+    private static func check(
+        _ value: Parameters, isXML: Bool, path: inout [PathStep]
+    ) throws(SerializationError) {
+        guard path.count <= Parameters.maximumDepth else {
+            throw .parameters(.tooDeep(limit: Parameters.maximumDepth))
+        }
+        switch value {
+        case .dictionary(let entries):
+            var names: Set<String> = []
+            for entry in entries {
+                path.append(.name(entry.name))
+                guard names.insert(entry.name).inserted else { throw refusal(path, "its name occurs twice") }
+                try check(.string(entry.name), isXML: isXML, path: &path)
+                try check(entry.value, isXML: isXML, path: &path)
+                path.removeLast()
+            }
+        case .array(let elements), .set(let elements):
+            for (index, element) in elements.enumerated() {
+                path.append(.index(index))
+                try check(element, isXML: isXML, path: &path)
+                path.removeLast()
+            }
+        case .string(let string):
+            // XML 1.0 §2.2: of the control characters only tab, LF and CR.
+            guard !isXML || string.utf8.allSatisfy({ $0 >= 0x20 || 0x9...0xA ~= $0 || $0 == 0xD }) else {
+                throw refusal(path, "XML has no form for its control characters")
+            }
+        case .null: throw refusal(path, "there is no null")
+        case .raw: throw .parameters(.rawText(path: path.pathDescription))
+        case .double, .integer, .unsigned, .bool, .date, .data: break
+        }
+    }
+
+    private static func refusal(_ path: [PathStep], _ reason: String) -> SerializationError {
+        .parameters(.notInPropertyList(path: path.pathDescription, reason: reason))
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        switch value {
+        case .dictionary(let entries):
+            var container = encoder.container(keyedBy: Name.self)
+            for entry in entries {
+                try container.encode(PropertyListTree(value: entry.value), forKey: Name(stringValue: entry.name))
+            }
+        case .array(let elements), .set(let elements):
+            var container = encoder.unkeyedContainer()
+            for element in elements { try container.encode(PropertyListTree(value: element)) }
+        case .string(let value), .raw(let value): try encode(value, to: encoder)
+        case .integer(let value): try encode(value, to: encoder)
+        case .unsigned(let value): try encode(value, to: encoder)
+        case .double(let value): try encode(value, to: encoder)
+        case .bool(let value): try encode(value, to: encoder)
+        case .date(let value): try encode(value, to: encoder)
+        case .data(let value): try encode(value, to: encoder)
+        case .null:
+            var container = encoder.singleValueContainer()
+            try container.encodeNil()
+        }
+    }
+
+    private func encode(_ value: some Encodable, to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(value)
+    }
+
+    private struct Name: CodingKey {
+        let stringValue: String
+        var intValue: Int? { nil }
+
+        init(stringValue: String) { self.stringValue = stringValue }
+        init?(intValue: Int) { nil }
+    }
+}

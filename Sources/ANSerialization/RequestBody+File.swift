@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import ANSystem
+import FoundationEssentials
+
+extension RequestBody {
+    /// Writes the body to a file, which appears under its name when it is complete, and returns the number of bytes.
+    ///
+    /// The file is not committed before `check` has seen the number.
+    func write(to path: String, check: (Int64) throws -> Void) async throws {
+        let reader = SegmentReader([BodySegment(self)])
+        do {
+            var file = try AtomicFile(destination: path)
+            while let chunk = try await reader.nextChunk() {
+                try Task.checkCancellation()
+                try file.write(chunk.bytes)
+            }
+            try check(file.size)
+            try file.commit()
+        } catch let error as SystemError {
+            throw SerializationError.multipart(.notWritten(path: path, reason: error.description))
+        }
+    }
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import ANSystem
+import FoundationEssentials
+
+/// Reads segments one after the other, once, small ones together; files are open only while they are read.
+final class SegmentReader {
+    /// The most bytes of a chunk that is not a program's own.
+    static let chunkSize = 256 << 10
+    /// From here on a segment is not copied to stand in one chunk with others.
+    private static let largeSize = 32 << 10
+
+    private let segments: [BodySegment]
+    private var next = 0
+    /// What is left of the segment being read.
+    private var current = Source.nothing
+
+    private enum Source {
+        case nothing
+        case bytes(Data)
+        case file(RegularFile, path: String, length: Int64, left: Int64)
+        case stream(BodyReader, StreamSegment, read: Int64)
+    }
+
+    init(_ segments: [BodySegment]) {
+        self.segments = segments
+    }
+
+    /// A reader for a body of these segments.
+    static func make(_ segments: [BodySegment]) -> BodyReader {
+        let reader = SegmentReader(segments)
+        return BodyReader { try await reader.nextChunk() }
+    }
+
+    /// The next chunk; nil at the end.
+    func nextChunk() async throws -> Data? {
+        var chunk = Data()
+        while chunk.count < Self.chunkSize {
+            switch current {
+            case .nothing:
+                guard try openNext(collecting: &chunk) else { return chunk.isEmpty ? nil : chunk }
+            case .bytes(let bytes):
+                guard chunk.isEmpty else { return chunk }
+                let piece = bytes.prefix(Self.chunkSize)
+                current = piece.count < bytes.count ? .bytes(bytes.dropFirst(piece.count)) : .nothing
+                return piece
+            case .file(let file, let path, let length, let left):
+                guard left > 0 else {
+                    current = .nothing
+                    continue
+                }
+                // A long file is read straight into chunks of its own.
+                guard chunk.isEmpty || left < Self.largeSize else { return chunk }
+                let bytes = try file.bytes(upTo: min(left, Int64(Self.chunkSize - chunk.count)), of: path)
+                guard !bytes.isEmpty else {
+                    throw SerializationError.multipart(
+                        .fileShrank(path: path, declared: length, read: length - left))
+                }
+                current = .file(file, path: path, length: length, left: left - Int64(bytes.count))
+                if chunk.isEmpty { chunk = bytes } else { chunk.append(bytes) }
+            case .stream(let reader, let segment, let read):
+                guard chunk.isEmpty else { return chunk }
+                if let bytes = try await nextChunk(of: reader, segment, read: read) { return bytes }
+            }
+        }
+        return chunk
+    }
+
+    /// Opens the next segment that is not copied at once; false when there is none.
+    private func openNext(collecting chunk: inout Data) throws -> Bool {
+        while next < segments.count {
+            switch segments[next] {
+            case .bytes(let bytes) where bytes.count < Self.largeSize:
+                guard chunk.count + bytes.count <= Self.chunkSize else {
+                    current = .bytes(bytes)
+                    next += 1
+                    return true
+                }
+                if chunk.isEmpty, next + 1 < segments.count { chunk.reserveCapacity(reservation) }
+                chunk.append(bytes)
+            case .bytes(let bytes):
+                current = .bytes(bytes)
+                next += 1
+                return true
+            case .file(let path, let length):
+                let file = try RegularFile.open(path)
+                current = .file(file, path: path, length: length ?? file.size, left: length ?? file.size)
+                next += 1
+                return true
+            case .stream(let segment):
+                current = .stream(try segment.open(), segment, read: 0)
+                next += 1
+                return true
+            }
+            next += 1
+        }
+        return false
+    }
+
+    /// What the chunk begun here will hold of bytes that are copied.
+    private var reservation: Int {
+        var size = 0
+        for segment in segments[next...] {
+            guard case .bytes(let bytes) = segment, bytes.count < Self.largeSize, size < Self.chunkSize else { break }
+            size += bytes.count
+        }
+        return min(size, Self.chunkSize)
+    }
+
+    /// The next chunk of a program's own sequence; nil at its end, which must be where it was declared.
+    private func nextChunk(of reader: BodyReader, _ segment: StreamSegment, read: Int64) async throws -> Data? {
+        guard let bytes = try await reader.next() else {
+            if let length = segment.length, read != length { throw segment.hasWrongLength(read) }
+            current = .nothing
+            return nil
+        }
+        let read = read + Int64(bytes.count)
+        if let length = segment.length, read > length { throw segment.hasWrongLength(read) }
+        current = .stream(reader, segment, read: read)
+        return bytes.isEmpty ? nil : bytes
+    }
+}
+
+extension StreamSegment {
+    fileprivate func hasWrongLength(_ read: Int64) -> SerializationError {
+        .multipart(.partLength(part: name, declared: length ?? 0, produced: read))
+    }
+}
+
+extension RegularFile {
+    static func open(_ path: String) throws(SerializationError) -> RegularFile {
+        do throws(SystemError) {
+            return try RegularFile(path: path)
+        } catch {
+            throw .multipart(.file(path: path, reason: error.description))
+        }
+    }
+
+    /// The next bytes, at most `count`; none at the end.
+    fileprivate func bytes(upTo count: Int64, of path: String) throws(SerializationError) -> Data {
+        var data = Data(count: Int(count))
+        do throws(SystemError) {
+            var bytes = data.mutableBytes
+            let length = try read(into: &bytes)
+            if length < data.count { data.removeLast(data.count - length) }
+            return data
+        } catch {
+            throw .multipart(.file(path: path, reason: error.description))
+        }
+    }
+}

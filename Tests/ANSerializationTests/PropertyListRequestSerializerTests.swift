@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import ANSerialization
+import FoundationEssentials
+import HTTPTypes
+import Testing
+
+@Suite struct PropertyListRequestSerializerTests {
+    private static let parameters: Parameters = [
+        "text": "ü & <b>", "list": [1, 2.5, true, -3], "set": .set(["x"]),
+        "date": .date(Date(timeIntervalSince1970: 0)),
+        "data": .data(Data([0, 1, 254, 255])), "large": .unsigned(.max), "nested": ["empty": [:], "none": []],
+    ]
+
+    private struct Content: Codable, Equatable {
+        var text = "ü & <b>"
+        var list = [1, 2.5, 1, -3]
+        var set = ["x"]
+        var date = Date(timeIntervalSince1970: 0)
+        var data = Data([0, 1, 254, 255])
+        var large = UInt64.max
+        var nested = Nested()
+
+        struct Nested: Codable, Equatable {
+            var empty: [String: String] = [:]
+            var none: [Int] = []
+        }
+    }
+
+    private struct List: Decodable {
+        var list: [Element]
+
+        /// A number or a truth value.
+        enum Element: Decodable, Equatable {
+            case number(Double)
+            case bool(Bool)
+
+            init(from decoder: any Decoder) throws {
+                let container = try decoder.singleValueContainer()
+                if let bool = try? container.decode(Bool.self) {
+                    self = .bool(bool)
+                } else {
+                    self = .number(try container.decode(Double.self))
+                }
+            }
+        }
+    }
+
+    private func serialize(
+        _ method: String, _ parameters: Parameters?, with serializer: PropertyListRequestSerializer = .propertyList
+    ) throws -> Request {
+        try serializer.serialize(makeRequest(method), parameters: parameters)
+    }
+
+    private func data(_ request: Request) throws -> Data {
+        guard case .bytes(let data) = request.body.content else { throw CancellationError() }
+        return data
+    }
+
+    @Test(arguments: [PropertyListRequestSerializer.Format.xml, .binary])
+    func `parameters become a property list`(format: PropertyListRequestSerializer.Format) throws {
+        let request = try serialize("POST", Self.parameters, with: PropertyListRequestSerializer(format: format))
+        #expect(request.headers[.contentType] == "application/x-plist")
+        let data = try data(request)
+        #expect(data.starts(with: Data((format == .xml ? "<?xml version=\"1.0\"" : "bplist00").utf8)))
+        let list = try PropertyListDecoder().decode(List.self, from: data).list
+        #expect(list == [.number(1), .number(2.5), .bool(true), .number(-3)])
+        var parameters = Self.parameters
+        parameters["list"] = [1, 2.5, 1, -3]
+        let numbers = try self.data(
+            serialize("POST", parameters, with: PropertyListRequestSerializer(format: format)))
+        #expect(try PropertyListDecoder().decode(Content.self, from: numbers) == Content())
+    }
+
+    @Test func `a query is made for GET, as by the HTTP serializer`() throws {
+        let request = try serialize("GET", ["a": 1])
+        #expect(request.url.absoluteString == "http://example.com/v1?a=1")
+        #expect(request.bytes == nil)
+        #expect(request.headers[.contentType] == nil)
+    }
+
+    @Test func `nil parameters make no body and no type, empty ones an empty dictionary`() throws {
+        let none = try serialize("POST", nil)
+        #expect(none.bytes == nil)
+        #expect(none.headers.isEmpty)
+        let empty = try data(serialize("POST", [:]))
+        #expect(try PropertyListDecoder().decode([String: Int].self, from: empty) == [:])
+    }
+
+    @Test func `a type that is there stays`() throws {
+        let base = HTTPRequestSerializer(headers: [.contentType: "application/x-apple-plist"])
+        let request = try serialize("PUT", [:], with: PropertyListRequestSerializer(base: base))
+        #expect(request.headers[values: .contentType] == ["application/x-apple-plist"])
+    }
+
+    @Test(
+        arguments: [
+            ("text", ""), (1, ""), (["a": [1, nil]], "a[1]"), (.dictionary([.init("b", 1), .init("b", 2)]), "b"),
+            (["a": "\u{1}"], "a"), (["x": ["\u{B}": 1]], "x.\u{B}"),
+        ] as [(Parameters, String)])
+    func `what a property list cannot hold is refused and named`(parameters: Parameters, path: String) {
+        expectFailure {
+            try serialize("POST", parameters)
+        } where: { error in
+            if case .parameters(.notInPropertyList(path, _)) = error { true } else { false }
+        }
+    }
+
+    @Test func `control characters are no matter in the binary format`() throws {
+        let request = try serialize("POST", ["a": "\u{1}"], with: PropertyListRequestSerializer(format: .binary))
+        #expect(try PropertyListDecoder().decode([String: String].self, from: data(request)) == ["a": "\u{1}"])
+    }
+
+    @Test func `raw text and deep nesting are refused`() {
+        expectFailure {
+            try serialize("POST", ["a": .raw("b")])
+        } where: { error in
+            if case .parameters(.rawText("a")) = error { true } else { false }
+        }
+        expectFailure {
+            try serialize("POST", nested(levels: 5_000))
+        } where: { error in
+            if case .parameters(.tooDeep(512)) = error { true } else { false }
+        }
+    }
+
+    @Test func `nesting up to the limit is written`() throws {
+        #expect(try data(serialize("POST", nested(levels: 512))).count > 512)
+    }
+
+    @Test func `a body of the request's own excludes parameters`() throws {
+        var request = try makeRequest("POST")
+        request.body = .string("own")
+        #expect(try PropertyListRequestSerializer().serialize(request, parameters: nil).bytes == "own")
+        expectFailure {
+            try PropertyListRequestSerializer().serialize(request, parameters: [:])
+        } where: { error in
+            if case .parameters(.bodyPresent) = error { true } else { false }
+        }
+    }
+}
