@@ -42,7 +42,7 @@ struct Workload {
             requests: 10_000, requestsOfURLSession: 2_000, warmUp: 100,
             clients: [.rawCurl, .asyncHTTPClient, .urlSession, .ours]),
         Workload(
-            name: "handshake", title: "A connection over TLS for each request, no session resumed",
+            name: "handshake", title: "HTTP/1.1 over TLS, a connection for each request, no session resumed",
             figure: .processorTime,
             action: "connect", server: .nginxTLS, path: "/closing/small.json",
             requests: 1_000, warmUp: 20,

@@ -22,6 +22,7 @@ struct OurClient: BenchmarkClient {
             if let file = options.certificateAuthority { $0.tls.trustRoots = .file(file) }
             $0.securityPolicy = policy
             $0.tls.resumesSessions = options.workload != "connect"
+            $0.transfer.httpVersion = options.prefersHTTP2 ? .automatic : .http1
         }
     }
 
