@@ -4,7 +4,7 @@ public import ANHTTP
 public import FoundationEssentials
 
 /// Gives the body as it is; written `.data`.
-public struct DataResponseSerializer: ResponseSerializer {
+public struct DataResponseSerializer: AdjustableResponseSerializer {
     /// The responses that it takes.
     public var validation: ResponseValidation
 
@@ -16,5 +16,10 @@ public struct DataResponseSerializer: ResponseSerializer {
     /// Returns the body.
     public func serialize(_ head: ResponseHead, _ body: Data) -> Data {
         body
+    }
+
+    /// The body, also of a response that was rejected.
+    public func outcome(of head: ResponseHead, _ body: Data) -> SerializationOutcome<Data> {
+        SerializationOutcome(value: body, rejection: validation.rejection(of: head, body))
     }
 }

@@ -4,41 +4,49 @@ public import ANHTTP
 public import FoundationEssentials
 import HTTPTypes
 
-/// Decodes the body from JSON; written `.decodable(User.self)`.
+/// Decodes the body, from JSON unless said otherwise; written `.decodable(User.self)`.
 ///
-/// A body that is empty or exactly one space is ``EmptyRepresentable/emptyValue`` where the type has one, so nil for
+/// A body that is missing is ``EmptyRepresentable/emptyValue`` where the type has one, so nil for
 /// `.decodable(User?.self)`; otherwise it fails with ``SerializationError/emptyBody(status:wanted:)``.
-public struct DecodableResponseSerializer<Value: Decodable & Sendable>: ResponseSerializer {
+public struct DecodableResponseSerializer<Value: Decodable & Sendable>: AdjustableResponseSerializer {
     /// The responses that it takes.
     public var validation: ResponseValidation
+    /// When the body may be missing.
+    public var emptyResponses: EmptyResponseRules
     /// Decodes the body.
     ///
     /// It is shared, so set its strategies before and leave it alone.
-    public let decoder: JSONDecoder
+    public let decoder: any ResponseDecoder
 
     /// Creates a serializer that takes JSON's media types unless said otherwise.
     public init(
-        _ type: Value.Type, decoder: JSONDecoder = JSONDecoder(), validation: ResponseValidation = .json
+        _ type: Value.Type, decoder: any ResponseDecoder = JSONDecoder(), validation: ResponseValidation = .json,
+        emptyResponses: EmptyResponseRules = .json
     ) {
         self.decoder = decoder
         self.validation = validation
+        self.emptyResponses = emptyResponses
     }
 
     /// Returns the value.
     ///
-    /// - Throws: ``SerializationError/json(_:)`` for a body that is not JSON, ``SerializationError/decoding(_:)`` for one
-    ///   that does not fit the type: it names the coding path and shows the text there.
+    /// - Throws: ``SerializationError/decoding(_:)`` for a body that does not fit the type: it names the coding path and
+    ///   shows the text there; ``SerializationError/json(_:)`` or ``SerializationError/propertyList(_:)`` for one that is
+    ///   not of the format at all.
     public func serialize(_ head: ResponseHead, _ body: Data) throws -> Value {
         try decode(head, body)
     }
 
+    /// Whether the body is missing and the type has no value for that.
+    public func isEmpty(_ head: ResponseHead, _ body: Data) -> Bool {
+        emptyResponses.isBlank(body) && emptyResponses.allows(head.status.code)
+    }
+
     func decode(_ head: ResponseHead, _ body: Data) throws(SerializationError) -> Value {
-        guard !body.isBlankJSON else {
-            if let type = Value.self as? any EmptyRepresentable.Type, let value = type.emptyValue as? Value {
-                return value
-            }
-            throw .emptyBody(status: head.status.code, wanted: String(describing: Value.self))
+        guard !emptyResponses.isBlank(body) else {
+            return try emptyResponses.emptyValue(Value.self, status: head.status.code)
         }
+        let body = try decoder.prepared(body)
         do {
             return try decoder.decode(Value.self, from: body)
         } catch {
@@ -51,7 +59,7 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Response
         let reason: String
         switch error as? DecodingError {
         case .dataCorrupted(let context)? where context.codingPath.isEmpty:
-            if let problem = JSONParser.problem(in: body) { return .json(problem) }
+            if let problem = decoder.problem(in: body) { return problem }
             path = []
             // The decoder of FoundationEssentials says no more than that the data is corrupted.
             reason = "the decoder refused a value without naming it; a number may not fit its type."
@@ -71,11 +79,10 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Response
             path = []
             reason = String(describing: error)
         }
-        let steps = path.map { PathStep($0) }
-        let offset = JSONParser.offset(of: steps, in: body)
+        let offset = decoder.offset(of: path, in: body) ?? 0
         return .decoding(
             .init(
-                type: String(describing: Value.self), path: steps.pathDescription,
+                type: String(describing: Value.self), path: path.map { PathStep($0) }.pathDescription,
                 reason: Excerpt.of(reason, limit: 300), excerpt: Excerpt.around(offset, in: body), underlying: error))
     }
 }

@@ -4,7 +4,7 @@ public import ANHTTP
 public import FoundationEssentials
 
 /// Ignores the body; written `.empty`.
-public struct EmptyResponseSerializer: ResponseSerializer {
+public struct EmptyResponseSerializer: AdjustableResponseSerializer {
     /// The responses that it takes.
     public var validation: ResponseValidation
 

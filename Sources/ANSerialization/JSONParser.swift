@@ -2,7 +2,7 @@
 
 import FoundationEssentials
 
-/// Parses JSON of UTF-8 strictly by RFC 8259, in one pass and to a bounded depth.
+/// Parses JSON of UTF-8, strictly by RFC 8259 unless JSON5 is allowed, in one pass and to a bounded depth.
 ///
 /// `JSONDecoder` cannot make a ``JSONValue`` at a fair price (it tries each type and throws for each that does not fit),
 /// and does not say where in the bytes a coding path leads.
@@ -10,28 +10,35 @@ struct JSONParser {
     /// How deeply arrays and objects may be nested, the same as in `JSONDecoder`.
     static let maximumDepth = 512
 
-    private let bytes: [UInt8]
-    private var position = 0
+    let bytes: [UInt8]
+    let options: JSONReadingOptions
+    var position = 0
     private var depth = 0
 
-    private init(_ data: Data) {
+    private init(_ data: Data, _ options: JSONReadingOptions) {
         bytes = Array(data)
+        self.options = options
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
     }
 
     /// The document's value.
-    static func parse(_ data: Data) throws(SerializationError) -> JSONValue {
-        var parser = JSONParser(data)
+    static func parse(_ data: Data, options: JSONReadingOptions) throws(SerializationError) -> JSONValue {
+        var parser = JSONParser(data, options)
         let value = try parser.parseValue()
-        parser.skipWhitespace()
+        try parser.skipWhitespace()
         guard parser.position == parser.bytes.count else { throw parser.failure(.trailingBytes) }
-        return value
+        switch value {
+        case .array, .object: return value
+        case .null, .bool, .integer, .unsigned, .double, .string:
+            guard options.contains(.allowsFragments) else { throw parser.failure(.fragment, at: 0) }
+            return value
+        }
     }
 
     /// What is wrong with the document; nil when it is JSON.
-    static func problem(in data: Data) -> SerializationError.JSONProblem? {
+    static func problem(in data: Data, options: JSONReadingOptions) -> SerializationError.JSONProblem? {
         do {
-            _ = try parse(data)
+            _ = try parse(data, options: options)
             return nil
         } catch {
             if case .json(let problem) = error { return problem }
@@ -40,8 +47,8 @@ struct JSONParser {
     }
 
     /// Where the value at the path begins; where the path does not lead to its end, the last value that it leads to.
-    static func offset(of path: [PathStep], in data: Data) -> Int {
-        var parser = JSONParser(data)
+    static func offset(of path: [PathStep], in data: Data, options: JSONReadingOptions) -> Int {
+        var parser = JSONParser(data, options)
         var offset = parser.position
         for step in path {
             guard let next = try? parser.enter(step) else { return offset }
@@ -53,7 +60,7 @@ struct JSONParser {
     // MARK: Values
 
     private mutating func parseValue() throws(SerializationError) -> JSONValue {
-        skipWhitespace()
+        try skipWhitespace()
         switch try currentByte() {
         case UInt8(ascii: "{"): return .object(try parseObject())
         case UInt8(ascii: "["): return .array(try parseArray())
@@ -62,7 +69,9 @@ struct JSONParser {
         case UInt8(ascii: "t"): return try parse(literal: "true", as: .bool(true))
         case UInt8(ascii: "f"): return try parse(literal: "false", as: .bool(false))
         case UInt8(ascii: "n"): return try parse(literal: "null", as: .null)
-        case let byte: throw failure(.unexpectedByte(byte))
+        case let byte:
+            if allowsJSON5 { return try parseJSON5Value() }
+            throw failure(.unexpectedByte(byte))
         }
     }
 
@@ -87,12 +96,13 @@ struct JSONParser {
         return ascend(with: array)
     }
 
-    private mutating func parse(literal: String, as value: JSONValue) throws(SerializationError) -> JSONValue {
+    mutating func parse(literal: String, as value: JSONValue) throws(SerializationError) -> JSONValue {
         for byte in literal.utf8 { try expect(byte) }
         return value
     }
 
     private mutating func parseNumber() throws(SerializationError) -> JSONValue {
+        if allowsJSON5 { return try parseJSON5Value() }
         let start = position
         var isInteger = true
         if bytes[position] == UInt8(ascii: "-") { position += 1 }
@@ -144,13 +154,13 @@ struct JSONParser {
         }
     }
 
-    private func text(of bytes: Span<UInt8>, at opening: Int) throws(SerializationError) -> String {
+    func text(of bytes: Span<UInt8>, at opening: Int) throws(SerializationError) -> String {
         guard let text = try? UTF8Span(validating: bytes) else { throw failure(.invalidUTF8, at: opening) }
         return String(copying: text)
     }
 
     /// What an escape stands for, in UTF-8.
-    private mutating func parseEscape() throws(SerializationError) -> [UInt8] {
+    mutating func parseEscape() throws(SerializationError) -> [UInt8] {
         let byte = try currentByte()
         position += 1
         switch byte {
@@ -161,7 +171,10 @@ struct JSONParser {
         case UInt8(ascii: "r"): return [13]
         case UInt8(ascii: "t"): return [9]
         case UInt8(ascii: "u"): return try parseUnicodeEscape()
-        default: throw failure(.invalidEscape, at: position - 1)
+        default:
+            let start = position
+            if allowsJSON5, let bytes = try parseJSON5Escape(byte) { return bytes }
+            throw failure(.invalidEscape, at: start - 1)
         }
     }
 
@@ -193,7 +206,7 @@ struct JSONParser {
 
     /// Goes to the value that the step leads to, which is returned as an offset; nil when there is none.
     private mutating func enter(_ step: PathStep) throws(SerializationError) -> Int? {
-        skipWhitespace()
+        try skipWhitespace()
         let opening = try currentByte()
         position += 1
         switch (step, opening) {
@@ -203,13 +216,13 @@ struct JSONParser {
                 _ = try parseValue()
                 guard try takeComma(before: UInt8(ascii: "]")) else { return nil }
             }
-            skipWhitespace()
+            try skipWhitespace()
             return position
         case (.name(let wanted), UInt8(ascii: "{")):
             guard try !take(UInt8(ascii: "}")) else { return nil }
             repeat {
                 if try parseName() == wanted {
-                    skipWhitespace()
+                    try skipWhitespace()
                     return position
                 }
                 _ = try parseValue()
@@ -221,10 +234,16 @@ struct JSONParser {
     }
 
     private mutating func parseName() throws(SerializationError) -> String {
-        skipWhitespace()
-        guard try currentByte() == UInt8(ascii: "\"") else { throw failure(.unexpectedByte(bytes[position])) }
-        let name = try parseString()
-        skipWhitespace()
+        try skipWhitespace()
+        let byte = try currentByte()
+        let name: String
+        if byte == UInt8(ascii: "\"") {
+            name = try parseString()
+        } else {
+            guard allowsJSON5 else { throw failure(.unexpectedByte(byte)) }
+            name = try parseJSON5Name()
+        }
+        try skipWhitespace()
         try expect(UInt8(ascii: ":"))
         return name
     }
@@ -244,18 +263,19 @@ struct JSONParser {
     private mutating func takeComma(before end: UInt8) throws(SerializationError) -> Bool {
         if try take(end) { return false }
         try expect(UInt8(ascii: ","))
-        return true
+        guard allowsJSON5 else { return true }
+        return try !take(end)
     }
 
     /// Goes past the byte, after whitespace, if it is the next one.
     private mutating func take(_ byte: UInt8) throws(SerializationError) -> Bool {
-        skipWhitespace()
+        try skipWhitespace()
         guard try currentByte() == byte else { return false }
         position += 1
         return true
     }
 
-    private mutating func expect(
+    mutating func expect(
         _ byte: UInt8, reason: SerializationError.JSONProblem.Reason? = nil
     ) throws(SerializationError) {
         let current = try currentByte()
@@ -269,21 +289,24 @@ struct JSONParser {
         guard position > start else { throw failure(.unexpectedByte(try currentByte())) }
     }
 
-    private mutating func skipWhitespace() {
+    private mutating func skipWhitespace() throws(SerializationError) {
         while position < bytes.count {
             switch bytes[position] {
             case UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\n"), UInt8(ascii: "\r"): position += 1
-            default: return
+            default:
+                guard allowsJSON5, try skipJSON5Blank() else { return }
             }
         }
     }
 
-    private func currentByte() throws(SerializationError) -> UInt8 {
+    private var allowsJSON5: Bool { options.contains(.allowsJSON5) }
+
+    func currentByte() throws(SerializationError) -> UInt8 {
         guard position < bytes.count else { throw failure(.unexpectedEnd) }
         return bytes[position]
     }
 
-    private func failure(
+    func failure(
         _ reason: SerializationError.JSONProblem.Reason, at offset: Int? = nil
     ) -> SerializationError {
         let offset = offset ?? position

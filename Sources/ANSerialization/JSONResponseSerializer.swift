@@ -6,38 +6,42 @@ import HTTPTypes
 
 /// Gives the body as a ``JSONValue``; written `.json`.
 ///
-/// A body that is empty or exactly one space has no value: it fails with ``SerializationError/emptyBody(status:wanted:)``,
-/// and `.optional(.json)` makes it nil.
-public struct JSONResponseSerializer: ResponseSerializer {
+/// A body that is empty or exactly one space is ``JSONValue/null``, and nil for `.optional(.json)`; see
+/// ``emptyResponses``.
+public struct JSONResponseSerializer: AdjustableResponseSerializer {
     /// The responses that it takes.
     public var validation: ResponseValidation
-    /// Whether the outermost value may be other than an array or object; true by default (RFC 8259 §2).
-    public var allowsFragments: Bool
+    /// What is JSON; by default an array or an object by RFC 8259.
+    public var options: JSONReadingOptions
+    /// Where nulls are removed; nowhere by default.
+    public var removesNulls: JSONNullPlaces
+    /// When the body may be missing.
+    public var emptyResponses: EmptyResponseRules
 
     /// Creates a serializer that takes JSON's media types unless said otherwise.
-    public init(allowsFragments: Bool = true, validation: ResponseValidation = .json) {
-        self.allowsFragments = allowsFragments
+    public init(
+        options: JSONReadingOptions = [], removingNulls places: JSONNullPlaces = [],
+        validation: ResponseValidation = .json, emptyResponses: EmptyResponseRules = .json
+    ) {
+        self.options = options
+        self.removesNulls = places
         self.validation = validation
+        self.emptyResponses = emptyResponses
     }
 
     /// Returns the value.
+    ///
+    /// - Throws: ``SerializationError/json(_:)`` with the offset and the text there, or
+    ///   ``SerializationError/emptyBody(status:wanted:)``.
     public func serialize(_ head: ResponseHead, _ body: Data) throws(SerializationError) -> JSONValue {
-        guard !body.isBlankJSON else { throw .emptyBody(status: head.status.code, wanted: "JSON value") }
-        let value = try JSONParser.parse(body)
-        if !allowsFragments {
-            switch value {
-            case .array, .object: break
-            case .null, .bool, .integer, .unsigned, .double, .string:
-                throw .json(.init(reason: .fragment, offset: 0, excerpt: Excerpt.around(0, in: body)))
-            }
+        guard !emptyResponses.isBlank(body) else {
+            return try emptyResponses.emptyValue(JSONValue.self, status: head.status.code)
         }
-        return value
+        return try JSONParser.parse(body, options: options).removingNulls(from: removesNulls)
     }
-}
 
-extension Data {
-    /// Whether there is nothing to parse: no byte, or the single space that some frameworks send for "no content".
-    var isBlankJSON: Bool {
-        isEmpty || (count == 1 && first == UInt8(ascii: " "))
+    /// Whether the body is missing and may be.
+    public func isEmpty(_ head: ResponseHead, _ body: Data) -> Bool {
+        emptyResponses.isBlank(body) && emptyResponses.allows(head.status.code)
     }
 }

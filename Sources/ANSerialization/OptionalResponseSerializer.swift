@@ -16,12 +16,8 @@ public struct OptionalResponseSerializer<Base: ResponseSerializer>: ResponseSeri
     /// What the other serializer takes.
     public var validation: ResponseValidation { base.validation }
 
-    /// Returns the other serializer's value; nil where it throws ``SerializationError/emptyBody(status:wanted:)``.
+    /// Returns the other serializer's value; nil where that one says that the body is missing and may be.
     public func serialize(_ head: ResponseHead, _ body: Data) throws -> Base.Output? {
-        do {
-            return try base.serialize(head, body)
-        } catch SerializationError.emptyBody {
-            return nil
-        }
+        base.isEmpty(head, body) ? nil : try base.serialize(head, body)
     }
 }

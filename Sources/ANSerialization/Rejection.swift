@@ -27,13 +27,21 @@ public struct Rejection: Sendable {
     /// The media type received, if any.
     public var mediaType: String? { head.mediaType }
 
-    /// The body as JSON of this type, such as the API's error document, whatever its media type says.
+    /// The body as a document of this type, such as the API's error document, whatever its media type says; JSON unless
+    /// the decoder is another one.
     ///
     /// - Throws: ``SerializationError``.
     public func decoded<Value: Decodable & Sendable>(
-        as type: Value.Type, decoder: JSONDecoder = JSONDecoder()
+        as type: Value.Type, decoder: some ResponseDecoder = JSONDecoder()
     ) throws(SerializationError) -> Value {
         try DecodableResponseSerializer(type, decoder: decoder).decode(head, body)
+    }
+
+    /// What a serializer makes of the response, whatever its status and media type: `try rejection.value(as: .string)`.
+    ///
+    /// - Throws: ``SerializationError``, or what a serializer written by hand throws.
+    public func value<Serializer: ResponseSerializer>(as serializer: Serializer) throws -> Serializer.Output {
+        try serializer.serialize(head, body)
     }
 }
 

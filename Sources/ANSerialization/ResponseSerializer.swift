@@ -16,6 +16,8 @@ public import FoundationEssentials
 ///     }
 /// }
 /// ```
+///
+/// Where it keeps its ``validation`` in a property that can be set, it can be an ``AdjustableResponseSerializer`` too.
 public protocol ResponseSerializer<Output>: Sendable {
     /// What it makes.
     associatedtype Output: Sendable
@@ -25,13 +27,22 @@ public protocol ResponseSerializer<Output>: Sendable {
 
     /// Makes the value, without validating.
     ///
-    /// It is called away from the network's thread, and may take its time.
+    /// It is called in the task that asked for the value, away from the network's thread, and may take its time.
     func serialize(_ head: ResponseHead, _ body: Data) throws -> Output
+
+    /// Whether the body is missing, and may be; by default an empty body is a body like others.
+    func isEmpty(_ head: ResponseHead, _ body: Data) -> Bool
+
+    /// All that can be said about a response, without throwing; see ``SerializationOutcome``.
+    func outcome(of head: ResponseHead, _ body: Data) -> SerializationOutcome<Output>
 }
 
 extension ResponseSerializer {
     /// Takes the statuses 200 to 299 with any media type.
     public var validation: ResponseValidation { .statusOnly }
+
+    /// No body is missing.
+    public func isEmpty(_ head: ResponseHead, _ body: Data) -> Bool { false }
 
     /// Validates the response, then makes the value.
     ///
@@ -46,43 +57,16 @@ extension ResponseSerializer {
         try (validation ?? self.validation).validate(head, body)
         return try serialize(head, body)
     }
-}
 
-extension ResponseSerializer where Self == DataResponseSerializer {
-    /// The body as it is; empty for an empty one.
-    public static var data: DataResponseSerializer { DataResponseSerializer() }
-}
-
-extension ResponseSerializer where Self == StringResponseSerializer {
-    /// The body as text, in the charset of its `Content-Type`; empty for an empty one.
-    public static var string: StringResponseSerializer { StringResponseSerializer() }
-
-    /// The body as text in this encoding, whatever its `Content-Type` says.
-    public static func string(_ encoding: TextEncoding) -> StringResponseSerializer {
-        StringResponseSerializer(encoding: encoding)
-    }
-}
-
-extension ResponseSerializer where Self == JSONResponseSerializer {
-    /// The body as a ``JSONValue``.
-    public static var json: JSONResponseSerializer { JSONResponseSerializer() }
-}
-
-extension ResponseSerializer where Self == EmptyResponseSerializer {
-    /// Nothing of the body: for requests that matter by their status only.
-    public static var empty: EmptyResponseSerializer { EmptyResponseSerializer() }
-}
-
-extension ResponseSerializer {
-    /// The body as JSON of this type; nil for an empty body where the type is an optional.
-    public static func decodable<Value>(
-        _ type: Value.Type, decoder: JSONDecoder = JSONDecoder()
-    ) -> Self where Self == DecodableResponseSerializer<Value> {
-        DecodableResponseSerializer(type, decoder: decoder)
-    }
-
-    /// What another serializer makes; nil where that one misses a body.
-    public static func optional<Base>(_ base: Base) -> Self where Self == OptionalResponseSerializer<Base> {
-        OptionalResponseSerializer(base)
+    /// Validates the response, and makes the value unless the response was rejected for its media type.
+    public func outcome(of head: ResponseHead, _ body: Data) -> SerializationOutcome<Output> {
+        let rejection = validation.rejection(of: head, body)
+        if let rejection, rejection.rejectsMediaType { return SerializationOutcome(rejection: rejection) }
+        guard !isEmpty(head, body) else { return SerializationOutcome(rejection: rejection) }
+        do {
+            return SerializationOutcome(value: try serialize(head, body), rejection: rejection)
+        } catch {
+            return SerializationOutcome(rejection: rejection, failure: error)
+        }
     }
 }

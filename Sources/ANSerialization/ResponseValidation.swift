@@ -35,8 +35,18 @@ public struct ResponseValidation: Hashable, Sendable {
     public static let json = ResponseValidation(
         mediaTypes: ["application/json", "text/json", "text/javascript", "+json"])
 
+    /// Takes the statuses 200 to 299 with `application/x-plist`.
+    public static let propertyList = ResponseValidation(mediaTypes: ["application/x-plist"])
+    /// Takes the statuses 200 to 299 with XML: `application/xml`, `text/xml`, or a suffix `+xml`.
+    public static let xml = ResponseValidation(mediaTypes: ["application/xml", "text/xml", "+xml"])
+
     /// The statuses 200 to 299.
     public static let successfulStatuses = Set(200...299)
+
+    /// The same validation for any media type, and for bodies that claim none.
+    public var anyMediaType: ResponseValidation { ResponseValidation(statuses: acceptableStatuses) }
+    /// The same validation for any status.
+    public var anyStatus: ResponseValidation { ResponseValidation(statuses: nil, mediaTypes: acceptableMediaTypes) }
 
     /// Throws a ``Rejection`` as ``SerializationError/rejected(_:)`` unless the response passes.
     public func validate(_ head: ResponseHead, _ body: Data) throws(SerializationError) {

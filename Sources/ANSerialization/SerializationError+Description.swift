@@ -13,7 +13,13 @@ extension SerializationError: CustomStringConvertible {
                 + "for an optional: `.optional(…)` or `.decodable(Value?.self)`."
         case .text(let problem): problem.description
         case .json(let problem): problem.description
+        case .propertyList(let problem): problem.description
+        case .xml(let problem): problem.description
         case .decoding(let problem): problem.description
+        case .parts(let problem): problem.description
+        case .compound(let errors):
+            "None of the serializers could read the response: "
+                + errors.map { Excerpt.of(String(describing: $0), limit: 500) }.joined(separator: " / ")
         }
     }
 }
@@ -112,35 +118,5 @@ extension SerializationError.TextProblem: CustomStringConvertible {
             "The response claims the charset “\(Excerpt.of(charset))”, but its bytes are not valid in it; ask for data, "
                 + "or name the encoding."
         }
-    }
-}
-
-extension SerializationError.JSONProblem: CustomStringConvertible {
-    /// A sentence that says what is wrong, where.
-    public var description: String {
-        "The body is not JSON: \(reason.description) at byte \(offset), near “\(excerpt)”."
-    }
-}
-
-extension SerializationError.JSONProblem.Reason: CustomStringConvertible {
-    /// The reason as part of a sentence.
-    public var description: String {
-        switch self {
-        case .unexpectedEnd: "it ends too early"
-        case .unexpectedByte(let byte): "unexpected “\(Excerpt.of(CollectionOfOne(byte)))”"
-        case .trailingBytes: "something follows the value"
-        case .invalidUTF8: "a string is not UTF-8"
-        case .invalidEscape: "a string has an invalid escape"
-        case .numberOutOfRange: "a number is too large"
-        case .tooDeep(let limit): "it is nested more than \(limit) levels deep"
-        case .fragment: "the outermost value is neither an array nor an object"
-        }
-    }
-}
-
-extension SerializationError.DecodingProblem: CustomStringConvertible {
-    /// A sentence that names the type, the path and the text around it.
-    public var description: String {
-        "The JSON does not fit \(type)\(path.isEmpty ? "" : " at “\(Excerpt.of(path))”"): \(reason) Near “\(excerpt)”."
     }
 }

@@ -8,7 +8,11 @@
 // ├── emptyBody    the response has no body where a value was asked for
 // ├── text         the body is not text in the charset that it claims
 // ├── json         the body is not JSON
-// └── decoding     the body is JSON, but not of the type asked for
+// ├── propertyList the body is not a property list
+// ├── xml          the body is not XML, or XML that is refused
+// ├── decoding     the body is of the format, but not of the type asked for
+// ├── parts        a multipart response cannot be read
+// └── compound     none of several serializers could make a value
 
 /// Why a value could not be turned into a request, or a response into a value.
 @nonexhaustive
@@ -27,8 +31,16 @@ public enum SerializationError: Error, Sendable {
     case text(TextProblem)
     /// The body is not JSON.
     case json(JSONProblem)
-    /// The body is JSON, but not of the type asked for.
+    /// The body is not a property list, or one that is refused.
+    case propertyList(PropertyListProblem)
+    /// The body is not XML, or XML that is refused.
+    case xml(XMLProblem)
+    /// The body is of the format, but not of the type asked for.
     case decoding(DecodingProblem)
+    /// A multipart response cannot be read.
+    case parts(PartsProblem)
+    /// None of several serializers could make a value; the error of each, in their order.
+    case compound([any Error])
 
     /// What is wrong with the string for a URL.
     public enum URLProblem: Hashable, Sendable {
@@ -105,55 +117,19 @@ public enum SerializationError: Error, Sendable {
         /// Bytes are invalid in the charset that the `Content-Type` names.
         case invalidBytes(charset: String)
     }
-
-    /// Where and why bytes are not JSON (RFC 8259).
-    public struct JSONProblem: Hashable, Sendable {
-        /// The reason.
-        public var reason: Reason
-        /// The offset of the offending byte.
-        public var offset: Int
-        /// The text around it.
-        public var excerpt: String
-
-        /// Why bytes are not JSON.
-        public enum Reason: Hashable, Sendable {
-            /// The text ended within a value.
-            case unexpectedEnd
-            /// This byte cannot stand here.
-            case unexpectedByte(UInt8)
-            /// Something follows the value.
-            case trailingBytes
-            /// A string is not valid UTF-8.
-            case invalidUTF8
-            /// A string has a wrong escape, or half of a surrogate pair.
-            case invalidEscape
-            /// A number has no finite double.
-            case numberOutOfRange
-            /// Arrays and objects are nested more deeply than the limit.
-            case tooDeep(limit: Int)
-            /// The outermost value is neither an array nor an object, and fragments are refused.
-            case fragment
-        }
-    }
-
-    /// Where and why JSON does not fit a type.
-    public struct DecodingProblem: Sendable {
-        /// The type asked for.
-        public var type: String
-        /// The coding path, such as `users[3].name`; empty for the outermost value.
-        public var path: String
-        /// The decoder's own words.
-        public var reason: String
-        /// The text around the value at the path.
-        public var excerpt: String
-        /// The decoder's error, usually a `DecodingError`.
-        public var underlying: any Error
-    }
 }
 
 extension SerializationError {
-    /// The rejection, when the response was rejected.
+    /// The rejection, when the response was rejected; of several serializers the first one for the status, else the first.
     public var rejection: Rejection? {
-        if case .rejected(let rejection) = self { rejection } else { nil }
+        switch self {
+        case .rejected(let rejection):
+            return rejection
+        case .compound(let errors):
+            let rejections = errors.compactMap { ($0 as? SerializationError)?.rejection }
+            return rejections.first(where: \.rejectsStatus) ?? rejections.first
+        case .url, .parameters, .multipart, .emptyBody, .text, .json, .propertyList, .xml, .decoding, .parts:
+            return nil
+        }
     }
 }

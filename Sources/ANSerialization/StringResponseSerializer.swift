@@ -2,21 +2,33 @@
 
 public import ANHTTP
 public import FoundationEssentials
-import HTTPTypes
 
 /// Gives the body as text; written `.string`.
 ///
-/// The encoding is, in this order: ``encoding``; the charset of the `Content-Type`; what a byte order mark says; UTF-8
-/// where the bytes are valid in it; Latin-1. A byte order mark is not part of the text.
-public struct StringResponseSerializer: ResponseSerializer {
+/// The first of these that applies decides how the bytes are read. A byte order mark is not part of the text.
+///
+/// | | encoding | when bytes are invalid in it |
+/// |---|---|---|
+/// | 1 | ``encoding`` | fails |
+/// | 2 | the charset of the `Content-Type` | fails; one that is not known fails too |
+/// | 3 | what a byte order mark says | fails |
+/// | 4 | UTF-8 | ``fallback`` |
+/// | 5 | ``fallback``: Latin-1, in which each byte is valid | fails |
+public struct StringResponseSerializer: AdjustableResponseSerializer {
     /// The responses that it takes.
     public var validation: ResponseValidation
     /// The encoding, whatever the response claims; nil to believe the response.
     public var encoding: TextEncoding?
+    /// The encoding of bytes that claim none and are not UTF-8; nil to fail.
+    public var fallback: TextEncoding?
 
     /// Creates a serializer that takes any media type unless said otherwise.
-    public init(encoding: TextEncoding? = nil, validation: ResponseValidation = .statusOnly) {
+    public init(
+        encoding: TextEncoding? = nil, fallback: TextEncoding? = .latin1,
+        validation: ResponseValidation = .statusOnly
+    ) {
         self.encoding = encoding
+        self.fallback = fallback
         self.validation = validation
     }
 
@@ -25,16 +37,17 @@ public struct StringResponseSerializer: ResponseSerializer {
     /// - Throws: ``SerializationError/text(_:)`` for a charset that is not known, and for bytes that are invalid in the
     ///   one claimed.
     public func serialize(_ head: ResponseHead, _ body: Data) throws(SerializationError) -> String {
-        if let encoding { return try decode(body, encoding, charset: encoding.rawValue) }
+        if let encoding { return try decode(body, encoding, charset: encoding.name) }
         if let charset = head.charset {
             guard let encoding = TextEncoding(charset: charset) else { throw .text(.unknownCharset(charset)) }
             return try decode(body, encoding, charset: charset)
         }
         if let encoding = TextEncoding(byteOrderMarkOf: body) {
-            return try decode(body, encoding, charset: encoding.rawValue)
+            return try decode(body, encoding, charset: encoding.name)
         }
         if let text = TextEncoding.utf8.decode(body) { return text }
-        return try decode(body, .latin1, charset: TextEncoding.latin1.rawValue)
+        guard let fallback else { throw .text(.invalidBytes(charset: TextEncoding.utf8.name)) }
+        return try decode(body, fallback, charset: fallback.name)
     }
 
     private func decode(
@@ -42,30 +55,5 @@ public struct StringResponseSerializer: ResponseSerializer {
     ) throws(SerializationError) -> String {
         guard let text = encoding.decode(body) else { throw .text(.invalidBytes(charset: charset)) }
         return text
-    }
-}
-
-extension ResponseHead {
-    /// The charset parameter of the `Content-Type`, in lower case and without quotes (RFC 9110 §8.3.1).
-    var charset: String? {
-        guard let value = headers.first(where: { $0.name == .contentType })?.value else { return nil }
-        for parameter in value.split(separator: ";").dropFirst() {
-            let parts = parameter.split(separator: "=", maxSplits: 1)
-            guard parts.count == 2, parts[0].trimmed.lowercased() == "charset" else { continue }
-            let charset = parts[1].trimmed.trimming { $0 == "\"" || $0 == "'" }
-            return charset.isEmpty ? nil : charset.lowercased()
-        }
-        return nil
-    }
-}
-
-extension Substring {
-    /// The text without spaces and tabs at its ends.
-    fileprivate var trimmed: Substring { trimming(\.isWhitespace) }
-
-    fileprivate func trimming(_ predicate: (Character) -> Bool) -> Substring {
-        var rest = drop(while: predicate)
-        while let last = rest.last, predicate(last) { rest.removeLast() }
-        return rest
     }
 }

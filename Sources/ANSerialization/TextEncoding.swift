@@ -1,32 +1,64 @@
 // SPDX-License-Identifier: MIT
 
-public import FoundationEssentials
+import ANSystem
+import FoundationEssentials
 
-/// A character encoding of text, by the name that it has in `Content-Type`.
-@nonexhaustive
-public enum TextEncoding: String, Hashable, Sendable, CaseIterable {
+/// A character encoding of text.
+///
+/// Unicode, ASCII, Latin-1 and Windows-1252 are decoded here, all others by glibc's iconv(3), which keeps them in files of
+/// its own: an encoding of which the file is not installed is not known.
+public struct TextEncoding: Hashable, Sendable, CustomStringConvertible {
+    /// The name that it has in `Content-Type`, in lower case.
+    public let name: String
+    let method: Method
+
+    /// How bytes are decoded.
+    enum Method: Hashable, Sendable {
+        case utf8
+        /// In the order that the byte order mark gives; big-endian without one.
+        case utf16, utf16LittleEndian, utf16BigEndian
+        case utf32, utf32LittleEndian, utf32BigEndian
+        case ascii, latin1, windows1252
+        /// By iconv(3), where the charset has this name.
+        case system(String)
+    }
+
+    private init(_ name: String, _ method: Method) {
+        self.name = name
+        self.method = method
+    }
+
     /// UTF-8.
-    case utf8 = "utf-8"
+    public static let utf8 = TextEncoding("utf-8", .utf8)
     /// UTF-16 in the order that its byte order mark gives; big-endian without one (RFC 2781 §4.3).
-    case utf16 = "utf-16"
+    public static let utf16 = TextEncoding("utf-16", .utf16)
     /// UTF-16, little-endian.
-    case utf16LittleEndian = "utf-16le"
+    public static let utf16LittleEndian = TextEncoding("utf-16le", .utf16LittleEndian)
     /// UTF-16, big-endian.
-    case utf16BigEndian = "utf-16be"
+    public static let utf16BigEndian = TextEncoding("utf-16be", .utf16BigEndian)
     /// UTF-32 in the order that its byte order mark gives; big-endian without one.
-    case utf32 = "utf-32"
+    public static let utf32 = TextEncoding("utf-32", .utf32)
     /// UTF-32, little-endian.
-    case utf32LittleEndian = "utf-32le"
+    public static let utf32LittleEndian = TextEncoding("utf-32le", .utf32LittleEndian)
     /// UTF-32, big-endian.
-    case utf32BigEndian = "utf-32be"
+    public static let utf32BigEndian = TextEncoding("utf-32be", .utf32BigEndian)
     /// ASCII; bytes above 127 are invalid.
-    case ascii = "us-ascii"
+    public static let ascii = TextEncoding("us-ascii", .ascii)
     /// ISO 8859-1, where each byte is the scalar of that number.
-    case latin1 = "iso-8859-1"
+    public static let latin1 = TextEncoding("iso-8859-1", .latin1)
     /// Windows-1252, with the table of the WHATWG Encoding Standard: no byte is invalid.
-    case windows1252 = "windows-1252"
+    public static let windows1252 = TextEncoding("windows-1252", .windows1252)
+
+    private static let native: [TextEncoding] = [
+        .utf8, .utf16, .utf16LittleEndian, .utf16BigEndian, .utf32, .utf32LittleEndian, .utf32BigEndian, .ascii,
+        .latin1, .windows1252,
+    ]
 
     /// The encoding with this name or one of its usual aliases, in any case; nil when it is not known.
+    ///
+    /// Names are those of the WHATWG Encoding Standard, with its meaning of them: what servers call `shift_jis` is
+    /// Windows-31J, `gb2312` is GB 18030, `euc-kr` is Windows-949. Others, such as UTF-7, are not known: a server could make
+    /// a program read markup in them that nothing before it has seen. See ``init(systemCharset:)`` for all.
     public init?(charset: String) {
         let name = charset.lowercased()
         switch name {
@@ -36,8 +68,25 @@ public enum TextEncoding: String, Hashable, Sendable, CaseIterable {
         case "ascii": self = .ascii
         case "latin1", "iso8859-1", "iso_8859-1", "l1": self = .latin1
         case "cp1252", "x-cp1252": self = .windows1252
-        default: self.init(rawValue: name)
+        default:
+            if let encoding = Self.native.first(where: { $0.name == name }) {
+                self = encoding
+            } else if let legacy = LegacyCharset(label: name) {
+                self.init(systemCharset: legacy.systemName, named: legacy.name)
+            } else {
+                return nil
+            }
         }
+    }
+
+    /// The encoding that glibc knows under this name, such as `IBM1047`; `iconv --list` prints all. Nil when there is none.
+    public init?(systemCharset: String) {
+        self.init(systemCharset: systemCharset, named: systemCharset.lowercased())
+    }
+
+    private init?(systemCharset: String, named name: String) {
+        guard (try? CharsetConverter(from: systemCharset)) != nil else { return nil }
+        self.init(name, .system(systemCharset))
     }
 
     /// The encoding whose byte order mark the bytes begin with.
@@ -54,74 +103,6 @@ public enum TextEncoding: String, Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// The text without its byte order mark; nil when the bytes are invalid.
-    public func decode(_ bytes: Data) -> String? {
-        switch self {
-        case .utf8:
-            return String(validating: bytes, as: UTF8.self).map(Self.withoutMark)
-        case .utf16:
-            return Self.utf16(bytes, isLittleEndian: bytes.starts(with: [0xFF, 0xFE]))
-        case .utf16LittleEndian:
-            return Self.utf16(bytes, isLittleEndian: true)
-        case .utf16BigEndian:
-            return Self.utf16(bytes, isLittleEndian: false)
-        case .utf32:
-            return Self.utf32(bytes, isLittleEndian: bytes.starts(with: [0xFF, 0xFE, 0, 0]))
-        case .utf32LittleEndian:
-            return Self.utf32(bytes, isLittleEndian: true)
-        case .utf32BigEndian:
-            return Self.utf32(bytes, isLittleEndian: false)
-        case .ascii:
-            return bytes.allSatisfy { $0 < 0x80 } ? String(decoding: bytes, as: UTF8.self) : nil
-        case .latin1:
-            return Self.singleBytes(bytes) { UInt32($0) }
-        case .windows1252:
-            return Self.singleBytes(bytes) { 0x80...0x9F ~= $0 ? Self.windows1252Table[Int($0) - 0x80] : UInt32($0) }
-        }
-    }
-
-    private static func utf16(_ bytes: Data, isLittleEndian: Bool) -> String? {
-        guard let units = units(of: bytes, width: 2, isLittleEndian: isLittleEndian) else { return nil }
-        return String(validating: units.lazy.map { UInt16(truncatingIfNeeded: $0) }, as: UTF16.self).map(withoutMark)
-    }
-
-    private static func utf32(_ bytes: Data, isLittleEndian: Bool) -> String? {
-        guard let units = units(of: bytes, width: 4, isLittleEndian: isLittleEndian) else { return nil }
-        return String(validating: units, as: UTF32.self).map(withoutMark)
-    }
-
-    /// The bytes as integers of `width` bytes; nil when some are left over.
-    private static func units(of bytes: Data, width: Int, isLittleEndian: Bool) -> [UInt32]? {
-        guard bytes.count.isMultiple(of: width) else { return nil }
-        var units: [UInt32] = []
-        units.reserveCapacity(bytes.count / width)
-        var unit: UInt32 = 0
-        var shift = 0
-        for byte in bytes {
-            unit = isLittleEndian ? unit | UInt32(byte) << (8 * shift) : unit << 8 | UInt32(byte)
-            shift += 1
-            if shift == width {
-                units.append(unit)
-                unit = 0
-                shift = 0
-            }
-        }
-        return units
-    }
-
-    private static func singleBytes(_ bytes: Data, _ scalar: (UInt8) -> UInt32) -> String? {
-        String(validating: bytes.map(scalar), as: UTF32.self)
-    }
-
-    private static func withoutMark(_ text: String) -> String {
-        text.unicodeScalars.first == "\u{FEFF}" ? String(text.unicodeScalars.dropFirst()) : text
-    }
-
-    /// What Windows-1252 has at 0x80 to 0x9F.
-    private static let windows1252Table: [UInt32] = [
-        0x20AC, 0x81, 0x201A, 0x0192, 0x201E, 0x2026, 0x2020, 0x2021,
-        0x02C6, 0x2030, 0x0160, 0x2039, 0x0152, 0x8D, 0x017D, 0x8F,
-        0x90, 0x2018, 0x2019, 0x201C, 0x201D, 0x2022, 0x2013, 0x2014,
-        0x02DC, 0x2122, 0x0161, 0x203A, 0x0153, 0x9D, 0x017E, 0x0178,
-    ]
+    /// The name.
+    public var description: String { name }
 }

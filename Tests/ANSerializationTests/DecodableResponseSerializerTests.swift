@@ -48,7 +48,7 @@ import Testing
             return problem.path == "users[3].name" && problem.type == "Dictionary<String, Array<User>>"
                 && problem.excerpt == #"…Joan, the third of them","x":1},{"name":17}]}"#
                 && error.description.hasPrefix(
-                    "The JSON does not fit Dictionary<String, Array<User>> at “users[3].name”: ")
+                    "The body does not fit Dictionary<String, Array<User>> at “users[3].name”: ")
         }
     }
 
@@ -56,7 +56,7 @@ import Testing
         expectFailure {
             try decode([User].self, #"[{"name":"Ada"},{"nam":"Grace"}]"#)
         } where: { error in
-            "\(error)" == "The JSON does not fit Array<User> at “[1]”: there is no value for “name”. Near “"
+            "\(error)" == "The body does not fit Array<User> at “[1]”: there is no value for “name”. Near “"
                 + #"[{"name":"Ada"},{"nam":"Grace"}]"# + "”."
         }
     }

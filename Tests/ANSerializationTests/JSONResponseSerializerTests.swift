@@ -5,32 +5,75 @@ import FoundationEssentials
 import Testing
 
 @Suite struct JSONResponseSerializerTests {
-    private enum Outcome: Equatable { case value(JSONValue), missing, invalid, rejected(status: Bool, type: Bool) }
-
-    /// The twelve rows of AFNetworking's table; where it has an object and an error, the error carries the body here.
-    @Test(
-        arguments: [
-            (200, "application/json", "[1]", .value(.array([.integer(1)]))),
-            (200, "application/json", "{", .invalid),
-            (200, "application/json", "", .missing),
-            (200, "application/json", " ", .missing),
-            (200, "text/html", "[1]", .rejected(status: false, type: true)),
-            (200, "text/html", "", .missing),
-            (200, nil, "", .missing),
-            (200, nil, "[1]", .rejected(status: false, type: true)),
-            (404, "application/json", "[1]", .rejected(status: true, type: false)),
-            (404, "application/json", "{", .rejected(status: true, type: false)),
-            (404, "application/json", " ", .rejected(status: true, type: false)),
-            (404, "text/html", "[1]", .rejected(status: true, type: true)),
-            (404, "text/html", "", .rejected(status: true, type: false)),
-            (200, "application/json", "  ", .invalid),
-            (200, "application/json", "\n", .invalid),
-        ] as [(Int, String?, String, Outcome)])
-    private func `status, type and body decide`(status: Int, type: String?, body: String, expected: Outcome) throws {
-        #expect(try outcome(status, type, body) == expected)
+    /// What AFNetworking hands to its caller: an object, an error, both or neither.
+    private struct Handed: Equatable {
+        var value: JSONValue?
+        var error: Problem?
+        var underlying: Problem?
     }
 
-    private func outcome(_ status: Int, _ type: String?, _ body: String) throws -> Outcome {
+    private enum Problem { case status, mediaType, json }
+
+    /// The twelve rows of AFNetworking's table, and the edges of them.
+    private static let table: [(Int, String?, String, Handed)] = [
+        (200, "application/json", "[1]", Handed(value: [1])),
+        (200, "application/json", "{", Handed(error: .json)),
+        (200, "application/json", "", Handed()),
+        (200, "application/json", " ", Handed()),
+        (200, "text/html", "[1]", Handed(error: .mediaType)),
+        (200, "text/html", "", Handed()),
+        (200, nil, "", Handed()),
+        (200, nil, "[1]", Handed(error: .mediaType)),
+        (404, "application/json", "[1]", Handed(value: [1], error: .status)),
+        (500, "application/json", "[1]", Handed(value: [1], error: .status)),
+        (404, "application/json", "{", Handed(error: .json, underlying: .status)),
+        (404, "application/json", "", Handed(error: .status)),
+        (404, "application/json", " ", Handed(error: .status)),
+        (404, "text/html", "[1]", Handed(error: .status, underlying: .mediaType)),
+        (404, nil, "[1]", Handed(error: .status, underlying: .mediaType)),
+        (404, "text/html", "", Handed(error: .status)),
+        (503, nil, "", Handed(error: .status)),
+        // Two spaces or a line end are no missing body.
+        (200, "application/json", "  ", Handed(error: .json)),
+        (200, "application/json", "\n", Handed(error: .json)),
+        // A single space is a body for the check of the media type.
+        (200, "text/html", " ", Handed(error: .mediaType)),
+    ]
+
+    @Test(arguments: table.indices)
+    func `status, type and body decide what there is: a value, an error, both or neither`(row: Int) {
+        let (status, type, body, expected) = Self.table[row]
+        let outcome = JSONResponseSerializer().outcome(of: makeHead(status: status, type: type), Data(body.utf8))
+        #expect(Self.handed(outcome) == expected, "\(status) \(type ?? "–") “\(body)”")
+    }
+
+    /// An outcome in AFNetworking's order: what is wrong with the body contains what is wrong with the response.
+    private static func handed(_ outcome: SerializationOutcome<JSONValue>) -> Handed {
+        var problems: [Problem] = []
+        if case .json? = outcome.failure as? SerializationError { problems.append(.json) }
+        if outcome.rejection?.rejectsStatus == true { problems.append(.status) }
+        if outcome.rejection?.rejectsMediaType == true { problems.append(.mediaType) }
+        return Handed(value: outcome.value, error: problems.first, underlying: problems.dropFirst().first)
+    }
+
+    private enum Result: Equatable { case value(JSONValue), missing, invalid, rejected(status: Bool, type: Bool) }
+
+    /// The same rows for a caller who awaits the value: where there is an object and an error, the error carries the body.
+    @Test(arguments: table.indices)
+    func `status, type and body decide what is thrown`(row: Int) throws {
+        let (status, type, body, handed) = Self.table[row]
+        let expected: Result =
+            switch (handed.error, handed.underlying) {
+            case (nil, _): .value(handed.value ?? .null)
+            case (.json, nil): .invalid
+            case (.json, _), (.status, nil): .rejected(status: true, type: false)
+            case (.status, _): .rejected(status: true, type: true)
+            case (.mediaType, _): .rejected(status: false, type: true)
+            }
+        #expect(try result(status, type, body) == expected)
+    }
+
+    private func result(_ status: Int, _ type: String?, _ body: String) throws -> Result {
         do {
             return .value(try value(of: .json, status: status, type: type, Array(body.utf8)))
         } catch SerializationError.emptyBody {
@@ -42,23 +85,119 @@ import Testing
         }
     }
 
+    @Test func `the document of a rejected status is at hand`() throws {
+        let outcome = JSONResponseSerializer().outcome(
+            of: makeHead(status: 422, type: "application/problem+json"), Data(#"{"title":"no"}"#.utf8))
+        #expect(outcome.value?["title"]?.string == "no")
+        #expect((outcome.error as? SerializationError)?.rejection?.status == 422)
+        #expect(try outcome.rejection?.value(as: .json)["title"]?.string == "no")
+    }
+
     @Test(arguments: ["1", "null", "\"x\"", "true"])
-    func `fragments are values unless refused`(json: String) throws {
-        #expect(throws: Never.self) { try value(of: .json, type: "text/json", Array(json.utf8)) }
-        let strict = JSONResponseSerializer(allowsFragments: false)
+    func `fragments are refused unless they are asked for`(json: String) throws {
+        #expect(throws: Never.self) { try value(of: .json(.allowsFragments), type: "text/json", Array(json.utf8)) }
         expectFailure {
-            try value(of: strict, type: "text/json", Array(json.utf8))
+            try value(of: .json, type: "text/json", Array(json.utf8))
         } where: { error in
             if case .json(let problem) = error { problem.reason == .fragment } else { false }
         }
     }
 
-    @Test func `a missing body says what to do`() {
+    @Test(
+        arguments: [
+            ([], #"{"a":null,"b":[null,{"c":null}]}"#, ["a": .null, "b": [.null, ["c": .null]]]),
+            (.objects, #"{"a":null,"b":[null,{"c":null}]}"#, ["b": [.null, [:]]]),
+            (.arrays, #"{"a":null,"b":[null,{"c":null}]}"#, ["a": .null, "b": [["c": .null]]]),
+            (.everywhere, #"{"a":null,"b":[null,{"c":null}]}"#, ["b": [[:]]]),
+            (.everywhere, "[null,1,[null,[null]],null,2]", [1, [[]], 2]),
+            (.everywhere, "[]", []),
+        ] as [(JSONNullPlaces, String, JSONValue)])
+    func `nulls are removed where it is asked for`(places: JSONNullPlaces, json: String, expected: JSONValue) throws {
+        #expect(try value(of: .json(removingNulls: places), type: "text/json", Array(json.utf8)) == expected)
+    }
+
+    @Test func `an outermost null stays`() throws {
+        let serializer = JSONResponseSerializer(options: .allowsFragments, removingNulls: .everywhere)
+        #expect(try value(of: serializer, type: "text/json", Array("null".utf8)) == .null)
+    }
+
+    @Test func `removing nulls from random trees leaves all else in its place`() {
+        var random = SplitMix64(seed: 1)
+        for _ in 0..<2_000 {
+            let tree = Self.tree(&random, depth: 5)
+            for places in [JSONNullPlaces.objects, .arrays, .everywhere, []] {
+                let cleaned = tree.removingNulls(from: places)
+                #expect(cleaned.removingNulls(from: places) == cleaned)
+                #expect(Self.leaves(tree) == Self.leaves(cleaned))
+                let nulls = Self.nulls(cleaned)
+                #expect(!places.contains(.objects) || nulls.objects == 0)
+                #expect(!places.contains(.arrays) || nulls.arrays == 0)
+                #expect(places.contains(.objects) || nulls.objects == Self.nulls(tree).objects)
+                #expect(places.contains(.arrays) || nulls.arrays == Self.nulls(tree).arrays)
+            }
+        }
+    }
+
+    private static func tree(_ random: inout SplitMix64, depth: Int) -> JSONValue {
+        switch Int.random(in: 0..<(depth > 0 ? 7 : 4), using: &random) {
+        case 0, 1: return .null
+        case 2: return .integer(Int64.random(in: 0..<100, using: &random))
+        case 3: return .string("x")
+        case 4, 5:
+            return .array((0..<Int.random(in: 0..<5, using: &random)).map { _ in tree(&random, depth: depth - 1) })
+        default:
+            let members = (0..<Int.random(in: 0..<5, using: &random)).map {
+                ("k\($0)", tree(&random, depth: depth - 1))
+            }
+            return .object(Dictionary(uniqueKeysWithValues: members))
+        }
+    }
+
+    /// All values that are no null and have no members, by kind and number.
+    private static func leaves(_ value: JSONValue) -> [JSONValue: Int] {
+        var leaves: [JSONValue: Int] = [:]
+        visit(value) { value, _ in
+            switch value {
+            case .null, .array, .object: break
+            default: leaves[value, default: 0] += 1
+            }
+        }
+        return leaves
+    }
+
+    private static func nulls(_ value: JSONValue) -> (objects: Int, arrays: Int) {
+        var nulls = (objects: 0, arrays: 0)
+        visit(value) { value, parent in
+            guard value.isNull else { return }
+            if parent?.array != nil { nulls.arrays += 1 }
+            if parent?.object != nil { nulls.objects += 1 }
+        }
+        return nulls
+    }
+
+    private static func visit(
+        _ value: JSONValue, in parent: JSONValue? = nil, _ body: (JSONValue, _ parent: JSONValue?) -> Void
+    ) {
+        body(value, parent)
+        for child in value.array ?? value.object.map({ Array($0.values) }) ?? [] { visit(child, in: value, body) }
+    }
+
+    @Test func `a body that must not be missing says what to do`() {
+        let serializer = JSONResponseSerializer(emptyResponses: .noContent)
+        #expect(throws: Never.self) { try value(of: serializer, status: 204, type: nil, []) }
         expectFailure {
-            try value(of: .json, status: 204, type: nil, [])
+            try value(of: serializer, status: 200, type: nil, [])
         } where: { error in
-            "\(error)" == "The response with status 204 has no body, but a JSON value was asked for. Where that may "
+            "\(error)" == "The response with status 200 has no body, but a JSONValue was asked for. Where that may "
                 + "happen, ask for an optional: `.optional(…)` or `.decodable(Value?.self)`."
         }
+        #expect(
+            (serializer.outcome(of: makeHead(status: 200), Data()).failure as? SerializationError)?.isEmptyBody == true)
+    }
+}
+
+extension SerializationError {
+    fileprivate var isEmptyBody: Bool {
+        if case .emptyBody = self { true } else { false }
     }
 }

@@ -38,14 +38,56 @@ import Testing
 
     @Test func `optional makes nil of a missing body only`() throws {
         #expect(try value(of: .optional(.json), status: 204, type: nil, []) == nil)
-        #expect(try value(of: .optional(.json), type: "application/json", Array("5".utf8)) == .integer(5))
-        #expect(try value(of: .optional(.json), type: "application/json", Array("null".utf8)) == .some(.null))
+        #expect(try value(of: .optional(.json), type: "application/json", Array("[5]".utf8)) == JSONValue.array([5]))
+        #expect(
+            try value(of: .optional(.json(.allowsFragments)), type: "application/json", Array("null".utf8))
+                == .some(.null))
+        #expect(try value(of: .json, status: 204, type: nil, []) == .null)
+        #expect(try value(of: .optional(Length()), type: nil, []) == 0)
         #expect(try value(of: .optional(.string), type: nil, []) == "")
         expectFailure {
             try value(of: .optional(.json), type: "application/json", Array("[".utf8)) as Any
         } where: { error in
             if case .json = error { true } else { false }
         }
+    }
+}
+
+@Suite struct AdjustableResponseSerializerTests {
+    private let body = Array("[1]".utf8)
+    private let list: JSONValue = [1]
+
+    @Test func `each check can be switched off in a word`() throws {
+        #expect(try value(of: .json.anyMediaType, type: "text/html", body) == list)
+        #expect(try value(of: .json.anyStatus, status: 404, type: "text/json", body) == list)
+        #expect(try value(of: .json.unvalidated, status: 404, type: nil, body) == list)
+        expectFailure {
+            try value(of: .json.anyMediaType, status: 404, type: nil, body)
+        } where: {
+            $0.rejection?.rejectsStatus == true && $0.rejection?.rejectsMediaType == false
+        }
+        expectFailure {
+            try value(of: .json.anyStatus, status: 404, type: nil, body)
+        } where: {
+            $0.rejection?.rejectsStatus == false && $0.rejection?.rejectsMediaType == true
+        }
+    }
+
+    @Test func `statuses and types can be others, or more`() throws {
+        #expect(try value(of: .json.accepting(statuses: [404]), status: 404, type: "text/json", body) == list)
+        #expect(try value(of: .json.accepting(mediaTypes: ["text/*"]), type: "text/html", body) == list)
+        #expect(try value(of: .json.alsoAccepting("text/html"), type: "text/html", body) == list)
+        #expect(try value(of: .json.alsoAccepting("text/html"), type: "application/json", body) == list)
+        #expect(throws: SerializationError.self) {
+            try value(of: .json.accepting(mediaTypes: ["text/html"]), type: "application/json", body)
+        }
+        #expect(throws: SerializationError.self) {
+            try value(of: .string.validated(by: .xml), type: "application/json", body)
+        }
+    }
+
+    @Test func `what accepts every type still does`() {
+        #expect(DataResponseSerializer().alsoAccepting("text/html").validation.acceptableMediaTypes == nil)
     }
 }
 

@@ -16,6 +16,10 @@ import Testing
             ("text/plain", [0xC3, 0xA9], "é"),
             ("text/plain", [0xE9], "é"),
             ("text/plain", [0xFF, 0xFE, 0x61, 0], "a"),
+            ("text/html; charset=Shift_JIS", [0x93, 0xFA, 0x96, 0x7B], "日本"),
+            ("text/html; charset=EUC-KR", [0xC7, 0xD1, 0xB1, 0xDB], "한글"),
+            ("text/html; title=\"a;charset=x\"; charset=koi8-r", [0xCD, 0xC9, 0xD2], "мир"),
+            ("text/html; charset='utf-8'", [0xC3, 0xA9], "é"),
             (nil, [0x61], "a"),
             (nil, [], ""),
         ] as [(String?, [UInt8], String)])
@@ -29,9 +33,9 @@ import Testing
 
     @Test func `an unknown charset fails`() {
         expectFailure {
-            try value(of: .string, type: "text/plain; charset=Shift_JIS", [0x61])
+            try value(of: .string, type: "text/plain; charset=UTF-7", [0x61])
         } where: { error in
-            if case .text(.unknownCharset("shift_jis")) = error { true } else { false }
+            if case .text(.unknownCharset("utf-7")) = error { true } else { false }
         }
     }
 
@@ -41,5 +45,23 @@ import Testing
         } where: { error in
             if case .text(.invalidBytes("utf-8")) = error { true } else { false }
         }
+    }
+
+    @Test(arguments: ["shift_jis", "iso-2022-jp", "gbk", "big5", "euc-jp", "euc-kr", "utf-8", "utf-16le", "utf-32"])
+    func `bytes that are no text in a charset fail`(charset: String) {
+        expectFailure {
+            try value(of: .string, type: "text/plain; charset=\(charset)", [0xFF, 0xFF, 0xFF, 0xFF, 0x81])
+        } where: { error in
+            if case .text(.invalidBytes(charset)) = error { true } else { false }
+        }
+    }
+
+    @Test func `there need not be a fallback`() throws {
+        expectFailure {
+            try value(of: StringResponseSerializer(fallback: nil), type: "text/plain", [0xE9])
+        } where: { error in
+            if case .text(.invalidBytes("utf-8")) = error { true } else { false }
+        }
+        #expect(try value(of: StringResponseSerializer(fallback: .windows1252), type: nil, [0x80]) == "€")
     }
 }

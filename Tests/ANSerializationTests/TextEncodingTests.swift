@@ -33,10 +33,73 @@ import Testing
         #expect(encoding.decode(Data(bytes)) == text)
     }
 
-    @Test(arguments: TextEncoding.allCases)
+    @Test(arguments: [
+        TextEncoding.utf8, .utf16, .utf16LittleEndian, .utf16BigEndian, .utf32, .utf32LittleEndian, .utf32BigEndian,
+        .ascii, .latin1, .windows1252,
+    ])
     func `no bytes are an empty text, and every encoding has its own name`(encoding: TextEncoding) {
         #expect(encoding.decode(Data()) == "")
-        #expect(TextEncoding(charset: encoding.rawValue.uppercased()) == encoding)
+        #expect(TextEncoding(charset: encoding.name.uppercased()) == encoding)
+    }
+
+    /// Bytes by the tables of the WHATWG Encoding Standard.
+    @Test(
+        arguments: [
+            ("ibm866", [0x8C, 0xA8, 0xE0], "Мир"),
+            ("iso-8859-2", [0xB1, 0xE6], "ąć"),
+            ("iso-8859-3", [0xB1], "ħ"),
+            ("iso-8859-4", [0xBF], "ŋ"),
+            ("iso-8859-5", [0xBC, 0xD8, 0xE0], "Мир"),
+            ("iso-8859-6", [0xC8], "ب"),
+            ("iso-8859-7", [0xE1, 0xE2], "αβ"),
+            ("iso-8859-8", [0xE0], "א"),
+            ("iso-8859-8-i", [0xE0], "א"),
+            ("iso-8859-9", [0xFE], "ş"),
+            ("iso-8859-10", [0xBF], "ŋ"),
+            ("iso-8859-13", [0xE0], "ą"),
+            ("iso-8859-14", [0xA1], "Ḃ"),
+            ("iso-8859-15", [0xA4], "€"),
+            ("iso-8859-16", [0xAA], "Ș"),
+            ("KOI8-R", [0xED, 0xC9, 0xD2], "Мир"),
+            ("koi8-u", [0xA4], "є"),
+            ("macintosh", [0x8E], "é"),
+            ("tis-620", [0xA1], "ก"),
+            ("cp1250", [0xB9], "ą"),
+            ("windows-1251", [0xCC, 0xE8, 0xF0], "Мир"),
+            ("windows-1253", [0xE1], "α"),
+            ("windows-1254", [0xFE], "ş"),
+            ("windows-1255", [0xE0], "א"),
+            ("windows-1256", [0xC8], "ب"),
+            ("windows-1257", [0xE0], "ą"),
+            ("windows-1258", [0xF0], "đ"),
+            ("x-mac-cyrillic", [0x8C, 0xE8, 0xF0], "Мир"),
+            ("GB2312", [0xC4, 0xE3, 0xBA, 0xC3], "你好"),
+            ("gb18030", [0x94, 0x39, 0xDA, 0x33], "💩"),
+            ("big5", [0xA7, 0x41, 0xA6, 0x6E], "你好"),
+            ("euc-jp", [0xC6, 0xFC, 0xCB, 0xDC], "日本"),
+            ("iso-2022-jp", [0x1B, 0x24, 0x42, 0x46, 0x7C, 0x4B, 0x5C, 0x1B, 0x28, 0x42], "日本"),
+            ("sjis", [0x93, 0xFA, 0x96, 0x7B], "日本"),
+            ("ks_c_5601-1987", [0xC7, 0xD1], "한"),
+        ] as [(String, [UInt8], String)])
+    func `charsets from before Unicode are decoded`(charset: String, bytes: [UInt8], text: String) throws {
+        #expect(try #require(TextEncoding(charset: charset)).decode(Data(bytes)) == text)
+    }
+
+    @Test func `any charset of the system can be named`() throws {
+        #expect(try #require(TextEncoding(systemCharset: "IBM1047")).decode(Data([0xC1, 0x4A])) == "A¢")
+        #expect(TextEncoding(systemCharset: "no such charset") == nil)
+    }
+
+    @Test(arguments: ["utf-7", "IBM1047", "UTF-8//IGNORE", "shift_jis//TRANSLIT", "../utf-8", "", "x\0y"])
+    func `a server cannot name others`(charset: String) {
+        #expect(TextEncoding(charset: charset) == nil)
+    }
+
+    @Test func `a long text is decoded to its end`() throws {
+        let encoding = try #require(TextEncoding(charset: "shift_jis"))
+        let bytes = Data((0..<300_000).flatMap { _ in [0x93, 0xFA, 0x61] as [UInt8] })
+        #expect(encoding.decode(bytes) == String(repeating: "日a", count: 300_000))
+        #expect(encoding.decode(bytes + [0x93]) == nil)
     }
 
     @Test(

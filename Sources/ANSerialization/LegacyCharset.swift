@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+
+/// A charset from before Unicode that responses may claim: its name and labels in the WHATWG Encoding Standard, and the name
+/// under which glibc has it.
+struct LegacyCharset {
+    let name: String
+    let systemName: String
+
+    /// The charset with this label, which is in lower case; nil when there is none.
+    init?(label: String) {
+        let found = Self.table.first { $0.name == label || $0.labels.contains(label) }
+        guard let found else { return nil }
+        name = found.name
+        systemName = found.system
+    }
+
+    private static let table: [(name: String, system: String, labels: [String])] = [
+        ("ibm866", "IBM866", ["866", "cp866", "csibm866"]),
+        ("iso-8859-2", "ISO-8859-2", ["iso8859-2", "iso_8859-2", "latin2", "l2", "csisolatin2"]),
+        ("iso-8859-3", "ISO-8859-3", ["iso8859-3", "iso_8859-3", "latin3", "l3", "csisolatin3"]),
+        ("iso-8859-4", "ISO-8859-4", ["iso8859-4", "iso_8859-4", "latin4", "l4", "csisolatin4"]),
+        ("iso-8859-5", "ISO-8859-5", ["iso8859-5", "iso_8859-5", "cyrillic", "csisolatincyrillic"]),
+        ("iso-8859-6", "ISO-8859-6", ["iso8859-6", "iso_8859-6", "arabic", "ecma-114", "asmo-708"]),
+        ("iso-8859-7", "ISO-8859-7", ["iso8859-7", "iso_8859-7", "greek", "greek8", "ecma-118", "elot_928"]),
+        ("iso-8859-8", "ISO-8859-8", ["iso8859-8", "iso_8859-8", "hebrew", "visual", "iso-8859-8-e"]),
+        ("iso-8859-8-i", "ISO-8859-8", ["logical", "csiso88598i"]),
+        ("iso-8859-9", "ISO-8859-9", ["iso8859-9", "iso_8859-9", "latin5", "l5", "csisolatin5"]),
+        ("iso-8859-10", "ISO-8859-10", ["iso8859-10", "latin6", "l6", "csisolatin6"]),
+        ("iso-8859-13", "ISO-8859-13", ["iso8859-13"]),
+        ("iso-8859-14", "ISO-8859-14", ["iso8859-14"]),
+        ("iso-8859-15", "ISO-8859-15", ["iso8859-15", "iso_8859-15", "latin9", "l9", "csisolatin9"]),
+        ("iso-8859-16", "ISO-8859-16", []),
+        ("koi8-r", "KOI8-R", ["koi", "koi8", "koi8_r", "cskoi8r"]),
+        ("koi8-u", "KOI8-U", ["koi8-ru"]),
+        ("macintosh", "MACINTOSH", ["mac", "x-mac-roman", "csmacintosh"]),
+        ("windows-874", "CP874", ["tis-620", "iso-8859-11", "iso8859-11", "dos-874"]),
+        ("windows-1250", "CP1250", ["cp1250", "x-cp1250"]),
+        ("windows-1251", "CP1251", ["cp1251", "x-cp1251"]),
+        ("windows-1253", "CP1253", ["cp1253", "x-cp1253"]),
+        ("windows-1254", "CP1254", ["cp1254", "x-cp1254"]),
+        ("windows-1255", "CP1255", ["cp1255", "x-cp1255"]),
+        ("windows-1256", "CP1256", ["cp1256", "x-cp1256"]),
+        ("windows-1257", "CP1257", ["cp1257", "x-cp1257"]),
+        ("windows-1258", "CP1258", ["cp1258", "x-cp1258"]),
+        ("x-mac-cyrillic", "MAC-CYRILLIC", ["x-mac-ukrainian"]),
+        ("gbk", "GB18030", ["gb2312", "gb_2312", "gb_2312-80", "chinese", "csgb2312", "x-gbk", "iso-ir-58"]),
+        ("gb18030", "GB18030", []),
+        ("big5", "BIG5-HKSCS", ["big5-hkscs", "cn-big5", "csbig5", "x-x-big5"]),
+        ("euc-jp", "EUC-JP-MS", ["x-euc-jp", "cseucpkdfmtjapanese"]),
+        ("iso-2022-jp", "ISO-2022-JP", ["csiso2022jp"]),
+        ("shift_jis", "CP932", ["shift-jis", "sjis", "x-sjis", "ms_kanji", "windows-31j", "csshiftjis", "ms932"]),
+        ("euc-kr", "CP949", ["ks_c_5601-1987", "ksc5601", "ksc_5601", "korean", "windows-949", "cseuckr"]),
+    ]
+}

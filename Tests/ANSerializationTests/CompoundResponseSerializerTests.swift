@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import ANSerialization
+import FoundationEssentials
+import Testing
+
+@Suite struct CompoundResponseSerializerTests {
+    private enum Reply: Equatable, Sendable {
+        case json(JSONValue)
+        case list(PropertyListValue)
+        case text(String)
+        case data(Int)
+    }
+
+    private static let json = JSONResponseSerializer().map { Reply.json($0) }
+    private static let list = PropertyListResponseSerializer().map { Reply.list($0) }
+    private static let text = StringResponseSerializer().accepting(mediaTypes: ["text/*"]).map { Reply.text($0) }
+    private static let data = DataResponseSerializer().map { Reply.data($0.count) }
+    private static let plist = #"<plist><dict><key>a</key><string>b</string></dict></plist>"#
+
+    private let serializer = CompoundResponseSerializer<Reply>([json, list, text])
+
+    @Test(
+        arguments: [
+            ("application/json", "[1]", .json([1])),
+            ("application/x-plist", plist, .list(.dictionary(["a": .string("b")]))),
+            ("text/html", "<p>", .text("<p>")),
+            // text/json is of both, and the first one decides.
+            ("text/json", "[1]", .json([1])),
+            ("text/json", "[", .text("[")),
+            // Nothing to read is null for the first one that misses a body.
+            (nil, "", .text("")),
+        ] as [(String?, String, Reply)])
+    private func `the first that can read the body decides`(type: String?, body: String, expected: Reply) throws {
+        #expect(try value(of: serializer, type: type, Array(body.utf8)) == expected)
+    }
+
+    @Test func `an empty body is the first one's empty value when nothing reads it`() throws {
+        let serializer = CompoundResponseSerializer<Reply>([Self.json, Self.list])
+        #expect(try value(of: serializer, status: 204, type: nil, []) == .json(.null))
+        #expect(try value(of: .optional(serializer), status: 204, type: nil, []) == nil)
+    }
+
+    @Test func `the errors of all children are kept in their order`() {
+        let serializer = CompoundResponseSerializer<Reply>([Self.json, Self.list])
+        expectFailure {
+            try value(of: serializer, type: "application/json", Array("{".utf8))
+        } where: { error in
+            guard case .compound(let errors) = error, errors.count == 2 else { return false }
+            guard case .json? = errors[0] as? SerializationError else { return false }
+            return (errors[1] as? SerializationError)?.rejection?.rejectsMediaType == true
+                && "\(error)".contains("not JSON") && "\(error)".contains("application/x-plist is wanted")
+        }
+    }
+
+    @Test func `a child that reads the body of a rejected status decides`() {
+        expectFailure {
+            try value(of: serializer, status: 500, type: "application/json", Array("[1]".utf8))
+        } where: { error in
+            if case .rejected(let rejection) = error { rejection.status == 500 } else { false }
+        }
+        let outcome = serializer.outcome(
+            of: makeHead(status: 500, type: "application/json"), Data("[1]".utf8))
+        #expect(outcome.value == .json([1]))
+        #expect(outcome.rejection?.status == 500)
+    }
+
+    @Test func `a status that no child takes is the status of the error`() {
+        expectFailure {
+            try value(of: serializer, status: 502, type: "image/png", [1])
+        } where: { error in
+            error.rejection?.status == 502 && error.rejection?.rejectsStatus == true
+        }
+    }
+
+    @Test func `data at the end takes what nobody else does`() throws {
+        let serializer = CompoundResponseSerializer<Reply>([Self.json, Self.data])
+        #expect(try value(of: serializer, type: "image/png", [1, 2]) == .data(2))
+        #expect(try value(of: .compound(Self.json, Self.data), type: "image/png", [1]) == .data(1))
+    }
+
+    @Test func `what all children need can be said once`() {
+        expectFailure {
+            try value(of: serializer.validated(by: .statusOnly), status: 404, type: "text/html", [1])
+        } where: { error in
+            if case .rejected = error { true } else { false }
+        }
+    }
+
+    @Test func `without children nothing is read`() {
+        #expect(throws: SerializationError.self) {
+            try value(of: CompoundResponseSerializer<Reply>([]), type: nil, [])
+        }
+    }
+}

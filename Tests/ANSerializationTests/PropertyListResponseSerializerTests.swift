@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import ANSerialization
+import FoundationEssentials
+import Testing
+
+@Suite struct PropertyListResponseSerializerTests {
+    private struct User: Codable, Equatable, Sendable {
+        var name: String
+        var born: Date
+        var tags: [String]
+    }
+
+    private static let type = "application/x-plist"
+    private static let user = User(name: "Ada & é", born: Date(timeIntervalSince1970: 86_400), tags: ["a", "b"])
+
+    private static func encode(_ value: some Encodable, _ format: PropertyListDecoder.PropertyListFormat) throws -> Data
+    {
+        let encoder = PropertyListEncoder()
+        encoder.outputFormat = format
+        return try encoder.encode(value)
+    }
+
+    @Test(arguments: [PropertyListDecoder.PropertyListFormat.xml, .binary])
+    func `both formats become values and types`(format: PropertyListDecoder.PropertyListFormat) throws {
+        let body = try Array(Self.encode([Self.user], format))
+        #expect(try value(of: .propertyList([User].self), type: Self.type, body) == [Self.user])
+        #expect(
+            try value(of: .propertyList, type: Self.type, body)
+                == .array([
+                    .dictionary([
+                        "name": .string("Ada & é"), "born": .date(Self.user.born),
+                        "tags": .array([.string("a"), .string("b")]),
+                    ])
+                ]))
+    }
+
+    @Test func `each kind of value is told from the others`() throws {
+        let xml = """
+            <?xml version="1.0" encoding="UTF-8"?>
+            <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+            <plist version="1.0"><array><true/><integer>1</integer><integer>18446744073709551615</integer><real>1.5</real>
+            <string>1</string><date>1970-01-02T00:00:00Z</date><data>AQI=</data><dict/></array></plist>
+            """
+        #expect(
+            try value(of: .propertyList, type: Self.type, Array(xml.utf8))
+                == .array([
+                    .bool(true), .integer(1), .unsigned(.max), .real(1.5), .string("1"),
+                    .date(Date(timeIntervalSince1970: 86_400)), .data(Data([1, 2])), .dictionary([:]),
+                ]))
+    }
+
+    @Test(arguments: ["iso-8859-1", "utf-16", "windows-1251"])
+    func `XML of other encodings is read`(encoding: String) throws {
+        let letter: [UInt8] =
+            switch encoding {
+            case "utf-16": [0x04, 0x3C]
+            case "iso-8859-1": [0xEC]
+            default: [0xEC]
+            }
+        let text: (String) -> [UInt8] = { text in
+            encoding == "utf-16" ? text.utf16.flatMap { [UInt8($0 >> 8), UInt8($0 & 0xFF)] } : Array(text.utf8)
+        }
+        let body =
+            text("<?xml version='1.0' encoding='\(encoding)'?><plist><string>") + letter + text("</string></plist>")
+        #expect(try value(of: .propertyList, type: Self.type, body).string == (encoding == "iso-8859-1" ? "ì" : "м"))
+    }
+
+    @Test func `an empty body is nil, or an empty dictionary`() throws {
+        #expect(try value(of: .propertyList, status: 204, type: nil, []) == .dictionary([:]))
+        #expect(try value(of: .optional(.propertyList), status: 204, type: nil, []) == nil)
+        #expect(try value(of: .propertyList(User?.self), status: 204, type: nil, []) == nil)
+        expectFailure {
+            try value(of: .propertyList(User.self), status: 204, type: nil, [])
+        } where: { error in
+            if case .emptyBody(204, "User") = error { true } else { false }
+        }
+    }
+
+    @Test func `other media types are rejected`() {
+        expectFailure {
+            try value(of: .propertyList, type: "application/xml", Array("<plist/>".utf8))
+        } where: {
+            $0.rejection?.rejectsMediaType == true
+        }
+    }
+
+    @Test func `a value of another type is named with its path and text`() {
+        let xml = "<plist><array><dict><key>name</key><string>A</string></dict></array></plist>"
+        expectFailure {
+            try value(of: .propertyList([User].self), type: Self.type, Array(xml.utf8))
+        } where: { error in
+            guard case .decoding(let problem) = error else { return false }
+            return problem.path == "[0]" && problem.reason == "there is no value for “born”."
+                && problem.excerpt.hasPrefix("<plist><array><dict><key>name")
+        }
+        let wrong = "<plist><dict><key>a</key><dict><key>b</key><string>x</string></dict></dict></plist>"
+        expectFailure {
+            try value(of: .propertyList([String: [String: Int]].self), type: Self.type, Array(wrong.utf8))
+        } where: { error in
+            guard case .decoding(let problem) = error else { return false }
+            return problem.path == "a.b" && problem.excerpt.contains("<string>x</string>")
+        }
+    }
+
+    @Test(arguments: [" ", "{", "bplist00", "<plist><array><string>a", "{ a = b; }"])
+    func `what is not a property list is said to be so`(text: String) {
+        expectFailure {
+            try value(of: .propertyList, type: Self.type, Array(text.utf8))
+        } where: { error in
+            if case .propertyList(let problem) = error { problem.reason == .malformed } else { false }
+        }
+    }
+
+    @Test func `invalid UTF-8 is refused`() {
+        let body = Array("<plist><string>".utf8) + [0xFF, 0xFE] + Array("</string></plist>".utf8)
+        #expect(throws: SerializationError.self) { try value(of: .propertyList, type: Self.type, body) }
+    }
+
+    @Test func `10 MB of nested arrays are refused`() {
+        for text in [
+            String(repeating: "<array>", count: 1_500_000),
+            "<plist>" + String(repeating: "<dict><key>a</key>", count: 600_000),
+            "<plist>" + String(repeating: "<array x='/'>", count: 600_000),
+        ] {
+            expectFailure {
+                try value(of: .propertyList, type: Self.type, Array(text.utf8))
+            } where: { error in
+                if case .propertyList(let problem) = error { problem.reason == .tooDeep(limit: 512) } else { false }
+            }
+        }
+        #expect(throws: SerializationError.self) {
+            try value(of: .propertyList, type: Self.type, [UInt8](repeating: UInt8(ascii: "("), count: 10_000_000))
+        }
+    }
+
+    /// A binary property list of containers; the last object is a string.
+    private static func binary(_ containers: [[UInt8]]) -> [UInt8] {
+        var body = Array("bplist00".utf8)
+        var offsets: [UInt16] = []
+        for container in containers + [[0x51, 0x61]] {
+            offsets.append(UInt16(body.count))
+            body += container
+        }
+        let table = UInt8(truncatingIfNeeded: body.count >> 8)
+        let low = UInt8(truncatingIfNeeded: body.count)
+        body += offsets.flatMap { [UInt8($0 >> 8), UInt8($0 & 0xFF)] }
+        let count = UInt16(containers.count + 1)
+        body += [0, 0, 0, 0, 0, 0, 2, 2]
+        body += [0, 0, 0, 0, 0, 0, UInt8(count >> 8), UInt8(count & 0xFF)]
+        body += [0, 0, 0, 0, 0, 0, 0, 0]
+        body += [0, 0, 0, 0, 0, 0, table, low]
+        return body
+    }
+
+    private static func array(of objects: [Int]) -> [UInt8] {
+        [0xA0 | UInt8(objects.count)] + objects.flatMap { [UInt8($0 >> 8), UInt8($0 & 0xFF)] }
+    }
+
+    private typealias Reason = SerializationError.PropertyListProblem.Reason
+
+    private static let hostile: [(name: String, body: [UInt8], reason: Reason)] =
+        [
+            ("an array in itself", binary([array(of: [0])]), .cycle),
+            ("two arrays in each other", binary([array(of: [1]), array(of: [0])]), .cycle),
+            ("arrays that double", binary((0..<40).map { array(of: [$0 + 1, $0 + 1]) }), .expansion),
+            ("deep arrays", binary((0..<2_000).map { array(of: [$0 + 1]) }), .tooDeep(limit: 512)),
+            ("a reference to nothing", binary([array(of: [7])]), .malformed),
+            ("a huge count", binary([[0xAF, 0x13, 0x7F, 255, 255, 255, 255, 255, 255, 255]]), .malformed),
+        ]
+
+    @Test(arguments: hostile.indices)
+    func `hostile binary property lists are refused`(index: Int) {
+        let (name, body, reason) = Self.hostile[index]
+        expectFailure {
+            try value(of: .propertyList, type: Self.type, body)
+        } where: { error in
+            if case .propertyList(let problem) = error { problem.reason == reason } else { false }
+        }
+        // The decoder by itself is guarded too.
+        #expect(throws: SerializationError.self, "\(name)") {
+            try value(
+                of: .decodable(PropertyListValue.self, decoder: PropertyListDecoder(), mediaTypes: nil), type: nil, body
+            )
+        }
+    }
+
+    @Test func `objects may be shared`() throws {
+        #expect(
+            try value(of: .propertyList, type: Self.type, Self.binary([Self.array(of: [1, 1, 1])]))
+                == .array([.string("a"), .string("a"), .string("a")]))
+    }
+
+    @Test(arguments: [PropertyListDecoder.PropertyListFormat.xml, .binary])
+    func `random damage is an error or another value`(format: PropertyListDecoder.PropertyListFormat) throws {
+        let intact = try Self.encode(["a": ["x", "y"], "b": [String(repeating: "z", count: 30)]], format)
+        var random = SplitMix64(seed: 2)
+        for _ in 0..<3_000 {
+            var body = Array(intact)
+            for _ in 0..<Int.random(in: 1...4, using: &random) {
+                let index = Int.random(in: body.indices, using: &random)
+                body[index] = UInt8.random(in: 0...255, using: &random)
+            }
+            do {
+                _ = try value(of: .propertyList, type: Self.type, body)
+            } catch {
+                #expect(error is SerializationError)
+            }
+        }
+    }
+}
