@@ -19,6 +19,10 @@ public struct CurlLibrary: Sendable {
     public let reusesCleartextHTTP2: Bool
     /// Whether proxies can be spoken to over TLS.
     public let hasHTTPSProxy: Bool
+    /// The schemes by which it answers challenges.
+    public let authenticationSchemes: Set<AuthenticationScheme>
+    /// Whether it signs requests to Amazon's services as they want it: since 7.87 the header fields are signed too.
+    public let hasAWSSignatures: Bool
     /// The content codings that it decodes, besides gzip and deflate: `br`, `zstd`.
     public let contentCodings: [String]
 
@@ -46,6 +50,9 @@ public struct CurlLibrary: Sendable {
             return .failure(.internalInconsistency("libcurl cannot be initialised.", facts))
         }
         func has(_ feature: Int32) -> Bool { unsafe info.features & feature != 0 }
+        var schemes: Set<AuthenticationScheme> = [.basic, .digest]
+        if has(CURL_VERSION_NTLM) { schemes.insert(.ntlm) }
+        if has(CURL_VERSION_SPNEGO) { schemes.insert(.negotiate) }
         let library = unsafe CurlLibrary(
             version: String(cString: info.version),
             tlsLibrary: info.ssl_version.map { unsafe String(cString: $0) } ?? "",
@@ -53,6 +60,8 @@ public struct CurlLibrary: Sendable {
             hasHTTP3: has(CURL_VERSION_HTTP3),
             reusesCleartextHTTP2: info.version_num >= 0x08_00_00,
             hasHTTPSProxy: has(CURL_VERSION_HTTPS_PROXY),
+            authenticationSchemes: schemes,
+            hasAWSSignatures: info.version_num >= 0x07_57_00,
             contentCodings: (has(CURL_VERSION_BROTLI) ? ["br"] : []) + (has(CURL_VERSION_ZSTD) ? ["zstd"] : []))
         return .success(library)
     }

@@ -14,9 +14,6 @@ extension EasyHandle {
         try set(CURLOPT_NOSIGNAL, true)
         try set(CURLOPT_PROTOCOLS_STR, "http,https")
         try set(CURLOPT_FOLLOWLOCATION, false)
-        // libcurl would answer a 417 by a second request without `Expect`; as a redirect too many, it does not. (It still
-        // drops the body of a 417, where the connection is kept.)
-        try set(CURLOPT_MAXREDIRS, 0)
         try set(CURLOPT_SUPPRESS_CONNECT_HEADERS, true)
         try set(CURLOPT_HTTP09_ALLOWED, false)
         // Limits on time are kept on the loop, which knows the phases and pauses; libcurl's own would be 300 s.
@@ -118,6 +115,8 @@ extension EasyHandle {
         }
         try set(CURLOPT_PROXYUSERNAME, proxy?.credential?.user)
         try set(CURLOPT_PROXYPASSWORD, proxy?.credential?.password)
+        let credential = proxy?.credential ?? Credential(user: "", password: "")
+        try set(CURLOPT_PROXYAUTH, credential.curlProxyBits)
         // libcurl knows `*` only where it stands alone. See CURLOPT_NOPROXY(3).
         try set(CURLOPT_NOPROXY, proxy.map { $0.bypass.contains("*") ? "*" : $0.bypass.joined(separator: ",") })
     }

@@ -20,6 +20,9 @@ extension EasyHandle {
         // Over plain TCP it would wait for the first response before it makes a second connection, to see whether the
         // server speaks HTTP/2; over TLS it knows after the handshake.
         try set(CURLOPT_PIPEWAIT, exchange.isSecure)
+        // libcurl would answer a 417 by a second request without `Expect`; as a redirect too many, it does not. (It still
+        // drops the body of a 417, where the connection is kept.) Answers to challenges count as redirects too.
+        try set(CURLOPT_MAXREDIRS, exchange.answersChallenges ? 8 : 0)
         try set(CURLOPT_FRESH_CONNECT, exchange.needsOwnConnection)
         try set(CURLOPT_FORBID_REUSE, exchange.needsOwnConnection)
     }

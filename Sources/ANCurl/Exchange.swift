@@ -17,6 +17,10 @@ final class Exchange: Sendable {
     let upload: Upload
     /// Whether the URL is one of https.
     let isSecure: Bool
+    /// What libcurl does to show who makes the request.
+    let authentication: TransportAuthentication?
+    /// Whether responses may be challenges that libcurl answers.
+    let answersChallenges: Bool
     /// Whether its connection can serve nothing else; see ``CurlLibrary/reusesCleartextHTTP2``.
     let needsOwnConnection: Bool
     /// What verifies its connection, where its options ask for more than a valid chain and the right name.
@@ -35,9 +39,14 @@ final class Exchange: Sendable {
         self.events = events
         self.upload = upload
         isSecure = request.url.scheme?.isHTTPS == true
+        authentication = request.transportAuthentication
+        try authentication?.checkCapabilities()
+        answersChallenges =
+            authentication?.answersChallenges == true || sharedOptions.value.answersProxyChallenges
         needsOwnConnection =
-            !isSecure && sharedOptions.value.httpVersion == .http2PriorKnowledge
-            && (try? CurlLibrary.current.get().reusesCleartextHTTP2) == false
+            authentication?.needsOwnConnection == true
+            || !isSecure && sharedOptions.value.httpVersion == .http2PriorKnowledge
+                && (try? CurlLibrary.current.get().reusesCleartextHTTP2) == false
         security = isSecure ? try engine.securities.prepare(sharedOptions, for: request.url) : nil
         self.engine = engine
         let reading: ExchangeStateMachine<Waiter>.Reading =

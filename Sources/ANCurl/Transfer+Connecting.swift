@@ -14,7 +14,7 @@ extension Transfer {
     func openSocket(_ address: UnsafeMutablePointer<curl_sockaddr>?) -> curl_socket_t {
         guard let address = unsafe address else { return CCURL_SOCKET_BAD }
         if state.clock.connected != nil {
-            guard mayRepeat() else { return CCURL_SOCKET_BAD }
+            guard state.heldHead != nil || mayRepeat() else { return CCURL_SOCKET_BAD }
             state.clock.reconnect(at: loop.now)
         }
         leaveQueue()
@@ -33,7 +33,9 @@ extension Transfer {
     func didConnect(remote: SocketAddress, local: SocketAddress) -> Int32 {
         // A connection that is used again was perhaps made for a request with another policy.
         guard isAllowed(remote.host.isEmpty ? nil : remote) else { return CURL_PREREQFUNC_ABORT }
-        if state.attempts > 0 {
+        if state.heldHead != nil, let exchange {
+            guard beginNextLeg(exchange) else { return CURL_PREREQFUNC_ABORT }
+        } else if state.attempts > 0 {
             guard mayRepeat(), rewind() else { return CURL_PREREQFUNC_ABORT }
         }
         state.attempts += 1

@@ -113,6 +113,7 @@ extension Transfer {
         if !state.parser.hasBegun, state.clock.connected == nil, status != 0, status / 100 != 2 {
             var facts = facts
             facts.host = proxy?.host ?? facts.host
+            if status == 407 { facts.proxySchemes = handle.proxySchemes }
             return .proxy(status == 407 ? .authenticationRequired : .tunnelRefused(status: status), facts)
         }
         if facts.message?.hasPrefix("Too large response headers") == true, let limitError { return limitError }

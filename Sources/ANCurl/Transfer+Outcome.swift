@@ -12,6 +12,7 @@ extension Transfer {
     func outcome(_ code: CURLcode) -> Result<ResponseEnding, any Error> {
         if let failure = state.failure ?? uploadError { return .failure(failure) }
         guard code == CURLE_OK || isResponseComplete(code) else { return .failure(transportError(code)) }
+        deliverHeldHead()
         guard state.parser.isComplete, !wasCut else { return .failure(connectionLost(facts())) }
         return .success(ResponseEnding(trailers: state.parser.trailers, metrics: measure()))
     }

@@ -19,9 +19,11 @@ extension Transfer {
                 // Another protocol would follow, which nobody asked for.
                 guard head.status.code != 101 else { throw .invalid(.noFinalResponse) }
             case .final(let head):
-                exchange.events?.receive(.head(head))
-                exchange.receive(head)
-                loop.noteChange(of: self)
+                if mayBeAnswered(head) {
+                    state.heldHead = head
+                } else {
+                    deliver(head, to: exchange)
+                }
                 // libcurl sends a body with any method but HEAD: here it takes the method for another one, and would
                 // wait for a body that no response to HEAD has.
                 guard exchange.request.method != .head || !exchange.sendsBody else { return 0 }
@@ -37,6 +39,12 @@ extension Transfer {
             }
             return 0
         }
+    }
+
+    func deliver(_ head: ResponseHead, to exchange: Exchange) {
+        exchange.events?.receive(.head(head))
+        exchange.receive(head)
+        loop.noteChange(of: self)
     }
 
     /// The server has refused the request. libcurl then stops to send, but neither where sending is paused nor where the
@@ -70,6 +78,7 @@ extension Transfer {
     func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Int {
         guard let exchange else { return 0 }
         state.clock.noteActivity(at: loop.now)
+        deliverHeldHead()
         if let limit = exceededLimit(exchange, adding: bytes.count) {
             state.failure = TransportError.responseTooLarge(limit, facts())
             return 0

@@ -77,6 +77,7 @@ final class Transfer {
         } catch {
             throw error.transportError
         }
+        if let authentication = exchange.authentication { try handle.apply(authentication) }
         self.exchange = exchange
     }
 
@@ -84,8 +85,15 @@ final class Transfer {
     var isMultiplexed: Bool { state.parser.isMultiplexed && exchange?.needsOwnConnection == false }
 
     /// Whether another exchange may use the handle: libcurl remembers a 417, and then waits for no `100 Continue` again,
-    /// and the system's last error number.
-    var isReusable: Bool { state.parser.status.code != 417 && handle.long(CURLINFO_OS_ERRNO) == 0 }
+    /// the system's last error number, and what servers asked for in a challenge, to send it to the next server.
+    var isReusable: Bool {
+        switch state.parser.status.code {
+        case 401, 407, 417: false
+        default:
+            exchange?.authentication == nil && exchange?.answersChallenges == false
+                && handle.long(CURLINFO_OS_ERRNO) == 0
+        }
+    }
 
     /// Lets go of the exchange.
     func finish() {
@@ -134,6 +142,8 @@ struct TransferState {
     var refusal: Refusal?
     /// The connection, where only its end says that the response is complete.
     var handshake: Handshake?
+    /// The head of a response that libcurl may be about to answer.
+    var heldHead: ResponseHead?
     /// Whether the server refused the rest of the request's body by its answer.
     var isBodyRefused = false
     /// When it was given to libcurl.

@@ -18,7 +18,8 @@ public struct Proxy: Hashable, Sendable {
     public var host: String
     /// The proxy's port.
     public var port: Int
-    /// The user and password for the proxy.
+    /// The user and password for the proxy; sent by Basic unless the credential names other schemes. SOCKS 5 has a way of
+    /// its own (RFC 1929).
     public var credential: Credential?
     /// Hosts that are reached without the proxy: names with their subdomains, addresses, CIDR blocks, or `*`.
     public var bypass: [String]
@@ -45,25 +46,4 @@ public struct Proxy: Hashable, Sendable {
         /// SOCKS 5: the proxy resolves names.
         case socks5h
     }
-}
-
-/// A user and password. Its description never shows the password.
-public struct Credential: Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The user's name.
-    public var user: String
-    /// The password.
-    public var password: String
-
-    /// Creates a credential.
-    public init(user: String, password: String) {
-        self.user = user
-        self.password = password
-    }
-
-    /// The user's name with the password left out.
-    public var description: String { "Credential(user: \(user), password: …)" }
-    /// The same as the description.
-    public var debugDescription: String { description }
-    /// A mirror without the password.
-    public var customMirror: Mirror { Mirror(self, children: ["user": user]) }
 }

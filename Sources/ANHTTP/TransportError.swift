@@ -71,6 +71,12 @@ public enum TransportError: Error, Sendable {
         case httpsProxy = "HTTPS proxies"
         /// OpenSSL as libcurl's TLS library.
         case openSSL = "OpenSSL"
+        /// NTLM.
+        case ntlm = "NTLM"
+        /// Negotiate, that is Kerberos.
+        case negotiate = "Negotiate"
+        /// Signatures for Amazon's services.
+        case awsSignatures = "AWS signatures"
     }
 
     /// The part of a transfer whose time ran out.
@@ -248,6 +254,8 @@ public struct TransferFacts: Hashable, Sendable {
     public var elapsed: Duration = .zero
     /// How often the exchange was sent.
     public var attempts = 1
+    /// The schemes that a proxy asked for, where it refused to make a tunnel without credentials, or with these.
+    public var proxySchemes: Set<AuthenticationScheme> = []
     /// What a server that was not trusted showed.
     public var serverTrust: ServerTrust?
     /// The attempts before this one, and why there was no further one; a session fills it in.

@@ -11,6 +11,7 @@ public import ANHTTP
 // │   ├── exchange(.head)          ?
 // │   ├── exchange(.downloadProgress) *
 // │   └── exchange(.finished)      ?  missing where nothing could be sent
+// ├── answeringChallenge           *  between two exchanges
 // ├── waitingForConnectivity       *  between two exchanges
 // ├── redirected                   *  between two exchanges
 // ├── retrying                     *  between two attempts
@@ -23,6 +24,7 @@ public import ANHTTP
 /// | ``began`` | first |
 /// | ``exchange(_:)`` | as often as something is sent, from `started` to `finished` |
 /// | ``redirected(by:to:)`` | after the exchange that was answered by a redirect, if it is followed |
+/// | ``answeringChallenge(of:)`` | after an exchange that was refused for want of a credential, if there is one |
 /// | ``waitingForConnectivity(_:)`` | after an exchange that found no route, before the wait for one |
 /// | ``retrying(after:)`` | after an attempt that is followed by another one, before the wait |
 /// | ``ended(_:)`` | last, whatever happened |
@@ -36,6 +38,8 @@ public enum RequestEvent: Sendable {
     case exchange(TransferEvent)
     /// A redirect is followed.
     case redirected(by: ResponseHead, to: Request)
+    /// The request will be sent again with a credential, which this server or proxy wants.
+    case answeringChallenge(of: ProtectionSpace)
     /// The request will be sent again when there is a route, for the want of which it failed.
     case waitingForConnectivity(TransportError)
     /// The request will be sent again, after this attempt and its wait.
@@ -119,6 +123,7 @@ extension RequestEvent: CustomStringConvertible {
         case .exchange(.finished(let metrics)): "exchange finished after \(metrics.total)"
         case .exchange: "exchange event"
         case .redirected(let head, let request): "is redirected by \(head.status.code) to \(request)"
+        case .answeringChallenge(let space): "has a credential by \(space)"
         case .waitingForConnectivity(let error): "waits for a route: \(error)"
         case .retrying(let attempt): "waits \(attempt.wait) for a retry, because of \(attempt.outcome)"
         case .ended(.success): "ended"

@@ -3,7 +3,7 @@
 import FoundationEssentials
 
 /// Where a URL points, as far as trust goes: scheme, host and port, RFC 6454 §4.
-struct Origin: Hashable, Sendable {
+struct Origin: Hashable, Sendable, CustomStringConvertible {
     let scheme: String
     let host: String
     let port: Int
@@ -13,4 +13,6 @@ struct Origin: Hashable, Sendable {
         host = url.host()?.lowercased() ?? ""
         port = url.port ?? (scheme == "https" ? 443 : 80)
     }
+
+    var description: String { "\(scheme)://\(host):\(port)" }
 }

@@ -36,7 +36,7 @@ extension Pipeline {
 
 extension Pipeline.Step {
     /// Where each exchange of a chain of redirects begins.
-    fileprivate static let afterRedirects = Pipeline.Step.cache
+    fileprivate static let afterRedirects = Pipeline.Step.authentication
 }
 
 extension RedirectPolicy {

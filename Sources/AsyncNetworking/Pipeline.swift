@@ -15,6 +15,9 @@ struct Pipeline: Sendable {
     let monitors: [any EventMonitor]
     let retries: RetryPolicy
     let redirects: RedirectPolicy
+    let authentication: AuthenticationPolicy
+    private let isAuthenticating: Bool
+    let credentialMemory = CredentialMemory()
     let cachePolicy: CachePolicy
     let waitsForConnectivity: Bool
     let routes: any RouteSource
@@ -38,6 +41,8 @@ struct Pipeline: Sendable {
         monitors = configuration.eventMonitors
         retries = configuration.retries
         redirects = configuration.redirects
+        authentication = configuration.authentication
+        isAuthenticating = configuration.authentication.isActive
         cachePolicy = configuration.cachePolicy
         waitsForConnectivity = configuration.waitsForConnectivity
         routes = configuration.routes
@@ -59,6 +64,8 @@ struct Pipeline: Sendable {
         case retries
         /// Redirects are followed, each from here on.
         case redirects
+        /// The request shows who makes it, and challenges are answered, each time from here on.
+        case authentication
         /// The place of the cache: what the request wants of caches is put into words.
         case cache
         /// What fails for want of a route is sent again from here on, when a route appears.
@@ -108,6 +115,9 @@ struct Pipeline: Sendable {
         if first <= .redirects {
             let policy = call.request.redirects ?? redirects
             if policy.isEnabled { return try await followRedirects(of: call, by: policy, respond: respond) }
+        }
+        if first <= .authentication, isAuthenticating || call.request.hasOwnAuthentication {
+            return try await authenticate(call, by: call.request.authentication ?? authentication, respond: respond)
         }
         if first <= .cache { try (call.request.cachePolicy ?? cachePolicy).apply(to: &call.request) }
         if first <= .connectivity, call.request.waitsForConnectivity ?? waitsForConnectivity {

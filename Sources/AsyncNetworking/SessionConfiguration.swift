@@ -37,6 +37,8 @@ public struct SessionConfiguration: Sendable {
     public var retries = RetryPolicy.none
     /// What happens to redirects, where a request does not say otherwise.
     public var redirects = RedirectPolicy()
+    /// How requests show who makes them; not at all by default.
+    public var authentication = AuthenticationPolicy.none
     /// Whether requests that fail for want of a route to their host wait until there is one, and are then sent again, where
     /// they do not say otherwise; false by default. ``ANHTTP/Timeouts/connectivity`` limits the wait.
     ///

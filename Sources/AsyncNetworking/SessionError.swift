@@ -8,6 +8,7 @@ public import FoundationEssentials
 // ├── transport        the exchange failed: see ``TransportError``
 // ├── serialization    the request could not be made, or the response was not taken: see ``SerializationError``
 // ├── redirect         a redirect was not followed
+// ├── authentication   a request could not show who makes it
 // ├── notCached        the request wanted a response from a cache, and nothing else
 // ├── interceptor      an interceptor did not keep to its protocol
 // ├── file             a download could not be written
@@ -22,6 +23,8 @@ public enum SessionError: Error, Sendable {
     case serialization(SerializationError)
     /// A redirect was not followed.
     case redirect(RedirectProblem)
+    /// The request could not show who makes it.
+    case authentication(AuthenticationProblem)
     /// The request wanted a response from a cache, and nothing else. See ``CachePolicy/returnCacheDataDontLoad``.
     case notCached
     /// An interceptor, whose type is given, did not keep to its protocol.
@@ -40,6 +43,13 @@ public enum SessionError: Error, Sendable {
         /// It leads from https to http.
         case downgrade(to: String)
         /// The body would have to be sent again and cannot be. See ``ANHTTP/RequestBody/isReplayable``.
+        case bodyNotReplayable
+    }
+
+    /// Why a request could not show who makes it.
+    public enum AuthenticationProblem: Hashable, Sendable {
+        /// A challenge came after the body, which would have to be sent again and cannot be. A credential that names one
+        /// scheme goes before the body. See ``ANHTTP/RequestBody/isReplayable``.
         case bodyNotReplayable
     }
 
@@ -125,11 +135,22 @@ extension SessionError: CustomStringConvertible {
         case .transport(let error): error.description
         case .serialization(let error): error.description
         case .redirect(let problem): problem.description
+        case .authentication(let problem): problem.description
         case .notCached: "The response is not cached, and the request asks for nothing else."
         case .interceptor(.noResponse, let type): "The interceptor \(type) returned without a response."
         case .interceptor(.secondResponse, let type): "The interceptor \(type) responded twice."
         case .file(let problem): "\(problem.path): \(problem.message) (\(problem.call))"
         case .invalidated: "The session manager was invalidated; make a new one."
+        }
+    }
+}
+
+extension SessionError.AuthenticationProblem: CustomStringConvertible {
+    /// A sentence that says what happened.
+    public var description: String {
+        switch self {
+        case .bodyNotReplayable:
+            "The server asks for a credential, and the body of the request cannot be sent a second time."
         }
     }
 }

@@ -143,6 +143,10 @@ static inline _Bool ccurl_next_finished(CURLM *multi, CURL **handle, CURLcode *r
 static const size_t CCURL_WRITE_PAUSE = CURL_WRITEFUNC_PAUSE;
 static const size_t CCURL_READ_PAUSE = CURL_READFUNC_PAUSE;
 static const size_t CCURL_READ_ABORT = CURL_READFUNC_ABORT;
+static const long CCURL_AUTH_BASIC = (long)CURLAUTH_BASIC;
+static const long CCURL_AUTH_DIGEST = (long)CURLAUTH_DIGEST;
+static const long CCURL_AUTH_NTLM = (long)CURLAUTH_NTLM;
+static const long CCURL_AUTH_NEGOTIATE = (long)CURLAUTH_NEGOTIATE;
 static const CURLversion CCURL_VERSION_NOW = CURLVERSION_NOW;
 static const curl_socket_t CCURL_SOCKET_TIMEOUT = CURL_SOCKET_TIMEOUT;
 static const curl_socket_t CCURL_SOCKET_BAD = CURL_SOCKET_BAD;

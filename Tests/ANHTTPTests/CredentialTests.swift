@@ -17,6 +17,10 @@ import Testing
         proxy,
         ProxyPolicy.proxy(proxy),
         TransferOptions().with { $0.proxy = .proxy(proxy) },
+        TransportAuthentication.Answer(credential, by: .digest),
+        AWSSignature(
+            accessKeyID: "alice", secretAccessKey: "s3cret", sessionToken: "s3cret", region: "eu-north-1", service: "s3"
+        ),
     ]
 
     @Test(arguments: values.indices)

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT
+
+import ANCurl
+import ANHTTP
+import FoundationEssentials
+import HTTPTypes
+
+extension Pipeline {
+    /// Performs a call, and again with credentials as long as a server or proxy asks for them and there are any.
+    ///
+    /// Basic is a header field that is added here. The other schemes take several messages on one connection, which is the
+    /// transport's: it is told the credential and the scheme.
+    func authenticate(
+        _ call: PipelineCall, by policy: AuthenticationPolicy,
+        respond: (ResponseHead, ResponseBody) async throws -> Void
+    ) async throws {
+        var answers = ChallengeAnswers(call.request, policy, on: self)
+        while true {
+            var attempt = call
+            answers.apply(to: &attempt.request)
+            var isResponse = false
+            do {
+                try await perform(attempt, from: .afterAuthentication) { head, body in
+                    guard let refusal = Refusal(by: head, of: attempt.request),
+                        try await answers.answer(refusal, monitor: call.monitor)
+                    else {
+                        isResponse = true
+                        answers.remember(after: head)
+                        return try await respond(head, body)
+                    }
+                }
+            } catch let error as TransportError where !isResponse {
+                guard let refusal = Refusal(by: error, of: attempt.request),
+                    try await answers.answer(refusal, monitor: call.monitor)
+                else { throw error }
+            }
+            if isResponse { return }
+            guard call.request.body.isReplayable else { throw SessionError.authentication(.bodyNotReplayable) }
+        }
+    }
+}
+
+extension Pipeline.Step {
+    /// Where each request of a series of challenges begins.
+    fileprivate static let afterAuthentication = Pipeline.Step.cache
+}
+
+/// What becomes of the challenges that one call meets.
+private struct ChallengeAnswers {
+    private let request: Request
+    private let policy: AuthenticationPolicy
+    private let pipeline: Pipeline
+    /// Whether challenges of the server are answered: not those to a field of the program's own.
+    private let answersServer: Bool
+    /// The credential that is for the server; nil where only the handler can have one.
+    private let credential: Credential?
+    private let origin: Origin
+    private let proxyPolicy: ProxyPolicy
+    private var server: AuthenticationPlan
+    private var proxy: AuthenticationPlan
+
+    init(_ request: Request, _ policy: AuthenticationPolicy, on pipeline: Pipeline) {
+        self.request = request
+        self.policy = policy
+        self.pipeline = pipeline
+        origin = Origin(request.url)
+        proxyPolicy = request.options?.proxy ?? .environment
+        answersServer = !request.headers.contains(.authorization)
+        credential = request.credential ?? policy.credentials[origin]
+        var serverStart: TransportAuthentication.Answer?
+        var proxyStart: TransportAuthentication.Answer?
+        if answersServer {
+            let remembered = pipeline.memory(for: request)?[.server(origin)]
+            serverStart = AuthenticationPlan.start(credential, remembered: remembered)
+        }
+        if policy.challengeHandler != nil { proxyStart = pipeline.memory(for: request)?[.proxy(proxyPolicy)] }
+        server = AuthenticationPlan(answer: serverStart, limit: policy.maximumAnswers)
+        proxy = AuthenticationPlan(answer: proxyStart, limit: policy.maximumAnswers)
+    }
+
+    /// Adds what was chosen to the request.
+    func apply(to request: inout Request) {
+        guard server.answer != nil || proxy.answer != nil else { return }
+        var transport = TransportAuthentication()
+        transport.proxy = proxy.answer
+        if let answer = server.answer {
+            if answer.scheme == .basic {
+                request.headers[.authorization] = answer.credential.basicField
+            } else {
+                transport.server = answer
+            }
+        }
+        if transport != TransportAuthentication() { request.transportAuthentication = transport }
+    }
+
+    /// Looks for an answer to a refusal; false where that is the response.
+    mutating func answer(_ refusal: Refusal, monitor: CallMonitor?) async throws -> Bool {
+        switch refusal.asker {
+        case .server:
+            guard answersServer else { return false }
+            if let answer = server.answer { pipeline.memory(for: request)?.forget(answer, of: .server(origin)) }
+            return try await answer(refusal, by: \.server, credential, monitor)
+        case .proxy:
+            if let answer = proxy.answer { pipeline.memory(for: request)?.forget(answer, of: .proxy(proxyPolicy)) }
+            return try await answer(refusal, by: \.proxy, nil, monitor)
+        }
+    }
+
+    private mutating func answer(
+        _ refusal: Refusal, by plan: WritableKeyPath<ChallengeAnswers, AuthenticationPlan>, _ credential: Credential?,
+        _ monitor: CallMonitor?
+    ) async throws -> Bool {
+        guard self[keyPath: plan].noteRefusal() else { return false }
+        let spaces = refusal.spaces
+        if let credential, self[keyPath: plan].tryCredential(credential, bySome: spaces) {
+            monitor?.receive(.answeringChallenge(of: spaces[0]))
+            return true
+        }
+        guard let handler = policy.challengeHandler else { return false }
+        for (index, space) in spaces.enumerated() {
+            var challenge = AuthenticationChallenge(request: request, head: refusal.head, space: space)
+            challenge.previousFailures = self[keyPath: plan].refused.count
+            challenge.refusedCredential = self[keyPath: plan].refused.last
+            switch try await handler(challenge) {
+            case .use(let credential):
+                guard self[keyPath: plan].tryCredential(credential, bySome: spaces[index...]) else { return false }
+                monitor?.receive(.answeringChallenge(of: space))
+                return true
+            case .carryOn: return false
+            case .rejectProtectionSpace: continue
+            case .cancel: throw CancellationError()
+            }
+        }
+        return false
+    }
+
+    /// Remembers what was not refused.
+    func remember(after head: ResponseHead) {
+        guard let memory = pipeline.memory(for: request) else { return }
+        if let answer = proxy.answer, head.status.code != 407 { memory[.proxy(proxyPolicy)] = answer }
+        if let answer = server.answer, head.status.code != 401, head.status.code != 407 {
+            memory[.server(origin)] = answer
+        }
+    }
+}
+
+extension Pipeline {
+    /// What was learned from earlier requests; nothing for requests with a policy of their own.
+    fileprivate func memory(for request: Request) -> CredentialMemory? {
+        request.authentication == nil ? credentialMemory : nil
+    }
+}
+
+/// A request was refused for want of a credential.
+private struct Refusal {
+    let asker: ProtectionSpace.Asker
+    let head: ResponseHead?
+    /// What is asked for, the strongest scheme first; each scheme once, and none that the transport does not have.
+    let spaces: [ProtectionSpace]
+
+    /// Nil where a response refuses nothing, or asks for nothing that is known here.
+    init?(by head: ResponseHead, of request: Request) {
+        let field: HTTPField.Name
+        switch head.status.code {
+        case 401: (asker, field) = (.server, .wwwAuthenticate)
+        case 407: (asker, field) = (.proxy, .proxyAuthenticate)
+        default: return nil
+        }
+        self.head = head
+        let challenges = head.headers.filter { $0.name == field }.flatMap {
+            ChallengeParser.challenges(in: $0.value)
+        }
+        spaces = Self.spaces(of: asker, request) { scheme in
+            challenges.first { AuthenticationScheme(name: $0.scheme) == scheme }.map {
+                $0.parameters["realm"]
+            }
+        }
+        if spaces.isEmpty { return nil }
+    }
+
+    /// Nil where an error is another one than that of a proxy that wants a credential.
+    init?(by error: TransportError, of request: Request) {
+        guard case .proxy(.authenticationRequired, let facts) = error else { return nil }
+        asker = .proxy
+        head = nil
+        spaces = Self.spaces(of: .proxy, request) { facts.proxySchemes.contains($0) ? .some(nil) : nil }
+        if spaces.isEmpty { return nil }
+    }
+
+    private static func spaces(
+        of asker: ProtectionSpace.Asker, _ request: Request, realm: (AuthenticationScheme) -> String??
+    ) -> [ProtectionSpace] {
+        let origin = Origin(request.url)
+        var (host, port): (String?, Int?) = (origin.host, origin.port)
+        if asker == .proxy {
+            let proxy: Proxy? = if case .proxy(let proxy) = request.options?.proxy { proxy } else { nil }
+            (host, port) = (proxy?.host, proxy?.port)
+        }
+        let known = (try? CurlLibrary.current.get().authenticationSchemes) ?? []
+        return [AuthenticationScheme.digest, .ntlm, .basic, .negotiate].filter(known.contains)
+            .compactMap { scheme in
+                realm(scheme).map {
+                    ProtectionSpace(
+                        asker: asker, host: host, port: port, isSecure: origin.scheme == "https",
+                        scheme: scheme, realm: $0)
+                }
+            }
+    }
+}
+
+extension Credential {
+    /// The value of `Authorization` for Basic, RFC 7617 §2: the UTF-8 of both parts.
+    fileprivate var basicField: String {
+        "Basic " + Data("\(user):\(password)".utf8).base64EncodedString()
+    }
+}

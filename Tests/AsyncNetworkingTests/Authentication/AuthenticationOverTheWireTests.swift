@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import AsyncNetworkingTesting
+import FoundationEssentials
+import HTTPTypes
+import Testing
+
+/// The schemes that libcurl answers, with servers that do not behave.
+@Suite(.timeLimit(.minutes(2))) struct AuthenticationOverTheWireTests {
+    private static let digest = #"Digest realm="users", qop="auth", nonce="abc", algorithm=SHA-256"#
+
+    /// A manager that knows Ada at the server.
+    private func manager(
+        for server: StubServer, schemes: Set<AuthenticationScheme>? = nil,
+        configure: (inout SessionConfiguration) -> Void = { _ in }
+    ) -> SessionManager {
+        SessionManager(
+            SessionConfiguration(baseURL: server.url("/")) {
+                $0.proxy = .none
+                $0.authentication.credentials[server.url("/")] = Credential(
+                    user: "ada", password: "lovelace", schemes: schemes)
+                configure(&$0)
+            })
+    }
+
+    /// Asks by Digest until a digest comes.
+    private func protect(_ server: StubServer, by challenge: String = digest) {
+        server.fallback { request in
+            guard request.headers["Authorization"]?.hasPrefix("Digest ") == true else {
+                return .reply(status: 401, headers: ["WWW-Authenticate": challenge], body: .string("who are you?"))
+            }
+            return .text("welcome")
+        }
+    }
+
+    private func authorizations(_ server: StubServer) -> [String?] {
+        server.activity.requests.map {
+            $0.headers["Authorization"]?.split(separator: " ").first.map(String.init)
+        }
+    }
+
+    @Test func `Digest is answered, streamed and collected, and the 401 is not seen`() async throws {
+        try await StubServer.with { server in
+            protect(server)
+            let manager = manager(for: server)
+            #expect(try await manager.get("x?q=1").text == "welcome")
+            #expect(authorizations(server) == [nil, nil, "Digest"])
+            let streamed = try await manager.withResponse(for: manager.request(.get, "y")) { head, body in
+                #expect(head.status == .ok)
+                return try await body.collect(upTo: 100)
+            }
+            #expect(streamed == Data("welcome".utf8))
+            // It goes on by Digest: the server's nonce is asked for, without a body.
+            #expect(authorizations(server).dropFirst(3) == [nil, "Digest"])
+            let field = try #require(server.activity.requests[2].headers["Authorization"])
+            for part in [#"username="ada""#, #"realm="users""#, #"nonce="abc""#, #"uri="/x?q=1""#, "qop=auth"] {
+                #expect(field.contains(part), "\(field)")
+            }
+            #expect(!field.contains("lovelace"))
+        }
+    }
+
+    @Test func `a scheme that is known sends the body once, so one that can be read once will do`() async throws {
+        try await StubServer.with { server in
+            protect(server)
+            let manager = manager(for: server, schemes: [.digest])
+            let once = RequestBody.stream(AsyncStreamOf([Data("ab".utf8), Data("c".utf8)]))
+            for body in [RequestBody.string("abc"), .stream(AsyncStreamOf([Data("abc".utf8)]), length: 3), once] {
+                let response = try await manager.data(for: manager.request(.post, "x", body: body))
+                #expect(response.text == "welcome")
+            }
+            let bodies = server.activity.requests.map(\.text)
+            #expect(bodies == ["", "abc", "", "abc", "", "abc"])
+            #expect(authorizations(server) == [nil, "Digest", nil, "Digest", nil, "Digest"])
+        }
+    }
+
+    @Test func `bodies of files and streams follow the challenge whole`() async throws {
+        let bytes = StubServer.generatedBytes(300_000)
+        let folder = try TemporaryFolder()
+        let bodies = [
+            RequestBody.bytes(bytes), .file(try folder.write(bytes, to: "body")),
+            .stream(
+                AsyncStreamOf([bytes.prefix(100_000), bytes.dropFirst(100_000)]), isReplayable: true),
+        ]
+        for body in bodies {
+            try await StubServer.with { server in
+                protect(server)
+                let manager = manager(for: server)
+                let response = try await manager.data(for: manager.request(.put, "x", body: body))
+                #expect(response.text == "welcome")
+                #expect(server.activity.requests.map(\.bodyLength) == [300_000, 0, 300_000])
+                #expect(server.activity.requests.last?.body == bytes)
+            }
+        }
+    }
+
+    @Test func `a digest that is refused is a 401 with its body`() async throws {
+        try await StubServer.with { server in
+            server.fallback { request in
+                let number = request.headers["Authorization"] == nil ? "first" : "second"
+                return .reply(
+                    status: 401, headers: ["WWW-Authenticate": Self.digest, "X-Number": number],
+                    body: .string(number))
+            }
+            let manager = manager(for: server, schemes: [.digest])
+            let response = try await manager.data(for: manager.request(.get, "x"))
+            #expect(response.statusCode == 401)
+            #expect(response.text == "second")
+            #expect(response.headers[try #require(HTTPField.Name("X-Number"))] == "second")
+            let streamed = try await manager.withResponse(for: manager.request(.get, "x")) { head, body in
+                #expect(head.status == .unauthorized)
+                return try await body.collect(upTo: 100)
+            }
+            #expect(streamed == Data("second".utf8))
+        }
+    }
+
+    @Test func `a 401 with nothing to answer is delivered, also without a body`() async throws {
+        try await StubServer.with { server in
+            server.fallback { request in
+                request.path == "/empty" ? .status(401) : .text("no challenge", status: 401)
+            }
+            let manager = manager(for: server, schemes: [.digest])
+            let response = try await manager.data(for: manager.request(.get, "x"))
+            #expect(response.statusCode == 401)
+            #expect(response.text == "no challenge")
+            try await manager.withResponse(for: manager.request(.get, "empty")) { head, body in
+                #expect(head.status == .unauthorized)
+                let rest = try await body.collect(upTo: 100)
+                #expect(rest.isEmpty)
+            }
+        }
+    }
+
+    @Test func `nonces that are always stale end`() async throws {
+        try await StubServer.with { server in
+            server.fallback { request in
+                .reply(
+                    status: 401, headers: ["WWW-Authenticate": Self.digest + ", stale=true"],
+                    body: .string("stale"))
+            }
+            let manager = manager(for: server, schemes: [.digest])
+            let response = try await manager.data(for: manager.request(.post, "x", body: .string("abc")))
+            #expect(response.statusCode == 401)
+            #expect(server.activity.requests.count <= 10)
+        }
+    }
+
+    @Test func `a connection that is closed between the legs is made anew`() async throws {
+        try await StubServer.with { server in
+            server.fallback { request in
+                guard request.headers["Authorization"] == nil else { return .text("welcome") }
+                return Script([
+                    .reply(
+                        Reply(
+                            status: 401, headers: ["WWW-Authenticate": Self.digest, "Connection": "close"],
+                            body: .string("who?"))), .end(.close),
+                ])
+            }
+            let manager = manager(for: server, schemes: [.digest])
+            let response = try await manager.data(for: manager.request(.post, "x", body: .string("abc")))
+            #expect(response.text == "welcome")
+            #expect(server.activity.requests.map(\.connection) == [0, 1])
+            #expect(server.activity.requests.map(\.text) == ["", "abc"])
+        }
+    }
+
+    @Test(arguments: [StubEnd.close, .cutHead, .cutBody])
+    func `a server that fails in the second leg fails the request`(end: StubEnd) async throws {
+        try await StubServer.with { server in
+            server.fallback { request in
+                guard request.headers["Authorization"] != nil else {
+                    return .status(401, headers: ["WWW-Authenticate": Self.digest])
+                }
+                return end.script
+            }
+            let manager = manager(for: server, schemes: [.digest])
+            let error = try await sessionError {
+                _ = try await manager.data(for: manager.request(.post, "x", body: .string("abc")))
+            }
+            guard case .transport(.connectionLost) = error else { throw error }
+        }
+    }
+
+    /// How a server may fail.
+    enum StubEnd: CaseIterable {
+        case close, cutHead, cutBody
+
+        var script: Script {
+            switch self {
+            case .close: .close
+            case .cutHead: .raw("HTTP/1.1 200 OK\r\nContent-Le")
+            case .cutBody: .truncated(declared: 10, sent: 3)
+            }
+        }
+    }
+
+    @Test(arguments: [
+        "Digest", "Digest realm=x", "Digest nonce=", #"Digest nonce="a", algorithm=UNKNOWN"#,
+        #"Digest realm="x", nonce="y", qop="auth-int""#,
+    ])
+    func `a challenge that cannot be answered is a response`(challenge: String) async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in
+                .reply(status: 401, headers: ["WWW-Authenticate": challenge], body: .string("who are you?"))
+            }
+            let manager = manager(for: server)
+            let response = try await manager.data(for: manager.request(.get, "x"))
+            #expect(response.statusCode == 401)
+            #expect(server.activity.requests.count <= 4)
+        }
+    }
+
+    @Test func `NTLM authenticates its connection, with the body in the last message`() async throws {
+        try await StubServer.with { server in
+            server.fallback { request in
+                let field = request.headers["Authorization"] ?? ""
+                let message = Data(base64Encoded: String(field.dropFirst(5))) ?? Data()
+                switch message.count > 8 ? message[8] : 0 {
+                case 1: return .status(401, headers: ["WWW-Authenticate": "NTLM \(Self.ntlmChallenge)"])
+                case 3: return .text("welcome")
+                default: return .status(401, headers: ["WWW-Authenticate": "NTLM"])
+                }
+            }
+            let manager = manager(for: server)
+            let response = try await manager.data(for: manager.request(.post, "x", body: .string("abc")))
+            #expect(response.text == "welcome")
+            #expect(server.activity.requests.map(\.text) == ["abc", "", "abc"])
+            #expect(authorizations(server) == [nil, "NTLM", "NTLM"])
+            #expect(Set(server.activity.requests.map(\.connection)) == [0])
+        }
+    }
+
+    /// A message of type 2: NTLM, Unicode, a challenge of eight bytes.
+    private static let ntlmChallenge = Data(
+        Array("NTLMSSP\0".utf8) + [2, 0, 0, 0] + [0, 0, 0, 0, 32, 0, 0, 0] + [1, 2, 0, 0]
+            + [1, 35, 69, 103, 137, 171, 205, 239]
+    ).base64EncodedString()
+
+    @Test func `Negotiate without a ticket leaves the 401`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .status(401, headers: ["WWW-Authenticate": "Negotiate"]) }
+            let manager = SessionManager(for: server) {
+                $0.authentication.credentials[server.url("/")] = .systemTicket
+            }
+            let response = try await manager.data(for: manager.request(.get, "x"))
+            #expect(response.statusCode == 401)
+        }
+    }
+
+    @Test func `credentials of one exchange do not get into the next one`() async throws {
+        try await StubServer.with { server in
+            protect(server)
+            let manager = manager(for: server, schemes: [.digest])
+            #expect(try await manager.get("x").text == "welcome")
+            var request = try manager.request(.get, "y")
+            request.authentication = AuthenticationPolicy.none
+            #expect(try await manager.data(for: request).statusCode == 401)
+            #expect(authorizations(server) == [nil, "Digest", nil])
+        }
+    }
+
+    @Test func `a redirect to another port takes no answer along`() async throws {
+        try await StubServer.with { other in
+            protect(other)
+            try await StubServer.with { server in
+                server.fallback { request in
+                    guard request.headers["Authorization"] != nil else {
+                        return .status(401, headers: ["WWW-Authenticate": Self.digest])
+                    }
+                    return .redirect(307, to: other.url("/taken").absoluteString)
+                }
+                let manager = manager(for: server)
+                let response = try await manager.data(for: manager.request(.post, "x", body: .string("abc")))
+                #expect(response.statusCode == 401)
+                #expect(response.text == "who are you?")
+                #expect(authorizations(other) == [nil])
+            }
+        }
+    }
+
+    @Test(arguments: [AuthenticationScheme.basic, .digest])
+    func `a proxy is answered, forwarding and tunnelling`(scheme: AuthenticationScheme) async throws {
+        let challenge = scheme == .basic ? "Basic realm=office" : Self.digest
+        try await StubServer.with { server in
+            server.fallback { request in
+                guard request.headers["Proxy-Authorization"]?.hasPrefix(scheme.rawValue) == true else {
+                    return .reply(status: 407, headers: ["Proxy-Authenticate": challenge], body: .string("pay"))
+                }
+                return request.method == "CONNECT" ? .status(403) : .text("welcome")
+            }
+            let manager = SessionManager {
+                $0.proxy = .proxy(Proxy(.http, host: "127.0.0.1", port: Int(server.endpoint.port)))
+                $0.authentication.challengeHandler = { challenge in
+                    #expect(challenge.space.asker == .proxy)
+                    #expect(challenge.space.scheme == scheme)
+                    return .use(Credential(user: "ada", password: "lovelace"))
+                }
+            }
+            let plain = try await manager.data(
+                for: Request(method: .post, url: url("http://a.example/x"), body: .string("abc")))
+            #expect(plain.text == "welcome")
+            #expect(server.activity.requests.last?.text == "abc")
+            // That the tunnel is refused for another reason says that the credential was taken.
+            let tunnel = SessionManager(manager.configuration)
+            let error = try await sessionError {
+                _ = try await tunnel.data(for: Request(url: url("https://a.example/x")))
+            }
+            guard case .transport(.proxy(.tunnelRefused(status: 403), _)) = error else { throw error }
+        }
+    }
+
+    @Test func `a proxy whose schemes are known is answered by them`() async throws {
+        try await StubServer.with { server in
+            server.fallback { request in
+                guard request.headers["Proxy-Authorization"]?.hasPrefix("Digest") == true else {
+                    return .reply(status: 407, headers: ["Proxy-Authenticate": Self.digest], body: .string("pay"))
+                }
+                return .text("welcome")
+            }
+            let manager = SessionManager {
+                $0.proxy = .proxy(
+                    Proxy(
+                        .http, host: "127.0.0.1", port: Int(server.endpoint.port),
+                        credential: Credential(user: "ada", password: "lovelace", schemes: [.digest])))
+            }
+            for _ in 0..<2 {
+                let request = try Request(method: .post, url: url("http://a.example/x"), body: .string("abc"))
+                #expect(try await manager.data(for: request).text == "welcome")
+            }
+            #expect(server.activity.requests.map(\.text) == ["", "abc", "", "abc"])
+        }
+    }
+}

@@ -1,0 +1,465 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import AsyncNetworkingTesting
+import FoundationEssentials
+import HTTPTypes
+import Testing
+
+/// `ada` and `lovelace`, RFC 7617 §2.
+let adasField = "Basic YWRhOmxvdmVsYWNl"
+let ada = Credential(user: "ada", password: "lovelace")
+
+extension MockTransport {
+    /// A server that takes one value of `Authorization`, and asks for it with `challenge`.
+    static func protected(by field: String = adasField, challenge: String = #"Basic realm="users""#)
+        -> MockTransport
+    {
+        MockTransport { request in
+            guard request.headers[.authorization] != field else { return .text("welcome") }
+            return MockResponse(
+                status: .unauthorized, headers: [.wwwAuthenticate: challenge],
+                chunks: [Data("who are you?".utf8)])
+        }
+    }
+
+    /// The values of `Authorization` that came.
+    var authorizations: [String?] { requests.map { $0.request.headers[.authorization] } }
+}
+
+@Suite struct ChallengesTests {
+    private let transport = MockTransport.protected()
+
+    /// A manager that knows Ada at its server.
+    private func manager(
+        on transport: MockTransport, _ credential: Credential = ada,
+        configure: (inout SessionConfiguration) -> Void = { _ in }
+    ) throws -> SessionManager {
+        let base = try url("http://a.example/v1/")
+        return SessionManager(
+            .on(transport) {
+                $0.authentication.credentials[base] = credential
+                configure(&$0)
+            })
+    }
+
+    @Test func `a 401 without a credential is a response`() async throws {
+        let manager = SessionManager(on: transport)
+        let response = try await manager.data(for: manager.request(.get, "x"))
+        #expect(response.statusCode == 401)
+        #expect(response.text == "who are you?")
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func `a credential answers the challenge, and nothing of the 401 gets into the result`() async throws {
+        let manager = try manager(on: transport)
+        #expect(try await manager.get("x").text == "welcome")
+        #expect(transport.authorizations == [nil, adasField])
+        let streamed = try await manager.withResponse(for: manager.request(.get, "x")) { _, body in
+            try await body.collect(upTo: 100)
+        }
+        #expect(streamed == Data("welcome".utf8))
+    }
+
+    @Test func `what was taken goes with later requests from the start`() async throws {
+        let manager = try manager(on: transport)
+        for path in ["x", "y", "/z?q"] { #expect(try await manager.get(path).text == "welcome") }
+        #expect(transport.authorizations == [nil, adasField, adasField, adasField])
+    }
+
+    @Test func `a credential for Basic alone goes with the first request`() async throws {
+        let manager = try manager(on: transport, Credential(user: "ada", password: "lovelace", schemes: [.basic]))
+        #expect(try await manager.get("x").text == "welcome")
+        #expect(transport.authorizations == [adasField])
+    }
+
+    @Test func `a user's name and password are sent as UTF-8`() async throws {
+        // RFC 7617 §2.1 has this example.
+        let transport = MockTransport.protected(by: "Basic dGVzdDoxMjPCow==")
+        let manager = try manager(on: transport, Credential(user: "test", password: "123£"))
+        #expect(try await manager.get("x").text == "welcome")
+    }
+
+    @Test func `a credential that is refused is not sent again, and the 401 is the response`() async throws {
+        let manager = try manager(on: transport, Credential(user: "ada", password: "byron"))
+        for count in [2, 4] {
+            let response = try await manager.data(for: manager.request(.get, "x"))
+            #expect(response.statusCode == 401)
+            #expect(response.text == "who are you?")
+            #expect(transport.requests.count == count)
+        }
+    }
+
+    @Test func `a credential that is not taken any more is forgotten`() async throws {
+        let taken = EventList<Bool>()
+        let transport = MockTransport { request in
+            let isTaken = await taken.values.isEmpty && request.headers[.authorization] != nil
+            return isTaken
+                ? .text("welcome")
+                : .status(.unauthorized, headers: [.wwwAuthenticate: "Basic realm=users"])
+        }
+        let manager = SessionManager(on: transport) {
+            $0.authentication.challengeHandler = { $0.previousFailures == 0 ? .use(ada) : .carryOn }
+        }
+        #expect(try await manager.get("x").text == "welcome")
+        await taken.append(false)
+        #expect(try await manager.data(for: manager.request(.get, "x")).statusCode == 401)
+        #expect(transport.authorizations == [nil, adasField, adasField])
+        #expect(try await manager.data(for: manager.request(.get, "x")).statusCode == 401)
+        #expect(transport.authorizations.dropFirst(3) == [nil, adasField])
+    }
+
+    @Test(arguments: ["Bearer realm=x", "Unknown", "", "Digest2 a=b"])
+    func `a challenge of another kind is a response`(challenge: String) async throws {
+        let manager = try manager(on: .protected(challenge: challenge)) {
+            $0.authentication.challengeHandler = { challenge in
+                Issue.record("asked about \(challenge.space)")
+                return .cancel
+            }
+        }
+        #expect(try await manager.data(for: manager.request(.get, "x")).statusCode == 401)
+    }
+
+    @Test func `a credential goes by no other scheme than its own`() async throws {
+        let manager = try manager(
+            on: .protected(challenge: "NTLM"),
+            Credential(user: "a", password: "b", schemes: [.digest, .basic]))
+        #expect(try await manager.data(for: manager.request(.get, "x")).statusCode == 401)
+    }
+
+    @Test func `an Authorization of the program's own is sent as it is`() async throws {
+        let manager = try manager(on: transport) {
+            $0.authentication.challengeHandler = { _ in .use(ada) }
+        }
+        let request = try manager.request(.get, "x", headers: [.authorization: "Own"])
+        #expect(try await manager.data(for: request).statusCode == 401)
+        #expect(transport.authorizations == ["Own"])
+    }
+
+    @Test func `bodies are sent again whole`() async throws {
+        let transport = transport
+        let manager = try manager(on: transport)
+        let chunks = AsyncStreamOf([Data("ab".utf8), Data("c".utf8)])
+        let folder = try TemporaryFolder()
+        let path = try folder.write(Data("abc".utf8), to: "body")
+        for (index, body) in [
+            RequestBody.string("abc"), .file(path), .stream(chunks, isReplayable: true),
+        ].enumerated() {
+            var request = try manager.request(.post, "x", body: body)
+            request.credential = Credential(user: "nobody\(index)", password: "")
+            request.authentication = AuthenticationPolicy.none
+            #expect(try await manager.data(for: request).statusCode == 401)
+        }
+        #expect(transport.requests.map(\.body) == Array(repeating: Data("abc".utf8), count: 6))
+    }
+
+    @Test
+    func `a body that can be read once fails the request, where it would have to be sent again`() async throws {
+        let body = RequestBody.stream(AsyncStreamOf([Data("abc".utf8)]))
+        let manager = try manager(on: transport)
+        let error = try await sessionError {
+            _ = try await manager.data(for: manager.request(.post, "x", body: body))
+        }
+        guard case .authentication(.bodyNotReplayable) = error else { throw error }
+        #expect(transport.requests.count == 1)
+        let stranger = SessionManager(on: transport)
+        #expect(try await stranger.data(for: stranger.request(.post, "x", body: body)).statusCode == 401)
+    }
+
+    @Test func `retries and redirects go on with what was taken`() async throws {
+        let transport = MockTransport { request in
+            guard request.headers[.authorization] == adasField else {
+                return .status(.unauthorized, headers: [.wwwAuthenticate: "Basic realm=users"])
+            }
+            return request.url.path == "/end" ? .text("end") : .redirect(.found, to: "/end")
+        }
+        let manager = try manager(on: transport)
+        #expect(try await manager.get("x").text == "end")
+        #expect(transport.requests.map { $0.request.url.path } == ["/v1/x", "/v1/x", "/end"])
+        #expect(transport.authorizations == [nil, adasField, adasField])
+    }
+
+    @Test func `a monitor is told`() async throws {
+        let log = EventLines()
+        let manager = try manager(on: transport) { $0.eventMonitors = [log] }
+        _ = try await manager.get("x")
+        let lines = await log.close()
+        #expect(
+            lines.filter { !$0.contains("finished") && !$0.contains("bytes") } == [
+                "began", "sends GET http://a.example/v1/x", "received 401 over HTTP/1.1",
+                "has a credential by Basic for “users” at server a.example",
+                "sends GET http://a.example/v1/x",
+                "received 200 over HTTP/1.1", "ended",
+            ])
+        #expect(!lines.joined().contains("lovelace"))
+    }
+}
+
+/// Where credentials go, and where not.
+@Suite struct CredentialScopesTests {
+    @Test(arguments: [
+        "https://a.example/", "http://b.example/", "http://a.example:8080/", "http://sub.a.example/",
+        "http://a.example.b.example/",
+    ])
+    func `a credential is not sent to another origin`(other: String) async throws {
+        let transport = MockTransport.protected()
+        let base = try url("http://a.example/v1/")
+        let manager = SessionManager(on: transport) {
+            $0.authentication.credentials[base] = Credential(user: "ada", password: "lovelace", schemes: [.basic])
+        }
+        #expect(try await manager.data(for: Request(url: url(other))).statusCode == 401)
+        #expect(transport.authorizations == [nil])
+    }
+
+    @Test func `redirects do not take it along`() async throws {
+        let transport = MockTransport { request in
+            request.url.host() == "a.example"
+                ? .redirect(.found, to: "http://b.example/x")
+                : .status(.unauthorized, headers: [.wwwAuthenticate: "Basic realm=users"])
+        }
+        let base = try url("http://a.example/v1/")
+        let basic = Credential(user: "ada", password: "lovelace", schemes: [.basic])
+        let manager = SessionManager(on: transport) { $0.authentication.credentials[base] = basic }
+        #expect(try await manager.data(for: manager.request(.get, "x")).statusCode == 401)
+        #expect(transport.authorizations == [adasField, nil])
+
+        let stranger = SessionManager(on: transport)
+        var request = try stranger.request(.get, "x")
+        request.credential = basic
+        #expect(try await stranger.data(for: request).statusCode == 401)
+        #expect(transport.authorizations.dropFirst(2) == [adasField, nil])
+    }
+
+    @Test func `a request has one of its own, for the origin it had`() async throws {
+        let transport = MockTransport.protected()
+        let base = try url("http://a.example/v1/")
+        let manager = SessionManager(on: transport) {
+            $0.authentication.credentials[base] = Credential(user: "somebody", password: "else")
+        }
+        var request = try manager.request(.get, "x")
+        request.credential = ada
+        #expect(request.credential == ada)
+        #expect(try await manager.data(for: request).text == "welcome")
+        #expect(transport.authorizations == [nil, adasField])
+        request.url = try url("http://b.example/")
+        #expect(request.credential == nil)
+        #expect(try await manager.data(for: request).statusCode == 401)
+        #expect(transport.authorizations.last == .some(nil))
+    }
+
+    @Test func `a request may show nothing`() async throws {
+        let transport = MockTransport.protected()
+        let base = try url("http://a.example/v1/")
+        let manager = SessionManager(on: transport) { $0.authentication.credentials[base] = ada }
+        _ = try await manager.get("x")
+        var request = try manager.request(.get, "x")
+        request.authentication = AuthenticationPolicy.none
+        #expect(try await manager.data(for: request).statusCode == 401)
+        #expect(transport.authorizations.last == .some(nil))
+    }
+
+    @Test func `descriptions show no password`() throws {
+        var credentials = OriginCredentials()
+        credentials[try url("http://a.example/x")] = ada
+        #expect("\(credentials)" == "http://a.example:80: Credential(user: ada, password: …)")
+        var request = try Request(url: url("http://a.example/"))
+        request.credential = ada
+        let configuration = SessionConfiguration { $0.authentication.credentials = credentials }
+        for value in [request, configuration, credentials] as [Any] {
+            var text = "\(value)" + String(reflecting: value)
+            dump(value, to: &text)
+            #expect(!text.contains("lovelace"))
+        }
+    }
+}
+
+/// What a handler may answer.
+@Suite struct ChallengeHandlerTests {
+    private static let offers =
+        #"Negotiate, Basic realm="b", NTLM, Digest realm="d", nonce="n", Digest realm="e""#
+
+    private func manager(
+        on transport: MockTransport,
+        _ handler:
+            @escaping @Sendable (AuthenticationChallenge) async throws -> AuthenticationChallenge.Answer
+    ) -> SessionManager {
+        SessionManager(on: transport) { $0.authentication.challengeHandler = handler }
+    }
+
+    @Test func `it is told who asks, and its credential is used`() async throws {
+        let transport = MockTransport.protected()
+        let seen = EventList<AuthenticationChallenge>()
+        let manager = manager(on: transport) { challenge in
+            await seen.append(challenge)
+            return .use(ada)
+        }
+        #expect(try await manager.get("x").text == "welcome")
+        let challenge = try #require(await seen.values.first)
+        #expect(await seen.values.count == 1)
+        #expect(
+            challenge.space
+                == ProtectionSpace(
+                    host: "a.example", port: 80, isSecure: false, scheme: .basic, realm: "users"))
+        #expect(challenge.head?.status == .unauthorized)
+        #expect(challenge.request.url.absoluteString == "http://a.example/v1/x")
+        #expect(challenge.previousFailures == 0)
+        #expect(try await manager.get("y").text == "welcome")
+        #expect(transport.authorizations == [nil, adasField, adasField])
+    }
+
+    @Test func `it may carry on without`() async throws {
+        let transport = MockTransport.protected()
+        let manager = manager(on: transport) { _ in .carryOn }
+        let response = try await manager.data(for: manager.request(.get, "x"))
+        #expect(response.statusCode == 401)
+        #expect(response.text == "who are you?")
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test func `it may cancel`() async throws {
+        let manager = manager(on: .protected()) { _ in .cancel }
+        await #expect(throws: CancellationError.self) { _ = try await manager.get("x") }
+    }
+
+    @Test func `what it throws passes unchanged`() async throws {
+        let manager = manager(on: .protected()) { _ in throw Planned(number: 7) }
+        await #expect(throws: Planned(number: 7)) { _ = try await manager.get("x") }
+    }
+
+    @Test func `it may reject a scheme, and is asked about the next one`() async throws {
+        let seen = EventList<String>()
+        let transport = MockTransport.protected(challenge: Self.offers)
+        let manager = manager(on: transport) { challenge in
+            await seen.append("\(challenge.space)")
+            return challenge.space.scheme == .basic ? .use(ada) : .rejectProtectionSpace
+        }
+        #expect(try await manager.get("x").text == "welcome")
+        #expect(
+            await seen.values == [
+                "Digest for “d” at server a.example", "NTLM at server a.example",
+                "Basic for “b” at server a.example",
+            ])
+    }
+
+    @Test func `when it rejects all, the 401 is the response`() async throws {
+        let seen = EventList<AuthenticationScheme>()
+        let transport = MockTransport.protected(challenge: Self.offers)
+        let manager = manager(on: transport) { challenge in
+            await seen.append(challenge.space.scheme)
+            return .rejectProtectionSpace
+        }
+        #expect(try await manager.data(for: manager.request(.get, "x")).statusCode == 401)
+        #expect(await seen.values == [.digest, .ntlm, .basic, .negotiate])
+        #expect(transport.requests.count == 1)
+    }
+
+    @Test(arguments: [
+        (ada, AuthenticationScheme.digest),
+        (Credential(user: "a", password: "b", schemes: [.ntlm, .basic]), .ntlm),
+        (.systemTicket, .negotiate),
+    ])
+    func `the transport is told what it is to answer`(
+        credential: Credential, scheme: AuthenticationScheme
+    ) async throws {
+        let transport = MockTransport.protected(challenge: Self.offers)
+        let manager = manager(on: transport) { $0.previousFailures == 0 ? .use(credential) : .carryOn }
+        #expect(try await manager.data(for: manager.request(.get, "x")).statusCode == 401)
+        let sent = transport.requests.map(\.request.transportAuthentication)
+        var expected = TransportAuthentication()
+        expected.server = TransportAuthentication.Answer(credential, by: scheme)
+        #expect(sent == [nil, expected])
+        #expect(transport.authorizations == [nil, nil])
+    }
+
+    @Test func `after a refused credential it is asked again`() async throws {
+        let seen = EventList<String>()
+        let transport = MockTransport.protected()
+        let base = try url("http://a.example/")
+        let manager = SessionManager(on: transport) {
+            $0.authentication.credentials[base] = Credential(user: "old", password: "x")
+            $0.authentication.challengeHandler = { challenge in
+                await seen.append("\(challenge.previousFailures) \(challenge.refusedCredential?.user ?? "-")")
+                return challenge.previousFailures == 1
+                    ? .use(Credential(user: "wrong", password: "x")) : .use(ada)
+            }
+        }
+        #expect(try await manager.get("x").text == "welcome")
+        #expect(await seen.values == ["1 old", "2 wrong"])
+        #expect(transport.requests.count == 4)
+    }
+
+    @Test func `a server that refuses everything ends the questions`() async throws {
+        let transport = MockTransport.protected(by: "never")
+        let manager = manager(on: transport) {
+            .use(Credential(user: "\($0.previousFailures)", password: ""))
+        }
+        #expect(try await manager.data(for: manager.request(.get, "x")).statusCode == 401)
+        #expect(transport.requests.count == 6)
+        let stubborn = self.manager(on: .protected(by: "never")) { _ in .use(ada) }
+        #expect(try await stubborn.data(for: stubborn.request(.get, "x")).statusCode == 401)
+    }
+
+    @Test func `it is asked for proxies too`() async throws {
+        let transport = MockTransport { request in
+            guard request.transportAuthentication?.proxy?.credential == ada else {
+                return .status(.proxyAuthenticationRequired, headers: [.proxyAuthenticate: "Basic realm=office"])
+            }
+            return .text("welcome")
+        }
+        let seen = EventList<ProtectionSpace>()
+        let manager = SessionManager(on: transport) {
+            $0.proxy = .proxy(Proxy(.http, host: "proxy.example", port: 3128))
+            $0.authentication.challengeHandler = { challenge in
+                await seen.append(challenge.space)
+                return .use(ada)
+            }
+        }
+        #expect(try await manager.get("x").text == "welcome")
+        #expect(try await manager.get("y").text == "welcome")
+        let space = ProtectionSpace(
+            asker: .proxy, host: "proxy.example", port: 3128, isSecure: false, scheme: .basic,
+            realm: "office")
+        #expect(await seen.values == [space])
+        #expect(transport.authorizations == [nil, nil, nil])
+    }
+
+    @Test func `it is asked where a proxy makes no tunnel`() async throws {
+        let transport = MockTransport { request in
+            guard request.transportAuthentication?.proxy?.scheme == .digest else {
+                var facts = TransferFacts()
+                facts.proxySchemes = [.basic, .digest]
+                throw TransportError.proxy(.authenticationRequired, facts)
+            }
+            return .text("welcome")
+        }
+        let manager = manager(on: transport) { challenge in
+            #expect(challenge.head == nil)
+            #expect(challenge.space.asker == .proxy)
+            return .use(ada)
+        }
+        #expect(try await manager.get("x").text == "welcome")
+        let refusing = self.manager(on: transport) { _ in .carryOn }
+        let error = try await sessionError { _ = try await refusing.get("x") }
+        #expect(error.isConnectionFailure)
+    }
+}
+
+/// The events of a session as lines.
+final class EventLines: EventMonitor {
+    private let stream: AsyncStream<String>
+    private let continuation: AsyncStream<String>.Continuation
+
+    init() {
+        (stream, continuation) = AsyncStream.makeStream()
+    }
+
+    func receive(_ event: RequestEvent, of task: SessionTask) {
+        continuation.yield("\(event)")
+    }
+
+    /// Ends the list and returns it.
+    func close() async -> [String] {
+        continuation.finish()
+        return await stream.reduce(into: []) { $0.append($1) }
+    }
+}
