@@ -13,8 +13,10 @@ public struct TransportAuthentication: Hashable, Sendable {
     /// How the request is signed; a signed request has no answer to the server.
     public var signature: AWSSignature?
 
-    /// Creates a value that does nothing.
-    public init() {}
+    /// Creates a value that does nothing but perhaps sign.
+    public init(_ signature: AWSSignature? = nil) {
+        self.signature = signature
+    }
 
     /// A credential and the one scheme that it is used with.
     public struct Answer: Hashable, Sendable {

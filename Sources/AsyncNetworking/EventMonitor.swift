@@ -11,6 +11,7 @@ public import ANHTTP
 // │   ├── exchange(.head)          ?
 // │   ├── exchange(.downloadProgress) *
 // │   └── exchange(.finished)      ?  missing where nothing could be sent
+// ├── refreshingToken              *  before an exchange
 // ├── answeringChallenge           *  between two exchanges
 // ├── waitingForConnectivity       *  between two exchanges
 // ├── redirected                   *  between two exchanges
@@ -24,6 +25,7 @@ public import ANHTTP
 /// | ``began`` | first |
 /// | ``exchange(_:)`` | as often as something is sent, from `started` to `finished` |
 /// | ``redirected(by:to:)`` | after the exchange that was answered by a redirect, if it is followed |
+/// | ``refreshingToken`` | before the wait for an ``Authenticator``'s refresh |
 /// | ``answeringChallenge(of:)`` | after an exchange that was refused for want of a credential, if there is one |
 /// | ``waitingForConnectivity(_:)`` | after an exchange that found no route, before the wait for one |
 /// | ``retrying(after:)`` | after an attempt that is followed by another one, before the wait |
@@ -38,6 +40,8 @@ public enum RequestEvent: Sendable {
     case exchange(TransferEvent)
     /// A redirect is followed.
     case redirected(by: ResponseHead, to: Request)
+    /// The request waits for a new bearer token.
+    case refreshingToken
     /// The request will be sent again with a credential, which this server or proxy wants.
     case answeringChallenge(of: ProtectionSpace)
     /// The request will be sent again when there is a route, for the want of which it failed.
@@ -123,6 +127,7 @@ extension RequestEvent: CustomStringConvertible {
         case .exchange(.finished(let metrics)): "exchange finished after \(metrics.total)"
         case .exchange: "exchange event"
         case .redirected(let head, let request): "is redirected by \(head.status.code) to \(request)"
+        case .refreshingToken: "waits for a new token"
         case .answeringChallenge(let space): "has a credential by \(space)"
         case .waitingForConnectivity(let error): "waits for a route: \(error)"
         case .retrying(let attempt): "waits \(attempt.wait) for a retry, because of \(attempt.outcome)"

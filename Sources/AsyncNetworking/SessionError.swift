@@ -2,6 +2,7 @@
 
 public import ANHTTP
 public import ANSerialization
+import ANSystem
 public import FoundationEssentials
 
 // SessionError
@@ -9,6 +10,7 @@ public import FoundationEssentials
 // ├── serialization    the request could not be made, or the response was not taken: see ``SerializationError``
 // ├── redirect         a redirect was not followed
 // ├── authentication   a request could not show who makes it
+// ├── cookies          a cookie could not be set
 // ├── notCached        the request wanted a response from a cache, and nothing else
 // ├── interceptor      an interceptor did not keep to its protocol
 // ├── file             a download could not be written
@@ -25,6 +27,8 @@ public enum SessionError: Error, Sendable {
     case redirect(RedirectProblem)
     /// The request could not show who makes it.
     case authentication(AuthenticationProblem)
+    /// A cookie could not be set.
+    case cookies(CookieProblem)
     /// The request wanted a response from a cache, and nothing else. See ``CachePolicy/returnCacheDataDontLoad``.
     case notCached
     /// An interceptor, whose type is given, did not keep to its protocol.
@@ -51,6 +55,16 @@ public enum SessionError: Error, Sendable {
         /// A challenge came after the body, which would have to be sent again and cannot be. A credential that names one
         /// scheme goes before the body. See ``ANHTTP/RequestBody/isReplayable``.
         case bodyNotReplayable
+        /// There were so many refreshes within ``Authenticator/refreshPeriod``.
+        case excessiveRefreshes(limit: Int)
+    }
+
+    /// Why a cookie could not be set.
+    public enum CookieProblem: Hashable, Sendable {
+        /// The transport keeps no cookies.
+        case notKept
+        /// A part of the cookie with this name is missing, or has a character that cannot be sent.
+        case invalid(name: String)
     }
 
     /// What an interceptor did wrong.
@@ -78,6 +92,10 @@ public enum SessionError: Error, Sendable {
             self.call = call
             self.errno = errno
             self.message = message
+        }
+
+        init(path: String, _ error: SystemError) {
+            self.init(path: path, call: error.call, errno: error.code, message: SystemError.message(for: error.code))
         }
     }
 }
@@ -136,6 +154,8 @@ extension SessionError: CustomStringConvertible {
         case .serialization(let error): error.description
         case .redirect(let problem): problem.description
         case .authentication(let problem): problem.description
+        case .cookies(.notKept): "The transport of this session keeps no cookies."
+        case .cookies(.invalid(let name)): "The cookie “\(name)” has a part that is missing or cannot be sent."
         case .notCached: "The response is not cached, and the request asks for nothing else."
         case .interceptor(.noResponse, let type): "The interceptor \(type) returned without a response."
         case .interceptor(.secondResponse, let type): "The interceptor \(type) responded twice."
@@ -151,6 +171,8 @@ extension SessionError.AuthenticationProblem: CustomStringConvertible {
         switch self {
         case .bodyNotReplayable:
             "The server asks for a credential, and the body of the request cannot be sent a second time."
+        case .excessiveRefreshes(let limit):
+            "The token was refreshed \(limit) times in a short while; the server may not take it at all."
         }
     }
 }

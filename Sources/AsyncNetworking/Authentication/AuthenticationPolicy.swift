@@ -27,6 +27,10 @@ public import FoundationEssentials
 public struct AuthenticationPolicy: Sendable {
     /// Credentials, each for one origin.
     public var credentials = OriginCredentials()
+    /// Signatures for Amazon's services; the first one for a host counts.
+    public var signatures: [AWSSignature] = []
+    /// Bearer tokens; the first one for an origin counts.
+    public var authenticators: [Authenticator] = []
     /// Asked about challenges that no credential answers.
     ///
     /// It runs in the task that makes the request. What it throws ends the request, as it is. A credential that it returns
@@ -42,7 +46,10 @@ public struct AuthenticationPolicy: Sendable {
     public static let none = AuthenticationPolicy()
 
     /// Whether there is anything to do.
-    var isActive: Bool { !credentials.isEmpty || challengeHandler != nil }
+    var isActive: Bool { answersChallenges || !signatures.isEmpty || !authenticators.isEmpty }
+
+    /// Whether challenges may have an answer.
+    var answersChallenges: Bool { !credentials.isEmpty || challengeHandler != nil }
 }
 
 /// Credentials, each for one origin: scheme, host and port. Its description shows no passwords.

@@ -6,14 +6,37 @@ import FoundationEssentials
 import HTTPTypes
 
 extension Pipeline {
-    /// Performs a call, and again with credentials as long as a server or proxy asks for them and there are any.
-    ///
-    /// Basic is a header field that is added here. The other schemes take several messages on one connection, which is the
-    /// transport's: it is told the credential and the scheme.
+    /// Performs a call that shows who makes it; see ``AuthenticationPolicy``.
     func authenticate(
         _ call: PipelineCall, by policy: AuthenticationPolicy,
         respond: (ResponseHead, ResponseBody) async throws -> Void
     ) async throws {
+        guard !call.request.headers.contains(.authorization) else {
+            return try await answerChallenges(call, by: policy, respond: respond)
+        }
+        if let signature = policy.signatures.first(where: { $0.covers(call.request.url) }) {
+            var call = call
+            call.request.transportAuthentication = TransportAuthentication(signature)
+            return try await answerChallenges(call, by: policy, respond: respond)
+        }
+        let origin = Origin(call.request.url)
+        if let authenticator = policy.authenticators.first(where: { $0.origins.contains(origin) && !$0.isBypassed }) {
+            return try await authorize(call, by: authenticator, policy, respond: respond)
+        }
+        try await answerChallenges(call, by: policy, respond: respond)
+    }
+
+    /// Performs a call, and again with credentials as long as a server or proxy asks for them and there are any.
+    ///
+    /// Basic is a header field that is added here. The other schemes take several messages on one connection, which is the
+    /// transport's: it is told the credential and the scheme.
+    func answerChallenges(
+        _ call: PipelineCall, by policy: AuthenticationPolicy,
+        respond: (ResponseHead, ResponseBody) async throws -> Void
+    ) async throws {
+        guard policy.answersChallenges || call.request.credential != nil else {
+            return try await perform(call, from: .afterAuthentication, respond: respond)
+        }
         var answers = ChallengeAnswers(call.request, policy, on: self)
         while true {
             var attempt = call
@@ -65,7 +88,8 @@ private struct ChallengeAnswers {
         self.pipeline = pipeline
         origin = Origin(request.url)
         proxyPolicy = request.options?.proxy ?? .environment
-        answersServer = !request.headers.contains(.authorization)
+        answersServer =
+            !request.headers.contains(.authorization) && request.transportAuthentication?.signature == nil
         credential = request.credential ?? policy.credentials[origin]
         var serverStart: TransportAuthentication.Answer?
         var proxyStart: TransportAuthentication.Answer?
@@ -81,7 +105,7 @@ private struct ChallengeAnswers {
     /// Adds what was chosen to the request.
     func apply(to request: inout Request) {
         guard server.answer != nil || proxy.answer != nil else { return }
-        var transport = TransportAuthentication()
+        var transport = request.transportAuthentication ?? TransportAuthentication()
         transport.proxy = proxy.answer
         if let answer = server.answer {
             if answer.scheme == .basic {
@@ -205,6 +229,13 @@ private struct Refusal {
                         scheme: scheme, realm: $0)
                 }
             }
+    }
+}
+
+extension AWSSignature {
+    fileprivate func covers(_ url: URL) -> Bool {
+        guard let host = url.host()?.lowercased() else { return false }
+        return hosts.contains { $0.matches(host) }
     }
 }
 

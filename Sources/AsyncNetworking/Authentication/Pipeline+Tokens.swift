@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import HTTPTypes
+
+extension Pipeline {
+    /// Performs a call with a bearer token, and once more with another one where the server refuses it.
+    func authorize(
+        _ call: PipelineCall, by authenticator: Authenticator, _ policy: AuthenticationPolicy,
+        respond: (ResponseHead, ResponseBody) async throws -> Void
+    ) async throws {
+        var ticket = await authenticator.ticketToSend()
+        if ticket == nil { ticket = try await renew(authenticator, for: call) }
+        var isLastTry = false
+        while true {
+            var attempt = call
+            attempt.request.headers[.authorization] = ticket?.field
+            var isRefused = false
+            try await answerChallenges(attempt, by: policy) { head, body in
+                if head.status.code == 401, !isLastTry {
+                    isRefused = true
+                } else {
+                    try await respond(head, body)
+                }
+            }
+            guard isRefused else { return }
+            guard call.request.body.isReplayable else { throw SessionError.authentication(.bodyNotReplayable) }
+            ticket = try await renew(authenticator, after: ticket, for: call)
+            isLastTry = true
+        }
+    }
+
+    private func renew(
+        _ authenticator: Authenticator, after refused: Authenticator.Ticket? = nil, for call: PipelineCall
+    ) async throws -> Authenticator.Ticket? {
+        call.monitor?.receive(.refreshingToken)
+        _ = try await waiting { try await authenticator.renew(after: refused) }
+        return await authenticator.ticket
+    }
+}

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import AsyncNetworkingTesting
+import FoundationEssentials
+import HTTPTypes
+import Testing
+
+/// Issues tokens `1`, `2`, `3`, …, and counts.
+private actor Issuer {
+    private(set) var refreshes: [String?] = []
+    private var failure: (any Error)?
+    private let gate: Gate?
+
+    init(gate: Gate? = nil) {
+        self.gate = gate
+    }
+
+    func fail(_ error: (any Error)?) {
+        failure = error
+    }
+
+    func refresh(_ old: BearerToken?) async throws -> BearerToken {
+        refreshes.append(old?.value)
+        let number = refreshes.count
+        try await gate?.wait()
+        if let failure { throw failure }
+        return BearerToken("\(number)")
+    }
+}
+
+/// Closed until it is opened; one waits for it at a time.
+private struct Gate: Sendable {
+    private let stream: AsyncStream<Never>
+    private let continuation: AsyncStream<Never>.Continuation
+
+    init() {
+        (stream, continuation) = AsyncStream.makeStream()
+    }
+
+    func open() {
+        continuation.finish()
+    }
+
+    func wait() async throws {
+        for await _ in stream {}
+        try Task.checkCancellation()
+    }
+}
+
+@Suite(.timeLimit(.minutes(2))) struct AuthenticatorTests {
+    private let issuer = Issuer()
+
+    /// A server that takes some tokens only.
+    private static func server(taking tokens: Set<String>) -> MockTransport {
+        MockTransport { request in
+            let token = request.headers[.authorization]?.dropFirst("Bearer ".count)
+            return tokens.contains(String(token ?? "")) ? .text("welcome") : .text("no", status: .unauthorized)
+        }
+    }
+
+    private func authenticator(
+        _ issuer: Issuer, token: BearerToken? = BearerToken("0"), limit: Int = 5,
+        now: Date = Date(timeIntervalSince1970: 0),
+        clock: any Clock<Duration> = ContinuousClock()
+    ) throws -> Authenticator {
+        Authenticator(
+            for: [try url("http://a.example/")], token: token, refreshLimit: limit, now: { now }, clock: clock
+        ) { try await issuer.refresh($0) }
+    }
+
+    private func manager(on transport: MockTransport, _ authenticator: Authenticator) -> SessionManager {
+        SessionManager(on: transport) { $0.authentication.authenticators = [authenticator] }
+    }
+
+    @Test func `a token goes with each request`() async throws {
+        let transport = Self.server(taking: ["0"])
+        let manager = manager(on: transport, try authenticator(issuer))
+        #expect(try await manager.get("x").text == "welcome")
+        #expect(try await manager.get("y").text == "welcome")
+        #expect(transport.authorizations == ["Bearer 0", "Bearer 0"])
+        #expect(await issuer.refreshes.isEmpty)
+    }
+
+    @Test func `a token that is refused is refreshed, and the request sent again`() async throws {
+        let transport = Self.server(taking: ["1"])
+        let manager = manager(on: transport, try authenticator(issuer))
+        #expect(try await manager.post("x", parameters: ["a": 1]).text == "welcome")
+        #expect(transport.authorizations == ["Bearer 0", "Bearer 1"])
+        #expect(transport.requests.map(\.body) == [Data("a=1".utf8), Data("a=1".utf8)])
+        #expect(await issuer.refreshes == ["0"])
+    }
+
+    @Test func `without a token one is made first`() async throws {
+        let transport = Self.server(taking: ["1"])
+        let manager = manager(on: transport, try authenticator(issuer, token: nil))
+        #expect(try await manager.get("x").text == "welcome")
+        #expect(transport.authorizations == ["Bearer 1"])
+        #expect(await issuer.refreshes == [nil])
+    }
+
+    @Test(arguments: [(-1, true), (29, true), (31, false)])
+    func `a token that is about to end is refreshed first`(left: Int, isRefreshed: Bool) async throws {
+        let transport = Self.server(taking: ["0", "1"])
+        let token = BearerToken("0", expires: Date(timeIntervalSince1970: Double(left)))
+        let manager = manager(on: transport, try authenticator(issuer, token: token))
+        #expect(try await manager.get("x").text == "welcome")
+        #expect(transport.authorizations == [isRefreshed ? "Bearer 1" : "Bearer 0"])
+    }
+
+    @Test(arguments: [(-1, false), (29, true)])
+    func `while a token is good, a refresh that fails is no obstacle`(left: Int, goesOn: Bool) async throws {
+        await issuer.fail(Planned(number: 1))
+        let transport = Self.server(taking: ["0"])
+        let token = BearerToken("0", expires: Date(timeIntervalSince1970: Double(left)))
+        let manager = manager(on: transport, try authenticator(issuer, token: token))
+        if goesOn {
+            #expect(try await manager.get("x").text == "welcome")
+        } else {
+            await #expect(throws: Planned(number: 1)) { _ = try await manager.get("x") }
+            #expect(transport.requests.isEmpty)
+        }
+    }
+
+    @Test func `one refresh serves all that wait for it`() async throws {
+        let gate = Gate()
+        let issuer = Issuer(gate: gate)
+        let transport = Self.server(taking: ["1"])
+        let manager = manager(on: transport, try authenticator(issuer))
+        try await withThrowingTaskGroup(of: String.self) { group in
+            for number in 0..<200 { group.addTask { try await manager.get("\(number)").text } }
+            try await transport.requests(count: 200)
+            gate.open()
+            for try await text in group { #expect(text == "welcome") }
+        }
+        #expect(await issuer.refreshes == ["0"])
+        #expect(transport.authorizations.count { $0 == "Bearer 0" } == 200)
+        #expect(transport.authorizations.count { $0 == "Bearer 1" } == 200)
+    }
+
+    @Test func `a refusal of an older token needs no refresh`() async throws {
+        let gate = try ScriptGate()
+        let transport = MockTransport { request in
+            if request.url.path == "/v1/slow", request.headers[.authorization] == "Bearer 0" {
+                return MockResponse([.wait(gate), .head(.unauthorized)])
+            }
+            return request.headers[.authorization] == "Bearer 1" ? .text("welcome") : .status(.unauthorized)
+        }
+        let manager = manager(on: transport, try authenticator(issuer))
+        async let slow = manager.get("slow").text
+        try await transport.requests(count: 1)
+        #expect(try await manager.get("quick").text == "welcome")
+        gate.open()
+        #expect(try await slow == "welcome")
+        #expect(await issuer.refreshes == ["0"])
+    }
+
+    @Test func `a refresh that fails fails all that wait, once, and the next request begins anew`() async throws {
+        let gate = Gate()
+        let issuer = Issuer(gate: gate)
+        await issuer.fail(Planned(number: 3))
+        let transport = Self.server(taking: ["2"])
+        let manager = manager(on: transport, try authenticator(issuer))
+        await withTaskGroup { group in
+            for number in 0..<20 {
+                group.addTask {
+                    await #expect(throws: Planned(number: 3)) { _ = try await manager.get("\(number)") }
+                }
+            }
+            _ = try? await transport.requests(count: 20)
+            gate.open()
+        }
+        #expect(await issuer.refreshes == ["0"])
+        await issuer.fail(nil)
+        #expect(try await manager.get("x").text == "welcome")
+        #expect(await issuer.refreshes == ["0", "0"])
+    }
+
+    @Test func `a new token that is refused too leaves the 401`() async throws {
+        let transport = Self.server(taking: [])
+        let manager = manager(on: transport, try authenticator(issuer))
+        let response = try await manager.data(for: manager.request(.get, "x"))
+        #expect(response.statusCode == 401)
+        #expect(response.text == "no")
+        #expect(transport.authorizations == ["Bearer 0", "Bearer 1"])
+    }
+
+    @Test func `refreshes without end stop, and may go on later`() async throws {
+        let transport = Self.server(taking: [])
+        let clock = ManualClock()
+        let manager = manager(on: transport, try authenticator(issuer, limit: 3, clock: clock))
+        for _ in 0..<3 { #expect(try await manager.data(for: manager.request(.get, "x")).statusCode == 401) }
+        let error = try await sessionError { _ = try await manager.get("x") }
+        guard case .authentication(.excessiveRefreshes(limit: 3)) = error else { throw error }
+        #expect(await issuer.refreshes.count == 3)
+        clock.advance(by: .seconds(31))
+        #expect(try await manager.data(for: manager.request(.get, "x")).statusCode == 401)
+        #expect(await issuer.refreshes.count == 4)
+    }
+
+    @Test func `the refresh may use the same session, and does not wait for itself`() async throws {
+        let transport = MockTransport { request in
+            if request.url.path == "/v1/token" { return .text("new") }
+            return request.headers[.authorization] == "Bearer new" ? .text("welcome") : .status(.unauthorized)
+        }
+        let session = EventList<SessionManager>()
+        let authenticator = Authenticator(for: [try url("http://a.example/")], token: BearerToken("0")) { _ in
+            let manager = try #require(await session.values.first)
+            let response = try await manager.get("token")
+            return BearerToken(response.text)
+        }
+        let manager = manager(on: transport, authenticator)
+        await session.append(manager)
+        #expect(try await manager.get("x").text == "welcome")
+        #expect(transport.authorizations == ["Bearer 0", nil, "Bearer new"])
+    }
+
+    @Test func `cancelling one request leaves the refresh to the others`() async throws {
+        let gate = Gate()
+        let issuer = Issuer(gate: gate)
+        let transport = Self.server(taking: ["1"])
+        let manager = manager(on: transport, try authenticator(issuer))
+        let first = Task { try await manager.get("x").text }
+        let second = Task { try await manager.get("y").text }
+        try await transport.requests(count: 2)
+        try await eventually { await issuer.refreshes.count == 1 }
+        first.cancel()
+        await #expect(throws: CancellationError.self) { try await first.value }
+        gate.open()
+        #expect(try await second.value == "welcome")
+        #expect(await issuer.refreshes.count == 1)
+    }
+
+    @Test func `cancelling all cancels the refresh, and the next request has its own`() async throws {
+        let gate = Gate()
+        let issuer = Issuer(gate: gate)
+        let transport = Self.server(taking: ["2"])
+        let manager = manager(on: transport, try authenticator(issuer))
+        let first = Task { try await manager.get("x").text }
+        try await eventually { await issuer.refreshes.count == 1 }
+        first.cancel()
+        await #expect(throws: CancellationError.self) { try await first.value }
+        gate.open()
+        #expect(try await manager.get("x").text == "welcome")
+    }
+
+    @Test func `a session that is invalidated ends the wait`() async throws {
+        let issuer = Issuer(gate: Gate())
+        let transport = Self.server(taking: [])
+        let manager = manager(on: transport, try authenticator(issuer))
+        let request = Task { try await manager.get("x").text }
+        try await eventually { await issuer.refreshes.count == 1 }
+        await manager.invalidate(cancellingTasks: true)
+        await #expect(throws: CancellationError.self) { try await request.value }
+    }
+
+    @Test func `another token of the program's counts, also while one is made`() async throws {
+        let gate = Gate()
+        let issuer = Issuer(gate: gate)
+        let transport = Self.server(taking: ["own"])
+        let authenticator = try authenticator(issuer)
+        let manager = manager(on: transport, authenticator)
+        let request = Task { try await manager.get("x").text }
+        try await eventually { await issuer.refreshes.count == 1 }
+        await authenticator.setToken(BearerToken("own"))
+        gate.open()
+        #expect(try await request.value == "welcome")
+        #expect(await authenticator.token == BearerToken("own"))
+        #expect(transport.authorizations == ["Bearer 0", "Bearer own"])
+    }
+
+    @Test(arguments: ["https://a.example/", "http://b.example/", "http://a.example:81/"])
+    func `the token goes to no other origin`(other: String) async throws {
+        let transport = MockTransport { request in
+            request.url.path == "/v1/away" ? .redirect(.found, to: other) : .text("no", status: .unauthorized)
+        }
+        let manager = manager(on: transport, try authenticator(issuer))
+        #expect(try await manager.data(for: manager.request(.get, "away")).statusCode == 401)
+        #expect(try await manager.data(for: Request(url: url(other))).statusCode == 401)
+        #expect(transport.authorizations == ["Bearer 0", nil, nil])
+        #expect(await issuer.refreshes.isEmpty)
+    }
+
+    @Test func `an Authorization of the request's own is sent as it is`() async throws {
+        let transport = Self.server(taking: [])
+        let manager = manager(on: transport, try authenticator(issuer))
+        let request = try manager.request(.get, "x", headers: [.authorization: "Own"])
+        #expect(try await manager.data(for: request).statusCode == 401)
+        #expect(transport.authorizations == ["Own"])
+    }
+
+    @Test func `a body that can be read once fails the request, where it would have to be sent again`() async throws {
+        let manager = manager(on: Self.server(taking: ["1"]), try authenticator(issuer))
+        let body = RequestBody.stream(AsyncStreamOf([Data("abc".utf8)]))
+        let error = try await sessionError { _ = try await manager.data(for: manager.request(.post, "x", body: body)) }
+        guard case .authentication(.bodyNotReplayable) = error else { throw error }
+    }
+
+    @Test func `a monitor is told of refreshes`() async throws {
+        let log = EventLines()
+        let authenticator = try authenticator(issuer)
+        let manager = SessionManager(on: Self.server(taking: ["1"])) {
+            $0.authentication.authenticators = [authenticator]
+            $0.eventMonitors = [log]
+        }
+        _ = try await manager.get("x")
+        let lines = await log.close()
+        #expect(lines.count { $0 == "waits for a new token" } == 1)
+    }
+
+    @Test func `descriptions do not show the token`() throws {
+        let token = BearerToken("s3cret", expires: Date(timeIntervalSince1970: 0))
+        #expect("\(token)" == "BearerToken(…, until 1970-01-01T00:00:00Z)")
+        let authenticator = try authenticator(issuer, token: token)
+        let configuration = SessionConfiguration { $0.authentication.authenticators = [authenticator] }
+        for value in [token, [token], Optional(token) as Any, configuration] as [Any] {
+            var text = "\(value)" + String(reflecting: value)
+            dump(value, to: &text)
+            #expect(!text.contains("s3cret"))
+        }
+    }
+}
