@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: MIT
+
+import FoundationEssentials
+import HTTPTypes
+
+/// Cuts a multipart body into parts (RFC 2046 §5.1.1), however its bytes arrive: bytes in, steps out.
+///
+/// ```
+/// preamble ─ delimiter ─▶ header ─ blank line ─▶ content ─ delimiter ─▶ header … ─ closing delimiter ─▶ end
+/// ```
+///
+/// Lines may end with LF alone, as some cameras send them; the line end before a delimiter belongs to the delimiter. No more
+/// is kept than a header, a chunk, and what may become a delimiter.
+struct MultipartParser: Sendable {
+    /// What the bytes so far amount to.
+    enum Step: Equatable {
+        /// A part begins.
+        case header(HTTPFields)
+        /// Bytes of the part, at least one.
+        case content(Data)
+        /// The part ends.
+        case endOfPart
+        /// The last part has ended; what follows is of no meaning.
+        case end
+        /// More bytes are needed.
+        case needsMore
+    }
+
+    /// What the next bytes belong to.
+    private enum Place {
+        case preamble
+        case header(HTTPFields, length: Int)
+        case content(length: Int)
+        case end
+    }
+
+    /// What stands at the beginning of a line.
+    private enum Line {
+        case other
+        /// More bytes are needed to tell.
+        case undecided
+        case delimiter(end: Int)
+        case closingDelimiter
+    }
+
+    /// How many blanks may follow a delimiter in its line.
+    private static let maximumPadding = 256
+
+    private let delimiter: [UInt8]
+    private let limits: MultipartLimits
+    private var place = Place.preamble
+    private var parts = 0
+    private var bytes: [UInt8] = []
+    /// The first byte that was not handed out.
+    private var start = 0
+    /// Up to where no line end is left to look at.
+    private var searched = 0
+    /// Whether `start` is the beginning of a line, where a delimiter may stand without a line end before it.
+    private var isAtLineStart = true
+    private var skipped = 0
+    private var isComplete = false
+
+    init(boundary: String, limits: MultipartLimits) {
+        delimiter = Array("--\(boundary)".utf8)
+        self.limits = limits
+    }
+
+    /// Adds bytes, cut anywhere.
+    mutating func append(_ chunk: Data) {
+        bytes.removeSubrange(..<start)
+        searched -= start
+        start = 0
+        bytes.append(contentsOf: chunk)
+    }
+
+    /// Says that no bytes will follow.
+    mutating func finish() {
+        isComplete = true
+    }
+
+    /// The next step.
+    mutating func next() throws(SerializationError) -> Step {
+        while true {
+            switch place {
+            case .preamble:
+                let count = try skipPreamble()
+                guard count > 0 else { return try missing() }
+            case .header(let fields, let length):
+                guard let header = try readLine(of: fields, length) else { return try missing() }
+                return .header(header)
+            case .content(let length):
+                return try readContent(length)
+            case .end:
+                return .end
+            }
+        }
+    }
+
+    // MARK: Places
+
+    /// Goes towards the first delimiter; returns how far.
+    private mutating func skipPreamble() throws(SerializationError) -> Int {
+        let before = start
+        switch nextDelimiter() {
+        case (let cut, .delimiter(let end)):
+            skipped += cut - start
+            try beginPart(at: end)
+        case (_, .closingDelimiter):
+            place = .end
+            return 1
+        case (let cut, .other), (let cut, .undecided):
+            skipped += cut - start
+            start = cut
+        }
+        guard skipped <= limits.preamble else { throw .parts(.tooLarge(.preamble, limit: limits.preamble)) }
+        return start - before
+    }
+
+    private mutating func beginPart(at end: Int) throws(SerializationError) {
+        if let limit = limits.parts, parts >= limit { throw .parts(.tooLarge(.parts, limit: limit)) }
+        parts += 1
+        start = end
+        searched = end
+        place = .header([:], length: 0)
+    }
+
+    /// Reads lines up to the blank one; nil when more bytes are needed.
+    private mutating func readLine(
+        of fields: HTTPFields, _ length: Int
+    ) throws(SerializationError) -> HTTPFields? {
+        var fields = fields
+        var length = length
+        while let end = bytes[searched...].firstIndex(of: UInt8(ascii: "\n")) {
+            let line = bytes[start..<(end > start && bytes[end - 1] == UInt8(ascii: "\r") ? end - 1 : end)]
+            length += end + 1 - start
+            guard length <= limits.header else { throw .parts(.tooLarge(.header, limit: limits.header)) }
+            start = end + 1
+            searched = start
+            guard !line.isEmpty else {
+                place = .content(length: 0)
+                isAtLineStart = true
+                return fields
+            }
+            try fields.append(line: line)
+        }
+        searched = bytes.count
+        guard length + bytes.count - start <= limits.header else {
+            throw .parts(.tooLarge(.header, limit: limits.header))
+        }
+        place = .header(fields, length: length)
+        return nil
+    }
+
+    private mutating func readContent(_ length: Int) throws(SerializationError) -> Step {
+        let (cut, line) = nextDelimiter()
+        if cut > start {
+            let (sum, overflows) = length.addingReportingOverflow(cut - start)
+            if let limit = limits.part, overflows || sum > limit { throw .parts(.tooLarge(.part, limit: limit)) }
+            let content = Data(bytes[start..<cut])
+            start = cut
+            isAtLineStart = false
+            place = .content(length: sum)
+            return .content(content)
+        }
+        switch line {
+        case .delimiter(let end):
+            try beginPart(at: end)
+            return .endOfPart
+        case .closingDelimiter:
+            place = .end
+            return .endOfPart
+        case .other, .undecided:
+            return try missing()
+        }
+    }
+
+    private func missing() throws(SerializationError) -> Step {
+        guard !isComplete else { throw .parts(.unexpectedEnd) }
+        return .needsMore
+    }
+
+    // MARK: Delimiters
+
+    /// Up to where the bytes are content for certain, and what stands there.
+    private mutating func nextDelimiter() -> (cut: Int, Line) {
+        if isAtLineStart {
+            let line = line(at: start)
+            guard case .other = line else { return (start, line) }
+            isAtLineStart = false
+        }
+        var next = max(searched, start)
+        while let end = bytes[next...].firstIndex(of: UInt8(ascii: "\n")) {
+            let line = line(at: end + 1)
+            if case .other = line {
+                next = end + 1
+                continue
+            }
+            searched = end
+            return (end > start && bytes[end - 1] == UInt8(ascii: "\r") ? end - 1 : end, line)
+        }
+        searched = bytes.count
+        // A line end may have begun.
+        let hasReturn = bytes.count > start && bytes.last == UInt8(ascii: "\r")
+        return (hasReturn ? bytes.count - 1 : bytes.count, .other)
+    }
+
+    private func line(at start: Int) -> Line {
+        var position = start
+        for byte in delimiter {
+            guard position < bytes.count else { return .undecided }
+            guard bytes[position] == byte else { return .other }
+            position += 1
+        }
+        if position < bytes.count, bytes[position] == UInt8(ascii: "-") {
+            guard position + 1 < bytes.count else { return .undecided }
+            return bytes[position + 1] == UInt8(ascii: "-") ? .closingDelimiter : .other
+        }
+        let end = min(bytes.count, position + Self.maximumPadding)
+        while position < end, bytes[position] == UInt8(ascii: " ") || bytes[position] == UInt8(ascii: "\t") {
+            position += 1
+        }
+        guard position < bytes.count else { return .undecided }
+        if bytes[position] == UInt8(ascii: "\r") {
+            position += 1
+            guard position < bytes.count else { return .undecided }
+        }
+        return bytes[position] == UInt8(ascii: "\n") ? .delimiter(end: position + 1) : .other
+    }
+}
+
+extension HTTPFields {
+    /// Appends the field of a line, or the line to the field before where it begins with a blank (RFC 5322 §2.2.3).
+    fileprivate mutating func append(line: ArraySlice<UInt8>) throws(SerializationError) {
+        if line.first == UInt8(ascii: " ") || line.first == UInt8(ascii: "\t"), let last = last {
+            self[endIndex - 1] = HTTPField(name: last.name, value: last.value + " " + Self.text(line))
+            return
+        }
+        guard let colon = line.firstIndex(of: UInt8(ascii: ":")),
+            let name = HTTPField.Name(String(decoding: line[..<colon], as: UTF8.self))
+        else { throw .parts(.header(Excerpt.of(line))) }
+        let value = Self.text(line[(colon + 1)...])
+        guard HTTPField.isValidValue(value) else { throw .parts(.header(Excerpt.of(line))) }
+        append(HTTPField(name: name, value: value))
+    }
+
+    private static func text(_ bytes: ArraySlice<UInt8>) -> String {
+        var rest = bytes.drop { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
+        while rest.last == UInt8(ascii: " ") || rest.last == UInt8(ascii: "\t") { rest.removeLast() }
+        return String(decoding: rest, as: UTF8.self)
+    }
+}
