@@ -29,9 +29,10 @@ let package = Package(
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CLinux"),
+        .systemLibrary(name: "CZlib"),
 
         // Floor 2: values and the Transport port; the loop.
-        .target(name: "ANSystem", dependencies: ["CLinux"], swiftSettings: settings),
+        .target(name: "ANSystem", dependencies: ["CLinux", "CZlib"], swiftSettings: settings),
         .target(name: "ANHTTP", dependencies: [httpTypes], swiftSettings: settings),
 
         // Floor 3: bytes to values; libcurl; netlink.
@@ -85,7 +86,7 @@ let package = Package(
         .testTarget(name: "ANSystemTests", dependencies: ["ANSystem"], swiftSettings: settings),
         .testTarget(name: "ANHTTPTests", dependencies: ["ANHTTP", httpTypes], swiftSettings: settings),
         .testTarget(
-            name: "ANSerializationTests", dependencies: ["ANSerialization", "ANHTTP", httpTypes],
+            name: "ANSerializationTests", dependencies: ["ANSerialization", "ANHTTP", "ANSystem", httpTypes],
             swiftSettings: settings),
         .testTarget(
             name: "ANCurlTests",

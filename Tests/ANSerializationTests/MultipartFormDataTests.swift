@@ -184,27 +184,201 @@ import Testing
         }
         #expect(form.isEmpty)
     }
-}
 
-/// The chunks of a streamed body, read once.
-private func chunks(of body: RequestBody) async throws -> [Data] {
-    guard case .stream(_, _, let makeReader) = body.content else { return [] }
-    let reader = try makeReader()
-    var chunks: [Data] = []
-    while let chunk = try await reader.next() { chunks.append(chunk) }
-    return chunks
-}
+    @Test func `a sequence of known length is a part like any other`() async throws {
+        var form = try MultipartFormData(boundary: "B")
+        try form.append(
+            .stream(Chunks(["ab", "", "cde"]), length: 5, isReplayable: true), name: "a", fileName: "log.TXT")
+        try form.append(.stream(Chunks(), length: 0, isReplayable: true), name: "b", fileName: nil)
+        try form.append(.none, name: "c", fileName: nil, mediaType: "x/y")
+        let body = try form.makeBody().body
+        let expected =
+            "--B\r\nContent-Disposition: form-data; name=\"a\"; filename=\"log.TXT\"\r\nContent-Type: text/plain\r\n\r\n"
+            + "abcde\r\n--B\r\nContent-Disposition: form-data; name=\"b\"\r\n\r\n"
+            + "\r\n--B\r\nContent-Disposition: form-data; name=\"c\"\r\nContent-Type: x/y\r\n\r\n\r\n--B--\r\n"
+        #expect(try await text(of: body) == expected)
+        #expect(try await text(of: body) == expected)
+        #expect(body.length == Int64(expected.utf8.count))
+        #expect(form.length == body.length)
+        #expect(body.isReplayable)
+    }
 
-private func text(of body: RequestBody) async throws -> String {
-    String(decoding: try await chunks(of: body).joined(), as: UTF8.self)
-}
+    @Test func `a sequence of unknown length makes a body of unknown length`() async throws {
+        var form = try MultipartFormData(boundary: "B")
+        form.append("1", name: "a")
+        try form.append(.stream(Chunks(["x", "y"]), isReplayable: true), headers: [("X-A", "b")])
+        let body = try form.makeBody().body
+        #expect(body.length == nil)
+        #expect(form.length == nil)
+        #expect(body.isReplayable)
+        #expect(try await text(of: body).hasSuffix("\r\n--B\r\nX-A: b\r\n\r\nxy\r\n--B--\r\n"))
+    }
 
-/// Lends the path of a file that exists during the call.
-private func withFile(named name: String, _ content: Data, _ use: (String) async throws -> Void) async throws {
-    let directory = "/tmp/ANSerializationTests-\(UInt64.random(in: .min ... .max))"
-    try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(atPath: directory) }
-    let path = directory + "/" + name
-    try content.write(to: URL(filePath: path))
-    try await use(path)
+    @Test(arguments: [(["abc"], 2, 3), (["ab", "c"], 2, 3), (["a"], 2, 1), ([], 1, 0)] as [([String], Int64, Int64)])
+    func `a sequence of another length than declared fails`(
+        chunks: [String], declared: Int64, produced: Int64
+    ) async throws {
+        var form = MultipartFormData()
+        try form.append(.stream(Chunks(chunks), length: declared, isReplayable: true), name: "log", fileName: nil)
+        let body = try form.makeBody().body
+        await expectFailure(.partLength(part: "log", declared: declared, produced: produced)) {
+            try await text(of: body)
+        }
+    }
+
+    @Test func `a negative length is refused at once`() async {
+        await expectFailure(.partLength(part: "a", declared: -1, produced: 0)) {
+            var form = MultipartFormData()
+            try form.append(.stream(Chunks(), length: -1), name: "a", fileName: nil)
+        }
+    }
+
+    @Test func `lengths that 64 bits do not hold are refused`() async throws {
+        var form = MultipartFormData()
+        for name in ["a", "b"] { try form.append(.stream(Chunks(), length: .max), name: name, fileName: nil) }
+        await expectFailure(.tooLong) { [form] in _ = try form.makeBody() }
+    }
+
+    @Test func `a form with a part that can be read only once can be sent only once`() async throws {
+        var form = MultipartFormData()
+        form.append("1", name: "a")
+        try form.append(.stream(Chunks(["x"]), length: 1), name: "once", fileName: nil)
+        let body = try form.makeBody().body
+        #expect(!body.isReplayable)
+        #expect(try await text(of: body).contains("\r\n\r\nx\r\n"))
+        for again in [body, try form.makeBody().body] {
+            await expectFailure(.partReadTwice(part: "once")) { try await text(of: again) }
+        }
+    }
+
+    @Test func `what a sequence throws ends the body`() async throws {
+        var form = MultipartFormData()
+        try form.append(.stream(Chunks(["x"], failing: true)), name: "a", fileName: nil)
+        let body = try form.makeBody().body
+        await #expect(throws: Chunks.Failing.self) { try await text(of: body) }
+    }
+
+    @Test func `a sequence is read no faster than the body`() async throws {
+        let chunks = Chunks(["1", "2", "3"])
+        var form = MultipartFormData()
+        try form.append(.stream(chunks), name: "a", fileName: nil)
+        let reader = try reader(of: form.makeBody().body)
+        #expect(chunks.taken == 0)
+        _ = try await reader.next()
+        #expect(chunks.taken == 0)
+        #expect(try await reader.next() == Data("1".utf8))
+        #expect(chunks.taken == 1)
+    }
+
+    @Test(
+        arguments: [
+            (.formData, "multipart/form-data; boundary=B"), (.mixed, "multipart/mixed; boundary=B"),
+            (.related(type: "text/html"), "multipart/related; boundary=B; type=\"text/html\""),
+            (
+                .related(type: "a\"\\b", start: "<1@x>"),
+                "multipart/related; boundary=B; type=\"a\\\"\\\\b\"; start=\"<1@x>\""
+            ),
+        ] as [(MultipartFormData.Subtype, String)])
+    func `the type names the subtype`(subtype: MultipartFormData.Subtype, contentType: String) throws {
+        #expect(try MultipartFormData(subtype: subtype, boundary: "B").contentType == contentType)
+    }
+
+    @Test(arguments: ["a\r\nX: y", "\0", "ä"])
+    func `a subtype cannot break out of the header`(value: String) async {
+        await expectFailure(.headerValue(name: "type")) {
+            _ = try MultipartFormData(subtype: .related(type: value))
+        }
+        await expectFailure(.headerValue(name: "start")) {
+            _ = try MultipartFormData(subtype: .related(type: "a/b", start: value))
+        }
+    }
+
+    @Test func `bytes among parameters stay bytes, and text has the encoding that was chosen`() async throws {
+        var form = try MultipartFormData(boundary: "B")
+        try form.append(["a": .data(Data([0xFF, 0])), "b": ["ü"]], stringEncoding: .isoLatin1)
+        let bytes = try await chunks(of: form.makeBody().body).reduce(into: Data()) { $0 += $1 }
+        #expect(
+            bytes == Data("--B\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n".utf8) + Data([0xFF, 0])
+                + Data("\r\n--B\r\nContent-Disposition: form-data; name=\"b[]\"\r\n\r\n".utf8) + Data([0xFC])
+                + Data("\r\n--B--\r\n".utf8))
+        expectFailure {
+            try form.append(["c": "€"], stringEncoding: .isoLatin1)
+        } where: { error in
+            if case .parameters(.textEncoding("c")) = error { true } else { false }
+        }
+    }
+
+    @Test func `a form is written to a file of its length, in place of another one`() async throws {
+        try await withFile(named: "body", Data("old".utf8)) { path in
+            var form = MultipartFormData()
+            form.throttle = .packets(of: 1, delay: .seconds(3_600))
+            form.append(Data(repeating: 1, count: 600_000), name: "a")
+            try form.append(.stream(Chunks(["x", "yz"])), name: "b", fileName: nil)
+            let (contentType, body) = try await form.write(to: path)
+            #expect(contentType == form.contentType)
+            guard case .file(path) = body.content else {
+                Issue.record("another body")
+                return
+            }
+            let written = try Data(contentsOf: URL(filePath: path))
+            #expect(written.count > 600_000)
+            #expect(written.starts(with: Data("--\(form.boundary)\r\n".utf8)))
+            #expect(written.suffix(form.boundary.utf8.count + 10) == Data("yz\r\n--\(form.boundary)--\r\n".utf8))
+        }
+    }
+
+    @Test func `a form that fails while it is written leaves the file that is there`() async throws {
+        try await withFile(named: "body", Data("old".utf8)) { path in
+            var form = MultipartFormData()
+            try form.append(.stream(Chunks(["x"]), length: 2), name: "a", fileName: nil)
+            await expectFailure(.partLength(part: "a", declared: 2, produced: 1)) { [form] in
+                _ = try await form.write(to: path)
+            }
+            #expect(try String(contentsOf: URL(filePath: path), encoding: .utf8) == "old")
+            let folder = URL(filePath: path).deletingLastPathComponent().path
+            #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == ["body"])
+        }
+    }
+
+    @Test func `a file that cannot be written is named`() async throws {
+        var form = MultipartFormData()
+        form.append("1", name: "a")
+        await expectFailure(
+            .notWritten(path: "/nonexistent/body", reason: "open: No such file or directory (errno 2)")
+        ) { [form] in
+            _ = try await form.write(to: "/nonexistent/body")
+        }
+    }
+
+    @Test func `parts of every kind come out whole, whatever their sizes are`() async throws {
+        var random = SeededGenerator(state: 7)
+        let pattern = Data((0..<300_100).map { UInt8(truncatingIfNeeded: $0 &* 31) })
+        try await withFile(named: "f", Data()) { path in
+            for _ in 0..<30 {
+                var form = try MultipartFormData(boundary: "B")
+                var expected = Data("--B\r\n".utf8)
+                for index in 0..<Int.random(in: 1...12, using: &random) {
+                    let size =
+                        [0, 1, 100, 32_767, 32_768, 262_143, 262_144, 300_000].randomElement(using: &random) ?? 0
+                    let content = pattern.dropFirst(index).prefix(size)
+                    if index > 0 { expected += Data("\r\n--B\r\n".utf8) }
+                    expected += Data("A: \(index)\r\n\r\n".utf8) + content
+                    let file = path + "\(index)"
+                    let body: RequestBody
+                    switch Int.random(in: 0...2, using: &random) {
+                    case 0: body = .bytes(content)
+                    case 1:
+                        try content.write(to: URL(filePath: file))
+                        body = .file(file)
+                    default: body = .stream(Chunks([content, Data()]), isReplayable: true)
+                    }
+                    try form.append(body, headers: [("A", "\(index)")])
+                }
+                expected += Data("\r\n--B--\r\n".utf8)
+                let body = try form.makeBody().body
+                #expect(try await chunks(of: body).reduce(into: Data()) { $0 += $1 } == expected)
+                #expect(body.length == nil || body.length == Int64(expected.count))
+            }
+        }
+    }
 }

@@ -9,8 +9,9 @@ import Testing
         "CCurl": [],
         "COpenSSL": [],
         "CLinux": [],
+        "CZlib": [],
         // 2: values and the port; the loop.
-        "ANSystem": ["CLinux", "Glibc", "Synchronization"],
+        "ANSystem": ["CLinux", "CZlib", "Glibc", "Synchronization"],
         "ANHTTP": ["HTTPTypes", "FoundationEssentials", "Synchronization"],
         // 3: bytes to values; libcurl; netlink.
         "ANSerialization": ["ANHTTP", "ANSystem", "HTTPTypes", "FoundationEssentials"],

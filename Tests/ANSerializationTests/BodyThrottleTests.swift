@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import ANSerialization
+import ANSystem
+import FoundationEssentials
+import Testing
+
+@Suite struct BodyThrottleTests {
+    @Test func `packets have a pause between them, each time that the body is sent`() async throws {
+        let clock = JumpingClock()
+        let body = try RequestBody.string("abcdefg").throttled(.packets(of: 3, delay: .milliseconds(200)), clock: clock)
+        #expect(body.length == 7)
+        #expect(body.isReplayable)
+        for _ in 0..<2 {
+            clock.reset()
+            #expect(try await texts(of: body) == ["abc", "def", "g"])
+            #expect(clock.sleeps == [.milliseconds(200), .milliseconds(200)])
+        }
+    }
+
+    @Test func `packets do not reach over the chunks of a sequence`() async throws {
+        let clock = JumpingClock()
+        let body = try RequestBody.stream(Chunks(["abcd", "", "e"]), length: 5).throttled(
+            .packets(of: 3, delay: .seconds(1)), clock: clock)
+        #expect(body.length == 5)
+        #expect(!body.isReplayable)
+        #expect(try await texts(of: body) == ["abc", "d", "e"])
+        #expect(clock.sleeps == [.seconds(1), .seconds(1)])
+    }
+
+    @Test func `a rate is kept over the whole body`() async throws {
+        let clock = JumpingClock()
+        let body = try RequestBody.bytes(Data(count: 1_000)).throttled(.rate(bytesPerSecond: 400), clock: clock)
+        let sizes = try await chunks(of: body).map(\.count)
+        #expect(sizes == Array(repeating: 20, count: 50))
+        #expect(clock.sleeps == Array(repeating: .milliseconds(50), count: 49))
+    }
+
+    @Test func `time in which nothing was taken is not made up for`() async throws {
+        let clock = JumpingClock()
+        let body = try RequestBody.bytes(Data(count: 60)).throttled(.rate(bytesPerSecond: 400), clock: clock)
+        let reader = try reader(of: body)
+        _ = try await reader.next()
+        clock.advance(by: .seconds(10))
+        _ = try await reader.next()
+        #expect(clock.sleeps == [])
+        _ = try await reader.next()
+        #expect(clock.sleeps == [.milliseconds(50)])
+    }
+
+    @Test func `a large rate has packets of at most 64 KiB, and a small one of at least a byte`() async throws {
+        #expect(BodyThrottle.rate(bytesPerSecond: 1 << 30).packetSize == 65_536)
+        #expect(BodyThrottle.rate(bytesPerSecond: 0).packetSize == 1)
+        #expect(BodyThrottle.packets(of: -5).packetSize == 1)
+        #expect(BodyThrottle.packets() == .packets(of: 16_384, delay: .milliseconds(200)))
+    }
+
+    @Test func `a file is read in packets, and has its length`() async throws {
+        try await withFile(named: "f", Data("abcde".utf8)) { path in
+            let body = try RequestBody.file(path).throttled(.packets(of: 2, delay: .zero), clock: JumpingClock())
+            #expect(body.length == 5)
+            #expect(try await texts(of: body) == ["ab", "cd", "e"])
+        }
+        await expectFailure(
+            .file(path: "/nonexistent/f", reason: "open: No such file or directory (errno 2)")
+        ) {
+            _ = try RequestBody.file("/nonexistent/f").throttled(.packets())
+        }
+    }
+
+    @Test func `a form is throttled as a whole`() async throws {
+        var form = try MultipartFormData(boundary: "B")
+        form.append("1", name: "a")
+        form.throttle = .packets(of: 10, delay: .zero)
+        let body = try form.makeBody().body
+        let chunks = try await chunks(of: body)
+        #expect(chunks.dropLast().allSatisfy { $0.count == 10 })
+        #expect(body.length == Int64(chunks.reduce(0) { $0 + $1.count }))
+    }
+
+    private func texts(of body: RequestBody) async throws -> [String] {
+        try await chunks(of: body).map { String(decoding: $0, as: UTF8.self) }
+    }
+}
+
+/// A clock on which waiting takes no time; it keeps how long was waited.
+private final class JumpingClock: Clock, Sendable {
+    struct Instant: InstantProtocol {
+        var offset: Duration
+
+        func advanced(by duration: Duration) -> Instant { Instant(offset: offset + duration) }
+        func duration(to other: Instant) -> Duration { other.offset - offset }
+        static func < (left: Instant, right: Instant) -> Bool { left.offset < right.offset }
+    }
+
+    private let state = Lock((now: Instant(offset: .zero), sleeps: [Duration]()))
+
+    var now: Instant { state.withLock { $0.now } }
+    var minimumResolution: Duration { .nanoseconds(1) }
+    var sleeps: [Duration] { state.withLock { $0.sleeps } }
+
+    func sleep(until deadline: Instant, tolerance: Duration?) async throws {
+        state.withLock { state in
+            state.sleeps.append(state.now.duration(to: deadline))
+            state.now = deadline
+        }
+    }
+
+    func advance(by duration: Duration) { state.withLock { $0.now = $0.now.advanced(by: duration) } }
+    func reset() { state.withLock { $0.sleeps = [] } }
+}

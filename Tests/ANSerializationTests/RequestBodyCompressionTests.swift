@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import ANSerialization
+import FoundationEssentials
+import HTTPTypes
+import Testing
+
+@Suite struct RequestBodyCompressionTests {
+    private static let play = Data(String(repeating: "All work and no play makes Jack a dull boy.\n", count: 500).utf8)
+    private static let codings: [ContentCoding] = [.gzip, .deflate]
+
+    @Test(arguments: codings, [1, 6, 9, 0, 99])
+    func `small bytes are compressed at once`(coding: ContentCoding, level: Int) throws {
+        for data in [Data(), Data("a".utf8), Self.play, Self.play.dropFirst(3)] {
+            guard case .bytes(let compressed) = RequestBody.bytes(data).compressed(coding, level: level).content else {
+                Issue.record("no bytes")
+                return
+            }
+            #expect(try Inflater.inflate(compressed, coding) == data)
+            if data.count > 1_000 { #expect(compressed.count < data.count / 20) }
+        }
+    }
+
+    @Test(arguments: codings)
+    func `large bytes, files and sequences are compressed chunk by chunk`(coding: ContentCoding) async throws {
+        var random = SeededGenerator(state: 3)
+        // A part of it does not become smaller.
+        var large = Data((0..<100_000).map { _ in UInt8.random(in: .min ... .max, using: &random) })
+        large += Data(repeating: 7, count: 1_000_000)
+        let pieces = stride(from: 0, to: large.count, by: 100_001).map { large.dropFirst($0).prefix(100_001) }
+        try await withFile(named: "f", large) { path in
+            for body in [RequestBody.bytes(large), .file(path), .stream(Chunks(pieces), isReplayable: true)] {
+                let compressed = body.compressed(coding)
+                #expect(compressed.length == nil)
+                #expect(compressed.isReplayable)
+                for _ in 0..<2 {
+                    let chunks = try await chunks(of: compressed)
+                    #expect(chunks.allSatisfy { !$0.isEmpty && $0.count <= 65_536 })
+                    let all = chunks.reduce(into: Data()) { $0 += $1 }
+                    #expect(all.count < 105_000)
+                    #expect(try Inflater.inflate(all, coding) == large)
+                }
+            }
+        }
+    }
+
+    @Test(arguments: codings)
+    func `a sequence of many small chunks, and one of none`(coding: ContentCoding) async throws {
+        let pieces = (0..<3_000).map { Data("line \($0)\n".utf8) }
+        for pieces in [pieces, [], [Data()]] {
+            let body = RequestBody.stream(Chunks(pieces)).compressed(coding)
+            #expect(!body.isReplayable)
+            let all = try await chunks(of: body).reduce(into: Data()) { $0 += $1 }
+            #expect(try Inflater.inflate(all, coding) == pieces.reduce(into: Data()) { $0 += $1 })
+        }
+    }
+
+    @Test func `a multipart form is compressed like any body`() async throws {
+        var form = MultipartFormData()
+        form.append(Self.play, name: "a")
+        let body = try form.makeBody().body
+        let compressed = try await chunks(of: body.compressed()).reduce(into: Data()) { $0 += $1 }
+        let original = try await chunks(of: body).reduce(into: Data()) { $0 += $1 }
+        #expect(try Inflater.inflate(compressed, .gzip) == original)
+    }
+
+    @Test func `a file that is not there, and a sequence that fails, fail the body`() async throws {
+        let missing = RequestBody.file("/nonexistent/f").compressed()
+        await expectFailure(.file(path: "/nonexistent/f", reason: "open: No such file or directory (errno 2)")) {
+            try await text(of: missing)
+        }
+        let failing = RequestBody.stream(Chunks(["a"], failing: true)).compressed()
+        await #expect(throws: Chunks.Failing.self) { try await text(of: failing) }
+        let once = RequestBody.stream(Chunks(["a"])).compressed()
+        try await text(of: once)
+        await expectFailure(.partReadTwice(part: "")) { try await text(of: once) }
+    }
+
+    @Test func `a request says how its body is encoded`() throws {
+        var request = try makeRequest("POST")
+        request.headers[.contentLength] = "22000"
+        request.body = .bytes(Self.play)
+        request.compressBody(.deflate)
+        #expect(request.headers == [.contentEncoding: "deflate"])
+        let once = request
+        request.compressBody()
+        #expect(request.headers == once.headers)
+        #expect(request.body.length == once.body.length)
+    }
+
+    @Test func `no body and short ones stay as they are`() throws {
+        var request = try makeRequest("POST")
+        request.compressBody()
+        #expect(request.headers.isEmpty)
+        request.body = .bytes(Data(count: 1_023))
+        request.compressBody()
+        #expect(request.headers.isEmpty)
+        #expect(request.body.length == 1_023)
+        request.compressBody(minimumSize: 1_023)
+        #expect(request.headers[.contentEncoding] == "gzip")
+        guard case .none = RequestBody.none.compressed().content else {
+            Issue.record("a body")
+            return
+        }
+    }
+}
