@@ -10,48 +10,46 @@ import Glibc
 public struct AtomicFile: ~Copyable {
     private let destination: String
     /// Where the bytes are until the file is complete; nil when they go to the destination itself.
-    private let temporaryPath: String?
-    private let file: FileDescriptor
-    private var isCommitted = false
+    private var partial: PartialFile?
+    /// The destination itself, where it is no file.
+    private let device: FileDescriptor?
     /// The bytes written so far.
     public private(set) var size: Int64 = 0
 
     /// Creates a temporary file in the destination's folder.
-    public init(destination: String) throws(SystemError) {
-        var status = stat()
-        let exists = unsafe stat(destination, &status) == 0
-        let isReplaced = !exists || status.st_mode & S_IFMT == S_IFREG
-        let destination = exists && isReplaced ? Self.resolvingLinks(destination) : destination
-        let temporaryPath = "\(destination).\(String(UInt64.random(in: .min ... .max), radix: 36)).part"
-        file = try FileDescriptor(
-            opening: isReplaced ? temporaryPath : destination,
-            flags: isReplaced ? O_WRONLY | O_CREAT | O_EXCL : O_WRONLY, mode: 0o666)
-        self.temporaryPath = isReplaced ? temporaryPath : nil
-        self.destination = destination
+    ///
+    /// - Parameters:
+    ///   - destination: The final name.
+    ///   - mode: The rights of the file, from which the process's umask is taken; see open(2). 0o600 is for secrets. A file
+    ///     that is replaced does not hand its rights on.
+    public init(destination: String, mode: UInt32 = 0o666) throws(SystemError) {
+        let place = FilePlace(destination)
+        let device = try place.openDevice()
+        let partial = try Self.partialFile(for: place, mode)
+        self.destination = place.path
+        self.device = device
+        self.partial = partial
     }
 
-    deinit {
-        if let temporaryPath, !isCommitted { unsafe unlink(temporaryPath) }
+    private static func partialFile(for place: FilePlace, _ mode: UInt32) throws(SystemError) -> PartialFile? {
+        guard place.isReplaceable else { return nil }
+        return try PartialFile(path: temporaryPath(for: place.path), opening: .new, mode: mode)
     }
 
     /// Appends all bytes.
     public mutating func write(_ bytes: borrowing RawSpan) throws(SystemError) {
-        try file.writeAll(bytes)
+        try device?.writeAll(bytes)
+        try partial?.write(bytes)
         size += Int64(bytes.byteCount)
     }
 
     /// Moves the file to its final name, in place of what is there. See rename(2).
     public consuming func commit() throws(SystemError) {
-        if let temporaryPath {
-            guard unsafe rename(temporaryPath, destination) == 0 else { throw SystemError.last("rename") }
-        }
-        isCommitted = true
+        try partial?.move(to: destination)
     }
 
-    /// The path without symbolic links, see realpath(3); the path itself where that fails.
-    private static func resolvingLinks(_ path: String) -> String {
-        guard let resolved = unsafe realpath(path, nil) else { return path }
-        defer { unsafe free(resolved) }
-        return unsafe String(cString: resolved)
+    /// A name beside a file that nothing else has.
+    static func temporaryPath(for path: String) -> String {
+        "\(path).\(String(UInt64.random(in: .min ... .max), radix: 36)).part"
     }
 }

@@ -46,6 +46,22 @@ public struct FileDescriptor: ~Copyable, Sendable {
         return count
     }
 
+    /// Reads at an offset, at most `limit` bytes and what the buffer holds; 0 means the end. See pread(2).
+    public func read(
+        into buffer: inout MutableRawSpan, upTo limit: Int = .max, at offset: Int64
+    ) throws(SystemError) -> Int {
+        let count = unsafe buffer.withUnsafeMutableBytes { bytes in
+            retryingInterrupts { unsafe pread(number, bytes.baseAddress, min(limit, bytes.count), Int(offset)) }
+        }
+        guard count >= 0 else { throw SystemError.last("pread") }
+        return count
+    }
+
+    /// Moves the position to so many bytes after the start. See lseek(2).
+    public func seek(to offset: Int64) throws(SystemError) {
+        guard lseek(number, Int(offset), SEEK_SET) >= 0 else { throw SystemError.last("lseek") }
+    }
+
     /// The size of a regular file in bytes; fails with `EISDIR` or `EINVAL` for anything else. See fstat(2).
     public func regularFileSize() throws(SystemError) -> Int64 {
         var status = stat()

@@ -2,7 +2,6 @@
 
 public import ANHTTP
 public import ANSerialization
-import ANSystem
 public import FoundationEssentials
 
 // SessionError
@@ -14,6 +13,9 @@ public import FoundationEssentials
 // ├── notCached        the request wanted a response from a cache, and nothing else
 // ├── interceptor      an interceptor did not keep to its protocol
 // ├── file             a download could not be written
+// ├── notResumable     a download could not be continued, and was not to start over
+// ├── digest           a download has not the digest that it must have
+// ├── interrupted      a download has failed for one of these reasons, and can be continued
 // └── invalidated      the manager takes no more requests
 
 /// What the functions of a ``SessionManager`` throw, besides `CancellationError`.
@@ -35,6 +37,12 @@ public enum SessionError: Error, Sendable {
     case interceptor(InterceptorProblem, type: String)
     /// A download could not be written.
     case file(FileProblem)
+    /// A download could not be continued, and ``DownloadOptions/whenNotResumable`` says that this is a failure.
+    case notResumable(ResumeProblem)
+    /// A download has not the digest that the program expects, or that its server says it has.
+    case digest(DigestMismatch)
+    /// A download has failed for this reason; what has come of it is there to go on with.
+    indirect case interrupted(by: SessionError, ResumeData)
     /// The manager was invalidated or shut down before.
     case invalidated
 
@@ -74,41 +82,17 @@ public enum SessionError: Error, Sendable {
         /// It responded a second time.
         case secondResponse
     }
-
-    /// What went wrong with a file.
-    public struct FileProblem: Hashable, Sendable {
-        /// The file's path.
-        public var path: String
-        /// The system call that failed.
-        public var call: String
-        /// The value of errno.
-        public var errno: Int32
-        /// The system's words.
-        public var message: String
-
-        /// Creates a description of a failure, as tests of error handling need it.
-        public init(path: String, call: String, errno: Int32, message: String) {
-            self.path = path
-            self.call = call
-            self.errno = errno
-            self.message = message
-        }
-
-        init(path: String, _ error: SystemError) {
-            self.init(path: path, call: error.call, errno: error.code, message: SystemError.message(for: error.code))
-        }
-    }
 }
 
 extension SessionError {
     /// Whether a limit on time ran out.
     public var isTimeout: Bool {
-        if case .transport(.timedOut) = self { true } else { false }
+        if case .transport(.timedOut) = cause { true } else { false }
     }
 
     /// Whether no connection could be made: name look-up, TCP, or the proxy.
     public var isConnectionFailure: Bool {
-        switch self {
+        switch cause {
         case .transport(.cannotResolve), .transport(.cannotConnect), .transport(.proxy): true
         default: false
         }
@@ -116,7 +100,7 @@ extension SessionError {
 
     /// Whether the server is not trusted, or TLS failed otherwise.
     public var isTrustFailure: Bool {
-        if case .transport(.tls) = self { true } else { false }
+        if case .transport(.tls) = cause { true } else { false }
     }
 
     /// The status of a response that was rejected.
@@ -127,12 +111,12 @@ extension SessionError {
 
     /// A response that came and was rejected.
     public var rejection: Rejection? {
-        if case .serialization(let error) = self { error.rejection } else { nil }
+        if case .serialization(let error) = cause { error.rejection } else { nil }
     }
 
     /// The attempts before the last one, and why there was no further one.
     public var retries: RetryHistory {
-        if case .transport(let error) = self { return error.facts?.retries ?? RetryHistory() }
+        if case .transport(let error) = cause { return error.facts?.retries ?? RetryHistory() }
         return rejection?.head.retries ?? RetryHistory()
     }
 
@@ -159,7 +143,10 @@ extension SessionError: CustomStringConvertible {
         case .notCached: "The response is not cached, and the request asks for nothing else."
         case .interceptor(.noResponse, let type): "The interceptor \(type) returned without a response."
         case .interceptor(.secondResponse, let type): "The interceptor \(type) responded twice."
-        case .file(let problem): "\(problem.path): \(problem.message) (\(problem.call))"
+        case .file(let problem): problem.description
+        case .notResumable(let problem): problem.description
+        case .digest(let mismatch): mismatch.description
+        case .interrupted(let error, let data): "\(error) The download can be continued after \(data.offset) bytes."
         case .invalidated: "The session manager was invalidated; make a new one."
         }
     }

@@ -6,7 +6,7 @@ public import ANSerialization
 import FoundationEssentials
 public import HTTPTypes
 
-// Tasks: transfers with a handle. They are registered when the handle is made, so that a manager which is told to finish
+// Tasks: transfers with a handle; those of downloads are elsewhere. They are registered when the handle is made, so that a manager which is told to finish
 // what is running finishes them too.
 
 extension SessionManager {
@@ -37,11 +37,6 @@ extension SessionManager {
         return makeUploadTask(for: .success(request))
     }
 
-    /// Makes a task that writes a response to a file; see ``makeDataTask(for:)`` and ``download(_:to:)-(Request,_)``.
-    public nonisolated func makeDownloadTask(for request: Request, to destination: String) -> DownloadTask {
-        makeDownloadTask(for: .success(request), to: destination)
-    }
-
     // MARK: Started
 
     /// Starts to send a body, by POST unless said otherwise.
@@ -58,20 +53,6 @@ extension SessionManager {
         makeUploadTask(for: request, from: body).started()
     }
 
-    /// Starts to write the response of a GET to a file; see ``download(_:to:)-(Request,_)``.
-    public func download(_ path: String, to destination: String, headers: HTTPFields = [:]) -> DownloadTask {
-        makeDownloadTask(for: Result { try request(.get, path, headers: headers) }, to: destination).started()
-    }
-
-    /// Starts to write a response to a file.
-    ///
-    /// A response with a status outside of 200 to 299 is not written: the task's value throws
-    /// ``ANSerialization/SerializationError/rejected(_:)`` with its body, cut off at 1 MiB. The file appears under its name
-    /// when it is complete, in place of one that was there; a failure leaves that one as it was.
-    public func download(_ request: Request, to destination: String) -> DownloadTask {
-        makeDownloadTask(for: request, to: destination).started()
-    }
-
     // MARK: Within a scope
 
     /// Sends a request with this body, and runs `scope` meanwhile; the task ends with the scope.
@@ -83,25 +64,10 @@ extension SessionManager {
         try await makeUploadTask(for: request, from: body).started().endingWithScope(scope)
     }
 
-    /// Writes a response to a file, and runs `scope` meanwhile; the task ends with the scope.
-    ///
-    /// What is under way when `scope` returns or throws is cancelled, and over when this function returns.
-    public nonisolated func withDownload<Value>(
-        _ request: Request, to destination: String, _ scope: (DownloadTask) async throws -> Value
-    ) async rethrows -> Value {
-        try await makeDownloadTask(for: request, to: destination).started().endingWithScope(scope)
-    }
-
     // MARK: How they are made
 
     private nonisolated func makeUploadTask(for request: Result<Request, any Error>) -> UploadTask {
         makeTask(.upload, request) { try await self.collect($0) }
-    }
-
-    private nonisolated func makeDownloadTask(
-        for request: Result<Request, any Error>, to destination: String
-    ) -> DownloadTask {
-        makeTask(.download, request) { try await self.download($0, to: destination) }
     }
 
     /// Makes a task of a request; one without, and one that is not taken, fails at once.
@@ -151,9 +117,12 @@ struct Transfer: Sendable {
     let core: TransferCore
 
     /// The task with a body that is read only while the task may work. A small one is at hand as a whole, and stays.
-    func gatedTask() throws -> SessionTask {
+    func gatedTask(_ change: (inout Request) -> Void = { _ in }) throws -> SessionTask {
         var request = task.request
-        if let length = request.body.length, length <= BodySource.chunkSize { return task }
+        change(&request)
+        if let length = request.body.length, length <= BodySource.chunkSize {
+            return SessionTask(id: task.id, kind: task.kind, request: request, core: core)
+        }
         do throws(TransportError) {
             let source = try BodySource(request.body)
             request.body = .stream(length: source.length, isReplayable: source.isReplayable) { [core] in
@@ -178,7 +147,7 @@ extension TransferTask {
     }
 
     /// Runs `scope`, and ends the task with it.
-    fileprivate func endingWithScope<Result>(_ scope: (TransferTask) async throws -> Result) async rethrows -> Result {
+    func endingWithScope<Result>(_ scope: (TransferTask) async throws -> Result) async rethrows -> Result {
         do {
             let result = try await scope(self)
             await end()

@@ -5,6 +5,7 @@
 #ifndef CLINUX_SHIM_H
 #define CLINUX_SHIM_H
 
+#include <fcntl.h>
 #include <linux/fib_rules.h>
 #include <linux/if_addr.h>
 #include <linux/if_link.h>
@@ -15,6 +16,8 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 // epoll_event is packed on x86_64, and its payload is a union: Swift reads and writes it through these.
 static inline struct epoll_event clinux_epoll_event(uint32_t events, int32_t descriptor) {
@@ -43,6 +46,11 @@ static const int32_t CLINUX_EFD_FLAGS = EFD_CLOEXEC | EFD_NONBLOCK;
 // Glibc hides pthread_setname_np behind _GNU_SOURCE, and prctl is variadic.
 static inline void clinux_set_thread_name(const char *name) {
     prctl(PR_SET_NAME, name, 0, 0, 0);
+}
+
+// Glibc hides renameat2 and its flags behind _GNU_SOURCE; 1 is RENAME_NOREPLACE.
+static inline int clinux_rename_exclusively(const char *from, const char *to) {
+    return (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 1);
 }
 
 #endif

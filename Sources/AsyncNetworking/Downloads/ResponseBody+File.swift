@@ -13,24 +13,14 @@ extension ResponseBody {
     /// - Throws: ``AsyncNetworking/SessionError/file(_:)``, or what reading throws.
     @discardableResult
     public func write(to path: String) async throws -> Int64 {
-        try await write(to: path) {}
-    }
-
-    /// Writes the rest of the body to a file, and waits after each piece as long as `pass` does.
-    func write(to path: String, pass: () async throws -> Void) async throws -> Int64 {
         do {
             var file = try AtomicFile(destination: path)
-            for try await chunk in self {
-                try file.write(chunk.bytes)
-                try await pass()
-            }
+            for try await chunk in self { try file.write(chunk.bytes) }
             let size = file.size
             try file.commit()
             return size
         } catch let error as SystemError {
-            throw SessionError.file(
-                .init(
-                    path: path, call: error.call, errno: error.code, message: SystemError.message(for: error.code)))
+            throw SessionError.file(path, error)
         }
     }
 }

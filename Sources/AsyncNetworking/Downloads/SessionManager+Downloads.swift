@@ -3,34 +3,93 @@
 import ANHTTP
 import ANSerialization
 import FoundationEssentials
+import HTTPTypes
+
+/// What a download is to do.
+struct DownloadJob: Sendable {
+    var destination: DownloadDestination
+    var options: DownloadOptions
+    /// Fields that are not stored.
+    var sensitiveHeaders: Set<HTTPField.Name>
+
+    /// The path that errors name.
+    var path: String {
+        switch destination.target {
+        case .path(let path): path
+        case .choice(let folder, _): folder
+        }
+    }
+}
 
 extension SessionManager {
     /// Performs a task's request and writes the body to a file, as far as the task may work.
-    nonisolated func download(_ transfer: Transfer, to destination: String) async throws -> Response<DownloadedFile> {
+    nonisolated func download(_ transfer: Transfer, _ job: DownloadJob) async throws -> Response<DownloadedFile> {
         let core = transfer.core
-        return try await perform(
-            transfer.gatedTask(), delivery: .streamed, reporting: core.monitor
-        ) { head, body in
-            core.receive(head)
-            if let rejection = try await Self.rejection(of: head, body) {
-                throw SerializationError.rejected(rejection)
-            }
-            core.monitor.accept()
-            let size = try await body.write(to: destination) { try await core.pass() }
-            core.monitor.complete(size)
-            return Response(
-                DownloadedFile(path: destination, size: size), head: head, ending: body.ending ?? ResponseEnding())
+        let file = try DownloadFile(
+            job, for: transfer.task.request, session: configuration.transfer,
+            stopwatch: Stopwatch(configuration.clock))
+        do {
+            var ending: Ending?
+            while ending == nil { ending = try await fill(file, by: transfer) }
+            guard let ending else { throw CancellationError() }
+            core.monitor.complete(file.size)
+            let result = try await file.commit(ending.head)
+            return Response(result, head: ending.head, ending: ending.ending)
+        } catch {
+            let isWanted = error is CancellationError ? core.isResumeDataWanted : job.options.keepsPartialFile
+            core.resumeData = file.end(after: error, isWanted: isWanted)
+            guard let data = core.resumeData, let reason = error as? SessionError else { throw error }
+            throw SessionError.interrupted(by: reason, data)
         }
     }
 
-    /// The rejection of a response that is no file, with as much of its body as an error page has.
-    private nonisolated static func rejection(of head: ResponseHead, _ body: ResponseBody) async throws -> Rejection? {
-        guard ResponseValidation.statusOnly.rejection(of: head, Data()) != nil else { return nil }
+    private typealias Ending = (head: ResponseHead, ending: ResponseEnding)
+
+    /// Asks for what is missing of a file, and writes it; returns nil when it has to ask again.
+    private nonisolated func fill(_ file: DownloadFile, by transfer: Transfer) async throws -> Ending? {
+        let core = transfer.core
+        return try await perform(
+            transfer.gatedTask { file.prepare(&$0) }, delivery: .streamed, reporting: core.monitor
+        ) { head, body -> Ending? in
+            switch file.plan.action(for: head) {
+            case .reject:
+                core.receive(head)
+                try await ResponseValidation.statusOnly.validate(head, Self.errorPage(body))
+                throw TransportError.internalInconsistency("A plan rejects what the validation takes.", TransferFacts())
+            case .fail(let problem):
+                throw SessionError.notResumable(problem)
+            case .startOver:
+                file.startOver()
+                return nil
+            case .write:
+                core.receive(head)
+                try file.beginWhole(head)
+                core.monitor.accept()
+            case .append(let range):
+                core.receive(head)
+                try await file.beginPart(head, range) { try await core.pass() }
+                core.monitor.accept(offset: file.size, total: range.total)
+            case .complete:
+                core.receive(head)
+                try await file.beginPart(head, nil) { try await core.pass() }
+                core.monitor.accept(offset: file.size, total: file.size)
+                return (head, ResponseEnding())
+            }
+            for try await chunk in body {
+                try file.write(chunk)
+                try await core.pass()
+            }
+            return try file.endBody() ? (head, body.ending ?? ResponseEnding()) : nil
+        }
+    }
+
+    /// As much of a body as an error page has.
+    private nonisolated static func errorPage(_ body: ResponseBody) async throws -> Data {
         var page = Data()
         for try await chunk in body {
             page.append(chunk.prefix((1 << 20) - page.count))
             if page.count == 1 << 20 { break }
         }
-        return ResponseValidation.statusOnly.rejection(of: head, page)
+        return page
     }
 }

@@ -24,6 +24,8 @@ public final class TransferCore: Sendable {
         var tags: Set<String> = []
         var response: ResponseHead?
         var outcome: TransferOutcome?
+        var isResumeDataWanted = false
+        var resumeData: ResumeData?
         /// Ends the work; nil before there is some.
         var stopWork: (@Sendable () -> Void)?
     }
@@ -83,6 +85,18 @@ public final class TransferCore: Sendable {
     var tags: Set<String> {
         get { state.withLock { $0.tags } }
         set { state.withLock { $0.tags = newValue } }
+    }
+
+    /// Whether what has come of a download is kept when the task is cancelled.
+    var isResumeDataWanted: Bool {
+        get { state.withLock { $0.isResumeDataWanted } }
+        set { state.withLock { $0.isResumeDataWanted = newValue } }
+    }
+
+    /// What it takes to go on with a download that has not come to its end.
+    var resumeData: ResumeData? {
+        get { state.withLock { $0.resumeData } }
+        set { state.withLock { $0.resumeData = newValue } }
     }
 
     /// Returns when the task is over, or the calling task is cancelled.

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+
+public import FoundationEssentials
+import HTTPTypes
+
+/// The digest that bytes must have: an algorithm and its value.
+///
+/// ```swift
+/// let digest = ContentDigest("sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08")
+/// ```
+public struct ContentDigest: Codable, Hashable, Sendable {
+    /// The algorithm.
+    public var algorithm: Algorithm
+    /// The value.
+    public var value: Data
+
+    /// Creates a digest.
+    public init(_ algorithm: Algorithm, _ value: Data) {
+        self.algorithm = algorithm
+        self.value = value
+    }
+
+    /// Reads a name and a value in hexadecimal or Base64, such as `sha256:9f86…` or `sha-512=z4PhNX7v…==`; nil for anything
+    /// else, and for a value that has not the length of its algorithm.
+    public init?(_ text: String) {
+        guard let separator = text.firstIndex(where: { $0 == ":" || $0 == "=" }),
+            let algorithm = Algorithm(rawValue: Self.normalized(text[..<separator]))
+        else { return nil }
+        let digits = String(text[text.index(after: separator)...])
+        guard let value = Self.bytes(ofHexadecimal: digits) ?? Data(base64Encoded: digits),
+            value.count == algorithm.byteCount
+        else { return nil }
+        self.init(algorithm, value)
+    }
+
+    /// The algorithms; RFC 9530 §5 calls no other ones safe.
+    public enum Algorithm: String, Codable, Hashable, Sendable, CaseIterable {
+        /// SHA-256, FIPS 180-4.
+        case sha256 = "sha-256"
+        /// SHA-512, FIPS 180-4.
+        case sha512 = "sha-512"
+
+        /// The length of a value.
+        package var byteCount: Int {
+            switch self {
+            case .sha256: 32
+            case .sha512: 64
+            }
+        }
+    }
+
+    private static func normalized(_ name: Substring) -> String {
+        let name = name.lowercased()
+        return name.hasPrefix("sha-") ? name : name.replacing("sha", with: "sha-", maxReplacements: 1)
+    }
+
+    private static func bytes(ofHexadecimal text: String) -> Data? {
+        let digits = text.utf8.map { Character(UnicodeScalar($0)).hexDigitValue }
+        guard digits.count.isMultiple(of: 2), !digits.contains(nil) else { return nil }
+        return Data(
+            stride(from: 0, to: digits.count, by: 2).map { UInt8((digits[$0] ?? 0) << 4 | (digits[$0 + 1] ?? 0)) })
+    }
+}
+
+extension ContentDigest: CustomStringConvertible {
+    /// The algorithm and the value in hexadecimal, such as `sha-256:9f86…`.
+    public var description: String {
+        "\(algorithm.rawValue):" + value.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    }
+}
+
+extension ResponseHead {
+    /// The digests of the whole resource, coded as it is: `Repr-Digest`, RFC 9530 §3. Other algorithms are left out.
+    package var representationDigests: [ContentDigest] { digests(in: "Repr-Digest") }
+
+    /// The digests of what this message carries, which may be a part: `Content-Digest`, RFC 9530 §2.
+    package var contentDigests: [ContentDigest] { digests(in: "Content-Digest") }
+
+    /// The members of a dictionary whose values are byte sequences, RFC 8941 §3.2 and §3.3.5; the last one of a name holds.
+    private func digests(in name: String) -> [ContentDigest] {
+        var values: [ContentDigest.Algorithm: Data] = [:]
+        for member in HTTPField.Name(name).flatMap({ headers[$0] })?.split(separator: ",") ?? [] {
+            let parts = member.split(separator: "=", maxSplits: 1)
+            guard parts.count == 2,
+                let algorithm = ContentDigest.Algorithm(rawValue: String(parts[0]).trimmingBlanks),
+                let item = parts[1].split(separator: ";").first.map({ String($0).trimmingBlanks }),
+                item.count >= 2, item.hasPrefix(":"), item.hasSuffix(":"),
+                let value = Data(base64Encoded: String(item.dropFirst().dropLast())),
+                value.count == algorithm.byteCount
+            else { continue }
+            values[algorithm] = value
+        }
+        return values.map { ContentDigest($0, $1) }.sorted { $0.algorithm.rawValue < $1.algorithm.rawValue }
+    }
+}
+
+extension String {
+    fileprivate var trimmingBlanks: String {
+        let isBlank = { (character: Character) in character == " " || character == "\t" }
+        guard let last = lastIndex(where: { !isBlank($0) }) else { return "" }
+        return String(self[...last].drop(while: isBlank))
+    }
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+
+/// Which bytes of a resource a response has, RFC 9110 §14.4.
+package struct ContentRange: Hashable, Sendable {
+    /// The first and the last byte, from 0; nil where the range that was asked for cannot be satisfied.
+    package var bytes: ClosedRange<Int64>?
+    /// The size of the whole; nil where the server does not know.
+    package var total: Int64?
+
+    /// Reads `bytes 0-499/1234`, `bytes 0-499/*` or `bytes */1234`; nil for anything else.
+    package init?(_ text: String) {
+        let words = text.split(separator: " ", omittingEmptySubsequences: true)
+        guard words.count == 2, words[0].lowercased() == "bytes" else { return nil }
+        let parts = words[1].split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count == 2 else { return nil }
+        if parts[1] != "*" {
+            guard let total = Self.number(parts[1]) else { return nil }
+            self.total = total
+        }
+        if parts[0] == "*" {
+            guard total != nil else { return nil }
+            return
+        }
+        let ends = parts[0].split(separator: "-", omittingEmptySubsequences: false)
+        guard ends.count == 2, let first = Self.number(ends[0]), let last = Self.number(ends[1]), first <= last,
+            last < total ?? .max
+        else { return nil }
+        bytes = first...last
+    }
+
+    private static func number(_ text: Substring) -> Int64? {
+        guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+        return Int64(text)
+    }
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import ANSystem
+import FoundationEssentials
+
+// What is known of the bytes of a download, and written down.
+
+extension DownloadFile {
+    /// What it would take to go on now.
+    var currentResumeData: ResumeData? {
+        guard var data = known, data.isVerifiable, let path = partialPath else { return nil }
+        data.partialFile = path
+        data.offset = hasBegun ? size : min(data.offset, size)
+        return data.offset > 0 ? data : nil
+    }
+
+    func knowledge(of head: ResponseHead?, _ expected: ContentDigest?) -> ResumeData? {
+        guard mayContinue, let path = partialPath else { return nil }
+        var headers = request.headers
+        headers.removeAll { job.sensitiveHeaders.contains($0.name) }
+        return ResumeData(
+            url: request.url, headers: headers, validator: head.flatMap(ResumeData.Validator.init), offset: 0,
+            totalBytes: head?.headers.first(.contentLength).flatMap { Int64($0) }, partialFile: path,
+            destination: place?.path, expectedDigest: expected, announcedDigests: head?.representationDigests ?? [])
+    }
+
+    /// The bytes that were written reach the disk, and the record counts them.
+    func flush() throws(SessionError) {
+        do throws(SystemError) {
+            try partial?.flush()
+        } catch {
+            throw .file(job.path, error)
+        }
+        try writeRecord()
+        flushed = (size, stopwatch.elapsed)
+    }
+
+    func writeRecord() throws(SessionError) {
+        guard isDurable, var data = known ?? knowledge(of: nil, job.options.expectedDigest) else { return }
+        data.offset = hasBegun ? size : data.offset
+        if !data.isVerifiable { data.offset = 0 }
+        do throws(SystemError) {
+            try DownloadRecord.write(data)
+        } catch {
+            throw .file(DownloadRecord.path(beside: data.partialFile), error)
+        }
+    }
+
+    var partialPath: String? { partial?.path }
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import FoundationEssentials
+import HTTPTypes
+import Testing
+
+@Suite struct ContentDigestTests {
+    /// The SHA-256 of `abc`, FIPS 180-2 appendix B.1.
+    private static let hexadecimal = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    private static let base64 = "ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0="
+
+    @Test(arguments: [
+        "sha256:\(hexadecimal)", "SHA-256:\(hexadecimal.uppercased())", "sha-256=\(base64)", "sha256:\(base64)",
+    ])
+    func `a digest is read in hexadecimal and Base64`(text: String) throws {
+        let digest = try #require(ContentDigest(text))
+        #expect(digest.description == "sha-256:\(Self.hexadecimal)")
+    }
+
+    @Test(arguments: [
+        "", ":", "sha256", "sha256:", "sha256:ba78", "md5:\(hexadecimal)", "sha512:\(hexadecimal)",
+        "sha256:\(hexadecimal)0", "sha256:g\(hexadecimal.dropFirst())", hexadecimal, "sha256:é",
+    ])
+    func `anything else is none`(text: String) {
+        #expect(ContentDigest(text) == nil)
+    }
+
+    private static func head(_ value: String) throws -> ResponseHead {
+        let name = try #require(HTTPField.Name("Repr-Digest"))
+        return ResponseHead(status: .ok, headers: [name: value], url: try #require(URL(string: "http://a.example/")))
+    }
+
+    @Test(arguments: [
+        "sha-256=:\(base64):", " unixsum=:AAA=:,sha-256=:\(base64):", "sha-256=:AAAA:, sha-256=:\(base64):",
+        "sha-256=:\(base64):;q=1", "md5=:AAAA:, sha-256 = :\(base64):",
+    ])
+    func `a field's SHA-256 is found among others`(value: String) throws {
+        #expect(try Self.head(value).representationDigests.map(\.description) == ["sha-256:\(Self.hexadecimal)"])
+        #expect(try Self.head(value).contentDigests.isEmpty)
+    }
+
+    @Test(arguments: ["", "sha-256", "sha-256=", "sha-256=\(base64)", "sha-256=::", "sha-256=:AAAA:", "sha-256=:", ","])
+    func `a field that makes no sense has none`(value: String) throws {
+        #expect(try Self.head(value).representationDigests.isEmpty)
+    }
+}
+
+@Suite struct ContentRangeTests {
+    @Test func `ranges, sizes, and what cannot be satisfied are read`() {
+        #expect(ContentRange("bytes 0-499/1234")?.bytes == 0...499)
+        #expect(ContentRange("bytes 0-499/1234")?.total == 1234)
+        #expect(ContentRange("Bytes 5-5/*")?.bytes == 5...5)
+        #expect(ContentRange("bytes 5-5/*")?.total == nil)
+        #expect(ContentRange("bytes */1234")?.bytes == nil)
+        #expect(ContentRange("bytes */1234")?.total == 1234)
+    }
+
+    @Test(arguments: [
+        "", "bytes", "bytes ", "bytes 0-499", "bytes 500-499/1234", "bytes 0-1234/1234", "bytes */*", "bytes -1-2/5",
+        "bytes a-b/c", "items 0-1/2", "bytes 0-1/2/3", "bytes 0-1-2/3", "bytes +0-1/2",
+        "bytes 0-99999999999999999999/*",
+    ])
+    func `anything else is none`(text: String) {
+        #expect(ContentRange(text) == nil)
+    }
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+
+import ANSystem
+import Foundation
+import Testing
+
+@Suite final class PartialFileTests {
+    private let folder = NSTemporaryDirectory() + "an-partial-\(UInt64.random(in: .min ... .max))"
+    private let path: String
+
+    init() throws {
+        path = folder + "/a.part"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(atPath: folder)
+    }
+
+    private var names: [String] {
+        get throws { try FilePlace.names(in: folder) }
+    }
+
+    private func text(of path: String) throws -> String {
+        try String(contentsOfFile: path, encoding: .utf8)
+    }
+
+    /// Leaves a partial file with a text.
+    private func leave(_ text: String) throws {
+        var file = try PartialFile(path: path, opening: .new)
+        try file.write(Data(text.utf8).bytes)
+        file.keep()
+    }
+
+    @Test func `a file that is neither kept nor moved is removed`() throws {
+        do {
+            var file = try PartialFile(path: path, opening: .new)
+            try file.write(Data("abc".utf8).bytes)
+            #expect(try names == ["a.part"])
+        }
+        #expect(try names == [])
+    }
+
+    @Test func `a kept file is continued where it was, or cut`() throws {
+        try leave("abcdef")
+        var file = try PartialFile(path: path, opening: .existing)
+        #expect(file.size == 6)
+        try file.cut(to: 2)
+        try file.write(Data("XY".utf8).bytes)
+        try file.flush()
+        var bytes = Data(count: 16)
+        var span = bytes.mutableBytes
+        #expect(try file.read(into: &span, at: 1) == 3)
+        #expect(bytes.prefix(3) == Data("bXY".utf8))
+        try file.move(to: folder + "/a")
+        #expect(try names == ["a"])
+        #expect(try text(of: folder + "/a") == "abXY")
+    }
+
+    @Test func `a file that must be new, and one that must be there`() throws {
+        #expect(throws: SystemError.missing) { _ = try PartialFile(path: self.path, opening: .existing) }
+        try leave("abc")
+        #expect(throws: SystemError.exists) { _ = try PartialFile(path: self.path, opening: .new) }
+        let file = try PartialFile(path: path, opening: .either)
+        #expect(file.size == 3)
+    }
+
+    @Test func `a second writer is kept away as long as there is a first one`() throws {
+        do {
+            let file = try PartialFile(path: path, opening: .new)
+            let error = #expect(throws: SystemError.self) { _ = try PartialFile(path: self.path, opening: .either) }
+            #expect(error?.fileReason == .inUse)
+            #expect(error?.call == "flock")
+            file.keep()
+        }
+        _ = try PartialFile(path: path, opening: .existing)
+    }
+
+    @Test func `a file that is there is replaced, or is an error that keeps both`() throws {
+        try leave("new")
+        _ = FileManager.default.createFile(atPath: folder + "/a", contents: Data("old".utf8))
+        do {
+            var file = try PartialFile(path: path, opening: .existing)
+            #expect(throws: (any Error).self) { try file.move(to: self.folder + "/a", replacing: false) }
+            #expect(try text(of: folder + "/a") == "old")
+            file.keep()
+        }
+        var file = try PartialFile(path: path, opening: .existing)
+        try file.move(to: folder + "/a")
+        #expect(try text(of: folder + "/a") == "new")
+        #expect(try names == ["a"])
+    }
+
+    @Test func `without a file there, moving exclusively is moving`() throws {
+        var file = try PartialFile(path: path, opening: .new)
+        try file.move(to: folder + "/a", replacing: false)
+        #expect(try names == ["a"])
+    }
+
+    @Test func `a file moves to another file system whole`() throws {
+        var (here, there) = (stat(), stat())
+        try unsafe #require(stat(folder, &here) == 0)
+        guard unsafe stat("/dev/shm", &there) == 0, here.st_dev != there.st_dev else { return }
+        let target = "/dev/shm/an-partial-\(UInt64.random(in: .min ... .max))"
+        defer { try? FileManager.default.removeItem(atPath: target) }
+        let bytes = Data((0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
+        do {
+            var file = try PartialFile(path: path, opening: .new)
+            try file.write(bytes.bytes)
+            try file.move(to: target, replacing: false)
+        }
+        #expect(try Data(contentsOf: URL(fileURLWithPath: target)) == bytes)
+        #expect(try names == [])
+        #expect(
+            try FilePlace.names(in: "/dev/shm").filter { target.hasSuffix($0) || $0.hasPrefix("an-partial-") }.count
+                == 1)
+    }
+
+    @Test(arguments: [(UInt32(0o666), UInt32(0o644)), (0o600, 0o600)])
+    func `a file has the rights that are asked for, less the umask`(mode: UInt32, expected: UInt32) async throws {
+        // In a process of its own: the umask is the whole process's.
+        await #expect(processExitsWith: .success) {
+            [path = path as String, mode = mode as UInt32, expected = expected as UInt32] in
+            umask(0o022)
+            var file = try AtomicFile(destination: path, mode: mode)
+            try file.write(Data("x".utf8).bytes)
+            try file.commit()
+            var status = stat()
+            try unsafe #require(stat(path, &status) == 0)
+            try #require(status.st_mode & 0o777 == expected)
+        }
+    }
+
+    @Test func `folders are made as far as they are missing`() throws {
+        let place = FilePlace(folder + "/x/y/z/file")
+        #expect(place.folder == folder + "/x/y/z")
+        #expect(place.name == "file")
+        try place.makeFolders()
+        try place.makeFolders()
+        #expect(try FilePlace.names(in: folder + "/x/y") == ["z"])
+        _ = FileManager.default.createFile(atPath: folder + "/file", contents: nil)
+        let error = #expect(throws: SystemError.self) { try FilePlace(self.folder + "/file/x/y").makeFolders() }
+        #expect(error?.code == ENOTDIR)
+    }
+
+    @Test(arguments: [("a/b", "a", "b"), ("/b", "/", "b"), ("b", ".", "b"), ("/a/b/", "/a/b", "")])
+    func `a path has a folder and a name`(path: String, folder: String, name: String) {
+        #expect(FilePlace(unresolved: path).folder == folder)
+        #expect(FilePlace(unresolved: path).name == name)
+    }
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import FoundationEssentials
+import HTTPTypes
+import Testing
+
+@Suite struct ResumePlanTests {
+    private static let tag = ResumeData.Validator.entityTag("\"1\"")
+    private static let date = ResumeData.Validator.lastModified("Sun, 06 Nov 1994 08:49:37 GMT")
+
+    private static func head(_ status: Int, _ headers: HTTPFields = [:]) throws -> ResponseHead {
+        ResponseHead(status: .init(code: status), headers: headers, url: try url("http://a.example/"))
+    }
+
+    private static func plan(
+        _ offset: Int64 = 400, _ validator: ResumeData.Validator? = tag, total: Int64? = 1000, startsOver: Bool = true
+    ) -> ResumePlan {
+        ResumePlan(offset: offset, validator: validator, total: total, startsOver: startsOver)
+    }
+
+    // MARK: What is asked
+
+    @Test func `the rest is asked for, on the condition that the version is the same`() {
+        #expect(ResumePlan().fields == [:])
+        #expect(Self.plan(0).fields == [:])
+        #expect(Self.plan().fields == [.range: "bytes=400-", .ifRange: "\"1\""])
+        #expect(Self.plan(400, Self.date).fields[.ifRange] == "Sun, 06 Nov 1994 08:49:37 GMT")
+        #expect(Self.plan(400, nil).fields == [.range: "bytes=400-"])
+    }
+
+    @Test func `of a complete file the last byte is asked for again`() {
+        #expect(Self.plan(1000).fields[.range] == "bytes=999-")
+        #expect(Self.plan(1001).fields[.range] == "bytes=999-")
+        #expect(Self.plan(1000, total: nil).fields[.range] == "bytes=1000-")
+        #expect(Self.plan(1, total: 0).fields == [:])
+    }
+
+    // MARK: What the answer means
+
+    private static let rest: HTTPFields = [.contentRange: "bytes 400-999/1000"]
+
+    @Test func `the rest is appended`() throws {
+        let range = try #require(ContentRange("bytes 400-999/1000"))
+        #expect(Self.plan().action(for: try Self.head(206, Self.rest)) == .append(range))
+        #expect(Self.plan().action(for: try Self.head(206, Self.rest + [.eTag: "\"1\""])) == .append(range))
+        let unknown = try #require(ContentRange("bytes 400-999/*"))
+        #expect(Self.plan().action(for: try Self.head(206, [.contentRange: "bytes 400-999/*"])) == .append(unknown))
+        // Less than what was asked for is a part all the same.
+        let less = try #require(ContentRange("bytes 400-500/1000"))
+        #expect(Self.plan().action(for: try Self.head(206, [.contentRange: "bytes 400-500/1000"])) == .append(less))
+    }
+
+    struct Surprise: Sendable, CustomTestStringConvertible {
+        var status: Int
+        var headers: HTTPFields
+        var problem: SessionError.ResumeProblem
+        var validator: ResumeData.Validator? = ResumePlanTests.tag
+        /// Whether this very response is the whole.
+        var isWhole = false
+
+        var testDescription: String { "\(status) \(headers.map { "\($0.name): \($0.value)" })" }
+    }
+
+    private static let surprises: [Surprise] = [
+        Surprise(status: 206, headers: [:], problem: .wrongRange(nil)),
+        Surprise(status: 206, headers: [.contentRange: "nonsense"], problem: .wrongRange("nonsense")),
+        Surprise(
+            status: 206, headers: [.contentRange: "bytes 0-999/1000"], problem: .wrongRange("bytes 0-999/1000")),
+        Surprise(
+            status: 206, headers: [.contentRange: "bytes 401-999/1000"], problem: .wrongRange("bytes 401-999/1000")),
+        Surprise(status: 206, headers: [.contentRange: "bytes */1000"], problem: .wrongRange("bytes */1000")),
+        Surprise(
+            status: 206, headers: rest + [.contentEncoding: "gzip"], problem: .wrongRange("bytes 400-999/1000")),
+        Surprise(status: 206, headers: [.contentRange: "bytes 400-1999/2000"], problem: .changed),
+        Surprise(status: 206, headers: rest + [.eTag: "\"2\""], problem: .changed),
+        Surprise(status: 206, headers: rest + [.eTag: "W/\"1\""], problem: .changed),
+        Surprise(
+            status: 206, headers: rest + [.lastModified: "Mon, 07 Nov 1994 08:49:37 GMT"], problem: .changed,
+            validator: date),
+        Surprise(status: 416, headers: [.contentRange: "bytes */1000"], problem: .changed),
+        Surprise(status: 416, headers: [:], problem: .changed),
+        Surprise(status: 200, headers: [.eTag: "\"2\""], problem: .changed, isWhole: true),
+        Surprise(status: 200, headers: [:], problem: .changed, isWhole: true),
+        Surprise(status: 200, headers: [.eTag: "\"1\""], problem: .rangesNotSupported, isWhole: true),
+        Surprise(
+            status: 200, headers: [.lastModified: "Sun, 06 Nov 1994 08:49:37 GMT"], problem: .rangesNotSupported,
+            validator: date, isWhole: true),
+        Surprise(status: 203, headers: [:], problem: .changed, isWhole: true),
+    ]
+
+    @Test(arguments: surprises)
+    func `a surprise makes it start over, or fail where it must not`(surprise: Surprise) throws {
+        let head = try Self.head(surprise.status, surprise.headers)
+        let patient = Self.plan(400, surprise.validator)
+        #expect(patient.action(for: head) == (surprise.isWhole ? .write : .startOver(surprise.problem)))
+        let strict = Self.plan(400, surprise.validator, startsOver: false)
+        #expect(strict.action(for: head) == .fail(surprise.problem))
+    }
+
+    @Test func `a range that begins where the file ends is that of a complete file`() throws {
+        let plan = Self.plan(1000, total: nil)
+        #expect(plan.action(for: try Self.head(416, [.contentRange: "bytes */1000"])) == .complete)
+        #expect(plan.action(for: try Self.head(416, [.contentRange: "bytes */999"])) == .startOver(.changed))
+    }
+
+    @Test(arguments: [401, 403, 404, 410, 412, 500, 503, 304])
+    func `another status is rejected`(status: Int) throws {
+        #expect(Self.plan().action(for: try Self.head(status)) == .reject)
+        #expect(ResumePlan().action(for: try Self.head(status)) == .reject)
+    }
+
+    @Test func `without a range a part is no answer`() throws {
+        #expect(ResumePlan().action(for: try Self.head(200)) == .write)
+        #expect(ResumePlan().action(for: try Self.head(204)) == .write)
+        #expect(ResumePlan().action(for: try Self.head(206, Self.rest)) == .fail(.wrongRange("bytes 400-999/1000")))
+        #expect(ResumePlan().action(for: try Self.head(416)) == .reject)
+    }
+}
+
+@Suite struct ResumeDataValidatorTests {
+    private static let modified = "Sun, 06 Nov 1994 08:49:37 GMT"
+
+    private static func validator(_ headers: HTTPFields) throws -> ResumeData.Validator? {
+        ResumeData.Validator(of: ResponseHead(status: .ok, headers: headers, url: try url("http://a.example/")))
+    }
+
+    @Test func `an entity tag is strong, or none`() throws {
+        #expect(try Self.validator([.eTag: "\"a\""]) == .entityTag("\"a\""))
+        #expect(try Self.validator([.eTag: "\"\""]) == .entityTag("\"\""))
+        #expect(try Self.validator([.eTag: "W/\"a\""]) == nil)
+        #expect(try Self.validator([.eTag: "a"]) == nil)
+        #expect(try Self.validator([.eTag: "\""]) == nil)
+        #expect(try Self.validator([:]) == nil)
+    }
+
+    @Test func `a date is strong when the response is later`() throws {
+        let later: HTTPFields = [.lastModified: Self.modified, .date: "Sun, 06 Nov 1994 08:49:38 GMT"]
+        #expect(try Self.validator(later) == .lastModified(Self.modified))
+        #expect(try Self.validator([.lastModified: Self.modified, .date: Self.modified]) == nil)
+        #expect(try Self.validator([.lastModified: Self.modified]) == nil)
+        #expect(try Self.validator([.lastModified: "yesterday", .date: Self.modified]) == nil)
+        // A tag that is weak says that the dates are not to be relied on either.
+        #expect(try Self.validator(later + [.eTag: "W/\"a\""]) == nil)
+    }
+}
+
+extension HTTPFields {
+    static func + (left: HTTPFields, right: HTTPFields) -> HTTPFields {
+        var sum = left
+        sum.append(contentsOf: right)
+        return sum
+    }
+}

@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import AsyncNetworkingTesting
+import FoundationEssentials
+import HTTPTypes
+import Testing
+
+extension SessionError {
+    var resumeProblem: ResumeProblem? {
+        if case .notResumable(let problem) = cause { problem } else { nil }
+    }
+
+    var digestMismatch: DigestMismatch? {
+        if case .digest(let mismatch) = cause { mismatch } else { nil }
+    }
+}
+
+extension StubServer {
+    /// Serves a file under `/file`.
+    func serve(_ file: ServedFile, at path: String = "/file") {
+        route(path) { file.script(for: $0) }
+    }
+
+    /// The ranges that were asked for so far.
+    var ranges: [String?] { activity.requests.map { $0.headers["Range"] } }
+}
+
+@Suite(.timeLimit(.minutes(1))) struct ResumedDownloadsTests {
+    private static let bytes = StubServer.generatedBytes(1000)
+    private let folder: TemporaryFolder
+    private let file: String
+
+    init() throws {
+        folder = try TemporaryFolder()
+        file = "\(folder.path)/file"
+    }
+
+    /// What is left of a download that broke off after 400 bytes.
+    private func interrupted(
+        _ server: StubServer, _ manager: SessionManager, served: ServedFile = ServedFile(bytes),
+        options: DownloadOptions = DownloadOptions()
+    ) async throws -> ResumeData {
+        var broken = served
+        broken.interruption = .close(after: 400)
+        server.serve(broken)
+        let error = try await sessionError {
+            _ = try await manager.download("file", to: file, headers: [.from: "me"], options: options).value
+        }
+        server.serve(served)
+        return try #require(error.resumeData)
+    }
+
+    // MARK: What is left
+
+    @Test func `a failure half way says what it takes to go on, and why it failed`() async throws {
+        try await StubServer.with { server in
+            let manager = SessionManager(for: server)
+            server.serve(ServedFile(Self.bytes, interruption: .close(after: 400)))
+            let task = await manager.download("file", to: file, headers: [.from: "me", .authorization: "secret"])
+            let error = try await sessionError { _ = try await task.value }
+            guard case .interrupted(.transport(.connectionLost(.inBody(received: 400, expected: 1000), _)), _) = error
+            else { throw error }
+            let data = try #require(error.resumeData)
+            #expect(task.resumeData == data)
+            #expect(data.url == server.url("/file"))
+            #expect(data.headers == [.from: "me"])
+            #expect(data.validator == .entityTag("\"1\""))
+            #expect(data.offset == 400)
+            #expect(data.totalBytes == 1000)
+            #expect(data.destination == file)
+            #expect(try Data(contentsOf: URL(filePath: data.partialFile)) == Self.bytes.prefix(400))
+            #expect(try folder.contents.count == 1)
+            #expect(try JSONDecoder().decode(ResumeData.self, from: JSONEncoder().encode(data)) == data)
+            data.discard()
+            #expect(try folder.contents == [])
+        }
+    }
+
+    @Test func `a task that is cancelled gives it out, or leaves nothing`() async throws {
+        try await StubServer.with { server in
+            let manager = SessionManager(for: server)
+            server.serve(ServedFile(Self.bytes, interruption: .hang(after: 400)))
+            for isWanted in [true, false] {
+                let task = await manager.download("file", to: file)
+                for await progress in task.progress where progress.completedBytes == 400 { break }
+                try await eventually { try folder.contents.contains { try folder.read($0).count == 400 } }
+                if isWanted {
+                    let data = try #require(await task.cancelProducingResumeData())
+                    #expect(data.offset == 400)
+                    data.discard()
+                } else {
+                    task.cancel()
+                }
+                await #expect(throws: CancellationError.self) { try await task.value }
+                #expect(try folder.contents == [])
+            }
+        }
+    }
+
+    @Test func `a task that has received nothing, or everything, gives out nothing`() async throws {
+        let early = await SessionManager(on: MockTransport(.hang)).download("x", to: file)
+        #expect(await early.cancelProducingResumeData() == nil)
+        let manager = SessionManager(on: MockTransport(.text("x")))
+        let complete = await manager.download("x", to: file)
+        _ = try await complete.value
+        #expect(await complete.cancelProducingResumeData() == nil)
+        let unstarted = try manager.makeDownloadTask(for: manager.request(.get, "x"), to: file)
+        #expect(await unstarted.cancelProducingResumeData() == nil)
+        #expect(try folder.contents == ["file"])
+    }
+
+    struct Unresumable: Sendable, CustomTestStringConvertible {
+        var testDescription: String
+        var file = ServedFile(bytes)
+        var method = HTTPRequest.Method.get
+        var headers: HTTPFields = [:]
+        var options = DownloadOptions()
+    }
+
+    @Test(arguments: [
+        Unresumable(testDescription: "no validator", file: ServedFile(bytes, entityTag: nil)),
+        Unresumable(testDescription: "a weak one", file: ServedFile(bytes, entityTag: "W/\"1\"")),
+        Unresumable(testDescription: "another method", method: .post),
+        Unresumable(testDescription: "a range of its own", headers: [.range: "bytes=0-"]),
+        Unresumable(testDescription: "not wanted", options: DownloadOptions().with { $0.keepsPartialFile = false }),
+    ])
+    func `what cannot be continued is not kept`(what: Unresumable) async throws {
+        try await StubServer.with { server in
+            var file = what.file
+            file.interruption = .close(after: 400)
+            file.hasRanges = false
+            server.serve(file)
+            let manager = SessionManager(for: server)
+            var request = Request(method: what.method, url: server.url("/file"), headers: what.headers)
+            request.retries = RetryPolicy.none
+            let task = await manager.download(request, to: self.file, options: what.options)
+            let error = try await sessionError { _ = try await task.value }
+            #expect(error.resumeData == nil)
+            #expect(error.transportError != nil)
+            #expect(try folder.contents == [])
+        }
+    }
+
+    // MARK: Going on
+
+    @Test func `the rest is asked for and appended`() async throws {
+        try await StubServer.with { server in
+            let manager = SessionManager(for: server)
+            let data = try await interrupted(server, manager)
+            let task = await manager.download(resuming: data)
+            async let events = task.allEvents
+            let response = try await task.value
+            #expect(response.statusCode == 206)
+            #expect(response.value == DownloadedFile(path: file, size: 1000))
+            #expect(response.metrics.responseBodyBytes == 600)
+            #expect(try folder.contents == ["file"])
+            #expect(try folder.read("file") == Self.bytes)
+            let request = try #require(server.activity.requests.last)
+            #expect(request.headers["Range"] == "bytes=400-")
+            #expect(request.headers["If-Range"] == "\"1\"")
+            #expect(request.headers["Accept-Encoding"] == "identity")
+            #expect(request.headers["From"] == "me")
+            #expect(await events.contains("continued 400 of 1000"))
+            let progress = await task.progress.first { _ in true }
+            #expect(progress?.counts == TransferProgress(completedBytes: 1000, totalBytes: 1000))
+        }
+    }
+
+    @Test func `it can break off and go on many times, in other managers too`() async throws {
+        try await StubServer.with { server in
+            server.serve(ServedFile(Self.bytes, interruption: .close(after: 90)))
+            var data: ResumeData?
+            var offsets: [Int64] = []
+            for _ in 0..<11 {
+                let manager = SessionManager(for: server)
+                let task: DownloadTask =
+                    if let data { await manager.download(resuming: data) } else {
+                        await manager.download("file", to: file)
+                    }
+                let error = try await sessionError { _ = try await task.value }
+                let next = try #require(error.resumeData)
+                // A program stores it meanwhile.
+                data = try JSONDecoder().decode(ResumeData.self, from: JSONEncoder().encode(next))
+                offsets.append(next.offset)
+            }
+            #expect(offsets == (1...11).map { $0 * 90 })
+            _ = try await SessionManager(for: server).download(resuming: #require(data)).value
+            #expect(try folder.read("file") == Self.bytes)
+            #expect(try folder.contents == ["file"])
+        }
+    }
+
+    @Test func `a server that sends less than was asked for is asked again`() async throws {
+        let manager = SessionManager(
+            on: MockTransport { request in
+                guard let range = request.headers[.range], let start = Int(range.dropFirst(6).dropLast()) else {
+                    return MockResponse([
+                        .head(.ok, [.eTag: "\"1\"", .contentLength: "1000"]), .chunk(Self.bytes.prefix(400)),
+                        .fail(TransportError.connectionLost(.inBody(received: 400, expected: 1000), TransferFacts())),
+                    ])
+                }
+                let end = min(start + 250, 1000)
+                return MockResponse(
+                    status: .partialContent, headers: [.contentRange: "bytes \(start)-\(end - 1)/1000"],
+                    chunks: [Data(Self.bytes[start..<end])])
+            })
+        let error = try await sessionError { _ = try await manager.download("x", to: file).value }
+        let task = await manager.download(resuming: try #require(error.resumeData))
+        #expect(try await task.value.value.size == 1000)
+        #expect(try folder.read("file") == Self.bytes)
+        #expect(await task.allEvents.filter { $0.hasPrefix("continued") }.count == 3)
+    }
+
+    @Test func `a new URL for the same file goes on with it`() async throws {
+        try await StubServer.with { server in
+            let manager = SessionManager(for: server)
+            let data = try await interrupted(server, manager)
+            server.route("/file", .text("expired", status: 403))
+            server.serve(ServedFile(Self.bytes), at: "/new")
+            let error = try await sessionError { _ = try await manager.download(resuming: data).value }
+            #expect(error.statusCode == 403)
+            #expect(error.responseBody == Data("expired".utf8))
+            // The bytes are still there.
+            let left = try #require(error.resumeData)
+            #expect(left == data)
+            _ = try await manager.download(resuming: left, with: Request(url: server.url("/new"))).value
+            #expect(try folder.read("file") == Self.bytes)
+        }
+    }
+
+    @Test func `a resource that has changed is downloaded anew, or is an error that keeps the bytes`() async throws {
+        let other = Data(Self.bytes.reversed())
+        try await StubServer.with { server in
+            let manager = SessionManager(for: server)
+            let data = try await interrupted(server, manager)
+            server.serve(ServedFile(other, entityTag: "\"2\""))
+            let strict = DownloadOptions().with { $0.whenNotResumable = .fail }
+            let error = try await sessionError {
+                _ = try await manager.download(resuming: data, options: strict).value
+            }
+            #expect(error.resumeProblem == .changed)
+            #expect(error.resumeData == data)
+            let response = try await manager.download(resuming: data).value
+            #expect(response.statusCode == 200)
+            #expect(try folder.read("file") == other)
+            #expect(try folder.contents == ["file"])
+        }
+    }
+
+    @Test func `a server without ranges sends all`() async throws {
+        try await StubServer.with { server in
+            let manager = SessionManager(for: server)
+            let data = try await interrupted(server, manager, served: ServedFile(Self.bytes, hasRanges: false))
+            let strict = DownloadOptions().with { $0.whenNotResumable = .fail }
+            let error = try await sessionError {
+                _ = try await manager.download(resuming: data, options: strict).value
+            }
+            #expect(error.resumeProblem == .rangesNotSupported)
+            _ = try await manager.download(resuming: data).value
+            #expect(try folder.read("file") == Self.bytes)
+        }
+    }
+
+    @Test func `a range that cannot be satisfied is asked for as a whole`() async throws {
+        try await StubServer.with { server in
+            let manager = SessionManager(for: server)
+            let data = try await interrupted(server, manager)
+            // Shorter, under the same tag: a server that breaks the rules.
+            server.serve(ServedFile(Self.bytes.prefix(300)))
+            _ = try await manager.download(resuming: data).value
+            #expect(try folder.read("file") == Self.bytes.prefix(300))
+            #expect(server.ranges.suffix(2) == ["bytes=400-", nil])
+        }
+    }
+
+    @Test func `bytes that are gone are no reason to fail, unless they must not be`() async throws {
+        try await StubServer.with { server in
+            let manager = SessionManager(for: server)
+            let data = try await interrupted(server, manager)
+            try FileManager.default.removeItem(atPath: data.partialFile)
+            let strict = DownloadOptions().with { $0.whenNotResumable = .fail }
+            let error = try await sessionError {
+                _ = try await manager.download(resuming: data, options: strict).value
+            }
+            #expect(error.resumeProblem == .partialFile(data.partialFile))
+            _ = try await manager.download(resuming: data).value
+            #expect(try folder.read("file") == Self.bytes)
+            #expect(try folder.contents == ["file"])
+        }
+    }
+
+    @Test func `bytes that were complete need one more`() async throws {
+        try await StubServer.with { server in
+            let manager = SessionManager(for: server)
+            var data = try await interrupted(server, manager)
+            try Self.bytes.write(to: URL(filePath: data.partialFile))
+            data.offset = 1000
+            let response = try await manager.download(resuming: data).value
+            #expect(response.metrics.responseBodyBytes == 1)
+            #expect(try folder.read("file") == Self.bytes)
+            #expect(server.ranges.last == "bytes=999-")
+        }
+    }
+
+    @Test func `without a validator a digest allows to go on`() async throws {
+        try await StubServer.with { server in
+            let manager = SessionManager(for: server)
+            let options = DownloadOptions().with { $0.expectedDigest = Self.digest(of: Self.bytes) }
+            let data = try await interrupted(
+                server, manager, served: ServedFile(Self.bytes, entityTag: nil), options: options)
+            #expect(data.validator == nil)
+            #expect(try await manager.download(resuming: data).value.statusCode == 206)
+            #expect(try folder.read("file") == Self.bytes)
+            // Here the digest finds that the halves do not match.
+            let other = try await interrupted(
+                server, manager, served: ServedFile(Self.bytes, entityTag: nil), options: options)
+            server.serve(ServedFile(Data(Self.bytes.reversed()), entityTag: nil))
+            let error = try await sessionError { _ = try await manager.download(resuming: other).value }
+            #expect(error.digestMismatch != nil)
+            #expect(error.resumeData == nil)
+            #expect(try folder.contents == ["file"])
+        }
+    }
+
+    // MARK: Digests
+
+    /// The digest by the server's own SHA-256.
+    private static func digest(of bytes: Data) -> ContentDigest? {
+        bytes == Self.bytes ? ContentDigest("sha-256:\(bytesSHA256)") : nil
+    }
+
+    /// `sha256sum` of the thousand bytes.
+    private static let bytesSHA256 = "4e4c294b331f7a2099a379bec34b9f9fc03dc46ab465d998f4d683da53487e6d"
+
+    @Test func `the expected digest is verified, and nothing is left of another file`() async throws {
+        let expected = try #require(Self.digest(of: Self.bytes))
+        let options = DownloadOptions().with { $0.expectedDigest = expected }
+        let manager = SessionManager(on: MockTransport(.data(Self.bytes), .text("other")))
+        _ = try await manager.download("x", to: file, options: options).value
+        let error = try await sessionError {
+            _ = try await manager.download("x", to: "\(folder.path)/b", options: options).value
+        }
+        #expect(error.digestMismatch?.expected == expected)
+        // `printf other | sha256sum`
+        #expect(
+            error.digestMismatch?.found.description
+                == "sha-256:d9298a10d1b0735837dc4bd85dac641b0f3cef27a47e5d53a54f2f3f5b2fcffa")
+        #expect(try folder.contents == ["file"])
+    }
+
+    @Test(arguments: ["Repr-Digest", "Content-Digest"])
+    func `what the server says of its file is verified`(name: String) async throws {
+        let good = try #require(Self.digest(of: Self.bytes)).value.base64EncodedString()
+        let field = try #require(HTTPField.Name(name))
+        let manager = SessionManager(
+            on: MockTransport(
+                .data(Self.bytes, headers: [field: "sha-256=:\(good):"]),
+                .data(Self.bytes.dropLast(), headers: [field: "sha-256=:\(good):"]),
+                .data(Self.bytes.dropLast(), headers: [field: "md5=:\(good):"])))
+        _ = try await manager.download("x", to: file).value
+        let error = try await sessionError { _ = try await manager.download("x", to: "\(folder.path)/b").value }
+        #expect(error.digestMismatch != nil)
+        _ = try await manager.download("x", to: "\(folder.path)/c").value
+        #expect(try folder.contents == ["c", "file"])
+    }
+
+    @Test func `a digest announced at first holds for what is continued`() async throws {
+        try await StubServer.with { server in
+            let good = try #require(Self.digest(of: Self.bytes)).value.base64EncodedString()
+            let manager = SessionManager(for: server)
+            let served = ServedFile(Self.bytes, headers: ["Repr-Digest": "sha-256=:\(good):"])
+            let data = try await interrupted(server, manager, served: served)
+            #expect(data.announcedDigests == [try #require(Self.digest(of: Self.bytes))])
+            // A server that has other bytes under the same tag, and says nothing of them.
+            server.serve(ServedFile(Data(Self.bytes.reversed())))
+            let error = try await sessionError { _ = try await manager.download(resuming: data).value }
+            #expect(error.digestMismatch != nil)
+            #expect(try folder.contents == [])
+        }
+    }
+}
