@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import AsyncNetworkingTesting
+import Dispatch
+import FoundationEssentials
+import Glibc
+import HTTPTypes
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct DurableDownloadsTests {
+    private static let bytes = StubServer.generatedBytes(1000)
+    private let folder: TemporaryFolder
+    private let file: String
+
+    init() throws {
+        folder = try TemporaryFolder()
+        file = "\(folder.path)/file"
+    }
+
+    /// Leaves a durable download that broke off after 400 bytes; the server is reliable afterwards.
+    private func breakOff(_ server: StubServer, options: DownloadOptions = .durable) async throws {
+        server.serve(ServedFile(Self.bytes, interruption: .close(after: 400)))
+        let request = Request(url: server.url("/file"), headers: [.authorization: "secret", .from: "me"])
+        let task = await SessionManager(for: server).download(request, to: file, options: options)
+        #expect(try await sessionError { _ = try await task.value }.resumeData?.offset == 400)
+        #expect(try folder.contents == ["file.part", "file.part.json"])
+        server.serve(ServedFile(Self.bytes))
+    }
+
+    private func rewriteRecord(_ change: (inout ResumeData) -> Void) throws {
+        var data = try JSONDecoder().decode(ResumeData.self, from: folder.read("file.part.json"))
+        change(&data)
+        _ = try folder.write(JSONEncoder().encode(data), to: "file.part.json")
+    }
+
+    @Test func `the next one goes on by itself, and leaves only the file`() async throws {
+        try await StubServer.with { server in
+            try await breakOff(server)
+            let manager = SessionManager(for: server)
+            let response = try await manager.download("file", to: file, options: .durable).value
+            #expect(response.statusCode == 206)
+            #expect(server.ranges.last == "bytes=400-")
+            #expect(try folder.read("file") == Self.bytes)
+            #expect(try folder.contents == ["file"])
+        }
+    }
+
+    @Test func `compressed bytes are not asked for, which could not be continued`() async throws {
+        try await StubServer.with { server in
+            try await breakOff(server)
+            #expect(server.activity.requests.map { $0.headers["Accept-Encoding"] } == ["identity"])
+        }
+    }
+
+    @Test func `one of another URL starts over`() async throws {
+        try await StubServer.with { server in
+            try await breakOff(server)
+            server.serve(ServedFile(Self.bytes), at: "/other")
+            let manager = SessionManager(for: server)
+            #expect(try await manager.download("other", to: file, options: .durable).value.statusCode == 200)
+            #expect(server.ranges.last == .some(nil))
+            #expect(try folder.contents == ["file"])
+        }
+    }
+
+    @Test func `cancelling one keeps it`() async throws {
+        try await StubServer.with { server in
+            server.serve(ServedFile(Self.bytes, interruption: .hang(after: 400)))
+            let manager = SessionManager(for: server)
+            let task = await manager.download("file", to: file, options: .durable)
+            try await eventually { try folder.contents.contains("file.part") && folder.read("file.part").count == 400 }
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+            #expect(task.resumeData?.offset == 400)
+            server.serve(ServedFile(Self.bytes))
+            #expect(try await manager.download("file", to: file, options: .durable).value.statusCode == 206)
+        }
+    }
+
+    @Test func `the record is for its owner only, and has no credentials`() async throws {
+        try await StubServer.with { server in
+            try await breakOff(server)
+            var status = stat()
+            try unsafe #require(stat("\(file).part.json", &status) == 0)
+            #expect(status.st_mode & 0o777 == 0o600)
+            let data = try JSONDecoder().decode(ResumeData.self, from: folder.read("file.part.json"))
+            #expect(data.headers == [.from: "me"])
+        }
+    }
+
+    @Test(arguments: ["", "{}", "nonsense", #"{"offset": 400}"#])
+    func `a record that makes no sense is as none`(record: String) async throws {
+        try await StubServer.with { server in
+            try await breakOff(server)
+            _ = try folder.write(Data(record.utf8), to: "file.part.json")
+            let manager = SessionManager(for: server)
+            #expect(try manager.restoredDownloads(in: folder.path).isEmpty)
+            #expect(try await manager.download("file", to: file, options: .durable).value.statusCode == 200)
+            #expect(try folder.read("file") == Self.bytes)
+            #expect(try folder.contents == ["file"])
+        }
+    }
+
+    @Test func `bytes behind those that the record counts are written again`() async throws {
+        try await StubServer.with { server in
+            try await breakOff(server)
+            try rewriteRecord { $0.offset = 250 }
+            _ = try folder.write(Self.bytes.prefix(250) + Data("not on the disk".utf8), to: "file.part")
+            _ = try await SessionManager(for: server).download("file", to: file, options: .durable).value
+            #expect(server.ranges.last == "bytes=250-")
+            #expect(try folder.read("file") == Self.bytes)
+        }
+    }
+
+    @Test func `a record that counts more bytes than there are starts over`() async throws {
+        try await StubServer.with { server in
+            try await breakOff(server)
+            _ = try folder.write(Self.bytes.prefix(399), to: "file.part")
+            _ = try await SessionManager(for: server).download("file", to: file, options: .durable).value
+            #expect(server.ranges.last == .some(nil))
+            #expect(try folder.read("file") == Self.bytes)
+        }
+    }
+
+    @Test func `a second one of the same file is refused as long as the first one runs`() async throws {
+        try await StubServer.with { server in
+            server.serve(ServedFile(Self.bytes, interruption: .hang(after: 400)))
+            let manager = SessionManager(for: server)
+            let first = await manager.download("file", to: file, options: .durable)
+            _ = await first.progress.first { _ in true }
+            let error = try await sessionError {
+                _ = try await SessionManager(for: server).download("file", to: file, options: .durable).value
+            }
+            #expect(error.fileProblem?.reason == .inUse)
+            #expect(try manager.restoredDownloads(in: folder.path).isEmpty)
+            first.cancel()
+            _ = try? await first.value
+        }
+    }
+
+    @Test func `a file with another digest than expected leaves nothing to go on with`() async throws {
+        let digest = try #require(ContentDigest("sha256:" + String(repeating: "0", count: 64)))
+        try await StubServer.with { server in
+            try await breakOff(server, options: .durable.with { $0.expectedDigest = digest })
+            // It expects the same digest after a restart.
+            let task = try #require(try SessionManager(for: server).restoredDownloads(in: folder.path).first)
+            task.resume()
+            #expect(try await sessionError { _ = try await task.value }.digestMismatch?.expected == digest)
+            #expect(try folder.contents == [])
+        }
+    }
+
+    // MARK: After a restart
+
+    @Test func `they are found after a restart, with credentials that the program brings along`() async throws {
+        try await StubServer.with { server in
+            try await breakOff(server)
+            _ = try folder.write(Data(), to: "unrelated.part.json.txt")
+            let manager = SessionManager(for: server)
+            let tasks = try manager.restoredDownloads(in: folder.path) { $0.headers[.authorization] = "new secret" }
+            let task = try #require(tasks.first)
+            #expect(tasks.count == 1)
+            #expect(task.status.state == .suspended)
+            #expect(task.request?.url == server.url("/file"))
+            #expect(await manager.tasks(of: .download).map(\.id) == [task.id])
+            task.resume()
+            #expect(try await task.value.value == DownloadedFile(path: file, size: 1000))
+            #expect(try folder.read("file") == Self.bytes)
+            #expect(server.activity.requests.last?.headers["Authorization"] == "new secret")
+            #expect(server.activity.requests.last?.headers["From"] == "me")
+            #expect(try manager.restoredDownloads(in: folder.path).isEmpty)
+        }
+    }
+
+    @Test func `they are found where their folder was moved to`() async throws {
+        try await StubServer.with { server in
+            try await breakOff(server)
+            let other = try TemporaryFolder()
+            for name in try folder.contents {
+                try FileManager.default.moveItem(atPath: "\(folder.path)/\(name)", toPath: "\(other.path)/\(name)")
+            }
+            let task = try #require(try SessionManager(for: server).restoredDownloads(in: other.path).first)
+            task.resume()
+            #expect(try await task.value.value.path == "\(other.path)/file")
+            #expect(try other.contents == ["file"])
+            #expect(try folder.contents == [])
+        }
+    }
+
+    @Test func `a record whose bytes have become a file is removed`() async throws {
+        try await StubServer.with { server in
+            try await breakOff(server)
+            try FileManager.default.moveItem(atPath: "\(file).part", toPath: file)
+            #expect(try SessionManager(for: server).restoredDownloads(in: folder.path).isEmpty)
+            #expect(try folder.contents == ["file"])
+        }
+    }
+
+    @Test func `a download that was not answered yet is found too`() async throws {
+        try await StubServer.with { server in
+            server.route("/file", .hang)
+            let manager = SessionManager(for: server)
+            let task = await manager.download("file", to: file, options: .durable)
+            try await server.requests(count: 1)
+            task.cancel()
+            _ = try? await task.value
+            #expect(task.resumeData == nil)
+            server.serve(ServedFile(Self.bytes))
+            let restored = try #require(try manager.restoredDownloads(in: folder.path).first)
+            restored.resume()
+            #expect(try await restored.value.value.size == 1000)
+        }
+    }
+
+    @Test func `a folder that is not there is an error`() async throws {
+        let manager = SessionManager(on: MockTransport(.text("x")))
+        let error = try await sessionError { _ = try manager.restoredDownloads(in: "\(folder.path)/none") }
+        #expect(error.fileProblem?.reason == .missingFolder)
+    }
+}
+
+/// Processes that are killed at any moment, as by `kill -9`, and others that go on.
+@Suite(.timeLimit(.minutes(2))) struct KilledDownloadsTests {
+    private static let bytes = StubServer.generatedBytes(300_000)
+    private static let killsOfEachFile = 20
+
+    @Test func `a file is never wrong, however often its process is killed`() async throws {
+        let folder = try TemporaryFolder()
+        try await StubServer.with { server in
+            // About 60 ms for a file.
+            server.serve(ServedFile(Self.bytes, pace: Script.Pace(bytes: 5_000, every: .milliseconds(1))))
+            try await withThrowingTaskGroup { group in
+                for number in 0..<4 {
+                    group.addTask { try await kill("file\(number)", in: folder, server.url("/file").absoluteString) }
+                }
+                try await group.waitForAll()
+            }
+            #expect(server.ranges.contains { $0 != nil }, "None has gone on where another one was.")
+        }
+        #expect(try folder.contents == (0..<4).map { "file\($0)" })
+    }
+
+    private func kill(_ name: String, in folder: TemporaryFolder, _ url: String) async throws {
+        var offset: Int64 = 0
+        for _ in 0..<Self.killsOfEachFile {
+            let delay = Int.random(in: 0...90_000)
+            await #expect(processExitsWith: .signal(SIGKILL)) {
+                [url = url as String, path = "\(folder.path)/\(name)" as String, delay = delay as Int] in
+                try await Self.download(url, to: path, killedAfter: .microseconds(delay))
+            }
+            if try folder.contents.contains(name) {
+                #expect(try folder.read(name) == Self.bytes, "killed after \(delay) µs")
+                for left in try folder.contents where left.hasPrefix(name) {
+                    try FileManager.default.removeItem(atPath: "\(folder.path)/\(left)")
+                }
+                offset = 0
+            } else if let record = try? folder.read("\(name).part.json") {
+                let data = try JSONDecoder().decode(ResumeData.self, from: record)
+                let partial = try folder.read("\(name).part")
+                #expect(partial.prefix(Int(data.offset)) == Self.bytes.prefix(Int(data.offset)))
+                #expect(data.offset >= offset, "killed after \(delay) µs")
+                offset = data.offset
+            }
+        }
+        let manager = SessionManager { $0.proxy = .none }
+        _ = try await manager.download(
+            Request(url: try #require(URL(string: url))), to: "\(folder.path)/\(name)", options: .durable
+        ).value
+        #expect(try folder.read(name) == Self.bytes)
+    }
+
+    private static func download(_ url: String, to path: String, killedAfter delay: Duration) async throws {
+        DispatchQueue.global().asyncAfter(deadline: .now() + delay / .seconds(1)) { Glibc.kill(getpid(), SIGKILL) }
+        let manager = SessionManager { $0.proxy = .none }
+        let request = Request(url: try #require(URL(string: url)))
+        let options = DownloadOptions.durable.with { $0.flushInterval = 20_000 }
+        _ = try await manager.download(request, to: path, options: options).value
+        try await Task.sleep(for: .seconds(60))
+    }
+}
