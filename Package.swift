@@ -18,6 +18,7 @@ let package = Package(
     name: "AsyncNetworking",
     products: [
         .library(name: "AsyncNetworking", targets: ["AsyncNetworking"]),
+        .library(name: "AFNetworking", targets: ["AFNetworking"]),
         .library(name: "AsyncNetworkingTesting", targets: ["AsyncNetworkingTesting"]),
     ],
     dependencies: [
@@ -48,6 +49,10 @@ let package = Package(
             name: "AsyncNetworking",
             dependencies: ["ANHTTP", "ANSerialization", "ANCurl", "ANReachability", "ANSystem", httpTypes],
             swiftSettings: settings),
+
+        // Floor 5: for particular users.
+        .target(
+            name: "AFNetworking", dependencies: ["AsyncNetworking", "ANSystem", httpTypes], swiftSettings: settings),
 
         // Beside the tower: for our tests and our users' tests.
         .target(
@@ -99,6 +104,10 @@ let package = Package(
         .testTarget(
             name: "AsyncNetworkingTests",
             dependencies: ["AsyncNetworking", "AsyncNetworkingTesting", httpTypes],
+            swiftSettings: settings),
+        .testTarget(
+            name: "AFNetworkingTests",
+            dependencies: ["AFNetworking", "AsyncNetworking", "AsyncNetworkingTesting", "ANSystem", httpTypes],
             swiftSettings: settings),
         .testTarget(
             name: "AsyncNetworkingTestingTests", dependencies: ["AsyncNetworkingTesting", "ANHTTP", httpTypes],

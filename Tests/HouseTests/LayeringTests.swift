@@ -27,7 +27,10 @@ import Testing
         // 5: products for particular users.
         "AsyncNetworkingXML": ["AsyncNetworking", "FoundationXML", "Foundation"],
         "AsyncNetworkingImages": ["AsyncNetworking", "HTTPTypes", "FoundationEssentials"],
-        "AFNetworking": ["AsyncNetworking", "HTTPTypes", "Foundation", "FoundationNetworking"],
+        "AFNetworking": [
+            "AsyncNetworking", "ANSystem", "HTTPTypes", "Dispatch", "Foundation", "FoundationNetworking",
+            "FoundationXML",
+        ],
         // Beside it: for tests.
         "AsyncNetworkingTesting": [
             "ANHTTP", "ANSystem", "CLinux", "COpenSSL", "HTTPTypes", "FoundationEssentials", "Glibc", "Synchronization",

@@ -118,7 +118,7 @@ public final class TransferCore: Sendable {
     /// Returns while the task may work; waits while it is suspended or has to wait for its turn.
     ///
     /// - Throws: `CancellationError` when the task, or the calling one, is cancelled.
-    func pass() async throws {
+    package func pass() async throws {
         if state.withLock({ $0.machine.state == .running }) { return }
         for await state in ProgressStream(broadcast: states) {
             switch state {

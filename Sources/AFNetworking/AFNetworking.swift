@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: MIT
+
+// AFNetworking's interface, as Swift saw it, on top of AsyncNetworking. Files that imported AFNetworking on Apple's systems
+// got Foundation with it, which on Linux is three modules.
+@_exported public import Foundation
+@_exported public import FoundationNetworking
+@_exported public import FoundationXML

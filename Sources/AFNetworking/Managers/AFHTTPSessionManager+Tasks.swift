@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import Dispatch
+
+extension AFHTTPSessionManager {
+    /// Makes a request, with header fields in place of its own; where that fails, `failure` is told later.
+    func makeRequest(
+        _ urlString: String, _ headers: [String: String]?, _ failure: ((URLSessionDataTask?, any Error) -> Void)?,
+        _ make: (String, NSErrorPointer) -> NSMutableURLRequest
+    ) -> URLRequest? {
+        do {
+            let url: URL
+            do throws(SerializationError) {
+                url = try base.resolve(urlString)
+            } catch {
+                throw NSError.requestSerialization(.badURL, reason: "\(error)", underlying: error)
+            }
+            let request = try throwingError { make(url.absoluteString, $0) }
+            for (name, value) in headers ?? [:] { request.setValue(value, forHTTPHeaderField: name) }
+            return request as URLRequest
+        } catch {
+            guard let failure else { return nil }
+            let delivery = Handover((failure, error))
+            (completionQueue ?? .main).async { delivery.value.0(nil, delivery.value.1) }
+            return nil
+        }
+    }
+
+    /// The parameters of a form.
+    static func fields(_ parameters: Any) -> [String: Any] {
+        if let fields = parameters as? [String: Any] { return fields }
+        let fields = parameters as? [AnyHashable: Any] ?? [:]
+        return Dictionary(fields.map { ("\($0.key.base)", $0.value) }) { first, _ in first }
+    }
+
+    /// The task, resumed.
+    func started<Task: URLSessionTask>(_ task: Task?) -> Task? {
+        task?.resume()
+        return task
+    }
+
+    /// Callbacks that make no response for a completion handler.
+    func callbacks(
+        _ uploadProgress: ((Progress) -> Void)?, _ downloadProgress: ((Progress) -> Void)?,
+        _ success: ((URLSessionDataTask, Any?) -> Void)?, _ failure: ((URLSessionDataTask?, any Error) -> Void)?
+    ) -> TaskCallbacks {
+        TaskCallbacks(
+            uploadProgress: uploadProgress.map(Handover.init), downloadProgress: downloadProgress.map(Handover.init),
+            completion: Handover { driver, object, error in
+                let task = driver.task as? URLSessionDataTask
+                if let error { failure?(task, error) } else if let task { success?(task, object) }
+            })
+    }
+
+    /// A completion handler that calls one of two blocks.
+    func completion(
+        of made: MadeTask, _ success: ((URLSessionDataTask, Any?) -> Void)?,
+        _ failure: ((URLSessionDataTask?, any Error) -> Void)?
+    ) -> (URLResponse, Any?, (any Error)?) -> Void {
+        { _, object, error in
+            let task = made.task
+            if let error { failure?(task, error) } else if let task { success?(task, object) }
+            made.task = nil
+        }
+    }
+}
+
+/// The task whose completion handler needs it, and is made before it.
+final class MadeTask {
+    var task: URLSessionDataTask?
+}

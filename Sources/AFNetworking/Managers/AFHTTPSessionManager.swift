@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT
+
+import ANSystem
+import AsyncNetworking
+import Dispatch
+
+/// Makes and starts requests by their verbs, relative to a base URL, with serializers for parameters and responses.
+///
+/// A verb returns its task, which runs already; it calls `success` or `failure`, and that once, on the main queue or the
+/// ``AFURLSessionManager/completionQueue``. Where a request cannot be made, it returns nil and calls `failure` without a task.
+open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
+    let base: URLResolver
+    private let serializer: Lock<Handover<AFHTTPRequestSerializer>>
+
+    /// Creates a manager without a base URL.
+    ///
+    /// - Parameter configuration: See ``AFURLSessionManager/init(sessionConfiguration:)``.
+    public convenience override init(sessionConfiguration configuration: URLSessionConfiguration?) {
+        self.init(baseURL: nil, sessionConfiguration: configuration)
+    }
+
+    /// Creates a manager with the default configuration.
+    public convenience init(baseURL url: URL?) {
+        self.init(baseURL: url, sessionConfiguration: nil)
+    }
+
+    /// Creates a manager.
+    ///
+    /// - Parameters:
+    ///   - url: What relative URLs are resolved against, as RFC 3986 says; a missing slash at the end of its path is added.
+    ///   - configuration: See ``AFURLSessionManager/init(sessionConfiguration:)``.
+    public init(baseURL url: URL?, sessionConfiguration configuration: URLSessionConfiguration?) {
+        base = URLResolver(base: url ?? configuration?.sharedSession?.configuration.baseURL)
+        serializer = Lock(Handover(AFHTTPRequestSerializer()))
+        super.init(sessionConfiguration: configuration)
+    }
+
+    /// What relative URLs are resolved against, with a slash at the end of its path.
+    open var baseURL: URL? { base.base }
+
+    /// What puts parameters into requests: queries and forms unless set.
+    open var requestSerializer: AFHTTPRequestSerializer {
+        get { serializer.withLock { $0.value } }
+        set { serializer.withLock { $0 = Handover(newValue) } }
+    }
+
+    /// What makes objects of responses: JSON unless set. It is looked at when a response is complete.
+    open var responseSerializer: AFHTTPResponseSerializer {
+        get { anyResponseSerializer as? AFHTTPResponseSerializer ?? AFHTTPResponseSerializer() }
+        set { anyResponseSerializer = newValue }
+    }
+
+    /// What servers must show. One that pins makes sense for https only: where the base URL has another scheme, or where there
+    /// is none, tasks fail as long as it is set; ``setSecurityPolicy(_:)`` says so at once.
+    open override var securityPolicy: AFSecurityPolicy {
+        get { super.securityPolicy }
+        set {
+            super.securityPolicy = newValue
+            let problem = problem(of: newValue)
+            state.withLock { $0.policyProblem = problem }
+        }
+    }
+
+    /// Sets what servers must show.
+    ///
+    /// - Throws: An error of the domain `Invalid Security Policy` for a policy that pins where the base URL is not https.
+    public func setSecurityPolicy(_ policy: AFSecurityPolicy) throws {
+        if let problem = problem(of: policy) { throw problem }
+        securityPolicy = policy
+    }
+
+    private func problem(of policy: AFSecurityPolicy) -> NSError? {
+        let mode: String
+        switch policy.sslPinningMode {
+        case .none: return nil
+        case .publicKey: mode = "AFSSLPinningModePublicKey"
+        case .certificate: mode = "AFSSLPinningModeCertificate"
+        }
+        guard baseURL?.scheme != "https" else { return nil }
+        let reason = """
+            A security policy configured with `\(mode)` can only be applied on a manager with a secure base URL (i.e. https)
+            """
+        return NSError(
+            domain: "Invalid Security Policy", code: 0,
+            userInfo: [NSLocalizedDescriptionKey: reason, NSLocalizedFailureReasonErrorKey: reason])
+    }
+
+    // MARK: Verbs
+
+    /// Performs a GET; parameters go to the query.
+    @discardableResult
+    open func get(
+        _ urlString: String, parameters: Any?, headers: [String: String]?,
+        progress downloadProgress: ((Progress) -> Void)?,
+        success: ((URLSessionDataTask, Any?) -> Void)?, failure: ((URLSessionDataTask?, any Error) -> Void)?
+    ) -> URLSessionDataTask? {
+        started(
+            dataTask(
+                withHTTPMethod: "GET", urlString: urlString, parameters: parameters, headers: headers,
+                uploadProgress: nil,
+                downloadProgress: downloadProgress, success: success, failure: failure))
+    }
+
+    /// Performs a HEAD; parameters go to the query.
+    @discardableResult
+    open func head(
+        _ urlString: String, parameters: Any?, headers: [String: String]?, success: ((URLSessionDataTask) -> Void)?,
+        failure: ((URLSessionDataTask?, any Error) -> Void)?
+    ) -> URLSessionDataTask? {
+        started(
+            dataTask(
+                withHTTPMethod: "HEAD", urlString: urlString, parameters: parameters, headers: headers,
+                uploadProgress: nil, downloadProgress: nil,
+                success: success.map { success in { task, _ in success(task) } }, failure: failure))
+    }
+
+    /// Performs a POST; parameters become the body.
+    @discardableResult
+    open func post(
+        _ urlString: String, parameters: Any?, headers: [String: String]?,
+        progress uploadProgress: ((Progress) -> Void)?,
+        success: ((URLSessionDataTask, Any?) -> Void)?, failure: ((URLSessionDataTask?, any Error) -> Void)?
+    ) -> URLSessionDataTask? {
+        started(
+            dataTask(
+                withHTTPMethod: "POST", urlString: urlString, parameters: parameters, headers: headers,
+                uploadProgress: uploadProgress, downloadProgress: nil, success: success, failure: failure))
+    }
+
+    /// Performs a POST of a multipart form: a field for each parameter, then what the block appends.
+    @discardableResult
+    open func post(
+        _ urlString: String, parameters: Any?, headers: [String: String]?,
+        constructingBodyWith block: ((any AFMultipartFormData) -> Void)?,
+        progress uploadProgress: ((Progress) -> Void)?, success: ((URLSessionDataTask, Any?) -> Void)?,
+        failure: ((URLSessionDataTask?, any Error) -> Void)?
+    ) -> URLSessionDataTask? {
+        let request = makeRequest(urlString, headers, failure) { url, error in
+            requestSerializer.multipartFormRequest(
+                withMethod: "POST", urlString: url, parameters: parameters.map(Self.fields),
+                constructingBodyWith: block,
+                error: error)
+        }
+        guard let request else { return nil }
+        guard isSubclassed else {
+            return started(
+                AFUploadTask(makeDriver(request, .upload(nil), callbacks(uploadProgress, nil, success, failure))))
+        }
+        let made = MadeTask()
+        let task = uploadTask(
+            withStreamedRequest: request, progress: uploadProgress,
+            completionHandler: completion(of: made, success, failure))
+        made.task = task
+        return started(task)
+    }
+
+    /// Performs a PUT; parameters become the body.
+    @discardableResult
+    open func put(
+        _ urlString: String, parameters: Any?, headers: [String: String]?,
+        success: ((URLSessionDataTask, Any?) -> Void)?, failure: ((URLSessionDataTask?, any Error) -> Void)?
+    ) -> URLSessionDataTask? {
+        started(
+            dataTask(
+                withHTTPMethod: "PUT", urlString: urlString, parameters: parameters, headers: headers,
+                uploadProgress: nil, downloadProgress: nil, success: success, failure: failure))
+    }
+
+    /// Performs a PATCH; parameters become the body.
+    @discardableResult
+    open func patch(
+        _ urlString: String, parameters: Any?, headers: [String: String]?,
+        success: ((URLSessionDataTask, Any?) -> Void)?, failure: ((URLSessionDataTask?, any Error) -> Void)?
+    ) -> URLSessionDataTask? {
+        started(
+            dataTask(
+                withHTTPMethod: "PATCH", urlString: urlString, parameters: parameters, headers: headers,
+                uploadProgress: nil, downloadProgress: nil, success: success, failure: failure))
+    }
+
+    /// Performs a DELETE; parameters go to the query.
+    @discardableResult
+    open func delete(
+        _ urlString: String, parameters: Any?, headers: [String: String]?,
+        success: ((URLSessionDataTask, Any?) -> Void)?, failure: ((URLSessionDataTask?, any Error) -> Void)?
+    ) -> URLSessionDataTask? {
+        started(
+            dataTask(
+                withHTTPMethod: "DELETE", urlString: urlString, parameters: parameters, headers: headers,
+                uploadProgress: nil, downloadProgress: nil, success: success, failure: failure))
+    }
+
+    /// Makes a task for any method, which waits to be resumed.
+    ///
+    /// - Parameters:
+    ///   - method: The method, sent as it is.
+    ///   - urlString: Resolved against the base URL.
+    ///   - parameters: Put into the request by the ``requestSerializer``.
+    ///   - headers: Fields that replace all others of the same names.
+    ///   - uploadProgress: Told on the manager's queue how much of the body was sent.
+    ///   - downloadProgress: Told on the manager's queue how much of the response was received.
+    ///   - success: Given the task and what the ``responseSerializer`` made.
+    ///   - failure: Given the task, where there is one, and what went wrong.
+    open func dataTask(
+        withHTTPMethod method: String, urlString: String, parameters: Any?, headers: [String: String]?,
+        uploadProgress: ((Progress) -> Void)?, downloadProgress: ((Progress) -> Void)?,
+        success: ((URLSessionDataTask, Any?) -> Void)?, failure: ((URLSessionDataTask?, any Error) -> Void)?
+    ) -> URLSessionDataTask? {
+        let request = makeRequest(urlString, headers, failure) { url, error in
+            requestSerializer.request(withMethod: method, urlString: url, parameters: parameters, error: error)
+        }
+        guard let request else { return nil }
+        guard isSubclassed else {
+            return AFDataTask(
+                makeDriver(request, .data, callbacks(uploadProgress, downloadProgress, success, failure)))
+        }
+        let made = MadeTask()
+        made.task = dataTask(
+            with: request, uploadProgress: uploadProgress, downloadProgress: downloadProgress,
+            completionHandler: completion(of: made, success, failure))
+        return made.task
+    }
+
+    // MARK: Copies
+
+    /// A manager with the same base URL and configuration, and copies of the serializers and the security policy.
+    open override func copy(with zone: NSZone? = nil) -> Any {
+        let copy = AFHTTPSessionManager(baseURL: baseURL, sessionConfiguration: sessionConfiguration)
+        if let serializer = requestSerializer.copy(with: zone) as? AFHTTPRequestSerializer {
+            copy.requestSerializer = serializer
+        }
+        if let serializer = responseSerializer.copy(with: zone) as? AFHTTPResponseSerializer {
+            copy.responseSerializer = serializer
+        }
+        if let policy = securityPolicy.copy(with: zone) as? AFSecurityPolicy { copy.securityPolicy = policy }
+        return copy
+    }
+
+    /// The manager's class, address, base URL, session and tasks.
+    open override var description: String {
+        "<\(type(of: self)): \(ObjectIdentifier(self)), baseURL: \(baseURL?.absoluteString ?? "nil"), "
+            + "session: \(coreSession), tasks: \(tasks.count)>"
+    }
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+
+import ANSystem
+import AsyncNetworking
+
+extension AFURLSessionManager {
+    /// Makes what is behind a new task.
+    func makeDriver(_ request: URLRequest, _ source: TaskSource, _ callbacks: TaskCallbacks) -> TaskDriver {
+        let identifier = state.withLock { $0.takeIdentifier() }
+        return TaskDriver(
+            manager: self, identifier: identifier, original: request, source: source, callbacks: callbacks)
+    }
+
+    /// The core's session and request for a task that starts.
+    ///
+    /// - Throws: ``AsyncNetworking/SessionError``.
+    func coreRequest(for driver: TaskDriver, _ source: TaskSource) throws -> (SessionManager, Request) {
+        let original = driver.original
+        let limit = state.withLock { $0.configuration.timeoutIntervalForRequest }
+        // 60 is what requests have that were told nothing.
+        let timeout = original.timeoutInterval
+        let ownLimit = timeout == 60 || timeout == limit ? nil : timeout
+        var (core, request) = try state.withLock { state in
+            state.renew()
+            guard !state.isInvalid else { throw SessionError.invalidated as any Error }
+            if let problem = state.policyProblem { throw problem }
+            return (state.core, state.template(timeout: ownLimit))
+        }
+        try request.take(original, replaceStream: { [weak driver] in Handover(driver?.newBodyStream()) })
+        if case .upload(let body?) = source { request.body = body }
+        if original.cachePolicy != .useProtocolCachePolicy { request.cachePolicy = CachePolicy(original.cachePolicy) }
+        if isObserved { request.redirects = redirects(of: core, for: driver) }
+        return (core, request)
+    }
+
+    /// The core's policy for redirects, with the manager's method for them.
+    private func redirects(of core: SessionManager, for driver: TaskDriver) -> RedirectPolicy {
+        core.configuration.redirects.with { policy in
+            let decide = policy.decision
+            policy.decision = { [weak driver] redirection in
+                var proposed = redirection.proposed
+                if let decide {
+                    guard let decided = try await decide(redirection) else { return nil }
+                    proposed = decided
+                }
+                return try await driver?.decide(on: redirection.head, proposed)
+            }
+        }
+    }
+
+    /// Keeps a task that runs.
+    func taskRuns(_ task: URLSessionTask, _ identifier: Int) {
+        state.withLock { $0.run(task, identifier) }
+    }
+
+    /// Lets a task go that is over.
+    func taskEnded(_ identifier: Int) {
+        guard let session = state.withLock({ $0.end(identifier) }) else { return }
+        tellEnd(of: session)
+    }
+
+    /// Ends the session: running tasks end now, with the error -999, or when they are done; then
+    /// `setSessionDidBecomeInvalidBlock` and its notification are told.
+    ///
+    /// A session of the core's that the manager shares stays as it is for others.
+    ///
+    /// - Parameters:
+    ///   - cancelPendingTasks: Whether running tasks are cancelled.
+    ///   - resetSession: Whether new tasks begin in a new session; otherwise they fail.
+    public func invalidateSessionCancelingTasks(_ cancelPendingTasks: Bool, resetSession: Bool = false) {
+        // The session is made now, if there is none, because the end is told with it.
+        _ = session
+        let (tasks, core) = state.withLock { ($0.tasks, $0.invalidate(resetting: resetSession)) }
+        if cancelPendingTasks { for task in tasks { task.cancel() } }
+        if let core {
+            // It ends when the core has taken note; nobody has to wait for it.
+            Task { await core.invalidate(cancellingTasks: false) }
+        }
+        if let session = state.withLock({ $0.takeEndedSession() }) { tellEnd(of: session) }
+    }
+
+    private func tellEnd(of session: ManagerSession) {
+        sessionQueue.async { [self] in
+            urlSession(session, didBecomeInvalidWithError: nil)
+            session.end()
+        }
+    }
+
+    /// Moves a download to where the manager's block, or else `destination`, says.
+    ///
+    /// - Returns: The place; nil where nobody said one.
+    func move(_ task: URLSessionDownloadTask, _ location: URL, destination: () -> URL?) -> URL? {
+        let driver = (task as? any DrivenTask)?.driver
+        if isObserved { urlSession(session, downloadTask: task, didFinishDownloadingTo: location) }
+        if let place = driver?.change({ $0.place }) { return place }
+        guard let place = destination() else { return nil }
+        move(task, from: location, to: place)
+        return place
+    }
+}
+
+extension TaskDriver {
+    /// Another stream for a body that has to be sent again.
+    fileprivate func newBodyStream() -> InputStream? {
+        guard let task else { return nil }
+        var stream: InputStream?
+        manager.sessionQueue.sync {
+            manager.urlSession(manager.session, task: task) { stream = $0 }
+        }
+        return stream
+    }
+
+    /// The core's request to follow a redirect with; nil to take the redirect as the response.
+    fileprivate func decide(on head: ResponseHead, _ proposed: Request) async throws -> Request? {
+        guard let task, let response = HTTPURLResponse.make(head) else { return proposed }
+        let request = URLRequest(proposed, basedOn: original)
+        let decided = await manager.answer(unless: URLRequest?.none) { [manager] answer in
+            manager.urlSession(
+                manager.session, task: task, willPerformHTTPRedirection: response, newRequest: request,
+                completionHandler: answer)
+        }
+        guard let decided else { return nil }
+        guard decided != request else { return proposed }
+        var result = proposed
+        result.headers = [:]
+        let body = result.body
+        try result.take(decided)
+        if decided.httpBody == nil, decided.httpBodyStream == nil { result.body = body }
+        return result
+    }
+}
+
+extension TaskCallbacks {
+    /// Callbacks whose completion handler takes a response and an object.
+    init(
+        uploadProgress: Handover<(Progress) -> Void>? = nil, downloadProgress: Handover<(Progress) -> Void>? = nil,
+        response: ((URLResponse, Any?, (any Error)?) -> Void)?
+    ) {
+        self.init(uploadProgress: uploadProgress, downloadProgress: downloadProgress)
+        guard let response else { return }
+        completion = Handover { driver, object, error in response(driver.givenResponse, object, error) }
+    }
+
+    /// Callbacks whose completion handler takes a response and the place of a file.
+    init(
+        downloadProgress: Handover<(Progress) -> Void>?, destination: Handover<(URL, URLResponse) -> URL>?,
+        file: ((URLResponse, URL?, (any Error)?) -> Void)?
+    ) {
+        self.init(downloadProgress: downloadProgress, destination: destination)
+        guard let file else { return }
+        completion = Handover { driver, object, error in file(driver.givenResponse, object as? URL, error) }
+    }
+}
+
+extension TaskDriver {
+    /// The response, or one that says nothing where there is none.
+    fileprivate var givenResponse: URLResponse {
+        response
+            ?? URLResponse(
+                url: original.url ?? URL(filePath: "/"), mimeType: nil, expectedContentLength: -1,
+                textEncodingName: nil)
+    }
+}

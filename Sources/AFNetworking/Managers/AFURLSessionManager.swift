@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: MIT
+
+import ANSystem
+public import AsyncNetworking
+public import Dispatch
+
+/// Makes tasks that call back, on one ``AsyncNetworking/SessionManager``.
+///
+/// Completion handlers are called on the main queue, which a program must serve, by `dispatchMain()`, a run loop or an
+/// asynchronous `main`; ``completionQueue`` names another one. All else that is called, progress and the blocks of
+/// `set…Block`, is called on the manager's own serial queue. All members may be used from any thread.
+///
+/// A manager is freed with its last reference, and when the last of its tasks that run is over.
+open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, ResponseSerializing, @unchecked Sendable
+{
+    /// Creates a manager with the default configuration.
+    public convenience init() {
+        self.init(sessionConfiguration: nil)
+    }
+
+    /// Creates a manager.
+    ///
+    /// - Parameter configuration: Its time limits, header fields, connection limit, proxy, cookie and cache switches are
+    ///   taken over; changes that are made to it later are not.
+    public init(sessionConfiguration configuration: URLSessionConfiguration?) {
+        super.init(ManagerState(configuration ?? .default))
+    }
+
+    /// Creates a manager of tasks on a session of the core's, which it shares: connections, cookies and policies.
+    public convenience init(session: SessionManager) {
+        self.init(sessionConfiguration: .sharing(session))
+    }
+
+    deinit {
+        // A session of its own ends with its last reference.
+        state.withLock { $0.session }?.end()
+    }
+
+    // MARK: Parts
+
+    /// The session of the core's that performs the requests; another one after `invalidateSessionCancelingTasks` with
+    /// `resetSession`.
+    public var coreSession: SessionManager { state.withLock { $0.core } }
+
+    /// The session, as blocks are told of it: it knows its tasks and its configuration, and performs nothing.
+    open var session: URLSession { state.withLock { $0.session(of: self) } }
+
+    /// The configuration that the manager was made with.
+    var sessionConfiguration: URLSessionConfiguration { state.withLock { $0.configuration } }
+
+    /// What servers must show; by default a valid chain and the right name. It counts for tasks that start later.
+    open var securityPolicy: AFSecurityPolicy {
+        get { state.withLock { $0.securityPolicy } }
+        set {
+            state.withLock { state in
+                state.securityPolicy = newValue
+                state.hasOwnPolicy = true
+            }
+        }
+    }
+
+    /// What makes objects of responses, whatever its type.
+    public var anyResponseSerializer: any AFURLResponseSerialization {
+        get { state.withLock { $0.responseSerializer.value } }
+        set { state.withLock { $0.responseSerializer = Handover(newValue) } }
+    }
+
+    /// A manager of reachability, which this one does not ask: by default the shared one, not started.
+    open var reachabilityManager: AFNetworkReachabilityManager {
+        get { state.withLock { $0.reachabilityManager ?? .shared() } }
+        set { state.withLock { $0.reachabilityManager = newValue } }
+    }
+
+    /// Where completion handlers are called; nil, the default, for the main queue.
+    open var completionQueue: DispatchQueue? {
+        get { state.withLock { $0.completionQueue } }
+        set { state.withLock { $0.completionQueue = newValue } }
+    }
+
+    /// The group that completion handlers belong to, each from the moment at which it is about to be called; nil, the
+    /// default, for none.
+    open var completionGroup: DispatchGroup? {
+        get { state.withLock { $0.completionGroup } }
+        set { state.withLock { $0.completionGroup = newValue } }
+    }
+
+    /// There is no queue of operations: the setting of the number of connections is in the configuration.
+    @available(
+        *, unavailable, message: "Use URLSessionConfiguration.httpMaximumConnectionsPerHost, or task groups."
+    )
+    public var operationQueue: OperationQueue { OperationQueue() }
+
+    var completionPlace: (DispatchQueue?, DispatchGroup?) {
+        state.withLock { ($0.completionQueue, $0.completionGroup) }
+    }
+
+    var maximumBodySize: Int { state.withLock { $0.maximumBodySize } }
+
+    // MARK: Tasks
+
+    /// The tasks that are not over: data, upload, then download tasks. Those that were never resumed are among them as long
+    /// as somebody holds them.
+    open var tasks: [URLSessionTask] { dataTasks + uploadTasks + downloadTasks }
+
+    /// The data tasks that are not over.
+    open var dataTasks: [URLSessionDataTask] {
+        allTasks.filter { !($0 is URLSessionUploadTask) }.compactMap { $0 as? URLSessionDataTask }
+    }
+
+    /// The upload tasks that are not over.
+    open var uploadTasks: [URLSessionUploadTask] { allTasks.compactMap { $0 as? URLSessionUploadTask } }
+
+    /// The download tasks that are not over.
+    open var downloadTasks: [URLSessionDownloadTask] { allTasks.compactMap { $0 as? URLSessionDownloadTask } }
+
+    private var allTasks: [URLSessionTask] { state.withLock { $0.tasks } }
+
+    /// Makes a task that collects the response; it waits to be resumed.
+    ///
+    /// - Parameters:
+    ///   - request: What is sent.
+    ///   - uploadProgress: Told on the manager's queue how much of the body was sent.
+    ///   - downloadProgress: Told on the manager's queue how much of the response was received.
+    ///   - completionHandler: Given the response, what the serializer made of it, and what went wrong.
+    open func dataTask(
+        with request: URLRequest, uploadProgress: ((Progress) -> Void)?, downloadProgress: ((Progress) -> Void)?,
+        completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
+    ) -> URLSessionDataTask {
+        AFDataTask(
+            makeDriver(
+                request, .data,
+                TaskCallbacks(
+                    uploadProgress: uploadProgress.map(Handover.init),
+                    downloadProgress: downloadProgress.map(Handover.init), response: completionHandler)))
+    }
+
+    /// Makes a task that sends a file; it waits to be resumed.
+    open func uploadTask(
+        with request: URLRequest, fromFile fileURL: URL, progress: ((Progress) -> Void)?,
+        completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
+    ) -> URLSessionUploadTask {
+        makeUploadTask(request, .file(fileURL.path), progress, completionHandler)
+    }
+
+    /// Makes a task that sends bytes; it waits to be resumed.
+    open func uploadTask(
+        with request: URLRequest, from bodyData: Data?, progress: ((Progress) -> Void)?,
+        completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
+    ) -> URLSessionUploadTask {
+        makeUploadTask(request, bodyData.map(RequestBody.bytes) ?? RequestBody.none, progress, completionHandler)
+    }
+
+    /// Makes a task that sends the body of the request, a multipart form or another stream; it waits to be resumed.
+    ///
+    /// A body of known size is sent with its `Content-Length`.
+    open func uploadTask(
+        withStreamedRequest request: URLRequest, progress: ((Progress) -> Void)?,
+        completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
+    ) -> URLSessionUploadTask {
+        makeUploadTask(request, nil, progress, completionHandler)
+    }
+
+    /// Makes a task that writes the response to a file, whatever its status is; it waits to be resumed.
+    ///
+    /// - Parameters:
+    ///   - request: What is sent.
+    ///   - progress: Told on the manager's queue how much of the response was received.
+    ///   - destination: Asked on the manager's queue where the file belongs, which must not be there yet.
+    ///   - completionHandler: Given the response, the file's place, and what went wrong.
+    open func downloadTask(
+        with request: URLRequest, progress: ((Progress) -> Void)?,
+        destination: ((URL, URLResponse) -> URL)?,
+        completionHandler: ((URLResponse, URL?, (any Error)?) -> Void)?
+    ) -> URLSessionDownloadTask {
+        AFDownloadTask(
+            makeDriver(
+                request, .download,
+                TaskCallbacks(
+                    downloadProgress: progress.map(Handover.init), destination: destination.map(Handover.init),
+                    file: completionHandler)))
+    }
+
+    private func makeUploadTask(
+        _ request: URLRequest, _ body: RequestBody?, _ progress: ((Progress) -> Void)?,
+        _ completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
+    ) -> URLSessionUploadTask {
+        AFUploadTask(
+            makeDriver(
+                request, .upload(body),
+                TaskCallbacks(uploadProgress: progress.map(Handover.init), response: completionHandler)))
+    }
+
+    /// How much of a task's body was sent; nil for a task that is over, or of another manager.
+    open func uploadProgress(for task: URLSessionTask) -> Progress? {
+        driver(of: task)?.progress(\.uploadProgress)
+    }
+
+    /// How much of a task's response was received; nil for a task that is over, or of another manager.
+    open func downloadProgress(for task: URLSessionTask) -> Progress? {
+        driver(of: task)?.progress(\.downloadProgress)
+    }
+
+    private func driver(of task: URLSessionTask) -> TaskDriver? {
+        guard let driver = (task as? any DrivenTask)?.driver, driver.manager === self else { return nil }
+        return driver.taskState == .completed ? nil : driver
+    }
+
+    // MARK: Copies and archives
+
+    /// Restores a manager with the default configuration: nothing of one can be archived on this system.
+    public required convenience init?(coder: NSCoder) {
+        self.init(sessionConfiguration: nil)
+    }
+
+    /// Archives nothing.
+    open func encode(with coder: NSCoder) {}
+
+    /// True.
+    open class var supportsSecureCoding: Bool { true }
+
+    /// A manager with the same configuration, and nothing else of this one's.
+    open func copy(with zone: NSZone? = nil) -> Any {
+        AFURLSessionManager(sessionConfiguration: sessionConfiguration)
+    }
+
+    /// The manager's class, address, session and tasks.
+    open override var description: String {
+        "<\(type(of: self)): \(ObjectIdentifier(self)), session: \(coreSession), tasks: \(tasks.count)>"
+    }
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import Dispatch
+
+/// What a manager is made of, and what it was told.
+struct ManagerState: Sendable {
+    let configuration: URLSessionConfiguration
+    private(set) var core: SessionManager
+    /// Whether others may use the core's session too.
+    let isShared: Bool
+
+    var securityPolicy = AFSecurityPolicy()
+    /// The shared one where it is nil.
+    var reachabilityManager: AFNetworkReachabilityManager?
+    var responseSerializer = Handover<any AFURLResponseSerialization>(AFJSONResponseSerializer())
+    var completionQueue: DispatchQueue?
+    var completionGroup: DispatchGroup?
+    var hooks = SessionHooks()
+    var hasHooks = false
+
+    /// Whether new tasks fail.
+    private(set) var isInvalid = false
+    /// Whether the end of the session is still to be told, once its last task is over.
+    private var owesEnd = false
+    private(set) var session: ManagerSession?
+    private var lastIdentifier = 0
+    private var running: [Int: URLSessionTask] = [:]
+    private var waiting: [Int: WeakTask] = [:]
+    private var templates: [Template] = []
+
+    init(_ configuration: URLSessionConfiguration) {
+        self.configuration = configuration.copy() as? URLSessionConfiguration ?? configuration
+        let shared = self.configuration.takeSharedSession()
+        core = shared ?? SessionManager(SessionConfiguration(self.configuration))
+        isShared = shared != nil
+    }
+
+    var maximumBodySize: Int { core.configuration.transfer.maximumBodySize }
+
+    // MARK: Tasks
+
+    mutating func takeIdentifier() -> Int {
+        lastIdentifier += 1
+        return lastIdentifier
+    }
+
+    /// Notes a task that waits to be resumed.
+    mutating func add(_ task: URLSessionTask, _ identifier: Int) {
+        if waiting.count > 64 { waiting = waiting.filter { $0.value.value != nil } }
+        waiting[identifier] = WeakTask(task)
+    }
+
+    mutating func run(_ task: URLSessionTask, _ identifier: Int) {
+        waiting[identifier] = nil
+        running[identifier] = task
+    }
+
+    /// Notes that a task is over; whether that ends a session that was invalidated.
+    mutating func end(_ identifier: Int) -> ManagerSession? {
+        running[identifier] = nil
+        return takeEndedSession()
+    }
+
+    /// The tasks that are not over, oldest first.
+    var tasks: [URLSessionTask] {
+        let all = running.merging(waiting.compactMapValues(\.value)) { first, _ in first }
+        return all.sorted { $0.key < $1.key }.map(\.value)
+    }
+
+    // MARK: Sessions
+
+    mutating func session(of manager: AFURLSessionManager) -> ManagerSession {
+        if let session { return session }
+        let made = ManagerSession(configuration: configuration, manager: manager)
+        session = made
+        return made
+    }
+
+    /// Takes no more tasks, or takes them in a new session.
+    ///
+    /// - Returns: The core's session that is to end; nil where others use it.
+    mutating func invalidate(resetting: Bool) -> SessionManager? {
+        let old = core
+        isInvalid = true
+        owesEnd = true
+        if resetting { nextIsNew = true }
+        return isShared ? nil : old
+    }
+
+    private var nextIsNew = false
+
+    /// The session that has ended, if the last task of an invalidated one is over.
+    mutating func takeEndedSession() -> ManagerSession? {
+        guard owesEnd, running.isEmpty else { return nil }
+        owesEnd = false
+        defer { session = nextIsNew ? nil : session }
+        return session
+    }
+
+    /// Makes the session that a reset has asked for, when it is used.
+    mutating func renew() {
+        guard nextIsNew else { return }
+        nextIsNew = false
+        isInvalid = false
+        if !isShared { core = SessionManager(SessionConfiguration(configuration)) }
+    }
+
+    // MARK: Requests
+
+    /// A request without URL, with the options for a time limit and a security policy: requests that share one are known
+    /// by the core to have the same options.
+    private struct Template {
+        let timeout: TimeInterval?
+        let policy: SecurityPolicy
+        let core: ObjectIdentifier
+        let request: Request
+    }
+
+    /// A request with options for a time limit; nil for the session's.
+    mutating func template(timeout: TimeInterval?) -> Request {
+        let policy = isShared && !hasOwnPolicy ? core.configuration.securityPolicy : securityPolicy.policy
+        let id = ObjectIdentifier(core)
+        if let known = templates.first(where: { $0.core == id && $0.timeout == timeout && $0.policy == policy }) {
+            return known.request
+        }
+        let options = core.configuration.transfer.with { options in
+            options.tls.policy = policy
+            if let timeout { options.timeouts.idle = timeout > 0 ? .seconds(timeout) : nil }
+        }
+        let request = Request(url: URL(filePath: "/"), options: options)
+        if templates.count >= 8 { templates.removeFirst() }
+        templates.append(Template(timeout: timeout, policy: policy, core: id, request: request))
+        return request
+    }
+
+    /// Why tasks fail under the security policy.
+    var policyProblem: NSError?
+
+    /// Whether the security policy was set, so that it counts in place of a shared session's.
+    var hasOwnPolicy = false
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+
+/// Collects the parts of a form in the core's form, and the first error among them.
+final class MultipartForm: AFMultipartFormData {
+    private var form = MultipartFormData()
+    private var error: NSError?
+    private var throttle: Throttle?
+
+    /// A pause after each packet.
+    private struct Throttle {
+        let packetSize: Int
+        let delay: TimeInterval
+    }
+
+    /// Appends a field for each parameter.
+    func append(_ parameters: [String: Any], encoding: String.Encoding) {
+        for pair in AFQueryStringPairsFromDictionary(parameters) {
+            form.append(pair.data(using: encoding), name: pair.field ?? "")
+        }
+    }
+
+    /// Puts the form into a request; leaves the request as it is where there is no part.
+    ///
+    /// - Throws: The first error of a part.
+    func finish(_ request: NSMutableURLRequest) throws {
+        if let error { throw error }
+        guard !form.isEmpty else { return }
+        let (contentType, body) = try form.makeBody()
+        request.setValue(contentType, forHTTPHeaderField: "Content-Type")
+        request.setValue("\(body.length ?? 0)", forHTTPHeaderField: "Content-Length")
+        request.httpBodyStream = BodyStream(throttle.map { body.inPackets(of: $0.packetSize, pause: $0.delay) } ?? body)
+    }
+
+    func appendPart(withFileURL fileURL: URL, name: String) throws {
+        try append(fileURL) { try form.append(file: $0, name: name) }
+    }
+
+    func appendPart(withFileURL fileURL: URL, name: String, fileName: String, mimeType: String) throws {
+        try append(fileURL) { try form.append(file: $0, name: name, fileName: fileName, mediaType: mimeType) }
+    }
+
+    func appendPart(
+        with inputStream: InputStream?, name: String, fileName: String, length: Int64, mimeType: String
+    ) {
+        note {
+            let data = try inputStream?.read(exactly: length) ?? Data()
+            try form.append(data, name: name, fileName: fileName, mediaType: mimeType)
+        }
+    }
+
+    func appendPart(withFileData data: Data, name: String, fileName: String, mimeType: String) {
+        note { try form.append(data, name: name, fileName: fileName, mediaType: mimeType) }
+    }
+
+    func appendPart(withForm data: Data, name: String) {
+        form.append(data, name: name)
+    }
+
+    func appendPart(withHeaders headers: [String: String]?, body: Data) {
+        let headers = (headers ?? [:]).sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+        note { try form.append(body, headers: headers) }
+    }
+
+    func throttleBandwidth(withPacketSize numberOfBytes: UInt, delay: TimeInterval) {
+        throttle = Throttle(packetSize: max(1, Int(clamping: numberOfBytes)), delay: delay)
+    }
+
+    private func append(_ fileURL: URL, _ append: (String) throws -> Void) throws {
+        guard fileURL.isFileURL else {
+            throw NSError.requestSerialization(.badURL, reason: "Expected URL to be a file URL")
+        }
+        do {
+            try append(fileURL.path)
+        } catch {
+            throw NSError.requestSerialization(.badURL, reason: "File URL not reachable.", underlying: error)
+        }
+    }
+
+    /// Keeps the first error of the methods that cannot throw.
+    private func note(_ append: () throws -> Void) {
+        do {
+            try append()
+        } catch {
+            if self.error == nil { self.error = error as NSError }
+        }
+    }
+}
+
+extension RequestBody {
+    /// The same body in packets of a size, with a pause in seconds after each.
+    fileprivate func inPackets(of size: Int, pause: TimeInterval) -> RequestBody {
+        guard case .stream(let length, let isReplayable, let makeReader) = content else { return self }
+        return .stream(length: length, isReplayable: isReplayable) {
+            let reader = try makeReader()
+            var rest = Data()
+            return BodyReader {
+                if rest.isEmpty {
+                    guard let next = try await reader.next() else { return nil }
+                    rest = next
+                }
+                let packet = rest.prefix(size)
+                rest = Data(rest.dropFirst(size))
+                try await Task.sleep(for: .seconds(pause))
+                return Data(packet)
+            }
+        }
+    }
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+
+/// Percent-encodes the UTF-8 of a string, except letters, digits and `-._~/?`.
+public func AFPercentEscapedStringFromString(_ string: String) -> String {
+    URLEncodedFormEncoder.escape(string)
+}
+
+/// Writes parameters as a query: names sorted, `name[key]` for dictionaries, `name[]` for arrays, the bare name for each
+/// element of a set, no `=` for null.
+public func AFQueryStringFromParameters(_ parameters: [AnyHashable: Any]) -> String {
+    AFQueryStringFromValue(parameters)
+}
+
+/// The same for any value; one that is no dictionary has no name.
+func AFQueryStringFromValue(_ value: Any) -> String {
+    AFQueryStringPairsFromKeyAndValue(nil, value).map(\.escaped).joined(separator: "&")
+}
+
+/// The names and values of a dictionary in the order in which they are sent.
+func AFQueryStringPairsFromDictionary(_ dictionary: [AnyHashable: Any]) -> [AFQueryStringPair] {
+    AFQueryStringPairsFromKeyAndValue(nil, dictionary)
+}
+
+/// The names and values below a name.
+func AFQueryStringPairsFromKeyAndValue(_ key: String?, _ value: Any) -> [AFQueryStringPair] {
+    let value = unwrapped(value)
+    if value is String { return [AFQueryStringPair(field: key, value: value)] }
+    if let dictionary = value as? [AnyHashable: Any] {
+        let entries = dictionary.map { (name: text(of: $0.key.base), value: $0.value) }.sorted { $0.name < $1.name }
+        return entries.flatMap { entry in
+            let name = if let key { "\(key)[\(entry.name)]" } else { entry.name }
+            return AFQueryStringPairsFromKeyAndValue(name, entry.value)
+        }
+    }
+    if let array = value as? [Any] {
+        let name = "\(key ?? "(null)")[]"
+        return array.flatMap { AFQueryStringPairsFromKeyAndValue(name, $0) }
+    }
+    if let set = value as? Set<AnyHashable> {
+        return set.map { (text: text(of: $0.base), value: $0.base) }.sorted { $0.text < $1.text }
+            .flatMap { AFQueryStringPairsFromKeyAndValue(key, $0.value) }
+    }
+    return [AFQueryStringPair(field: key, value: value)]
+}
+
+/// One name and its value.
+struct AFQueryStringPair {
+    /// The name; nil for a value that stands alone.
+    let field: String?
+    /// The value, which is no dictionary, array or set.
+    let value: Any
+
+    /// Whether there is no value.
+    var isNull: Bool { value is NSNull }
+
+    /// The pair as part of a query.
+    var escaped: String {
+        let name = URLEncodedFormEncoder.escape(field ?? "")
+        return isNull ? name : "\(name)=\(URLEncodedFormEncoder.escape(text(of: value)))"
+    }
+
+    /// The value as the content of a part of a form.
+    func data(using encoding: String.Encoding) -> Data {
+        if let data = value as? Data { return data }
+        return isNull ? Data() : text(of: value).data(using: encoding) ?? Data()
+    }
+}
+
+/// A scalar as Objective-C describes it: truth values as 1 and 0, whole numbers without a fraction.
+private func text(of value: Any) -> String {
+    switch value {
+    case let string as String: string
+    case let url as URL: url.absoluteString
+    case let date as Date: queryText(of: .date(date)) ?? date.description
+    case let number as NSNumber:
+        isFloatingPoint(number) ? queryText(of: .double(number.doubleValue)) ?? "\(number)" : number.stringValue
+    default: "\(value)"
+    }
+}
+
+/// The text that the core's encoder writes for a scalar.
+private func queryText(of scalar: Parameters) -> String? {
+    guard let pairs = try? URLEncodedFormEncoder().pairs(["": scalar]) else { return nil }
+    return pairs.first?.value
+}
+
+/// The value within an optional; null for none.
+private func unwrapped(_ value: Any) -> Any {
+    guard let optional = value as? any OptionalValue else { return value }
+    return optional.content.map(unwrapped) ?? NSNull()
+}
+
+/// An optional of any type.
+private protocol OptionalValue {
+    var content: Any? { get }
+}
+
+extension Optional: OptionalValue {
+    fileprivate var content: Any? { self }
+}
+
+/// Whether a number has a fraction, or could have.
+private func isFloatingPoint(_ number: NSNumber) -> Bool {
+    number.doubleValue != number.doubleValue.rounded() || number.doubleValue.magnitude >= 0x1p53
+        || number.stringValue.contains(".")
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+
+import ANSystem
+import FoundationXML
+
+/// Makes documents of XML; it takes `application/xml` and `text/xml`. An empty body is an error.
+open class AFXMLDocumentResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
+    private let mask: Lock<UInt>
+
+    /// Creates a serializer.
+    public override init() {
+        mask = Lock(0)
+        super.init(contentTypes: ["application/xml", "text/xml"])
+    }
+
+    /// Creates a serializer with options, such as those of `XMLNode.Options`.
+    public init(xmlDocumentOptions mask: Int) {
+        self.mask = Lock(UInt(bitPattern: mask))
+        super.init(contentTypes: ["application/xml", "text/xml"])
+    }
+
+    /// Options, such as those of `XMLNode.Options`.
+    open var options: Int {
+        get { Int(bitPattern: mask.withLock { $0 }) }
+        set { mask.withLock { $0 = UInt(bitPattern: newValue) } }
+    }
+
+    /// Makes the `XMLDocument`.
+    open override func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
+        guard !stopsAtGate(response, data, error) else { return nil }
+        do {
+            return try XMLDocument(
+                data: data ?? Data(), options: XMLNode.Options(rawValue: UInt(bitPattern: options)))
+        } catch let failure {
+            error?.pointee = .combined(failure as NSError, underlying: error?.pointee)
+            return nil
+        }
+    }
+
+    /// Restores what is acceptable and the options.
+    public required init?(coder: NSCoder) {
+        mask = Lock(coder.decodeValue(UInt.self, forKey: "options") ?? 0)
+        super.init(coder: coder)
+    }
+
+    /// Archives what is acceptable and the options.
+    open override func encode(with coder: NSCoder) {
+        super.encode(with: coder)
+        coder.encodeValue(mask.withLock { $0 }, forKey: "options")
+    }
+
+    /// A serializer that takes the same responses with the same options.
+    open override func copy(with zone: NSZone? = nil) -> Any {
+        AFXMLDocumentResponseSerializer(xmlDocumentOptions: options).accepting(as: self)
+    }
+}

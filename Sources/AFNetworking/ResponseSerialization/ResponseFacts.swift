@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+
+import HTTPTypes
+
+/// What validation looks at.
+struct ResponseFacts {
+    let status: Int
+    /// Without parameters, in lower case.
+    let mediaType: String?
+    let url: URL?
+    /// The response itself, made when an error needs it.
+    let response: () -> HTTPURLResponse?
+
+    init(_ response: HTTPURLResponse) {
+        status = response.statusCode
+        mediaType = response.mimeType
+        url = response.url
+        self.response = { response }
+    }
+
+    /// Whether the media type is one of these, in any case.
+    func hasMediaType(among types: Set<String>) -> Bool {
+        guard let mediaType else { return false }
+        return types.contains(mediaType) || types.contains { $0.lowercased() == mediaType.lowercased() }
+    }
+
+    /// The words for the status in lower case, as Apple's systems have them.
+    var phrase: String {
+        let phrase = HTTPResponse.Status(code: min(max(status, 100), 999)).reasonPhrase
+        if !phrase.isEmpty { return phrase.lowercased() }
+        return switch status {
+        case 100...199: "informational"
+        case 200...299: "success"
+        case 300...399: "redirected"
+        case 400...499: "client error"
+        case 500...599: "server error"
+        default: "unknown"
+        }
+    }
+
+    /// An error about the response.
+    func error(_ code: URLError.Code, _ text: String, _ data: Data?) -> NSError {
+        var userInfo: [String: Any] = [NSLocalizedDescriptionKey: text]
+        userInfo[NSURLErrorFailingURLErrorKey] = url
+        userInfo[AFNetworkingOperationFailingURLResponseErrorKey] = response()
+        userInfo[AFNetworkingOperationFailingURLResponseDataErrorKey] = data
+        return NSError(domain: AFURLResponseSerializationErrorDomain, code: code.rawValue, userInfo: userInfo)
+    }
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+
+import ANSystem
+public import AsyncNetworking
+
+/// What is compared with pinned certificates.
+public enum AFSSLPinningMode: UInt, Codable, Sendable {
+    /// Nothing: the system's authorities decide.
+    case none = 0
+    /// The public keys of the chain.
+    case publicKey = 1
+    /// The certificates of the chain.
+    case certificate = 2
+}
+
+/// What a server has shown in its handshake. On Linux it is a value of the library's.
+public typealias SecTrust = ServerTrust
+
+/// What servers must show before a request is sent to them; see ``AsyncNetworking/SecurityPolicy`` for the rules.
+///
+/// It is looked at when a task starts. All members may be used from any thread.
+open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
+    private let state: Lock<State>
+
+    private struct State: Codable, Sendable {
+        var pinningMode: AFSSLPinningMode
+        var pinnedCertificates: Set<Data>?
+        var allowInvalidCertificates = false
+        var validatesDomainName = true
+        /// The policy of the core; nil after a change.
+        var policy: SecurityPolicy?
+
+        enum CodingKeys: CodingKey {
+            case pinningMode, pinnedCertificates, allowInvalidCertificates, validatesDomainName
+        }
+    }
+
+    /// Creates a policy without pins.
+    public convenience override init() {
+        self.init(mode: .none, certificates: nil)
+    }
+
+    /// Creates a policy that pins the certificates of the main bundle: the files beside the program that end in `.cer`.
+    public convenience init(pinningMode: AFSSLPinningMode) {
+        self.init(mode: pinningMode, certificates: Self.certificates(in: .main))
+    }
+
+    /// Creates a policy that pins certificates, in DER.
+    public convenience init(pinningMode: AFSSLPinningMode, withPinnedCertificates certificates: Set<Data>) {
+        self.init(mode: pinningMode, certificates: certificates)
+    }
+
+    private init(mode: AFSSLPinningMode, certificates: Set<Data>?) {
+        state = Lock(State(pinningMode: mode, pinnedCertificates: certificates))
+        super.init()
+    }
+
+    /// A new policy without pins.
+    open class func `default`() -> AFSecurityPolicy { AFSecurityPolicy() }
+
+    /// The certificates, in DER, of a bundle's files that end in `.cer`, `.crt`, `.der` or `.pem`.
+    open class func certificates(in bundle: Bundle) -> Set<Data> {
+        guard let path = bundle.resourcePath else { return [] }
+        return Set((try? SecurityPolicy.certificates(inFolder: path)) ?? [])
+    }
+
+    /// What is compared with the pinned certificates.
+    open var sslPinningMode: AFSSLPinningMode { state.withLock { $0.pinningMode } }
+
+    /// The certificates, in DER.
+    open var pinnedCertificates: Set<Data>? {
+        get { state.withLock { $0.pinnedCertificates } }
+        set { change { $0.pinnedCertificates = newValue } }
+    }
+
+    /// Whether chains that are not valid are accepted; false by default.
+    open var allowInvalidCertificates: Bool {
+        get { state.withLock { $0.allowInvalidCertificates } }
+        set { change { $0.allowInvalidCertificates = newValue } }
+    }
+
+    /// Whether the certificate must be for the host; true by default.
+    open var validatesDomainName: Bool {
+        get { state.withLock { $0.validatesDomainName } }
+        set { change { $0.validatesDomainName = newValue } }
+    }
+
+    /// Decides on a server. By default, as the rules came out.
+    ///
+    /// It is called within the handshake, on the thread of all connections: it must return at once.
+    open func evaluateServerTrust(_ serverTrust: SecTrust, forDomain domain: String?) -> Bool {
+        serverTrust.failure == nil
+    }
+
+    /// The core's policy with the same rules.
+    public var policy: SecurityPolicy {
+        if let policy = state.withLock({ $0.policy }) { return policy }
+        let state = state.withLock { $0 }
+        var policy = SecurityPolicy()
+        policy.pinningMode =
+            switch state.pinningMode {
+            case .none: .none
+            case .publicKey: .publicKey
+            case .certificate: .certificate
+            }
+        policy.pinnedCertificates = (state.pinnedCertificates ?? []).sorted { $0.lexicographicallyPrecedes($1) }
+        policy.allowsInvalidCertificates = state.allowInvalidCertificates
+        policy.validatesDomainName = state.validatesDomainName
+        if type(of: self) != AFSecurityPolicy.self {
+            policy.evaluator = SecurityPolicy.Evaluator { [weak self] trust in
+                guard let self else { return .followRules }
+                return evaluateServerTrust(trust, forDomain: trust.host) ? .accept : .refuse("the policy refuses it")
+            }
+        }
+        self.state.withLock { [policy] in $0.policy = policy }
+        return policy
+    }
+
+    private func change(_ change: (inout State) -> Void) {
+        state.withLock { state in
+            change(&state)
+            state.policy = nil
+        }
+    }
+
+    // MARK: Copies and archives
+
+    /// Restores a policy.
+    public required init?(coder: NSCoder) {
+        guard let archive = coder.decodeValue(State.self, forKey: "securityPolicy") else { return nil }
+        state = Lock(archive)
+        super.init()
+    }
+
+    /// Archives the policy.
+    open func encode(with coder: NSCoder) {
+        coder.encodeValue(state.withLock { $0 }, forKey: "securityPolicy")
+    }
+
+    /// True.
+    open class var supportsSecureCoding: Bool { true }
+
+    /// A policy with the same rules.
+    open func copy(with zone: NSZone? = nil) -> Any {
+        let copy = AFSecurityPolicy(mode: sslPinningMode, certificates: pinnedCertificates)
+        copy.allowInvalidCertificates = allowInvalidCertificates
+        copy.validatesDomainName = validatesDomainName
+        return copy
+    }
+}

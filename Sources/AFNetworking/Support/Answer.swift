@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+
+import ANSystem
+
+/// Gives one answer: the first one that it is told, or its fallback when nobody can tell it any more.
+final class Answer<Value: Sendable>: Sendable {
+    private let waiter: Lock<CheckedContinuation<Value, Never>?>
+    private let fallback: Value
+
+    init(_ waiter: CheckedContinuation<Value, Never>, unless fallback: Value) {
+        self.waiter = Lock(waiter)
+        self.fallback = fallback
+    }
+
+    deinit {
+        give(fallback)
+    }
+
+    /// Gives the answer, unless it was given.
+    func give(_ value: Value) {
+        waiter.withLock { waiter in
+            defer { waiter = nil }
+            return waiter
+        }?.resume(returning: value)
+    }
+}
+
+extension AFURLSessionManager {
+    /// Asks on the manager's queue, and waits for the answer; one that is never given is the fallback.
+    func answer<Value: Sendable>(
+        unless fallback: Value, _ ask: @escaping @Sendable (_ answer: @escaping @Sendable (Value) -> Void) -> Void
+    ) async -> Value {
+        await withCheckedContinuation { waiter in
+            let answer = Answer(waiter, unless: fallback)
+            sessionQueue.async { ask { answer.give($0) } }
+        }
+    }
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import Dispatch
+
+extension TaskDriver {
+    /// Ends the task: hooks, then the completion handler, then the notification.
+    func finish(_ result: Result<TaskOutcome, any Error>) async {
+        var ending = Ending(serializer: manager.anyResponseSerializer)
+        var raw: (any Error)?
+        switch result {
+        case .success(let outcome): serialize(outcome, into: &ending)
+        case .failure(let error):
+            let failure = TaskFailure(error, request: original)
+            raw = failure.raw
+            ending.error = failure.effective
+            ending.data = change { $0.partialData }
+        }
+        let metrics = change { $0.metrics }
+        let (callbacks, task) = change { [raw] state in state.finish(raw) }
+        if let task, manager.isObserved || callbacks.isWatched { await tellEnd(of: task, raw, metrics) }
+        manager.taskEnded(identifier)
+        guard let task else { return }
+        let delivery = Handover((callbacks.completion?.value, ending, metrics))
+        let (queue, group) = manager.completionPlace
+        (queue ?? .main).async(group: group) { [self] in
+            let (completion, ending, metrics) = delivery.value
+            completion?(self, ending.object, ending.error)
+            guard queue != nil else { return ending.post(of: task, metrics) }
+            DispatchQueue.main.async { delivery.value.1.post(of: task, delivery.value.2) }
+        }
+    }
+
+    private func serialize(_ outcome: TaskOutcome, into ending: inout Ending) {
+        let pointer = AutoreleasingUnsafeMutablePointer<NSError?>(nil)
+        ending.object = ending.serializer.responseObject(for: response, data: outcome.data, error: pointer)
+        ending.error = pointer.pointee
+        ending.data = outcome.data
+        guard let file = outcome.file else { return }
+        ending.object = file
+        ending.file = file
+    }
+
+    private func tellEnd(of task: URLSessionTask, _ raw: (any Error)?, _ metrics: [TransferMetrics]) async {
+        await onSessionQueue { [manager] in
+            guard manager.isObserved else { return Handover(()) }
+            manager.urlSession(
+                manager.session, task: task, didFinishCollecting: AFURLSessionTaskMetrics(exchanges: metrics))
+            manager.urlSession(manager.session, task: task, didCompleteWithError: raw)
+            return Handover(())
+        }
+    }
+}
+
+extension TaskCallbacks {
+    /// Whether something was sent to the manager's queue that has to be heard before the end.
+    fileprivate var isWatched: Bool { uploadProgress != nil || downloadProgress != nil }
+}
+
+/// What a task ended with.
+private struct Ending {
+    let serializer: any AFURLResponseSerialization
+    var object: Any?
+    var error: (any Error)?
+    var data = Data()
+    var file: URL?
+
+    init(serializer: any AFURLResponseSerialization) {
+        self.serializer = serializer
+    }
+
+    /// Posts that the task is over; on the main queue.
+    func post(of task: URLSessionTask, _ metrics: [TransferMetrics]) {
+        var userInfo: [AnyHashable: Any] = [AFNetworkingTaskDidCompleteResponseSerializerKey: serializer]
+        if let file {
+            userInfo[AFNetworkingTaskDidCompleteAssetPathKey] = file
+        } else {
+            userInfo[AFNetworkingTaskDidCompleteResponseDataKey] = data
+        }
+        userInfo[AFNetworkingTaskDidCompleteSerializedResponseKey] = object
+        userInfo[AFNetworkingTaskDidCompleteErrorKey] = error
+        if !metrics.isEmpty {
+            userInfo[AFNetworkingTaskDidCompleteSessionTaskMetrics] = AFURLSessionTaskMetrics(exchanges: metrics)
+        }
+        NotificationCenter.default.post(name: .AFNetworkingTaskDidComplete, object: task, userInfo: userInfo)
+    }
+}

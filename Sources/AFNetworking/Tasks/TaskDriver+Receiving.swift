@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+
+import ANSystem
+import AsyncNetworking
+
+extension TaskDriver {
+    /// Reads a response; runs in the core's task.
+    func receive(_ head: ResponseHead, _ body: ResponseBody, _ core: TransferCore) async throws -> TaskOutcome {
+        let expected = head.expectedContentLength
+        change { state in
+            state.head = head
+            state.response = nil
+            state.counts.received = 0
+            state.counts.expectedToReceive = expected
+        }
+        if manager.isObserved { try await decide(head) }
+        if change({ $0.source.isDownload }) { return try await receiveFile(body, expected, core) }
+        return try await receiveData(body, expected, core)
+    }
+
+    private func receiveData(
+        _ body: ResponseBody, _ expected: Int64, _ core: TransferCore
+    ) async throws -> TaskOutcome {
+        var data = Data()
+        do {
+            for try await chunk in body {
+                guard chunk.count <= manager.maximumBodySize - data.count else {
+                    throw TransportError.responseTooLarge(.body(limit: manager.maximumBodySize), TransferFacts())
+                }
+                data.append(chunk)
+                await didReceive(chunk, expected)
+                try await core.pass()
+            }
+        } catch {
+            change { [data] in $0.partialData = data }
+            throw error
+        }
+        return TaskOutcome(data: data)
+    }
+
+    private func receiveFile(
+        _ body: ResponseBody, _ expected: Int64, _ core: TransferCore
+    ) async throws -> TaskOutcome {
+        let temporary = FileManager.default.temporaryDirectory.appending(
+            path: "CFNetworkDownload_\(UInt64.random(in: .min ... .max)).tmp")
+        do {
+            var file = try AtomicFile(destination: temporary.path)
+            for try await chunk in body {
+                try file.write(chunk.bytes)
+                await didReceive(chunk, expected)
+                try await core.pass()
+            }
+            try file.commit()
+        } catch let error as SystemError {
+            throw SessionError.file(
+                .init(
+                    path: temporary.path, call: error.call, errno: error.code,
+                    message: SystemError.message(for: error.code)))
+        }
+        let place = await onSessionQueue { [self] in Handover(moveDownload(from: temporary)) }
+        return TaskOutcome(file: place)
+    }
+
+    /// Takes note of a piece of the body, and tells whoever listens.
+    private func didReceive(_ chunk: Data, _ expected: Int64) async {
+        let (total, isWatched) = change { state in
+            state.counts.received += Int64(chunk.count)
+            return (state.counts.received, state.callbacks.downloadProgress != nil || state.downloadProgress != nil)
+        }
+        guard isWatched || manager.isObserved else { return }
+        await onSessionQueue { [self] in
+            tell(\.downloadProgress, \.downloadProgress, total, of: expected < 0 ? nil : expected)
+            switch task {
+            case let task as URLSessionDownloadTask:
+                manager.urlSession(
+                    manager.session, downloadTask: task, didWriteData: Int64(chunk.count), totalBytesWritten: total,
+                    totalBytesExpectedToWrite: expected)
+            case let task as URLSessionDataTask:
+                manager.urlSession(manager.session, dataTask: task, didReceive: chunk)
+            default: break
+            }
+            return Handover(())
+        }
+    }
+
+    /// Asks what is to become of a response.
+    private func decide(_ head: ResponseHead) async throws {
+        guard let dataTask = task as? URLSessionDataTask, let response else { return }
+        let disposition = await manager.answer(unless: URLSession.ResponseDisposition.cancel) { [manager] answer in
+            manager.urlSession(manager.session, dataTask: dataTask, didReceive: response, completionHandler: answer)
+        }
+        switch disposition {
+        case .allow: return
+        case .cancel: throw CancellationError()
+        case .becomeDownload:
+            change { $0.source = .download }
+            let downloadTask = AFDownloadTask(self)
+            change { $0.running = downloadTask }
+            manager.taskRuns(downloadTask, identifier)
+            await onSessionQueue { [manager] in
+                manager.urlSession(manager.session, dataTask: dataTask, didBecome: downloadTask)
+                return Handover(())
+            }
+        @unknown default: return
+        }
+    }
+
+    /// Moves a download to where it belongs; on the manager's queue.
+    ///
+    /// - Returns: Where that is, even where the file could not be moved; nil where nobody said.
+    private func moveDownload(from temporary: URL) -> URL? {
+        defer { try? FileManager.default.removeItem(at: temporary) }
+        guard let task = task as? URLSessionDownloadTask else { return nil }
+        let destination = change { $0.callbacks.destination }
+        return manager.move(task, temporary) { [self] in
+            response.flatMap { response in destination?.value(temporary, response) }
+        }
+    }
+}

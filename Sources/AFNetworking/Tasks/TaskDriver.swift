@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT
+
+import ANSystem
+import AsyncNetworking
+import Dispatch
+
+/// What is behind a task of a manager's: its state, what it was given, and the core's task that does the work.
+///
+/// A task keeps its manager; the manager keeps a task while it runs. One that was never resumed is kept by its owner alone.
+final class TaskDriver: TransferEventSink {
+    let manager: AFURLSessionManager
+    let identifier: Int
+    let original: URLRequest
+    private let state: Lock<TaskState>
+
+    /// Makes a driver of a task that waits to be resumed.
+    init(
+        manager: AFURLSessionManager, identifier: Int, original: URLRequest, source: TaskSource,
+        callbacks: TaskCallbacks
+    ) {
+        self.manager = manager
+        self.identifier = identifier
+        self.original = original
+        state = Lock(TaskState(source: source, callbacks: callbacks))
+    }
+
+    /// Becomes what is behind a task.
+    func adopt(_ task: URLSessionTask) {
+        state.withLock { $0.task = WeakTask(task) }
+        manager.state.withLock { $0.add(task, identifier) }
+    }
+
+    /// The task that users hold; nil when they have all dropped one that does not run.
+    var task: URLSessionTask? { state.withLock { $0.task?.value } }
+
+    // MARK: What users do
+
+    func resume() {
+        let step = state.withLock { $0.resume() }
+        switch step {
+        case .none: return
+        case .start: start()
+        case .goOn(let transfer): transfer.resume()
+        }
+        post(.AFNetworkingTaskDidResume)
+    }
+
+    func suspend() {
+        guard let change = state.withLock({ $0.suspend() }) else { return }
+        change.transfer?.suspend()
+        post(.AFNetworkingTaskDidSuspend)
+    }
+
+    func cancel() {
+        switch state.withLock({ $0.cancel() }) {
+        case .none: return
+        case .start: end(with: .failure(CancellationError()))
+        case .goOn(let transfer): transfer.cancel()
+        }
+    }
+
+    /// Cancels, and hands over what a download needs to go on later, on the manager's queue.
+    func cancel(producingResumeData completionHandler: @escaping (Data?) -> Void) {
+        let completionHandler = Handover(completionHandler)
+        cancel()
+        manager.sessionQueue.async { completionHandler.value(nil) }
+    }
+
+    /// The core's task, made now if there is none yet; nil when the request cannot be made, or was never sent.
+    var transfer: TransferTask<TaskOutcome>? {
+        if let transfer = state.withLock({ $0.transfer }) { return transfer }
+        guard state.withLock({ $0.phase == .suspended }), let made = try? makeTransfer() else { return nil }
+        return state.withLock { $0.keep(made) }
+    }
+
+    // MARK: What is seen
+
+    var taskState: URLSessionTask.State { state.withLock { $0.phase } }
+    var error: (any Error)? { state.withLock { $0.error } }
+    var counts: TaskCounts { state.withLock { $0.counts } }
+    var head: ResponseHead? { state.withLock { $0.head } }
+
+    var currentRequest: URLRequest? {
+        state.withLock { $0.current }.map { URLRequest($0, basedOn: original) } ?? original
+    }
+
+    /// The response, made of the head when it is asked for the first time.
+    var response: HTTPURLResponse? {
+        let (made, head) = state.withLock { ($0.response, $0.head) }
+        if let made { return made }
+        guard let head, let response = HTTPURLResponse.make(head) else { return nil }
+        return state.withLock { state in
+            if state.response == nil { state.response = response }
+            return state.response
+        }
+    }
+
+    var taskDescription: String? {
+        get { state.withLock { $0.description } }
+        set { state.withLock { $0.description = newValue } }
+    }
+
+    var priority: Float {
+        get { state.withLock { $0.priority } }
+        set {
+            state.withLock { $0.priority = newValue }
+            transfer?.priority = TransferPriority(rawValue: Double(newValue))
+        }
+    }
+
+    func description(of task: URLSessionTask) -> String {
+        "<\(type(of: task)): \(identifier) \(original.httpMethod ?? "GET") \(original.url?.absoluteString ?? "")>"
+    }
+
+    // MARK: Progress
+
+    /// The progress of a direction, which cancels, suspends and resumes the task.
+    func progress(_ direction: any WritableKeyPath<TaskState, Progress?> & Sendable) -> Progress {
+        let made = Progress(totalUnitCount: NSURLSessionTransferSizeUnknown)
+        made.isCancellable = true
+        made.isPausable = true
+        made.cancellationHandler = { [weak self] in self?.cancel() }
+        made.pausingHandler = { [weak self] in self?.suspend() }
+        made.resumingHandler = { [weak self] in self?.resume() }
+        return state.withLock { state in
+            let progress = state[keyPath: direction] ?? made
+            state[keyPath: direction] = progress
+            return progress
+        }
+    }
+
+    /// The progress of what the task is for.
+    var overallProgress: Progress {
+        progress(state.withLock { $0.source.isUpload } ? \.uploadProgress : \.downloadProgress)
+    }
+
+    // MARK: Work
+
+    private func start() {
+        do {
+            let transfer = try state.withLock { $0.transfer } ?? makeTransfer()
+            let kept = state.withLock { $0.keep(transfer) }
+            // Whoever was faster has left word in the state.
+            switch taskState {
+            case .running: kept.resume()
+            case .canceling: kept.cancel()
+            default: break
+            }
+            register()
+            // It ends with the transfer.
+            Task { await finish(Result { try await kept.value }) }
+        } catch {
+            end(with: .failure(error))
+        }
+    }
+
+    private func end(with result: Result<TaskOutcome, any Error>) {
+        register()
+        // It ends at once.
+        Task { await finish(result) }
+    }
+
+    private func register() {
+        guard let task = state.withLock({ $0.task?.value }) else { return }
+        state.withLock { $0.running = task }
+        manager.taskRuns(task, identifier)
+    }
+
+    private func makeTransfer() throws -> TransferTask<TaskOutcome> {
+        let source = state.withLock { $0.source }
+        let (session, request) = try manager.coreRequest(for: self, source)
+        return session.makeTask(source.kind, for: request, reporting: self) { [weak self] head, body, core in
+            guard let self else { throw CancellationError() }
+            return try await receive(head, body, core)
+        }
+    }
+
+    func post(_ name: NSNotification.Name) {
+        guard let task else { return }
+        DispatchQueue.main.async { NotificationCenter.default.post(name: name, object: task) }
+    }
+
+    /// Changes the state.
+    func change<Result>(_ change: (inout TaskState) -> Result) -> Result {
+        state.withLock(change)
+    }
+
+    /// Does something on the manager's queue, and waits for it.
+    func onSessionQueue<Result>(_ body: @escaping @Sendable () -> Handover<Result>) async -> Result {
+        await withCheckedContinuation { continuation in
+            manager.sessionQueue.async { continuation.resume(returning: body()) }
+        }.value
+    }
+
+    // MARK: TransferEventSink
+
+    func receive(_ event: TransferEvent) {
+        switch event {
+        case .started(let request): state.withLock { $0.current = request }
+        case .uploadProgress(let progress): didSend(progress)
+        case .finished(let metrics): state.withLock { $0.metrics.append(metrics) }
+        default: break
+        }
+    }
+
+    private func didSend(_ progress: TransferProgress) {
+        let (task, sent, isWatched) = state.withLock { state in
+            let sent = progress.completedBytes - state.counts.sent
+            state.counts.sent = progress.completedBytes
+            state.counts.expectedToSend = progress.totalBytes ?? NSURLSessionTransferSizeUnknown
+            let isWatched = state.callbacks.uploadProgress != nil || state.uploadProgress != nil
+            return (state.task?.value, sent, isWatched)
+        }
+        guard let task, sent != 0, isWatched || manager.isObserved else { return }
+        manager.sessionQueue.async { [self] in
+            tell(\.uploadProgress, \.uploadProgress, progress.completedBytes, of: progress.totalBytes)
+            let expected =
+                progress.totalBytes ?? original.value(forHTTPHeaderField: "Content-Length").flatMap(Int64.init)
+            manager.urlSession(
+                manager.session, task: task, didSendBodyData: sent, totalBytesSent: progress.completedBytes,
+                totalBytesExpectedToSend: expected ?? NSURLSessionTransferSizeUnknown)
+        }
+    }
+
+    /// Brings a progress up to date, and tells the block for it; on the manager's queue.
+    func tell(
+        _ block: any KeyPath<TaskCallbacks, Handover<(Progress) -> Void>?> & Sendable,
+        _ direction: any WritableKeyPath<TaskState, Progress?> & Sendable, _ completed: Int64, of total: Int64?
+    ) {
+        let (callback, existing) = state.withLock { ($0.callbacks[keyPath: block], $0[keyPath: direction]) }
+        guard callback != nil || existing != nil else { return }
+        let progress = existing ?? progress(direction)
+        progress.totalUnitCount = total ?? NSURLSessionTransferSizeUnknown
+        progress.completedUnitCount = completed
+        callback?.value(progress)
+    }
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+
+/// Where a task is, and what is known of it.
+struct TaskState: Sendable {
+    var task: WeakTask?
+    /// The task itself while it runs.
+    var running: URLSessionTask?
+    var source: TaskSource
+    var callbacks: TaskCallbacks
+    private(set) var phase = URLSessionTask.State.suspended
+    private(set) var transfer: TransferTask<TaskOutcome>?
+    private var wasStarted = false
+
+    var current: Request?
+    var head: ResponseHead?
+    var response: HTTPURLResponse?
+    var counts = TaskCounts()
+    var metrics: [TransferMetrics] = []
+    var error: (any Error)?
+    var uploadProgress: Progress?
+    var downloadProgress: Progress?
+    var description: String?
+    var priority = URLSessionTask.defaultPriority
+    /// Where the download was put.
+    var place: URL?
+    /// What arrived before the transfer failed.
+    var partialData = Data()
+
+    init(source: TaskSource, callbacks: TaskCallbacks) {
+        self.source = source
+        self.callbacks = callbacks
+    }
+
+    /// What a change asks for.
+    enum Step {
+        /// Nothing.
+        case none
+        /// That the work begins, or ends before it began.
+        case start
+        /// That the core's task is told.
+        case goOn(TransferTask<TaskOutcome>)
+    }
+
+    mutating func resume() -> Step {
+        guard phase == .suspended else { return .none }
+        phase = .running
+        guard wasStarted else {
+            wasStarted = true
+            return .start
+        }
+        return transfer.map(Step.goOn) ?? .none
+    }
+
+    /// The core's task, which is to be suspended; nil when nothing changes.
+    mutating func suspend() -> (transfer: TransferTask<TaskOutcome>?, Void)? {
+        guard phase == .running else { return nil }
+        phase = .suspended
+        return (transfer, ())
+    }
+
+    mutating func cancel() -> Step {
+        guard phase == .suspended || phase == .running else { return .none }
+        phase = .canceling
+        guard wasStarted else {
+            wasStarted = true
+            return .start
+        }
+        return transfer.map(Step.goOn) ?? .none
+    }
+
+    /// Keeps the core's task, unless there is one.
+    mutating func keep(_ made: TransferTask<TaskOutcome>) -> TransferTask<TaskOutcome> {
+        let kept = transfer ?? made
+        transfer = kept
+        return kept
+    }
+
+    /// Is over; gives away what was kept for the way.
+    mutating func finish(_ error: (any Error)?) -> (callbacks: TaskCallbacks, task: URLSessionTask?) {
+        defer {
+            callbacks = TaskCallbacks()
+            running = nil
+        }
+        phase = .completed
+        self.error = error
+        return (callbacks, running ?? task?.value)
+    }
+}
+
+/// What a task does.
+enum TaskSource: Sendable {
+    /// Sends a request and collects the response.
+    case data
+    /// Sends a body, or that of the request.
+    case upload(RequestBody?)
+    /// Writes the response to a file.
+    case download
+
+    var isUpload: Bool { if case .upload = self { true } else { false } }
+    var isDownload: Bool { if case .download = self { true } else { false } }
+
+    var kind: SessionTask.Kind {
+        switch self {
+        case .data: .data
+        case .upload: .upload
+        case .download: .download
+        }
+    }
+}
+
+/// What a task was given to call.
+struct TaskCallbacks: Sendable {
+    var uploadProgress: Handover<(Progress) -> Void>?
+    var downloadProgress: Handover<(Progress) -> Void>?
+    var destination: Handover<(URL, URLResponse) -> URL>?
+    var completion: Handover<(TaskDriver, Any?, (any Error)?) -> Void>?
+}
+
+/// How much a task has moved; -1 where the whole is not known.
+struct TaskCounts: Sendable {
+    var sent: Int64 = 0
+    var received: Int64 = 0
+    var expectedToSend = NSURLSessionTransferSizeUnknown
+    var expectedToReceive = NSURLSessionTransferSizeUnknown
+}
+
+/// What a transfer has brought.
+struct TaskOutcome: Sendable {
+    /// The body; empty for a download.
+    var data = Data()
+    /// Where a download was put.
+    var file: URL?
+}
+
+/// A task that does not stay because of this.
+struct WeakTask: Sendable {
+    private(set) weak var value: URLSessionTask?
+
+    init(_ task: URLSessionTask) {
+        value = task
+    }
+}
+
+/// A task of this module's.
+protocol DrivenTask: URLSessionTask {
+    var driver: TaskDriver { get }
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+
+package import ANHTTP
+
+extension SessionManager {
+    /// Makes a task that performs a request and runs `body` with the response as it arrives, whatever its status is.
+    ///
+    /// Between two chunks `body` should wait for ``TransferCore/pass()``, so that the task can be suspended.
+    ///
+    /// - Parameters:
+    ///   - kind: What the task is called.
+    ///   - request: What is sent.
+    ///   - events: Told what happens in each exchange, on the network's thread.
+    ///   - body: Lent the response's body while it runs, and the task.
+    package nonisolated func makeTask<Value: Sendable>(
+        _ kind: SessionTask.Kind, for request: Request, reporting events: any TransferEventSink,
+        body: @escaping @Sendable (ResponseHead, ResponseBody, TransferCore) async throws -> Value
+    ) -> TransferTask<Value> {
+        makeTask(kind, .success(request)) { transfer in
+            let core = transfer.core
+            let sink = EventPair(first: core.monitor, second: events)
+            return try await self.perform(
+                transfer.gatedTask(), delivery: .streamed, reporting: sink
+            ) { head, responseBody in
+                core.receive(head)
+                core.monitor.accept()
+                return try await body(head, responseBody, core)
+            }
+        }
+    }
+}
+
+/// Tells two sinks.
+private struct EventPair: TransferEventSink {
+    let first: any TransferEventSink
+    let second: any TransferEventSink
+
+    func receive(_ event: TransferEvent) {
+        first.receive(event)
+        second.receive(event)
+    }
+}
