@@ -25,9 +25,10 @@ let package = Package(
         .systemLibrary(name: "CurlLibrary", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
 
         // The driver, the process that it measures with, and a server that it needs.
-        .executableTarget(name: "Bench", dependencies: ["ClientKit"], swiftSettings: settings),
+        .executableTarget(name: "Bench", dependencies: ["ClientKit", "ServerKit"], swiftSettings: settings),
         .executableTarget(name: "Measure"),
         .executableTarget(name: "BenchServer"),
+        .target(name: "ServerKit", dependencies: ["ClientKit"], swiftSettings: settings),
 
         // The clients, and what those in Swift have in common.
         .executableTarget(name: "RawCurl", dependencies: ["CurlLibrary"]),
@@ -56,5 +57,8 @@ if measuresOurClient {
         .target(name: "AllocationCounter"),
         .executableTarget(
             name: "PipelineCost", dependencies: ["AllocationCounter", library], swiftSettings: settings),
+        // Forms and multipart bodies.
+        .executableTarget(
+            name: "SerializationCost", dependencies: ["ClientKit", "ServerKit", library], swiftSettings: settings),
     ]
 }

@@ -2,6 +2,7 @@
 
 import ClientKit
 import Foundation
+import ServerKit
 
 /// Runs one client once, in a process of its own.
 struct Runner {

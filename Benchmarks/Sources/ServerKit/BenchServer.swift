@@ -6,12 +6,14 @@ import Foundation
 /// The server for what nginx cannot do: answers after two seconds, bodies thrown away.
 ///
 /// It ends with the driver, because the pipe to its standard input does.
-struct BenchServer {
-    let port: Int
+package struct BenchServer {
+    /// Where it listens.
+    package let port: Int
     private let process = Process()
     private let input = Pipe()
 
-    init(program: URL) throws {
+    /// Starts the server.
+    package init(program: URL) throws {
         let output = Pipe()
         process.executableURL = program
         process.standardInput = input

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import Foundation
+
+/// A nested form of 50 keys whose text is the same from either encoder.
+enum Form {
+    static let parameters: Parameters = .dictionary(
+        (0..<10).map { index in
+            let user: Parameters = [
+                "name": "Ada Lovelace \(index)", "city": "São Paulo", "age": .integer(Int64(30 + index)),
+                "address": ["street": "12 St James Square", "postcode": "SW1Y 4LB"],
+            ]
+            return .init("user\(index)", user)
+        })
+
+    /// What `URLComponents` makes of names and values.
+    static func queryOfComponents(_ pairs: [(name: String, value: String?)]) -> String {
+        var components = URLComponents()
+        components.queryItems = pairs.map { URLQueryItem(name: $0.name, value: $0.value) }
+        return components.percentEncodedQuery ?? ""
+    }
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import ClientKit
+import Foundation
+import ServerKit
+
+/// Measures what requests are made of against what they are compared with, and fails below the bars:
+/// `SerializationCost [ROUNDS]`.
+///
+/// - A nested form of 50 keys against `URLComponents`, which gets its names and values flat and in order.
+/// - A multipart form with a file of 1 GB, and one of 1,000 small parts, each against the upload of a plain file of the same
+///   size, to a server that throws bodies away. The small parts are appended within the time measured.
+///
+/// Figures are medians of interleaved rounds.
+@main
+struct SerializationCost {
+    @concurrent static func main() async throws {
+        let rounds = max(CommandLine.arguments.dropFirst().first.flatMap { Int($0) } ?? 7, 1)
+        var bars = Bars()
+        try measureForms(rounds: rounds, &bars)
+        try await measureUploads(rounds: rounds, &bars)
+        if bars.isAnyMissed { exit(1) }
+    }
+
+    // MARK: Forms
+
+    private static func measureForms(rounds: Int, _ bars: inout Bars) throws {
+        let parameters = Form.parameters
+        let encoder = URLEncodedFormEncoder()
+        let pairs = try encoder.pairs(parameters)
+        let expected = Form.queryOfComponents(pairs)
+        guard try encoder.encode(parameters) == expected, pairs.count == 50 else {
+            throw Failure("The two encoders disagree: \(expected)")
+        }
+        let repetitions = 2_000
+        let (ours, theirs) = try interleave(rounds) {
+            for _ in 0..<repetitions where try encoder.encode(parameters).isEmpty { throw Failure("empty") }
+        } and: {
+            for _ in 0..<repetitions where Form.queryOfComponents(pairs).isEmpty { throw Failure("empty") }
+        }
+        let words = "\(micro(ours, repetitions)) µs, URLComponents \(micro(theirs, repetitions)) µs"
+        bars.check("A form of 50 nested keys: \(words)", ours / theirs, atMost: 0.67)
+    }
+
+    // MARK: Uploads
+
+    private static func measureUploads(rounds: Int, _ bars: inout Bars) async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("an-serialization-\(UUID())")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let programs = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
+        let server = try BenchServer(program: programs.appendingPathComponent("BenchServer"))
+        let uploader = try Uploader(port: server.port)
+
+        let large = try Uploader.makeFile(folder.appendingPathComponent("large"), size: 1 << 30)
+        let form = try Uploader.formWithFile(large)
+        let (multipart, plain) = try await interleave(rounds) {
+            try await uploader.upload(form.makeBody().body)
+        } and: {
+            try await uploader.upload(.file(large))
+        }
+        bars.check(
+            "A form with a file of 1 GB: \(gigabytes(multipart)), a plain file \(gigabytes(plain))", multipart / plain,
+            atMost: 1 / 0.9)
+
+        let growth = try await PeakMemory.growth { try await uploader.upload(form.makeBody().body) }
+        bars.check("Memory that it takes, in MB", Double(growth) / 1e6, atMost: 16)
+
+        let contents = (0..<1_000).map { Data(repeating: UInt8(truncatingIfNeeded: $0), count: 1 << 10) }
+        let size = try Uploader.formWithParts(contents).makeBody().body.length ?? 0
+        let small = try Uploader.makeFile(folder.appendingPathComponent("small"), size: size)
+        let repetitions = 100
+        let (parts, file) = try await interleave(rounds) {
+            for _ in 0..<repetitions { try await uploader.upload(Uploader.formWithParts(contents).makeBody().body) }
+        } and: {
+            for _ in 0..<repetitions { try await uploader.upload(.file(small)) }
+        }
+        let words = "\(micro(parts, repetitions)) µs, a plain file \(micro(file, repetitions)) µs"
+        bars.check("A form of 1,000 parts, \(size) bytes: \(words)", parts / file, atMost: 1 / 0.9)
+    }
+
+    // MARK: Times
+
+    /// The medians of two pieces of work, in seconds, after one rehearsal of each.
+    private static func interleave(
+        _ rounds: Int, _ first: () async throws -> Void, and second: () async throws -> Void
+    ) async rethrows -> (Double, Double) {
+        var times: ([Double], [Double]) = ([], [])
+        for round in 0...rounds {
+            let (one, two) = (try await seconds(first), try await seconds(second))
+            if round > 0 {
+                times.0.append(one)
+                times.1.append(two)
+            }
+        }
+        return (median(times.0), median(times.1))
+    }
+
+    private static func interleave(
+        _ rounds: Int, _ first: () throws -> Void, and second: () throws -> Void
+    ) rethrows -> (Double, Double) {
+        var times: ([Double], [Double]) = ([], [])
+        for round in 0...rounds {
+            let one = try ContinuousClock().measure(first) / .seconds(1)
+            let two = try ContinuousClock().measure(second) / .seconds(1)
+            if round > 0 {
+                times.0.append(one)
+                times.1.append(two)
+            }
+        }
+        return (median(times.0), median(times.1))
+    }
+
+    private static func seconds(_ work: () async throws -> Void) async rethrows -> Double {
+        let start = ContinuousClock.now
+        try await work()
+        return (ContinuousClock.now - start) / .seconds(1)
+    }
+
+    private static func median(_ times: [Double]) -> Double {
+        times.sorted()[times.count / 2]
+    }
+
+    private static func micro(_ seconds: Double, _ repetitions: Int) -> Double {
+        (seconds / Double(repetitions) * 1e7).rounded() / 10
+    }
+
+    private static func gigabytes(_ seconds: Double) -> String {
+        "\((Double(1 << 30) / 1e9 / seconds * 100).rounded() / 100) GB/s"
+    }
+}
+
+/// What must hold.
+private struct Bars {
+    private(set) var isAnyMissed = false
+
+    mutating func check(_ words: String, _ figure: Double, atMost bar: Double) {
+        let (figure, shown) = ((figure * 100).rounded() / 100, (bar * 100).rounded() / 100)
+        print("\(words): \(figure) (at most \(shown))")
+        if figure > shown { isAnyMissed = true }
+    }
+}
