@@ -16,7 +16,7 @@ actor CurlEngine: EventLoopSource {
     private nonisolated let loop: EventLoop
     private nonisolated let inbox = Lock<[Message]>([])
 
-    private let state: LoopState
+    let state: LoopState
     /// Nil after ``shutdown()``, which closes the connections with it.
     private var multi: MultiHandle?
     private var active: [ObjectIdentifier: Transfer] = [:]
@@ -38,7 +38,7 @@ actor CurlEngine: EventLoopSource {
         } catch {
             throw .internalInconsistency(error.description, TransferFacts())
         }
-        state = LoopState(loop: loop, pool: pool, securities: securities)
+        state = try LoopState(loop: loop, pool: pool, securities: securities)
         admissions = AdmissionQueue(pool)
         multi = try MultiHandle(reportingTo: state)
         do throws(SystemError) {

@@ -19,6 +19,8 @@ public struct CurlLibrary: Sendable {
     public let reusesCleartextHTTP2: Bool
     /// Whether proxies can be spoken to over TLS.
     public let hasHTTPSProxy: Bool
+    /// Whether it knows which domains are public suffixes, so that no host sets cookies for them.
+    public let hasPublicSuffixList: Bool
     /// The schemes by which it answers challenges.
     public let authenticationSchemes: Set<AuthenticationScheme>
     /// Whether it signs requests to Amazon's services as they want it: since 7.87 the header fields are signed too.
@@ -60,6 +62,7 @@ public struct CurlLibrary: Sendable {
             hasHTTP3: has(CURL_VERSION_HTTP3),
             reusesCleartextHTTP2: info.version_num >= 0x08_00_00,
             hasHTTPSProxy: has(CURL_VERSION_HTTPS_PROXY),
+            hasPublicSuffixList: has(CURL_VERSION_PSL),
             authenticationSchemes: schemes,
             hasAWSSignatures: info.version_num >= 0x07_57_00,
             contentCodings: (has(CURL_VERSION_BROTLI) ? ["br"] : []) + (has(CURL_VERSION_ZSTD) ? ["zstd"] : []))

@@ -27,6 +27,7 @@ public struct CurlTransport: Transport {
         body: (ResponseHead, ResponseBody) async throws -> Void
     ) async throws {
         try request.validate()
+        let request = try request.preparedToSign()
         guard let pump = try BodyPump(for: request) else {
             let upload: Upload = if case .bytes(let data) = request.body.content { .bytes(data) } else { .none }
             let exchange = try Exchange(
@@ -58,6 +59,9 @@ public struct CurlTransport: Transport {
             exchange.cancel()
         }
     }
+
+    /// The cookies of all exchanges; they stay when the transport is shut down.
+    public var cookieJar: (any CookieJar)? { engine }
 
     /// Ends all exchanges with ``ANHTTP/TransportError/shutDown`` and closes all connections.
     public func shutdown() async {

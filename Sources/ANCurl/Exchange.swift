@@ -17,6 +17,8 @@ final class Exchange: Sendable {
     let upload: Upload
     /// Whether the URL is one of https.
     let isSecure: Bool
+    /// Whether cookies are sent and kept.
+    let handlesCookies: Bool
     /// What libcurl does to show who makes the request.
     let authentication: TransportAuthentication?
     /// Whether responses may be challenges that libcurl answers.
@@ -39,6 +41,7 @@ final class Exchange: Sendable {
         self.events = events
         self.upload = upload
         isSecure = request.url.scheme?.isHTTPS == true
+        handlesCookies = request.handlesCookies ?? sharedOptions.value.handlesCookies
         authentication = request.transportAuthentication
         try authentication?.checkCapabilities()
         answersChallenges =

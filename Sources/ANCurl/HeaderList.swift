@@ -40,7 +40,8 @@ package struct HeaderList: ~Copyable {
 
     /// Fills the lists for a request.
     package mutating func fill(
-        _ request: Request, _ options: TransferOptions, _ upload: Upload, sendsBody: Bool
+        _ request: Request, _ options: TransferOptions, _ upload: Upload, sendsBody: Bool,
+        leavesOutCookies: Bool = false, isSigned: Bool = false
     ) throws(TransportError) {
         textCount = 0
         nodeCount = 0
@@ -51,14 +52,15 @@ package struct HeaderList: ~Copyable {
         var namesExpect = false
         for field in request.headers {
             if field.name == .expect { namesExpect = true }
-            if try !upload.mustSend(field) { continue }
+            if try !upload.mustSend(field) || leavesOutCookies && field.name == .cookie { continue }
             unsafe field.withUnsafeBytesOfValue { value in
                 // libcurl takes `Name:`, also before blanks, as the wish to leave a field out; `Name;` is an empty one.
                 let isBlank = unsafe value.allSatisfy { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
                 unsafe append(field.name.rawName, isBlank ? ";" : ": ", isBlank ? .init(start: nil, count: 0) : value)
             }
         }
-        if !namesExpect { append(expectsContinue ? "Expect: 100-continue" : "Expect:") }
+        // libcurl would sign the wish to leave a field out, and the server look for it.
+        if !namesExpect, expectsContinue || !isSigned { append(expectsContinue ? "Expect: 100-continue" : "Expect:") }
         overrideStart = nodeCount
         for override in overrides {
             append(override.curlText)

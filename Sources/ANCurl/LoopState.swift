@@ -19,9 +19,12 @@ final class LoopState {
     let pool: ConnectionPool
     /// What verifies servers.
     let securities: SecurityCache
+    /// The cookies of all transfers.
+    let cookies: CookieShare
     private let loop: EventLoop
 
-    init(loop: EventLoop, pool: ConnectionPool, securities: SecurityCache) {
+    init(loop: EventLoop, pool: ConnectionPool, securities: SecurityCache) throws(TransportError) {
+        cookies = try CookieShare()
         self.loop = loop
         self.pool = pool
         self.securities = securities

@@ -24,6 +24,11 @@ final class Transfer {
     /// What verifies the servers of the handle's connections.
     var appliedSecurity: ConnectionSecurity?
 
+    /// Whether the handle uses the cookies.
+    private var isSharingCookies = false
+    /// Whether the handle has cookies of a request's own.
+    private var hasOwnCookies = false
+
     /// What stands for this transfer in the queue of deadlines.
     let alarm = Alarm()
     /// Whether it is noted for the end of this turn. Kept by ``LoopState``.
@@ -59,7 +64,9 @@ final class Transfer {
     func begin(_ exchange: Exchange) throws(TransportError) {
         state = TransferState(exchange, on: loop)
         message.clear()
-        try headers.fill(exchange.request, exchange.options, exchange.upload, sendsBody: exchange.sendsBody)
+        try headers.fill(
+            exchange.request, exchange.options, exchange.upload, sendsBody: exchange.sendsBody,
+            leavesOutCookies: exchange.handlesCookies, isSigned: exchange.authentication?.signature != nil)
         if exchange.sharedOptions !== appliedOptions {
             appliedOptions = nil
             appliedSecurity = nil
@@ -74,11 +81,23 @@ final class Transfer {
         do throws(CurlFailure) {
             try handle.apply(exchange, url: url, headers: headers)
             try installTrailers(for: exchange)
+            try applyCookies(of: exchange)
         } catch {
             throw error.transportError
         }
         if let authentication = exchange.authentication { try handle.apply(authentication) }
         self.exchange = exchange
+    }
+
+    private func applyCookies(of exchange: Exchange) throws(CurlFailure) {
+        if exchange.handlesCookies != isSharingCookies {
+            try loop.cookies.attach(handle, exchange.handlesCookies)
+            isSharingCookies = exchange.handlesCookies
+        }
+        let own = exchange.handlesCookies ? exchange.request.ownCookies : nil
+        guard own != nil || hasOwnCookies else { return }
+        try handle.set(CURLOPT_COOKIE, own)
+        hasOwnCookies = own != nil
     }
 
     /// Whether its connection takes other exchanges at the same time.
@@ -122,6 +141,14 @@ final class Transfer {
     /// The limit that the exchange meets first; nil when there is none.
     var nextLimit: TransferClock.Limit? {
         exchange == nil ? nil : state.clock.nextLimit(isWaitingForUs: state.isPaused, now: loop.now)
+    }
+}
+
+extension Request {
+    /// The cookies that the request names itself, as one field has them; nil where it names none.
+    fileprivate var ownCookies: String? {
+        let values = headers.filter { $0.name == .cookie }.map(\.value)
+        return values.isEmpty ? nil : values.joined(separator: "; ")
     }
 }
 

@@ -20,6 +20,10 @@ public struct TransferOptions: Hashable, Sendable {
     public var tls = TLSOptions()
     /// Where and how connections are made.
     public var connection = ConnectionOptions()
+    /// Whether cookies are sent and kept, where a request does not say otherwise; true by default.
+    ///
+    /// A `Cookie` field of the request's own is sent too, in one field after the cookies that are kept.
+    public var handlesCookies = true
 
     /// How long to wait for `100 Continue` before a body is sent; nil sends no `Expect` field. See RFC 9110 §10.1.1.
     public var expectContinueTimeout: Duration?

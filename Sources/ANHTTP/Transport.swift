@@ -23,6 +23,9 @@ public protocol Transport: Sendable {
 
     /// Ends all exchanges with ``TransportError/shutDown`` and closes all connections.
     func shutdown() async
+
+    /// Where the transport keeps cookies; nil, the default, for one that neither keeps nor sends any.
+    var cookieJar: (any CookieJar)? { get }
 }
 
 extension Transport {

@@ -32,4 +32,18 @@ public final class RegularFile {
         remaining -= Int64(count)
         return count
     }
+
+    /// Reads what is left, all at once: for files that are known to be small.
+    public func readAll() throws(SystemError) -> [UInt8] {
+        var bytes: [UInt8] = []
+        while remaining > 0 {
+            var piece = [UInt8](repeating: 0, count: Int(min(remaining, 1 << 20)))
+            var elements = piece.mutableSpan
+            var span = unsafe elements.mutableBytes
+            let count = try read(into: &span)
+            guard count > 0 else { break }
+            bytes += piece.prefix(count)
+        }
+        return bytes
+    }
 }

@@ -79,6 +79,12 @@ public struct SessionConfiguration: Sendable {
         set { transfer.proxy = newValue }
     }
 
+    /// Whether cookies are sent and kept; see ``ANHTTP/TransferOptions/handlesCookies``.
+    public var handlesCookies: Bool {
+        get { transfer.handlesCookies }
+        set { transfer.handlesCookies = newValue }
+    }
+
     /// What servers must show; see ``ANHTTP/TLSOptions/policy``.
     public var securityPolicy: SecurityPolicy {
         get { transfer.tls.policy }

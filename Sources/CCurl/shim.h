@@ -99,6 +99,10 @@ static inline CURLcode ccurl_get_pointer(CURL *handle, CURLINFO info, void **val
     return curl_easy_getinfo(handle, info, value);
 }
 
+static inline CURLcode ccurl_get_list(CURL *handle, CURLINFO info, struct curl_slist **value) {
+    return curl_easy_getinfo(handle, info, value);
+}
+
 // The library's own session of the connection in use: an `SSL *` where libcurl is built with OpenSSL.
 static inline void *ccurl_tls_session(CURL *handle) {
     struct curl_tlssessioninfo *session = NULL;

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import AsyncNetworkingTesting
+import FoundationEssentials
+import HTTPTypes
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct SignaturesTests {
+    /// The key of the examples that Amazon documents.
+    private static let signature: AWSSignature = {
+        var signature = AWSSignature(
+            accessKeyID: "AKIDEXAMPLE", secretAccessKey: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY",
+            region: "us-east-1", service: "service")
+        signature.hosts = ["example.amazonaws.com"]
+        return signature
+    }()
+    private static let emptyHash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+    private func manager(
+        for server: StubServer, change: (inout AWSSignature) -> Void = { _ in }
+    ) -> SessionManager {
+        var signature = Self.signature
+        change(&signature)
+        return SessionManager(
+            SessionConfiguration(baseURL: URL(string: "http://example.amazonaws.com/")) {
+                $0.proxy = .none
+                $0.sendsDefaultHeaders = false
+                $0.authentication.signatures = [signature]
+                $0.transfer.connection.hostOverrides = ["example.amazonaws.com", "b.example"].map {
+                    ConnectionOptions.HostOverride(
+                        host: $0, port: 80, address: "127.0.0.1", addressPort: Int(server.endpoint.port))
+                }
+            })
+    }
+
+    private let date: HTTPFields = [HTTPField.Name(parsed: "x-amz-date") ?? .date: "20150830T123600Z"]
+
+    // The expected signatures were computed by a program of our own after Amazon's documentation, in Python.
+    @Test(arguments: [
+        ("/", "726c5c4879a6b4ccbbd3b24edbd6b8826d34f87450fbbf4e85546fc7ba9c1642"),
+        ("/?Param2=value2&Param1=value1", "311c7f58b10b06de8540bb5a27f441ee0609f1d5ad7b191e68d7ea87d90e3d6b"),
+        ("/?flag", "71a4d556877f57287d0b30db40f3d240a628e2dd15f47894334c9a5e8ebefd0d"),
+    ])
+    func `a request is signed`(target: String, expected: String) async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .text("end") }
+            _ = try await manager(for: server).get(target, headers: date)
+            let request = try #require(server.activity.requests.first)
+            #expect(request.headers["x-amz-content-sha256"] == Self.emptyHash)
+            #expect(
+                request.headers["Authorization"]
+                    == "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/service/aws4_request, "
+                    + "SignedHeaders=host;x-amz-content-sha256;x-amz-date, Signature=\(expected)")
+        }
+    }
+
+    @Test func `bodies of bytes and files are hashed, and sent`() async throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write(Data("hello".utf8), to: "body")
+        for body in [RequestBody.string("hello"), .file(path)] {
+            try await StubServer.with { server in
+                server.fallback { _ in .text("end") }
+                let manager = manager(for: server) { $0.sessionToken = "token" }
+                _ = try await manager.data(for: manager.request(.put, "x", body: body))
+                let request = try #require(server.activity.requests.first)
+                #expect(request.text == "hello")
+                #expect(
+                    request.headers["x-amz-content-sha256"]
+                        == "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824")
+                #expect(request.headers["x-amz-security-token"] == "token")
+                let field = try #require(request.headers["Authorization"])
+                #expect(field.contains("host;x-amz-content-sha256;x-amz-date;x-amz-security-token"))
+            }
+        }
+    }
+
+    @Test func `a body of a stream cannot be signed without its hash`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .text("end") }
+            let manager = manager(for: server)
+            let body = RequestBody.stream(AsyncStreamOf([Data("hello".utf8)]))
+            var request = try manager.request(.put, "x", body: body)
+            let error = try await sessionError { _ = try await manager.data(for: request) }
+            guard case .transport(.invalidRequest(.option)) = error else { throw error }
+            request.headers[try #require(HTTPField.Name("x-amz-content-sha256"))] = "UNSIGNED-PAYLOAD"
+            let response = try await manager.data(for: request)
+            #expect(response.text == "end")
+        }
+    }
+
+    @Test func `another host gets no signature, a redirect included`() async throws {
+        try await StubServer.with { server in
+            server.fallback { request in
+                request.path == "/away" ? .redirect(302, to: "http://b.example/") : .text("end")
+            }
+            let manager = manager(for: server)
+            let response = try await manager.get("away")
+            #expect(response.text == "end")
+            #expect(server.activity.requests.map { $0.headers["Authorization"] != nil } == [true, false])
+            #expect(server.activity.requests.last?.headers["x-amz-content-sha256"] == nil)
+        }
+    }
+
+    @Test func `a refusal is a response`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .text("no", status: 403) }
+            let manager = manager(for: server)
+            let response = try await manager.data(for: manager.request(.get, "x"))
+            #expect(response.statusCode == 403)
+        }
+    }
+}
