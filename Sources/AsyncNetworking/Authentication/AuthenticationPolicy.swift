@@ -18,7 +18,7 @@ public import FoundationEssentials
 /// | an `Authorization` field of the request or session | is sent as it is, and challenges of the server are responses like others |
 /// | ``signatures`` for the host | the request is signed |
 /// | ``authenticators`` for the origin | a bearer token goes with the request, refreshed where it has to be |
-/// | `Request.credential`, then ``credentials`` | answers a challenge; a credential that names Basic alone goes with the first request |
+/// | `Request.credential`, then ``credentials``, then the ``passwordFile`` | answers a challenge; a credential that names Basic alone goes with the first request |
 /// | ``challengeHandler`` | is asked when there is no credential, or when it was refused |
 ///
 /// A 401 that nobody answers is a response like others, and so is the last one of a series. Those that were answered are
@@ -27,6 +27,8 @@ public import FoundationEssentials
 public struct AuthenticationPolicy: Sendable {
     /// Credentials, each for one origin.
     public var credentials = OriginCredentials()
+    /// A `.netrc`, for hosts without one of ``credentials``; nil, the default, reads none.
+    public var passwordFile: PasswordFile?
     /// Signatures for Amazon's services; the first one for a host counts.
     public var signatures: [AWSSignature] = []
     /// Bearer tokens; the first one for an origin counts.
@@ -49,7 +51,12 @@ public struct AuthenticationPolicy: Sendable {
     var isActive: Bool { answersChallenges || !signatures.isEmpty || !authenticators.isEmpty }
 
     /// Whether challenges may have an answer.
-    var answersChallenges: Bool { !credentials.isEmpty || challengeHandler != nil }
+    var answersChallenges: Bool { !credentials.isEmpty || challengeHandler != nil || passwordFile != nil }
+
+    /// The session's credential for an origin.
+    func credential(for origin: Origin) -> Credential? {
+        credentials[origin] ?? passwordFile?.credential(for: origin)
+    }
 }
 
 /// Credentials, each for one origin: scheme, host and port. Its description shows no passwords.

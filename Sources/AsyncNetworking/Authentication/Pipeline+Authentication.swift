@@ -90,7 +90,7 @@ private struct ChallengeAnswers {
         proxyPolicy = request.options?.proxy ?? .environment
         answersServer =
             !request.headers.contains(.authorization) && request.transportAuthentication?.signature == nil
-        credential = request.credential ?? policy.credentials[origin]
+        credential = request.credential ?? policy.credential(for: origin)
         var serverStart: TransportAuthentication.Answer?
         var proxyStart: TransportAuthentication.Answer?
         if answersServer {

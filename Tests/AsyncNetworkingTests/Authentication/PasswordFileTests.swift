@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import AsyncNetworkingTesting
+import FoundationEssentials
+import HTTPTypes
+import Testing
+
+@Suite struct PasswordFileTests {
+    @Test(arguments: [
+        ("machine a.example login ada password lovelace", ["a.example ada lovelace"]),
+        ("machine A.Example\n\tlogin ada\n\tpassword lovelace\n", ["a.example ada lovelace"]),
+        (
+            "# all\nmachine a.example login ada password x # mine\nmachine b.example password y account z login b",
+            ["a.example ada x", "b.example b y"]
+        ),
+        (##"machine a.example login "a b" password "q\"\\#""##, [##"a.example a b q"\#"##]),
+        ("machine a.example login ada password x#y", ["a.example ada x#y"]),
+        ("default login any password secret\nmachine a.example login ada password x", ["a.example ada x"]),
+        ("machine a.example login ada password x default login any password y", ["a.example ada x"]),
+        ("macdef init\ncd /x\nmachine no login no\n\nmachine a.example login ada password x", ["a.example ada x"]),
+        ("machine a.example login one password 1 machine a.example login two password 2", ["a.example one 1"]),
+        ("machine a.example login ada", []), ("machine", []), ("machine a.example password", []),
+        ("login x password y", []),
+        ("", []),
+    ])
+    func `entries are read`(text: String, expected: [String]) {
+        let entries = PasswordFile.parse(text).map { "\($0.key) \($0.value.user) \($0.value.password)" }
+        #expect(entries.sorted() == expected)
+    }
+
+    private func manager(on transport: MockTransport, _ folder: TemporaryFolder) throws -> SessionManager {
+        let path = try folder.write(
+            Data("machine a.example login ada password lovelace machine 127.0.0.1 login ada password lovelace".utf8),
+            to: "netrc")
+        let file = PasswordFile(path: path)
+        return SessionManager(on: transport) { $0.authentication.passwordFile = file }
+    }
+
+    @Test(arguments: [
+        ("https://a.example/x", true), ("https://A.EXAMPLE:8443/", true), ("http://127.0.0.1:8080/", true),
+        ("http://a.example/", false), ("https://b.a.example/", false), ("https://b.example/", false),
+    ])
+    func `they go over https, and to this machine`(target: String, isSent: Bool) async throws {
+        let transport = MockTransport.protected()
+        let folder = try TemporaryFolder()
+        let manager = try manager(on: transport, folder)
+        _ = try await manager.data(for: Request(url: url(target)))
+        #expect(transport.authorizations == (isSent ? [nil, adasField] : [nil]))
+    }
+
+    @Test func `a file that is not there has none`() async throws {
+        let transport = MockTransport.protected()
+        let file = PasswordFile(path: "/nowhere/netrc")
+        let manager = SessionManager(on: transport, baseURL: "https://a.example/") {
+            $0.authentication.passwordFile = file
+        }
+        #expect(try await manager.data(for: manager.request(.get, "x")).statusCode == 401)
+    }
+
+    @Test func `a credential of the program's own comes first`() async throws {
+        let transport = MockTransport.protected()
+        let folder = try TemporaryFolder()
+        let manager = try manager(on: transport, folder)
+        var request = try Request(url: url("https://a.example/"))
+        request.credential = Credential(user: "own", password: "x")
+        #expect(try await manager.data(for: request).statusCode == 401)
+        #expect(transport.authorizations.count == 2)
+        #expect(!transport.authorizations.contains(adasField))
+    }
+}
