@@ -83,6 +83,9 @@ let package = Package(
         .executableTarget(
             name: "RetryWithBackoff", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting"],
             path: "Examples/RetryWithBackoff", swiftSettings: settings),
+        .executableTarget(
+            name: "RefreshAToken", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting"],
+            path: "Examples/RefreshAToken", swiftSettings: settings),
         // The samples of README.md and of the documentation.
         .target(
             name: "Snippets", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting", httpTypes],

@@ -146,7 +146,17 @@ private struct Echo: Decodable, Sendable {
         #expect(same.value.contains("Authorization"))
     }
 
-    @Test func `cookies are neither kept nor sent`() async throws {
+    @Test func `cookies are set by redirects, sent, and deleted`() async throws {
+        let set = try await manager.get("cookies/set?a=1&b=2", as: .json)
+        #expect(set.redirects.map { $0.headers.count { $0.name == .setCookie } } == [2])
+        #expect(set.value["cookies"] == .object(["a": .string("1"), "b": .string("2")]))
+        let deleted = try await manager.get("cookies/delete?a", as: .json)
+        #expect(deleted.value["cookies"] == .object(["b": .string("2")]))
+        #expect(await manager.cookies.all().map(\.name) == ["b"])
+    }
+
+    @Test func `without cookies none is kept or sent`() async throws {
+        let manager = try SessionManager(for: .httpbin) { $0.handlesCookies = false }
         let set = try await manager.get("cookies/set?a=1", as: .json)
         #expect(set.redirects.map { $0.headers[.setCookie] } == ["a=1; Path=/"])
         #expect(set.value["cookies"] == .object([:]))

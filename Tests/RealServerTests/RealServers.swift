@@ -37,6 +37,8 @@ enum RealServer: String, CaseIterable {
     case proxyTLS = "AN_PROXY_TLS"
     /// tinyproxy that asks for `user` and `secret`.
     case proxyWithCredentials = "AN_PROXY_AUTH"
+    /// The same behind TLS.
+    case proxyWithCredentialsTLS = "AN_PROXY_AUTH_TLS"
     /// microsocks.
     case socks = "AN_SOCKS"
     /// microsocks that asks for `user` and `secret`.

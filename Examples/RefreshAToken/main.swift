@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+
+// Twenty requests at a time meet a token that has ended; one refresh serves them all:
+//
+//     swift run RefreshAToken
+
+import AsyncNetworking
+import AsyncNetworkingTesting
+import FoundationEssentials
+
+struct Answer: Decodable, Sendable {
+    let token: String
+    let seconds: Double
+}
+
+struct Narrator: EventMonitor {
+    func receive(_ event: RequestEvent, of task: SessionTask) {
+        switch event {
+        case .exchange(.started), .exchange(.head), .refreshingToken: print("#\(task.id)", event)
+        default: break
+        }
+    }
+}
+
+/// Asks for twenty pages with a token that the server does not take any more.
+func askForPages(of server: StubServer) async throws {
+    let logIn = SessionManager(baseURL: server.url("/"))
+    let authenticator = Authenticator(for: [server.url("/")], token: BearerToken("ended")) { old in
+        print("Refreshing \(old.map { "\($0)" } ?? "nothing")")
+        let answer = try await logIn.post("token", as: .decodable(Answer.self)).value
+        return BearerToken(answer.token, expires: Date(timeIntervalSinceNow: answer.seconds))
+    }
+    let api = SessionManager(baseURL: server.url("/")) {
+        $0.authentication.authenticators = [authenticator]
+        $0.eventMonitors = [Narrator()]
+    }
+    try await withThrowingTaskGroup(of: Int.self) { group in
+        for number in 1...20 { group.addTask { try await api.get("pages/\(number)").statusCode } }
+        for try await status in group where status != 200 { print("Refused by \(status)") }
+    }
+}
+
+do {
+    try await StubServer.with { server in
+        server.route("/token", .json(#"{"token": "fresh", "seconds": 3600}"#))
+        server.fallback { request in
+            request.headers["Authorization"] == "Bearer fresh" ? .text("welcome") : .status(401)
+        }
+        try await askForPages(of: server)
+        let requests = server.activity.requests
+        print(requests.count, "requests,", requests.count { $0.path == "/token" }, "of them for a token")
+    }
+} catch {
+    print(error)
+}

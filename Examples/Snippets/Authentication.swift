@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import FoundationEssentials
+
+// The samples of the articles "Authentication" and "Cookies".
+
+func logInWithPassword(_ url: URL, password: String) async throws {
+    let api = SessionManager(baseURL: url) {
+        $0.authentication.credentials[url] = Credential(user: "ada", password: password)
+    }
+    var request = try api.request(.get, "users/7")
+    request.credential = Credential(user: "ada", password: password, schemes: [.basic])
+    _ = try await api.data(for: request)
+}
+
+func askForPassword(_ space: ProtectionSpace) async -> String? { nil }
+
+func answerChallenges() -> SessionManager {
+    SessionManager {
+        $0.authentication.challengeHandler = { challenge in
+            guard challenge.previousFailures < 3 else { return .carryOn }
+            guard let password = await askForPassword(challenge.space) else { return .cancel }
+            return .use(Credential(user: "ada", password: password))
+        }
+    }
+}
+
+private struct Answer: Decodable, Sendable {
+    var token: String
+    var seconds: Double
+}
+
+func refreshTokens(_ url: URL, logIn: SessionManager, stored: BearerToken?, grant: String) -> SessionManager {
+    let authenticator = Authenticator(for: [url], token: stored) { _ in
+        let answer = try await logIn.post("token", parameters: ["grant": .string(grant)], as: .decodable(Answer.self))
+        return BearerToken(answer.value.token, expires: Date(timeIntervalSinceNow: answer.value.seconds))
+    }
+    let api = SessionManager(baseURL: url) { $0.authentication.authenticators = [authenticator] }
+    return api
+}
+
+func signRequests(id: String, secret: String) -> SessionManager {
+    SessionManager {
+        $0.authentication.signatures = [
+            AWSSignature(accessKeyID: id, secretAccessKey: secret, region: "eu-central-1", service: "s3")
+        ]
+    }
+}
+
+func readPasswordFile() -> SessionManager {
+    SessionManager {
+        $0.authentication.passwordFile = PasswordFile(path: "/home/ada/.netrc")
+    }
+}
+
+func answerProxy(password: String) -> SessionManager {
+    SessionManager {
+        $0.proxy = .proxy(
+            Proxy(.https, host: "proxy.example", port: 3128, credential: Credential(user: "ada", password: password)))
+    }
+}
+
+func doWithoutCookies(_ url: URL) async throws {
+    let api = SessionManager(baseURL: url) {
+        $0.handlesCookies = false
+    }
+    var request = try api.request(.get, "users/7")
+    request.handlesCookies = false
+    _ = try await api.data(for: request)
+}
+
+func keepCookies(_ api: SessionManager, for url: URL) async throws {
+    for cookie in await api.cookies.cookies(for: url) { print(cookie.name) }
+    try await api.cookies.set(Cookie(name: "theme", value: "dark", domain: "api.example.com"))
+    await api.cookies.removeAll { $0.domain == "ads.example.com" }
+
+    try await api.cookies.load(from: "cookies.txt")
+    _ = try await api.get("users/7")
+    try await api.cookies.save(to: "cookies.txt")
+}
