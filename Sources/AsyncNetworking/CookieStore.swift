@@ -39,7 +39,7 @@ public struct CookieStore: Sendable {
         try await set(cookies)
     }
 
-    /// Sets cookies; see ``set(_:)-(Cookie...)``.
+    /// Sets cookies of a list, as `set(_:)` with single ones does.
     public func set(_ cookies: [Cookie]) async throws {
         guard let jar else { throw SessionError.cookies(.notKept) }
         if let invalid = cookies.first(where: { $0.netscapeLine == nil }) {
