@@ -35,7 +35,9 @@ public struct TransportAuthentication: Hashable, Sendable {
 
 extension Request {
     /// What the transport does to show who makes the request; nil, the default, is nothing. A session sets it.
-    public var transportAuthentication: TransportAuthentication? {
+    ///
+    /// Whoever could set it would have to keep it from other origins.
+    public package(set) var transportAuthentication: TransportAuthentication? {
         get { self[TransportAuthentication.OfRequest.self] }
         set { self[TransportAuthentication.OfRequest.self] = newValue }
     }

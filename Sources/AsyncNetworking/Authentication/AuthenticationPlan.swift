@@ -22,13 +22,15 @@ struct AuthenticationPlan {
         return refused.count < limit
     }
 
-    /// Tries a credential by the first of these schemes that it may be used with; false where there is none, or where it
-    /// was refused before.
-    mutating func tryCredential(_ credential: Credential, bySome spaces: some Sequence<ProtectionSpace>) -> Bool {
+    /// Tries a credential by the first of these schemes that it may be used with, and returns what it answers; nil where
+    /// there is none, or where the credential was refused before.
+    mutating func tryCredential(
+        _ credential: Credential, bySome spaces: some Sequence<ProtectionSpace>
+    ) -> ProtectionSpace? {
         guard !refused.contains(credential), let space = spaces.first(where: { credential.suits($0.scheme) })
-        else { return false }
+        else { return nil }
         answer = TransportAuthentication.Answer(credential, by: space.scheme)
-        return true
+        return space
     }
 
     /// What goes with a request before the asker has asked: a credential that names one scheme, or one that was taken before.

@@ -136,8 +136,8 @@ private struct ChallengeAnswers {
     ) async throws -> Bool {
         guard self[keyPath: plan].noteRefusal() else { return false }
         let spaces = refusal.spaces
-        if let credential, self[keyPath: plan].tryCredential(credential, bySome: spaces) {
-            monitor?.receive(.answeringChallenge(of: spaces[0]))
+        if let credential, let space = self[keyPath: plan].tryCredential(credential, bySome: spaces) {
+            monitor?.receive(.answeringChallenge(of: space))
             return true
         }
         guard let handler = policy.challengeHandler else { return false }
@@ -147,7 +147,8 @@ private struct ChallengeAnswers {
             challenge.refusedCredential = self[keyPath: plan].refused.last
             switch try await handler(challenge) {
             case .use(let credential):
-                guard self[keyPath: plan].tryCredential(credential, bySome: spaces[index...]) else { return false }
+                guard let space = self[keyPath: plan].tryCredential(credential, bySome: spaces[index...])
+                else { return false }
                 monitor?.receive(.answeringChallenge(of: space))
                 return true
             case .carryOn: return false
