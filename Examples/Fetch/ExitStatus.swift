@@ -17,6 +17,7 @@ package enum ExitStatus: Int32, CaseIterable, Sendable {
     case cannotWrite = 23
     case cannotRead = 26
     case timedOut = 28
+    case badRange = 33
     case tlsHandshake = 35
     case tooManyRedirects = 47
     case emptyReply = 52
@@ -27,6 +28,7 @@ package enum ExitStatus: Int32, CaseIterable, Sendable {
     case tooLarge = 63
     case cannotSendAgain = 65
     case internalError = 70
+    case wrongChecksum = 71
     case badTrustRoots = 77
     case proxyFailed = 97
     case interrupted = 130
@@ -44,10 +46,11 @@ package enum ExitStatus: Int32, CaseIterable, Sendable {
         case .cannotConnect: "no connection to the host"
         case .invalidResponse: "the response is not valid HTTP"
         case .truncated: "the body ended too early"
-        case .refusedStatus: "with --fail: the status is 400 or above"
+        case .refusedStatus: "with --fail, -o or -O: the status is 400 or above"
         case .cannotWrite: "the output cannot be written"
         case .cannotRead: "a file to send cannot be read"
         case .timedOut: "a limit on time ran out"
+        case .badRange: "the server sent another part of the file than it was asked for"
         case .tlsHandshake: "the TLS handshake failed"
         case .tooManyRedirects: "too many redirects"
         case .emptyReply: "the server closed without an answer"
@@ -58,6 +61,7 @@ package enum ExitStatus: Int32, CaseIterable, Sendable {
         case .tooLarge: "a limit on size was passed"
         case .cannotSendAgain: "a redirect wants a body again that is gone"
         case .internalError: "a defect of this program; please report it"
+        case .wrongChecksum: "the file has not the checksum that it must have"
         case .badTrustRoots: "the file of --cacert cannot be used"
         case .proxyFailed: "the proxy refused or broke down"
         case .interrupted: "Ctrl-C"
@@ -103,6 +107,9 @@ package enum ExitStatus: Int32, CaseIterable, Sendable {
             case .redirect(.downgrade): .unsupportedScheme
             case .redirect(.bodyNotReplayable): .cannotSendAgain
             case .file: .cannotWrite
+            case .notResumable: .badRange
+            case .digest: .wrongChecksum
+            case .interrupted(let cause, _): Self(session: cause)
             default: .internalError
             }
     }
@@ -113,6 +120,7 @@ package enum ExitStatus: Int32, CaseIterable, Sendable {
             case .url(.scheme): .unsupportedScheme
             case .url: .badURL
             case .multipart: .cannotRead
+            case .rejected: .refusedStatus
             default: .internalError
             }
     }

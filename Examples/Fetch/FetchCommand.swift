@@ -14,7 +14,9 @@ package struct FetchCommand: ParsableCommand {
             """,
         discussion: """
             Several URLs are fetched at the same time, and printed in the order given. Redirects are followed, and \
-            compressed bodies unpacked. A progress line appears on standard error when a transfer takes its time. \
+            compressed bodies unpacked. A bar for each transfer appears on standard error when they take their time. \
+            What is saved appears under its name when it is complete; Ctrl-C, or a failure, leaves what has come in \
+            FILE.part where the server allows to go on with it, which --continue does. \
             The exit status is that of the first URL that failed; --exit-statuses lists them.
             """,
         version: SessionManager.libraryVersion,
@@ -38,6 +40,7 @@ package struct FetchCommand: ParsableCommand {
             return .success
         }
         let jobs = try makeJobs()
+        let options = try output.downloadOptions(for: jobs)
         let configuration = try makeConfiguration()
         let console = Console()
         let board = TransferBoard()
@@ -48,7 +51,7 @@ package struct FetchCommand: ParsableCommand {
                     group.addTask { await ProgressReporter(board: board, console: console).run() }
                 }
                 let statuses = await withSession(configure: { $0 = configuration }) { session in
-                    await Fetcher(session: session, output: output, console: console, board: board)
+                    await Fetcher(session: session, output: output, options: options, console: console, board: board)
                         .run(jobs, atOnce: network.parallel)
                 }
                 group.cancelAll()

@@ -21,12 +21,12 @@ struct DemoProgress {
             if console.isTerminal {
                 guard clock.now - drawn >= .milliseconds(50) else { continue }
                 drawn = clock.now
-                console.draw { line.bar(columns: $0) }
+                console.draw { columns, _ in [line.bar(columns: columns)] }
             } else if let fraction = value.fraction, Int(fraction * 4) > quarters {
                 quarters = Int(fraction * 4)
                 StandardStream.output.print("   \(line.plain)\n")
             }
         }
-        if console.isTerminal { console.eraseBar() }
+        if console.isTerminal { console.eraseBars() }
     }
 }

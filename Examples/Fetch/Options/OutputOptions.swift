@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ArgumentParser
+import AsyncNetworking
 import FoundationEssentials
 
 /// The options that say what is shown, and where.
@@ -11,6 +12,15 @@ struct OutputOptions: ParsableArguments, Sendable {
     var file: String?
     @Flag(name: [.customShort("O"), .customLong("remote-name")], help: "Save the body under the URL's file name.")
     var usesRemoteName = false
+    @Flag(
+        name: [.customShort("C"), .customLong("continue")],
+        help: "Go on with a file that an earlier run has left unfinished.")
+    var continues = false
+    @Option(
+        help: ArgumentHelp(
+            "The digest that the saved file must have, such as sha256:9f86…; sha512 too.",
+            valueName: "algorithm:digest"))
+    var checksum: String?
     @Flag(
         name: [.customShort("i"), .customLong("include")],
         help: "Print the response's head, before a body that is printed.")
@@ -43,5 +53,21 @@ struct OutputOptions: ParsableArguments, Sendable {
         guard !file.isEmpty else { throw UsageError("-o wants the name of a file.") }
         // A file by the name of /dev/stdout would be put in the place of the one that the shell has opened.
         return ["-", "/dev/stdout"].contains(file) ? .standardOutput(takesBinary: true) : .file(file)
+    }
+
+    /// How a response is saved.
+    ///
+    /// - Throws: ``UsageError``.
+    func downloadOptions(for jobs: [FetchJob]) throws(UsageError) -> DownloadOptions {
+        var options = DownloadOptions.durable
+        let isSaved = jobs.allSatisfy { if case .file = $0.target { true } else { false } }
+        if continues, !isSaved { throw UsageError("--continue wants a file: use -o or -O.") }
+        guard let checksum else { return options }
+        guard isSaved, jobs.count == 1 else { throw UsageError("--checksum wants one URL, and -o or -O.") }
+        guard let digest = ContentDigest(checksum) else {
+            throw UsageError("“\(checksum)” is not a checksum, such as sha256: and 64 hexadecimal digits.")
+        }
+        options.expectedDigest = digest
+        return options
     }
 }

@@ -2,34 +2,43 @@
 
 import Synchronization
 
-/// Standard error, shared by messages and the progress bar, which lives in its last line.
+/// Standard error, shared by messages and the progress bars, which live in its last lines.
 final class Console: Sendable {
-    /// Whether a bar can be drawn.
+    /// Whether bars can be drawn.
     let isTerminal = StandardStream.error.isTerminal
-    private let hasBar = Mutex(false)
+    /// How many lines the bars take.
+    private let barCount = Mutex(0)
 
-    /// Prints whole lines; a bar gives way to them.
+    /// Prints whole lines; bars give way to them.
     func print(_ text: String) {
-        hasBar.withLock { hasBar in
-            StandardStream.error.print((hasBar ? Self.erasure : "") + text)
-            hasBar = false
+        barCount.withLock { count in
+            StandardStream.error.print(Self.erasure(of: count) + text)
+            count = 0
         }
     }
 
-    /// Draws the bar, in place of the one before.
-    func draw(bar: (_ columns: Int) -> String) {
-        let bar = bar(StandardStream.error.columns)
-        hasBar.withLock { hasBar in
-            StandardStream.error.print(Self.erasure + bar)
-            hasBar = true
+    /// Draws bars, one a line, in place of those before.
+    func draw(bars: (_ columns: Int, _ rows: Int) -> [String]) {
+        let (columns, rows) = StandardStream.error.size
+        let bars = bars(columns, rows)
+        barCount.withLock { count in
+            StandardStream.error.print(Self.erasure(of: max(1, count)) + bars.joined(separator: "\n"))
+            count = bars.count
         }
     }
 
-    /// Takes the bar away.
-    func eraseBar() {
+    /// Takes the bars away.
+    func eraseBars() {
         print("")
     }
 
-    /// Back to the line's start, and erase to its end (ECMA-48 §8.3.41).
-    private static let erasure = "\r\u{1B}[K"
+    /// Up to the first of so many lines and back to its start, then erase to the end of the line, or of the screen
+    /// (ECMA-48 §8.3.22, §8.3.41, §8.3.39).
+    private static func erasure(of count: Int) -> String {
+        switch count {
+        case 0: ""
+        case 1: "\r\u{1B}[K"
+        default: "\r\u{1B}[\(count - 1)A\u{1B}[J"
+        }
+    }
 }

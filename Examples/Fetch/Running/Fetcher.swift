@@ -7,6 +7,8 @@ import FoundationEssentials
 struct Fetcher: Sendable {
     let session: SessionManager
     let output: OutputOptions
+    /// How files are saved.
+    let options: DownloadOptions
     let console: Console
     let board: TransferBoard
 
@@ -62,19 +64,17 @@ struct Fetcher: Sendable {
     ) async throws {
         narrator.say(request: job.request)
         beginProgress(of: job)
+        if case .file(let path) = job.target {
+            return try await save(job, to: path, after: previous, narrator, watcher)
+        }
         try await session.withResponse(for: job.request, reporting: watcher) { head, body in
             narrator.say(head: head)
             if output.failsOnStatus, head.status.code >= 400 { throw StatusError(head: head) }
-            switch job.target {
-            case .file(let path):
-                try await save(body, of: head, to: path, after: previous, narrator)
-            case .standardOutput(let takesBinary):
-                if StandardStream.output.isTerminal { board.end(job.index) }
-                await previous?.wait()
-                narrator.goLive()
-                try Task.checkCancellation()
-                try await print(body, of: head, of: job, takesBinary: takesBinary)
-            }
+            if StandardStream.output.isTerminal { board.end(job.index) }
+            await previous?.wait()
+            narrator.goLive()
+            try Task.checkCancellation()
+            try await print(body, of: head, of: job)
             narrator.say(trailers: body.trailers ?? [:])
         }
     }
@@ -84,34 +84,16 @@ struct Fetcher: Sendable {
         switch job.target {
         case .file(let path): board.begin(job.index, label: path)
         case .standardOutput where !StandardStream.output.isTerminal || job.request.body.length != 0:
-            board.begin(job.index, label: "")
+            board.begin(job.index, label: job.name)
         case .standardOutput: break
         }
     }
 
-    private func save(
-        _ body: ResponseBody, of head: ResponseHead, to path: String, after previous: Turn?, _ narrator: Narrator
-    ) async throws {
-        let start = ContinuousClock.now
-        let size = try await body.write(to: path)
-        let elapsed = ContinuousClock.now - start
-        if output.includesHead {
-            await previous?.wait()
-            try StandardStream.output.write(Data(HeadText.of(head).utf8))
-        }
-        guard !output.isSilent else { return }
-        let seconds = elapsed / .seconds(1)
-        let rate = seconds > 0.001 ? ", " + Quantity.rate(Double(size) / seconds) : ""
-        narrator.tell("\(path): \(Quantity.bytes(size)) in \(Quantity.time(elapsed))\(rate)\n")
-    }
-
-    private func print(
-        _ body: ResponseBody, of head: ResponseHead, of job: FetchJob, takesBinary: Bool
-    ) async throws {
+    private func print(_ body: ResponseBody, of head: ResponseHead, of job: FetchJob) async throws {
         if output.includesHead || job.request.method == .head {
             try StandardStream.output.write(Data(HeadText.of(head).utf8))
         }
-        let refusesBinary = !takesBinary && StandardStream.output.isTerminal
+        let refusesBinary = job.target == .standardOutput(takesBinary: false) && StandardStream.output.isTerminal
         var isFirst = true
         for try await chunk in body {
             if isFirst, refusesBinary, chunk.contains(0) { throw OutputError.binary }

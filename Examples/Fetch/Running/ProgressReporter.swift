@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 
-/// Shows the progress of a run: a bar ten times a second on a terminal, otherwise a line every few seconds.
+import AsyncNetworking
+
+/// Shows the progress of a run ten times a second on a terminal: a bar for each transfer, and one for all of them where there
+/// are several. Otherwise it is a line every few seconds.
 struct ProgressReporter {
     let board: TransferBoard
     let console: Console
@@ -14,7 +17,8 @@ struct ProgressReporter {
     /// Runs until the task is cancelled.
     func run() async {
         let start = clock.now
-        var rate = RateEstimate()
+        var rates: [Int: RateEstimate] = [:]
+        var total = RateEstimate()
         let interval: Duration = console.isTerminal ? .milliseconds(100) : .seconds(5)
         // What is over in a moment needs no bar.
         var pause: Duration = console.isTerminal ? .milliseconds(300) : interval
@@ -23,16 +27,27 @@ struct ProgressReporter {
             let summary = board.summary
             guard summary.isActive else { continue }
             let elapsed = clock.now - start
-            rate.update(bytes: summary.completedBytes, at: elapsed)
-            let line = ProgressLine(
+            total.update(bytes: summary.completedBytes, at: elapsed)
+            let sum = ProgressLine(
                 label: summary.label, completedBytes: summary.completedBytes, totalBytes: summary.totalBytes,
-                elapsed: elapsed, rate: rate)
-            if console.isTerminal {
-                console.draw { line.bar(columns: $0) }
-            } else {
-                console.print(line.plain + "\n")
+                elapsed: elapsed, rate: total)
+            guard console.isTerminal else {
+                console.print(sum.plain + "\n")
+                continue
             }
+            let lines = summary.isSingle ? [] : lines(&rates, at: elapsed)
+            console.draw { ProgressLines(transfers: lines, total: sum).bars(columns: $0, rows: $1) }
         }
-        console.eraseBar()
+        console.eraseBars()
+    }
+
+    private func lines(_ rates: inout [Int: RateEstimate], at elapsed: Duration) -> [ProgressLine] {
+        board.active.map { transfer in
+            rates[transfer.id, default: RateEstimate()].update(bytes: transfer.progress.completedBytes, at: elapsed)
+            return ProgressLine(
+                label: transfer.label, completedBytes: transfer.progress.completedBytes,
+                totalBytes: transfer.progress.totalBytes, elapsed: elapsed,
+                rate: rates[transfer.id] ?? RateEstimate())
+        }
     }
 }

@@ -12,11 +12,11 @@ enum StandardStream: Int32 {
     /// Whether a person sits at the other end.
     var isTerminal: Bool { isatty(rawValue) == 1 }
 
-    /// The number of columns of the terminal; 80 where it is not told.
-    var columns: Int {
+    /// The size of the terminal; 80 columns and 24 rows where it is not told.
+    var size: (columns: Int, rows: Int) {
         var size = winsize()
-        guard unsafe ioctl(rawValue, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
-        return Int(size.ws_col)
+        guard unsafe ioctl(rawValue, UInt(TIOCGWINSZ), &size) == 0 else { return (80, 24) }
+        return (size.ws_col > 0 ? Int(size.ws_col) : 80, size.ws_row > 0 ? Int(size.ws_row) : 24)
     }
 
     /// Writes all bytes; waits as long as the reader wants.

@@ -20,6 +20,8 @@ final class TransferBoard: Sendable {
         var totalBytes: Int64?
         /// Whether a transfer runs.
         var isActive: Bool
+        /// Whether there is only one.
+        var isSingle: Bool
     }
 
     /// Notes that a transfer begins that is worth showing.
@@ -37,13 +39,28 @@ final class TransferBoard: Sendable {
         entries.withLock { $0[id]?.isDone = true }
     }
 
+    /// A transfer that runs.
+    struct Transfer {
+        var id: Int
+        var label: String
+        var progress: TransferProgress
+    }
+
+    /// The transfers that run, in their order.
+    var active: [Transfer] {
+        entries.withLock { entries in
+            entries.filter { !$0.value.isDone }.sorted { $0.key < $1.key }
+                .map { Transfer(id: $0, label: $1.label, progress: $1.progress) }
+        }
+    }
+
     /// All transfers together; a single one keeps its label.
     var summary: Summary {
         let entries = entries.withLock { Array($0.values) }
         let done = entries.count { $0.isDone }
         var summary = Summary(
             label: entries.count == 1 ? entries[0].label : "\(done) of \(entries.count)", completedBytes: 0,
-            totalBytes: 0, isActive: done < entries.count)
+            totalBytes: 0, isActive: done < entries.count, isSingle: entries.count == 1)
         for entry in entries {
             summary.completedBytes &+= entry.progress.completedBytes
             let total = entry.isDone ? entry.progress.completedBytes : entry.progress.totalBytes

@@ -44,6 +44,12 @@ public struct ResumeData: Codable, Hashable, Sendable {
     /// The request that goes on with it.
     public var request: Request { Request(url: url, headers: headers) }
 
+    /// What a durable download to a path has left there; nil where there is none.
+    public static func left(at destination: String) -> ResumeData? {
+        DownloadRecord.read(
+            beside: DownloadRecord.partialFile(for: FilePlace(ProcessFolders.absolute(destination)).path))
+    }
+
     /// Whether a later request can be told to be for the same bytes, or verified to be.
     var isVerifiable: Bool { validator != nil || expectedDigest != nil || !announcedDigests.isEmpty }
 

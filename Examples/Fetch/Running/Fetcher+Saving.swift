@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import FoundationEssentials
+
+extension Fetcher {
+    /// Saves the response of a job as a file that appears when it is complete.
+    ///
+    /// What has come before a failure stays beside it, where a later run can go on with it.
+    func save(
+        _ job: FetchJob, to path: String, after previous: Turn?, _ narrator: Narrator, _ watcher: ExchangeWatcher
+    ) async throws {
+        let left = ResumeData.left(at: path)
+        if !output.continues { left?.discard() }
+        let options = options.with { $0.resumeData = output.continues ? left : nil }
+        try await session.withDownload(job.request, to: path, options: options) { task in
+            async let told: Void = tell(task.events, of: path, narrator, watcher)
+            async let shown: Void = show(task.progress, of: job)
+            let start = ContinuousClock.now
+            let result = await Result { try await task.value }
+            await told
+            await shown
+            board.end(job.index)
+            switch result {
+            case .success(let response):
+                narrator.say(trailers: response.trailers)
+                if output.includesHead {
+                    await previous?.wait()
+                    try StandardStream.output.write(Data(HeadText.of(response.head).utf8))
+                }
+                tell(response, path, elapsed: ContinuousClock.now - start, narrator)
+            case .failure(let error):
+                keep(task.resumeData, of: path, narrator)
+                throw Self.statusError(for: error) ?? error
+            }
+        }
+    }
+
+    private func tell(
+        _ events: ProgressStream<TaskEvent>, of path: String, _ narrator: Narrator, _ watcher: ExchangeWatcher
+    ) async {
+        for await event in events {
+            switch event {
+            case .informational(let head): narrator.say(head: head)
+            case .response(let head): narrator.say(head: head)
+            case .metrics(let metrics): watcher.receive(.finished(metrics))
+            case .continued(let offset, _) where !output.isSilent:
+                narrator.tell("\(path): going on after \(Quantity.bytes(offset))\n")
+            default: break
+            }
+        }
+    }
+
+    private func show(_ progress: ProgressStream<TransferProgress>, of job: FetchJob) async {
+        for await progress in progress { board.report(progress, of: job.index) }
+    }
+
+    private func tell(
+        _ response: Response<DownloadedFile>, _ path: String, elapsed: Duration, _ narrator: Narrator
+    ) {
+        guard !output.isSilent else { return }
+        let seconds = elapsed / .seconds(1)
+        let received = Double(response.metrics.responseBodyBytes)
+        let rate = seconds > 0.001 ? ", " + Quantity.rate(received / seconds) : ""
+        narrator.tell(
+            "\(path): \(Quantity.bytes(response.value.size)) in \(Quantity.time(elapsed))\(rate)\n")
+    }
+
+    /// Says what is left of a file that is not complete; removes what nobody can go on with.
+    private func keep(_ data: ResumeData?, of path: String, _ narrator: Narrator) {
+        guard let data else {
+            ResumeData.left(at: path)?.discard()
+            return
+        }
+        let bytes = Quantity.bytes(data.offset)
+        narrator.tell("fetch: \(path): \(bytes) are in \(path).part; fetch --continue goes on with them.\n")
+    }
+
+    /// An answer that is no file, in the words of an answer that is not printed.
+    private static func statusError(for error: any Error) -> (any Error)? {
+        (error as? SessionError)?.rejection.map { StatusError(head: $0.head) }
+    }
+}
+
+extension Result where Failure == any Error {
+    fileprivate init(_ body: () async throws -> Success) async {
+        do {
+            self = .success(try await body())
+        } catch {
+            self = .failure(error)
+        }
+    }
+}
