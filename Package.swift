@@ -86,6 +86,15 @@ let package = Package(
         .executableTarget(
             name: "RefreshAToken", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting"],
             path: "Examples/RefreshAToken", swiftSettings: settings),
+        .executableTarget(
+            name: "DownloadWithProgress", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting"],
+            path: "Examples/DownloadWithProgress", swiftSettings: settings),
+        .executableTarget(
+            name: "ResumeDownload", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting"],
+            path: "Examples/ResumeDownload", swiftSettings: settings),
+        .executableTarget(
+            name: "UploadWithProgress", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting"],
+            path: "Examples/UploadWithProgress", swiftSettings: settings),
         // The samples of README.md and of the documentation.
         .target(
             name: "Snippets", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting", httpTypes],

@@ -57,7 +57,8 @@ public struct PartialFile: ~Copyable {
             }
         while true {
             let file = try FileDescriptor(opening: path, flags: O_RDWR | O_NONBLOCK | flags, mode: mode)
-            guard retryingInterrupts({ flock(file.number, LOCK_EX | LOCK_NB) }) == 0 else {
+            // A file system without locks has none.
+            guard retryingInterrupts({ flock(file.number, LOCK_EX | LOCK_NB) }) == 0 || errno != EWOULDBLOCK else {
                 throw SystemError.last("flock")
             }
             var (opened, named) = (stat(), stat())

@@ -112,6 +112,87 @@ import Testing
         guard case .transport(.requestBody(.source(let source), _)) = error else { throw error }
         #expect(source as? Planned == Planned(number: 5))
     }
+
+    @Test func `a body goes to where a redirect leads, from its start`() async throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write(StubServer.generatedBytes(500_000), to: "body")
+        try await StubServer.with { server in
+            server.route("/old", .redirect(308, to: "/new"))
+            server.route("/new", .status(201))
+            let task = await SessionManager(for: server).upload("old", from: .file(path), method: .put)
+            let progress = await task.progress.reduce(into: []) { $0.append($1) }
+            let response = try await task.value
+            #expect(response.statusCode == 201)
+            let requests = server.activity.requests
+            #expect(requests.map(\.method) == ["PUT", "PUT"])
+            #expect(requests.map(\.bodyLength) == [500_000, 500_000])
+            #expect(progress.last?.counts == TransferProgress(completedBytes: 500_000, totalBytes: 500_000))
+        }
+    }
+
+    @Test func `a server that refuses a large body before it came is spared it`() async throws {
+        try await StubServer.with { server in
+            server.route("/up", .refusingBody(413))
+            let manager = SessionManager(for: server) { $0.transfer.expectContinueTimeout = .seconds(60) }
+            let body = RequestBody.bytes(Data(count: 50_000_000))
+            let task = await manager.upload("up", from: body, method: .put)
+            #expect(try await task.value.statusCode == 413)
+            #expect(task.status.uploadProgress?.completedBytes ?? 0 == 0)
+            let request = try #require(server.activity.requests.first)
+            #expect(request.headers["Expect"] == "100-continue")
+            #expect(request.bodyLength == 0)
+        }
+    }
+
+    @Test func `a server that agrees gets the body, and the interim response is an event`() async throws {
+        try await StubServer.with { server in
+            server.route("/up", .status(201))
+            let manager = SessionManager(for: server) { $0.transfer.expectContinueTimeout = .seconds(60) }
+            let task = await manager.upload("up", from: .bytes(Data(count: 300_000)), method: .put)
+            let response = try await task.value
+            #expect(response.statusCode == 201)
+            #expect(await task.allEvents.contains("informational 100"))
+            #expect(server.activity.requests.first?.bodyLength == 300_000)
+        }
+    }
+
+    @Test func `progress is at the server's pace but for what the buffers hold`() async throws {
+        var options = StubServer.Options()
+        options.receiveBufferSize = 4096
+        try await StubServer.with(options) { server in
+            let gate = try ScriptGate()
+            server.route("/up", Script([.wait(gate), .readBody(), .reply(Reply(status: 201))], readsBodyFirst: false))
+            let size: Int64 = 64 << 20
+            let task = await SessionManager(for: server).upload("up", from: .bytes(Data(count: Int(size))))
+            try await server.requests(count: 1)
+            for await progress in task.progress where progress.completedBytes > 0 { break }
+            // The server reads nothing: what is counted as sent is in buffers.
+            for _ in 0..<1000 { await Task.yield() }
+            #expect(task.status.uploadProgress?.completedBytes ?? 0 < size / 2)
+            gate.open()
+            _ = try await task.value
+            #expect(task.status.uploadProgress?.counts == TransferProgress(completedBytes: size, totalBytes: size))
+        }
+    }
+
+    @Test func `a form is sent with its files, and its progress has a total`() async throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write(StubServer.generatedBytes(300_000), to: "portrait.png")
+        try await StubServer.with { server in
+            server.route("/up", .status(201))
+            var form = MultipartFormData()
+            form.append("Ada", name: "user")
+            try form.append(file: path, name: "portrait")
+            let (contentType, body) = try form.makeBody()
+            let manager = SessionManager(for: server)
+            let task = await manager.upload("up", from: body, headers: [.contentType: contentType])
+            #expect(try await task.value.statusCode == 201)
+            let length = try #require(body.length)
+            #expect(length > 300_000)
+            #expect(task.status.uploadProgress?.counts == TransferProgress(completedBytes: length, totalBytes: length))
+            #expect(server.activity.requests.first?.bodyLength == length)
+        }
+    }
 }
 
 @Suite(.timeLimit(.minutes(1))) struct TransferTaskTests {

@@ -231,7 +231,11 @@ final class DownloadFile {
     func endBody() throws(SessionError) -> Bool {
         try part.verify()
         if let range, let bytes = range.bytes {
-            guard bytes.contains(size - 1) else { throw .notResumable(.wrongRange(nil)) }
+            guard bytes.contains(size - 1) else {
+                // Nobody knows which of the bytes are right.
+                known = nil
+                throw .notResumable(.wrongRange(nil))
+            }
             if size <= bytes.upperBound || size < range.total ?? 0 {
                 plan = ResumePlan(
                     offset: size, validator: known?.validator, total: range.total,

@@ -36,9 +36,12 @@ extension SessionManager {
             let result = try await file.commit(ending.head)
             return Response(result, head: ending.head, ending: ending.ending)
         } catch {
-            let isWanted = error is CancellationError ? core.isResumeDataWanted : job.options.keepsPartialFile
+            // An error of the program's own cannot carry what it takes to go on, and means that the file is not wanted.
+            let reason = error as? SessionError
+            let isWanted =
+                error is CancellationError ? core.isResumeDataWanted : job.options.keepsPartialFile && reason != nil
             core.resumeData = file.end(after: error, isWanted: isWanted)
-            guard let data = core.resumeData, let reason = error as? SessionError else { throw error }
+            guard let data = core.resumeData, let reason else { throw error }
             throw SessionError.interrupted(by: reason, data)
         }
     }

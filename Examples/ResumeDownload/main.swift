@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+
+// Goes on with a download as often as its server breaks off, and after this program was killed:
+//
+//     swift run ResumeDownload              from a server inside the program, which breaks off every 300 kB
+//     swift run ResumeDownload URL FILE     from a server of yours; kill it and run it again
+
+import AsyncNetworking
+import AsyncNetworkingTesting
+import FoundationEssentials
+
+/// Downloads until the file is there. As long as each attempt brings bytes, there is another one.
+func download(_ url: URL, to path: String) async throws {
+    let api = SessionManager()
+    var offset: Int64 = -1
+    while true {
+        let download = await api.download(Request(url: url), to: path, options: .durable)
+        do {
+            let response = try await download.value
+            print("\(path) has \(response.value.size) bytes.")
+            return
+        } catch let error as SessionError {
+            guard let data = error.resumeData, data.offset > offset else { throw error }
+            offset = data.offset
+            print("Broken off: \(offset) of \(data.totalBytes.map(String.init) ?? "?") bytes are there.")
+        }
+    }
+}
+
+do {
+    let arguments = CommandLine.arguments.dropFirst()
+    if arguments.count == 2, let url = URL(string: arguments[1]) {
+        try await download(url, to: arguments[2])
+    } else {
+        try await StubServer.with { server in
+            let file = ServedFile(StubServer.generatedBytes(1_000_000), interruption: .close(after: 300_000))
+            server.route("/disk.iso") { file.script(for: $0) }
+            let path = "/tmp/resume-download-\(UInt64.random(in: .min ... .max))"
+            defer { try? FileManager.default.removeItem(atPath: path) }
+            try await download(server.url("/disk.iso"), to: path)
+        }
+    }
+} catch {
+    print(error)
+}

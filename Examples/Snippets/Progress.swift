@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+
+// The samples of the article "Progress", and of README.md.
+
+func download(_ api: SessionManager) async throws {
+    let download = await api.download("images/disk.iso", to: "disk.iso")
+    for await progress in download.progress {
+        print(progress.completedBytes, "of", progress.totalBytes.map(String.init) ?? "?")
+        if let left = progress.timeLeft { print(left, "left") }
+    }
+    let file = try await download.value.value
+    print(file.path, file.size)
+}
+
+func downloadWithProgress(_ api: SessionManager) async throws -> DownloadedFile {
+    let download = await api.download("images/disk.iso", to: "disk.iso")
+    for await progress in download.progress {
+        print(progress.completedBytes, "of", progress.totalBytes.map(String.init) ?? "?")
+    }
+    let file = try await download.value.value
+    return file
+}
+
+func watchGroup(_ tasks: [DownloadTask]) async {
+    let group = TransferGroup(tasks)
+    for await progress in group.progress { print(progress.fraction ?? 0) }
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import FoundationEssentials
+
+// The samples of the article "Uploads".
+
+func upload(_ api: SessionManager) async throws {
+    let upload = await api.upload("images/disk.iso", from: .file("disk.iso"), method: .put)
+    for await progress in upload.progress { print(progress.fraction ?? 0) }
+    print(try await upload.value.statusCode)
+}
+
+func sendForm(_ api: SessionManager, url: URL) async throws {
+    var form = MultipartFormData()
+    form.append("Ada", name: "user")
+    try form.append(file: "/tmp/portrait.png", name: "portrait")
+    let (contentType, body) = try form.makeBody()
+    let request = Request(method: .post, url: url, headers: [.contentType: contentType], body: body)
+    print(try await api.data(for: request).statusCode)
+}
+
+func askFirst(_ api: SessionManager, url: URL) async throws {
+    var request = Request(method: .put, url: url)
+    request.options = api.configuration.transfer.with { $0.expectContinueTimeout = .seconds(1) }
+    let upload = await api.upload(request, from: .file("disk.iso"))
+    print(try await upload.value.statusCode)
+}

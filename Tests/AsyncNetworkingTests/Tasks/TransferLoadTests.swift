@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import AsyncNetworkingTesting
+import FoundationEssentials
+import Glibc
+import HTTPTypes
+import Testing
+
+/// Many transfers at once or one after the other: nothing is lost, and nothing is left.
+@Suite(.timeLimit(.minutes(5))) struct TransferLoadTests {
+    /// A number that can be raised for a longer run, such as `AN_DOWNLOADS=10000`.
+    private static func number(_ name: String, or usual: Int) -> Int {
+        ProcessInfo.processInfo.environment[name].flatMap { Int($0) } ?? usual
+    }
+
+    // MARK: Growth
+
+    /// What a process has in use.
+    private struct Usage {
+        var descriptors: Int
+        var threads: Int
+        /// Resident memory in KiB.
+        var memory: Int
+
+        init() throws {
+            descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
+            threads = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").count
+            let status = try String(contentsOf: URL(filePath: "/proc/self/status"), encoding: .utf8)
+            let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") })
+            memory = try #require(line.split(separator: " ").dropFirst().first.flatMap { Int($0) })
+        }
+    }
+
+    @Test func `downloads whose progress is read leave no memory, descriptors or threads behind`() async throws {
+        let folder = try TemporaryFolder()
+        let count = Self.number("AN_DOWNLOADS", or: 1000)
+        try await StubServer.with { server in
+            server.route("/file", .generated(10_000))
+            // In a process of their own, where nothing else comes and goes.
+            await #expect(processExitsWith: .success) {
+                [url = server.url("/").absoluteString as String, folder = folder.path as String, count = count as Int]
+                in
+                try await Self.download(count, from: url, to: folder)
+            }
+        }
+        #expect(try folder.contents.count == 10)
+    }
+
+    private static func download(_ count: Int, from base: String, to folder: String) async throws {
+        let manager = SessionManager(baseURL: URL(string: base)) { $0.proxy = .none }
+        let download: @Sendable (Int) async throws -> Void = { number in
+            let task = await manager.download("file", to: "\(folder)/\(number % 10)")
+            var last: TransferProgress?
+            for await progress in task.progress { last = progress }
+            try #require(last?.counts == TransferProgress(completedBytes: 10_000, totalBytes: 10_000))
+            _ = try await task.value
+        }
+        let run: (Int) async throws -> Void = { count in
+            try await withThrowingTaskGroup { group in
+                for worker in 0..<10 {
+                    group.addTask { for step in 0..<count / 10 { try await download(step * 10 + worker) } }
+                }
+                try await group.waitForAll()
+            }
+        }
+        // The first ones fill pools and caches.
+        try await run(300)
+        let before = try Usage()
+        try await run(count)
+        let after = try Usage()
+        print("\(count) downloads: \(before) → \(after)")
+        try #require(after.descriptors <= before.descriptors)
+        try #require(after.threads <= before.threads + 1)
+        try #require(after.memory <= before.memory + 3_000)
+        try #require(await manager.tasks.isEmpty)
+    }
+
+    // MARK: Suspending
+
+    @Test func `a hundred transfers that are suspended while their server sends all go on`() async throws {
+        let folder = try TemporaryFolder()
+        let bytes = StubServer.generatedBytes(600_000)
+        try await StubServer.with { server in
+            let gate = try ScriptGate()
+            server.fallback { _ in
+                Script([
+                    .reply(Reply(body: .bytes(bytes.prefix(200_000)), framing: .contentLength(declared: 600_000))),
+                    .wait(gate), .send(bytes.dropFirst(200_000)),
+                ])
+            }
+            let manager = SessionManager(for: server) { $0.maximumConnectionsPerHost = 100 }
+            let tasks = try (0..<100).map { number in
+                try manager.makeDownloadTask(for: manager.request(.get, "\(number)"), to: "\(folder.path)/\(number)")
+            }
+            let group = TransferGroup(tasks)
+            group.resume()
+            for task in tasks {
+                for await progress in task.progress where progress.completedBytes > 0 { break }
+            }
+            group.suspend()
+            gate.open()
+            try await Task.sleep(for: .seconds(Self.number("AN_SUSPENDED_SECONDS", or: 0)))
+            for _ in 0..<1000 { await Task.yield() }
+            #expect(tasks.allSatisfy { $0.status.state == .suspended })
+            group.resume()
+            for task in tasks { #expect(try await task.value.value.size == 600_000) }
+            for number in 0..<100 { #expect(try folder.read("\(number)") == bytes) }
+        }
+    }
+
+    // MARK: Cancelling
+
+    @Test func `tasks, scopes and streams that are cancelled at any moment are over`() async throws {
+        let folder = try TemporaryFolder()
+        let rounds = Self.number("AN_CANCELLATIONS", or: 300)
+        try await StubServer.with { server in
+            server.fallback { request in
+                var file = ServedFile(StubServer.generatedBytes(100_000))
+                if request.path.hasSuffix("7") { file.interruption = .hang(after: 50_000) }
+                return file.script(for: request)
+            }
+            let manager = SessionManager(for: server) { $0.maximumConcurrentTransfers = 20 }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for round in 0..<rounds {
+                    if round >= 30 { try await group.next() }
+                    group.addTask { try await Self.cancel(round, manager, "\(folder.path)/\(round)") }
+                }
+                try await group.waitForAll()
+            }
+            try await eventually { await manager.tasks.isEmpty }
+            await manager.shutdown(draining: .zero)
+            try await server.connections(open: 0)
+        }
+        // Only whole files, and what was to be continued, which is discarded.
+        for name in try folder.contents { #expect(try folder.read(name).count == 100_000, "\(name)") }
+    }
+
+    /// Starts one transfer of one kind or another, and ends it at a moment that chance chooses.
+    private static func cancel(_ round: Int, _ manager: SessionManager, _ path: String) async throws {
+        let patience = Int.random(in: 0...200)
+        let request = try manager.request(.get, "\(round)")
+        let pause: @Sendable () async -> Void = { for _ in 0..<patience { await Task.yield() } }
+        switch round % 6 {
+        case 0:
+            let task = await manager.download(request, to: path)
+            await pause()
+            task.cancel()
+            _ = try? await task.value
+        case 1:
+            let task = await manager.download(request, to: path)
+            await pause()
+            await task.cancelProducingResumeData()?.discard()
+        case 2:
+            await manager.withDownload(request, to: path) { task in
+                task.suspend()
+                await pause()
+                task.resume()
+            }
+        case 3:
+            let stream = Task {
+                try await manager.withResponse(for: request) { _, body in for try await _ in body { await pause() } }
+            }
+            await pause()
+            stream.cancel()
+            _ = try? await stream.value
+        case 4:
+            let task = await manager.upload(
+                request, from: .stream(AsyncStreamOf([Data(count: 1000), Data(count: 1000)])))
+            let reader = Task { for await _ in task.progress {} }
+            await pause()
+            reader.cancel()
+            TransferGroup([task]).cancel()
+            _ = try? await task.value
+        default:
+            let waiter = Task { try await manager.download(request, to: path).value }
+            await pause()
+            waiter.cancel()
+            _ = try? await waiter.value
+        }
+    }
+}
