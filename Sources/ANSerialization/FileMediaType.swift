@@ -4,8 +4,10 @@
 package enum FileMediaType {
     /// The type for a file's name; `application/octet-stream` when its extension is not known.
     package static func ofFile(named name: String) -> String {
-        guard let dot = name.lastIndex(of: ".") else { return unknown }
-        return table[name[name.index(after: dot)...].lowercased()] ?? unknown
+        guard let dot = name.utf8.lastIndex(of: UInt8(ascii: ".")) else { return unknown }
+        let suffix = name.utf8[name.utf8.index(after: dot)...]
+        guard suffix.count <= 5 else { return unknown }
+        return table[String(Substring(suffix)).lowercased()] ?? unknown
     }
 
     private static let unknown = "application/octet-stream"

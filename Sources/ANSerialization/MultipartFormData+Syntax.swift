@@ -4,19 +4,6 @@ import ANHTTP
 import ANSystem
 import FoundationEssentials
 
-/// The lines with the boundary. See RFC 2046 §5.1.1.
-struct MultipartLines: Sendable {
-    let first: Data
-    let between: Data
-    let last: Data
-
-    init(boundary: String) {
-        first = Data("--\(boundary)\r\n".utf8)
-        between = Data("\r\n--\(boundary)\r\n".utf8)
-        last = Data("\r\n--\(boundary)--\r\n".utf8)
-    }
-}
-
 extension MultipartFormData {
     /// What the parts of a body are to each other.
     @nonexhaustive
@@ -69,34 +56,52 @@ extension MultipartFormData {
         return result + "\""
     }
 
-    static func disposition(_ name: String, _ fileName: String?) -> String {
-        var text = "form-data; name=\""
-        text += escaped(name)
-        text += "\""
-        if let fileName {
-            text += "; filename=\""
-            text += escaped(fileName)
-            text += "\""
-        }
-        return text
+    /// The line after the last part. See RFC 2046 §5.1.1.
+    var lastLine: Data { Data("\r\n--\(boundary)--\r\n".utf8) }
+
+    /// The end of what is before a part, and the line with the boundary.
+    func beginHead() -> ByteBuffer {
+        var head = ByteBuffer(capacity: 192)
+        head.append("\r\n--")
+        head.append(boundary)
+        head.append("\r\n")
+        return head
     }
 
-    private static func escaped(_ name: String) -> String {
+    /// All that is before the content of a part with a name.
+    func fieldHead(_ name: String, _ fileName: String?, mediaType: String?) -> Data {
+        var head = beginHead()
+        head.append("Content-Disposition: form-data; name=\"")
+        Self.append(name, to: &head)
+        if let fileName {
+            head.append("\"; filename=\"")
+            Self.append(fileName, to: &head)
+        }
+        head.append("\"\r\n")
+        if let mediaType {
+            head.append("Content-Type: ")
+            head.append(mediaType)
+            head.append("\r\n")
+        }
+        head.append("\r\n")
+        return Data(head.bytes)
+    }
+
+    /// Appends a name as browsers write it.
+    private static func append(_ name: String, to head: inout ByteBuffer) {
         let isPlain = name.utf8.allSatisfy { byte in
             byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\r") && byte != UInt8(ascii: "\n") && byte != 0
         }
-        if isPlain { return name }
-        var result = String.UnicodeScalarView()
-        for scalar in name.unicodeScalars {
-            switch scalar {
-            case "\"": result += "%22".unicodeScalars
-            case "\r": result += "%0D".unicodeScalars
-            case "\n": result += "%0A".unicodeScalars
-            case "\0": result += "%00".unicodeScalars
-            default: result.append(scalar)
+        guard !isPlain else { return head.append(name) }
+        for byte in name.utf8 {
+            switch byte {
+            case UInt8(ascii: "\""): head.append("%22")
+            case UInt8(ascii: "\r"): head.append("%0D")
+            case UInt8(ascii: "\n"): head.append("%0A")
+            case 0: head.append("%00")
+            default: head.append(byte)
             }
         }
-        return String(result)
     }
 
     /// A part's content; the size of a file is taken now.

@@ -62,12 +62,11 @@ public struct MultipartFormData: Sendable {
 
     /// The number of bytes of the body; nil where a part does not tell its own, and where 64 bits do not hold it.
     public var length: Int64? {
-        let lines = MultipartLines(boundary: boundary)
-        var length = Int64(lines.last.count)
-        for (index, part) in parts.enumerated() {
+        // The first part has no line end before its boundary.
+        var length = Int64(lastLine.count) - (isEmpty ? 0 : 2)
+        for part in parts {
             guard let content = part.content.length else { return nil }
-            let head = Int64((index == 0 ? lines.first : lines.between).count + part.head.count)
-            let (sum, overflows) = length.addingReportingOverflow(head)
+            let (sum, overflows) = length.addingReportingOverflow(Int64(part.head.count))
             let (total, overflowsToo) = sum.addingReportingOverflow(content)
             guard !overflows, !overflowsToo else { return nil }
             length = total
@@ -84,7 +83,7 @@ public struct MultipartFormData: Sendable {
 
     /// Appends a field with bytes, without a `Content-Type`.
     public mutating func append(_ data: Data, name: String) {
-        parts.append(Part([("Content-Disposition", Self.disposition(name, nil))], .bytes(data)))
+        parts.append(Part(head: fieldHead(name, nil, mediaType: nil), content: .bytes(data)))
     }
 
     /// Appends one field for each name and value of a form, such as `tags[]`; null becomes an empty field.
@@ -150,12 +149,10 @@ public struct MultipartFormData: Sendable {
     public mutating func append(
         _ body: RequestBody, name: String, fileName: String?, mediaType: String? = nil
     ) throws(SerializationError) {
-        var headers = [("Content-Disposition", Self.disposition(name, fileName))]
-        if let mediaType = mediaType ?? fileName.map(FileMediaType.ofFile(named:)) {
-            guard HTTPField.isValidValue(mediaType) else { throw .multipart(.headerValue(name: "Content-Type")) }
-            headers.append(("Content-Type", mediaType))
-        }
-        parts.append(Part(headers, try Self.segment(body, name: name)))
+        if let mediaType, !HTTPField.isValidValue(mediaType) { throw .multipart(.headerValue(name: "Content-Type")) }
+        let mediaType = mediaType ?? fileName.map(FileMediaType.ofFile(named:))
+        let content = try Self.segment(body, name: name)
+        parts.append(Part(head: fieldHead(name, fileName, mediaType: mediaType), content: content))
     }
 
     /// Appends a part with headers of its own, in their order; there may be none.
@@ -173,7 +170,11 @@ public struct MultipartFormData: Sendable {
             guard HTTPField.Name(name) != nil else { throw .multipart(.headerName(name)) }
             guard HTTPField.isValidValue(value) else { throw .multipart(.headerValue(name: name)) }
         }
-        parts.append(Part(headers, try Self.segment(body, name: "\(parts.count + 1)")))
+        let content = try Self.segment(body, name: "\(parts.count + 1)")
+        var head = beginHead()
+        for (name, value) in headers { head.append("\(name): \(value)\r\n") }
+        head.append("\r\n")
+        parts.append(Part(head: Data(head.bytes), content: content))
     }
 
     // MARK: The body
@@ -208,20 +209,17 @@ public struct MultipartFormData: Sendable {
     private func plainBody() throws(SerializationError) -> RequestBody {
         guard !parts.isEmpty else { throw .multipart(.noParts) }
         let length = length
-        let isReplayable = parts.allSatisfy(\.content.isReplayable)
         guard length != nil || parts.contains(where: { $0.content.length == nil }) else { throw .multipart(.tooLong) }
-        let lines = MultipartLines(boundary: boundary)
-        return .stream(length: length, isReplayable: isReplayable) { [parts] in
-            var segments: [BodySegment] = []
-            segments.reserveCapacity(3 * parts.count + 1)
-            for (index, part) in parts.enumerated() {
-                segments.append(.bytes(index == 0 ? lines.first : lines.between))
-                segments.append(.bytes(part.head))
-                segments.append(part.content)
-            }
-            segments.append(.bytes(lines.last))
-            return SegmentReader.make(segments)
+        var segments: [BodySegment] = []
+        segments.reserveCapacity(2 * parts.count + 1)
+        var isReplayable = true
+        for part in parts {
+            segments.append(.bytes(segments.isEmpty ? part.head.dropFirst(2) : part.head))
+            segments.append(part.content)
+            isReplayable = isReplayable && part.content.isReplayable
         }
+        segments.append(.bytes(lastLine))
+        return .stream(length: length, isReplayable: isReplayable) { [segments] in SegmentReader.make(segments) }
     }
 
     /// Puts fields before all parts.
@@ -235,20 +233,8 @@ public struct MultipartFormData: Sendable {
     }
 
     private struct Part: Sendable {
+        /// The end of what is before, the line with the boundary, the headers.
         let head: Data
         let content: BodySegment
-
-        init(_ headers: [(String, String)], _ content: BodySegment) {
-            var head = ""
-            for (name, value) in headers {
-                head += name
-                head += ": "
-                head += value
-                head += "\r\n"
-            }
-            head += "\r\n"
-            self.head = Data(head.utf8)
-            self.content = content
-        }
     }
 }

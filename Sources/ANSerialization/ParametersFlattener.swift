@@ -4,16 +4,20 @@ import FoundationEssentials
 
 /// Takes the pairs that a tree of parameters becomes.
 protocol PairSink {
-    /// Adds a pair: the bytes of its name, and its value, nil for a name without `=`.
-    mutating func add(_ name: [UInt8], _ value: String?)
+    /// Adds a piece to a name, in the form that the sink gives names. Names are made once and used for many pairs.
+    func append(_ piece: String, to name: inout ByteBuffer)
+    /// What a name means.
+    func plainName(_ name: ByteBuffer) -> String
+    /// Adds a pair: its name, and its value, nil for a name without `=`.
+    mutating func add(_ name: borrowing ByteBuffer, _ value: String?)
     /// Adds a pair whose value is encoded already.
-    mutating func add(_ name: [UInt8], raw value: String)
+    mutating func add(_ name: borrowing ByteBuffer, raw value: String)
     /// Adds a pair whose value is bytes, if it takes such.
-    mutating func add(_ name: [UInt8], data: Data) -> Bool
+    mutating func add(_ name: borrowing ByteBuffer, data: Data) -> Bool
 }
 
 extension PairSink {
-    mutating func add(_ name: [UInt8], data: Data) -> Bool { false }
+    mutating func add(_ name: borrowing ByteBuffer, data: Data) -> Bool { false }
 }
 
 /// Turns a tree of parameters into pairs, in their order, and hands them to a sink.
@@ -21,12 +25,24 @@ struct ParametersFlattener<Sink: PairSink> {
     private(set) var sink: Sink
     private let options: URLEncodedFormEncoder
     /// The name of the value being flattened.
-    private var name: [UInt8]
+    private var name = ByteBuffer(capacity: 128)
+    // What stands in names, as the sink writes it.
+    private var opening = ByteBuffer()
+    private var closing = ByteBuffer()
+    private var element = ByteBuffer()
 
-    init(_ sink: Sink, options: URLEncodedFormEncoder, name: [UInt8] = []) {
+    init(_ sink: Sink, options: URLEncodedFormEncoder, name: String = "") {
         self.sink = sink
         self.options = options
-        self.name = name
+        sink.append(name, to: &self.name)
+        sink.append("]", to: &closing)
+        switch options.keyPaths {
+        case .brackets, .custom: sink.append("[", to: &opening)
+        case .dots:
+            sink.append(".", to: &opening)
+            closing.truncate(to: 0)
+        }
+        sink.append("[]", to: &element)
     }
 
     /// Adds the pairs of a value `depth` levels down.
@@ -62,51 +78,47 @@ struct ParametersFlattener<Sink: PairSink> {
         }
     }
 
-    private var path: String { String(decoding: name, as: UTF8.self) }
+    private var path: String { sink.plainName(name) }
 
     private mutating func flatten(_ entries: [Parameters.Entry], depth: Int) throws(SerializationError) {
         var entries = entries
         if !options.keys.isIdentity {
             for index in entries.indices { entries[index].name = options.keys.encode(entries[index].name) }
         }
-        if options.order == .sorted { entries.sort { $0.name < $1.name } }
+        if options.order == .sorted, !entries.areSorted { entries.sort { $0.name < $1.name } }
         let length = name.count
         for entry in entries {
             if depth == 0 {
-                name.append(contentsOf: entry.name.utf8)
+                sink.append(entry.name, to: &name)
+            } else if case .custom(let encode) = options.keyPaths {
+                sink.append(encode(entry.name), to: &name)
             } else {
-                switch options.keyPaths {
-                case .brackets:
-                    name.append(UInt8(ascii: "["))
-                    name.append(contentsOf: entry.name.utf8)
-                    name.append(UInt8(ascii: "]"))
-                case .dots:
-                    name.append(UInt8(ascii: "."))
-                    name.append(contentsOf: entry.name.utf8)
-                case .custom(let encode): name.append(contentsOf: encode(entry.name).utf8)
-                }
+                name.append(opening)
+                sink.append(entry.name, to: &name)
+                name.append(closing)
             }
             try flatten(entry.value, depth: depth + 1)
-            name.removeLast(name.count - length)
+            name.truncate(to: length)
         }
     }
 
     private mutating func flatten(_ elements: [Parameters], depth: Int) throws(SerializationError) {
         let length = name.count
-        for (index, element) in elements.enumerated() {
+        for (index, value) in elements.enumerated() {
             switch options.arrays {
-            case .brackets: name.append(contentsOf: "[]".utf8)
+            case .brackets: name.append(element)
             case .bare: break
-            case .indexed: name.append(contentsOf: "[\(index)]".utf8)
+            case .indexed: sink.append("[\(index)]", to: &name)
             case .custom(let encode):
                 let own = name
-                name = Array(encode(String(decoding: own, as: UTF8.self), index).utf8)
-                try flatten(element, depth: depth + 1)
+                name.truncate(to: 0)
+                sink.append(encode(sink.plainName(own), index), to: &name)
+                try flatten(value, depth: depth + 1)
                 name = own
                 continue
             }
-            try flatten(element, depth: depth + 1)
-            name.removeLast(name.count - length)
+            try flatten(value, depth: depth + 1)
+            name.truncate(to: length)
         }
     }
 
@@ -114,7 +126,7 @@ struct ParametersFlattener<Sink: PairSink> {
     private mutating func flatten(set elements: [Parameters], depth: Int) throws(SerializationError) {
         var groups: [[PairList.Pair]] = []
         for element in elements {
-            var group = ParametersFlattener<PairList>(PairList(), options: options, name: name)
+            var group = ParametersFlattener<PairList>(PairList(), options: options, name: path)
             try group.flatten(element, depth: depth + 1)
             groups.append(group.sink.pairs)
         }
@@ -124,9 +136,16 @@ struct ParametersFlattener<Sink: PairSink> {
             }
         }
         for pair in groups.joined() {
-            let name = Array(pair.name.utf8)
+            var name = ByteBuffer()
+            sink.append(pair.name, to: &name)
             if let value = pair.value, pair.isRaw { sink.add(name, raw: value) } else { sink.add(name, pair.value) }
         }
+    }
+}
+
+extension [Parameters.Entry] {
+    fileprivate var areSorted: Bool {
+        indices.dropFirst().allSatisfy { self[$0 - 1].name <= self[$0].name }
     }
 }
 
@@ -151,69 +170,84 @@ struct PairList: PairSink {
         }
     }
 
-    mutating func add(_ name: [UInt8], _ value: String?) {
-        pairs.append(Pair(name: String(decoding: name, as: UTF8.self), value: value))
+    func append(_ piece: String, to name: inout ByteBuffer) {
+        name.append(piece)
     }
 
-    mutating func add(_ name: [UInt8], raw value: String) {
-        pairs.append(Pair(name: String(decoding: name, as: UTF8.self), value: value, isRaw: true))
+    func plainName(_ name: ByteBuffer) -> String {
+        name.text
     }
 
-    mutating func add(_ name: [UInt8], data: Data) -> Bool {
-        if keepsData { pairs.append(Pair(name: String(decoding: name, as: UTF8.self), data: data)) }
+    mutating func add(_ name: borrowing ByteBuffer, _ value: String?) {
+        pairs.append(Pair(name: name.text, value: value))
+    }
+
+    mutating func add(_ name: borrowing ByteBuffer, raw value: String) {
+        pairs.append(Pair(name: name.text, value: value, isRaw: true))
+    }
+
+    mutating func add(_ name: borrowing ByteBuffer, data: Data) -> Bool {
+        if keepsData { pairs.append(Pair(name: name.text, data: data)) }
         return keepsData
     }
 }
 
 /// Writes pairs as the text of a query or form.
 struct PairText: PairSink {
-    private(set) var bytes: [UInt8] = []
+    private var buffer = ByteBuffer(capacity: 512)
     private let inNames: URLEncodedFormEncoder.AllowedCharacters
     private let inValues: URLEncodedFormEncoder.AllowedCharacters
-    private let space: [UInt8]
+    private let spaceIsPlus: Bool
     private var isFirst = true
 
     init(options: URLEncodedFormEncoder) {
-        let isPlus = options.spaces == .plus
-        inValues = isPlus ? options.allowedCharacters.removing(UInt8(ascii: "+")) : options.allowedCharacters
+        spaceIsPlus = options.spaces == .plus
+        inValues = spaceIsPlus ? options.allowedCharacters.removing(UInt8(ascii: "+")) : options.allowedCharacters
         inNames = inValues.removing(UInt8(ascii: "="))
-        space = Array((isPlus ? "+" : "%20").utf8)
     }
 
-    mutating func add(_ name: [UInt8], _ value: String?) {
-        begin(name)
-        guard let value else { return }
-        bytes.append(UInt8(ascii: "="))
-        escape(value.utf8, allowed: inValues)
+    var text: String { buffer.text }
+
+    func append(_ piece: String, to name: inout ByteBuffer) {
+        name.append(escaping: piece, allowed: inNames, spaceIsPlus: spaceIsPlus)
     }
 
-    mutating func add(_ name: [UInt8], raw value: String) {
-        begin(name)
-        bytes.append(UInt8(ascii: "="))
-        bytes.append(contentsOf: value.utf8)
-    }
-
-    private mutating func begin(_ name: [UInt8]) {
-        if !isFirst { bytes.append(UInt8(ascii: "&")) }
-        isFirst = false
-        escape(name, allowed: inNames)
-    }
-
-    mutating func escape(_ text: some Sequence<UInt8>, allowed: URLEncodedFormEncoder.AllowedCharacters) {
-        for byte in text {
-            if allowed.contains(byte) {
-                bytes.append(byte)
-            } else if byte == UInt8(ascii: " ") {
-                bytes.append(contentsOf: space)
+    func plainName(_ name: ByteBuffer) -> String {
+        var plain = ByteBuffer()
+        var rest = name.bytes
+        while let byte = rest.popFirst() {
+            if byte == UInt8(ascii: "%"), let value = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16)
+            {
+                plain.append(value)
+                rest = rest.dropFirst(2)
             } else {
-                bytes.append(UInt8(ascii: "%"))
-                bytes.append(Self.hexDigit(byte >> 4))
-                bytes.append(Self.hexDigit(byte & 15))
+                plain.append(byte == UInt8(ascii: "+") && spaceIsPlus ? UInt8(ascii: " ") : byte)
             }
         }
+        return plain.text
     }
 
-    private static func hexDigit(_ value: UInt8) -> UInt8 {
-        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "A") + value - 10
+    mutating func add(_ name: borrowing ByteBuffer, _ value: String?) {
+        begin(name)
+        guard let value else { return }
+        buffer.append(UInt8(ascii: "="))
+        append(value)
+    }
+
+    mutating func add(_ name: borrowing ByteBuffer, raw value: String) {
+        begin(name)
+        buffer.append(UInt8(ascii: "="))
+        buffer.append(value)
+    }
+
+    /// Adds the text of a value.
+    mutating func append(_ value: String) {
+        buffer.append(escaping: value, allowed: inValues, spaceIsPlus: spaceIsPlus)
+    }
+
+    private mutating func begin(_ name: borrowing ByteBuffer) {
+        if !isFirst { buffer.append(UInt8(ascii: "&")) }
+        isFirst = false
+        buffer.append(name)
     }
 }

@@ -9,7 +9,7 @@ extension RequestBody {
     ///
     /// The file is not committed before `check` has seen the number.
     func write(to path: String, check: (Int64) throws -> Void) async throws {
-        let reader = SegmentReader([BodySegment(self)])
+        var reader = SegmentReader([BodySegment(self)])
         do {
             var file = try AtomicFile(destination: path)
             while let chunk = try await reader.nextChunk() {

@@ -5,7 +5,7 @@ import ANSystem
 import FoundationEssentials
 
 /// Reads segments one after the other, once, small ones together; files are open only while they are read.
-final class SegmentReader {
+struct SegmentReader {
     /// The most bytes of a chunk that is not a program's own.
     static let chunkSize = 256 << 10
     /// From here on a segment is not copied to stand in one chunk with others.
@@ -29,12 +29,12 @@ final class SegmentReader {
 
     /// A reader for a body of these segments.
     static func make(_ segments: [BodySegment]) -> BodyReader {
-        let reader = SegmentReader(segments)
+        var reader = SegmentReader(segments)
         return BodyReader { try await reader.nextChunk() }
     }
 
     /// The next chunk; nil at the end.
-    func nextChunk() async throws -> Data? {
+    mutating func nextChunk() async throws -> Data? {
         var chunk = Data()
         while chunk.count < Self.chunkSize {
             switch current {
@@ -68,7 +68,7 @@ final class SegmentReader {
     }
 
     /// Opens the next segment that is not copied at once; false when there is none.
-    private func openNext(collecting chunk: inout Data) throws -> Bool {
+    private mutating func openNext(collecting chunk: inout Data) throws -> Bool {
         while next < segments.count {
             switch segments[next] {
             case .bytes(let bytes) where bytes.count < Self.largeSize:
@@ -109,7 +109,8 @@ final class SegmentReader {
     }
 
     /// The next chunk of a program's own sequence; nil at its end, which must be where it was declared.
-    private func nextChunk(of reader: BodyReader, _ segment: StreamSegment, read: Int64) async throws -> Data? {
+    private mutating func nextChunk(of reader: BodyReader, _ segment: StreamSegment, read: Int64) async throws -> Data?
+    {
         guard let bytes = try await reader.next() else {
             if let length = segment.length, read != length { throw segment.hasWrongLength(read) }
             current = .nothing

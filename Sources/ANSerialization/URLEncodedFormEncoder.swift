@@ -63,7 +63,7 @@ public struct URLEncodedFormEncoder: Sendable {
     /// - Throws: ``SerializationError/parameters(_:)``.
     public func encode(_ parameters: Parameters) throws(SerializationError) -> String {
         if case .raw(let text) = parameters { return text }
-        return String(decoding: try flattened(parameters, into: PairText(options: self)).bytes, as: UTF8.self)
+        return try flattened(parameters, into: PairText(options: self)).text
     }
 
     /// Adds the parameters to the query of a URL: after what is there, before the fragment.
@@ -85,8 +85,8 @@ public struct URLEncodedFormEncoder: Sendable {
     /// Percent-encodes all bytes but letters, digits and `-._~/?`.
     public static func escape(_ string: String) -> String {
         var text = PairText(options: URLEncodedFormEncoder())
-        text.escape(string.utf8, allowed: .standard)
-        return String(decoding: text.bytes, as: UTF8.self)
+        text.append(string)
+        return text.text
     }
 
     /// Adds a text to the query of a URL.
