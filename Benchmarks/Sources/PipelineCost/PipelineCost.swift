@@ -21,6 +21,11 @@ struct PipelineCost {
             Case("two interceptors") { $0.interceptors = [Passing(), Passing()] },
             Case("retries enabled") { $0.retries = RetryPolicy() },
             Case("an event monitor") { $0.eventMonitors = [Deaf()] },
+            Case("a credential for Basic") { configuration in
+                guard let url = URL(string: "http://127.0.0.1/") else { return }
+                configuration.authentication.credentials[url] = Credential(
+                    user: "ada", password: "lovelace", schemes: [.basic])
+            },
         ]
         let direct = try await measure(requests) { url in
             _ = try await Self.collect(Request(url: url))
