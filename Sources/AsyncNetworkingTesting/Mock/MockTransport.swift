@@ -12,6 +12,9 @@ public import HTTPTypes
 /// }
 /// ```
 ///
+/// It keeps no cookies and answers no challenges, which are a transport's: what it would be told to answer stands in
+/// `Request.transportAuthentication`.
+///
 /// It reads each request's body to its end before it asks for the answer. Cancelling ends the pauses of a response, and
 /// the function too where that heeds cancellation; ``shutdown()`` ends a response that hangs, and every other at its next step.
 public final class MockTransport: Transport {
