@@ -19,6 +19,7 @@ let package = Package(
     products: [
         .library(name: "AsyncNetworking", targets: ["AsyncNetworking"]),
         .library(name: "AFNetworking", targets: ["AFNetworking"]),
+        .library(name: "AsyncNetworkingXML", targets: ["AsyncNetworkingXML"]),
         .library(name: "AsyncNetworkingTesting", targets: ["AsyncNetworkingTesting"]),
     ],
     dependencies: [
@@ -53,6 +54,7 @@ let package = Package(
         // Floor 5: for particular users.
         .target(
             name: "AFNetworking", dependencies: ["AsyncNetworking", "ANSystem", httpTypes], swiftSettings: settings),
+        .target(name: "AsyncNetworkingXML", dependencies: ["AsyncNetworking"], swiftSettings: settings),
 
         // Beside the tower: for our tests and our users' tests.
         .target(
@@ -95,9 +97,13 @@ let package = Package(
         .executableTarget(
             name: "UploadWithProgress", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting"],
             path: "Examples/UploadWithProgress", swiftSettings: settings),
+        .executableTarget(
+            name: "DecodeErrors", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting"],
+            path: "Examples/DecodeErrors", swiftSettings: settings),
         // The samples of README.md and of the documentation.
         .target(
-            name: "Snippets", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting", httpTypes],
+            name: "Snippets",
+            dependencies: ["AsyncNetworking", "AsyncNetworkingXML", "AsyncNetworkingTesting", httpTypes],
             path: "Examples/Snippets", swiftSettings: settings),
 
         .testTarget(name: "ANSystemTests", dependencies: ["ANSystem"], swiftSettings: settings),
@@ -120,6 +126,10 @@ let package = Package(
         .testTarget(
             name: "AFNetworkingTests",
             dependencies: ["AFNetworking", "AsyncNetworking", "AsyncNetworkingTesting", "ANSystem", httpTypes],
+            swiftSettings: settings),
+        .testTarget(
+            name: "AsyncNetworkingXMLTests",
+            dependencies: ["AsyncNetworkingXML", "AsyncNetworking", "AsyncNetworkingTesting"],
             swiftSettings: settings),
         .testTarget(
             name: "AsyncNetworkingTestingTests", dependencies: ["AsyncNetworkingTesting", "ANHTTP", httpTypes],

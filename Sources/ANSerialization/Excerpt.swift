@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 
 /// Shortens hostile text and bytes to something that fits a log line.
-enum Excerpt {
+package enum Excerpt {
     /// The bytes around `offset` as printable text, with `…` where something was left out.
-    static func around(_ offset: Int, in bytes: some RandomAccessCollection<UInt8>, radius: Int = 40) -> String {
+    package static func around(_ offset: Int, in bytes: some RandomAccessCollection<UInt8>, radius: Int = 40) -> String
+    {
         let offset = min(max(offset, 0), bytes.count)
         let start = max(offset - radius, 0)
         let end = offset + min(radius, bytes.count - offset)

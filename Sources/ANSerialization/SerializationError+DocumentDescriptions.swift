@@ -52,8 +52,8 @@ extension SerializationError.XMLProblem: CustomStringConvertible {
             switch reason {
             case .unexpectedEnd: "ends before its outermost element does"
             case .malformed(let code): "is not well-formed XML (libxml2's error \(code))"
-            case .entityDeclaration:
-                "declares entities, which are refused: they could stand for files or very long texts"
+            case .declaration(let kind):
+                "has a declaration <!\(Excerpt.of(kind))>, which is refused: it could stand for files or very long texts"
             case .tooDeep(let limit): "is XML that is nested more than \(limit) levels deep"
             case .tooManyAttributes(let limit): "has an element with more than \(limit) attributes"
             case .aborted: "was not parsed to its end, because the delegate stopped"

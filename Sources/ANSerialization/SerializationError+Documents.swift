@@ -71,7 +71,7 @@ extension SerializationError {
     public struct XMLProblem: Hashable, Sendable {
         /// The reason.
         public var reason: Reason
-        /// The line, counted from 1, where it is known.
+        /// The line where the parser stopped, counted from 1, where it is known: that of the fault, or one soon after.
         public var line: Int?
         /// The text there, or the beginning of the document.
         public var excerpt: String
@@ -89,8 +89,9 @@ extension SerializationError {
             case unexpectedEnd
             /// The document is not well-formed; the number is libxml2's (`xmlParserErrors`).
             case malformed(code: Int)
-            /// The document declares entities, which could stand for files or for very long texts.
-            case entityDeclaration
+            /// The document has a declaration of this kind, `ENTITY` or `ATTLIST`, which could stand for files or for very
+            /// long texts.
+            case declaration(String)
             /// Elements are nested more deeply than the limit.
             case tooDeep(limit: Int)
             /// An element has more attributes than the limit.

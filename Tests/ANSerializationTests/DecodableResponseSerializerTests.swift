@@ -24,7 +24,8 @@ import Testing
         let decoder = JSONDecoder()
         decoder.keyDecodingStrategy = .convertFromSnakeCase
         #expect(
-            try decode(User.self, #"{"name":"Ada","last_seen":3}"#, decoder: decoder) == User(name: "Ada", lastSeen: 3))
+            try decode(User.self, #"{"name":"Ada","last_seen":3}"#, decoder: decoder)
+                == User(name: "Ada", lastSeen: 3))
     }
 
     @Test(arguments: ["", " "])
@@ -40,7 +41,8 @@ import Testing
     }
 
     @Test func `a value of another type is named with its path and text`() {
-        let json = #"{"users":[{"name":"Ada"},{"name":"Grace"},{"name":"Joan, the third of them","x":1},{"name":17}]}"#
+        let json =
+            #"{"users":[{"name":"Ada"},{"name":"Grace"},{"name":"Joan, the third of them","x":1},{"name":17}]}"#
         expectFailure {
             try decode([String: [User]].self, json)
         } where: { error in
@@ -56,7 +58,8 @@ import Testing
         expectFailure {
             try decode([User].self, #"[{"name":"Ada"},{"nam":"Grace"}]"#)
         } where: { error in
-            "\(error)" == "The body does not fit Array<User> at “[1]”: there is no value for “name”. Near “"
+            "\(error)"
+                == "The body does not fit Array<User> at “[1]”: there is no value for “name”. Near “"
                 + #"[{"name":"Ada"},{"nam":"Grace"}]"# + "”."
         }
     }
@@ -75,6 +78,118 @@ import Testing
             try decode([Int8].self, "[1,300]")
         } where: { error in
             if case .decoding(let problem) = error { problem.excerpt == "[1,300]" } else { false }
+        }
+    }
+
+    @Test(arguments: ["[", "{\"a\":"])
+    func `10 MB of nesting are refused`(opening: String) {
+        let body = Array(String(repeating: opening, count: 10_000_000 / opening.utf8.count).utf8)
+        expectFailure {
+            try value(of: .decodable([Int].self), type: "application/json", body)
+        } where: { error in
+            if case .json(let problem) = error { problem.reason == .tooDeep(limit: 512) } else { false }
+        }
+    }
+
+    @Test func `invalid UTF-8 is said to be so`() {
+        expectFailure {
+            try value(
+                of: .decodable([String].self), type: "application/json",
+                Array("[\"".utf8) + [0xFF] + Array("\"]".utf8))
+        } where: { error in
+            if case .json(let problem) = error { problem.reason == .invalidUTF8 } else { false }
+        }
+    }
+
+    // MARK: Other decoders
+
+    /// Reads numbers that are separated by commas.
+    private struct NumbersDecoder: ResponseDecoder {
+        struct NotANumber: Error {}
+
+        func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value {
+            let numbers = try String(decoding: data, as: UTF8.self).split(separator: ",").map { text in
+                guard let number = Int(text) else { throw NotANumber() }
+                return number
+            }
+            guard let value = numbers as? Value else {
+                throw DecodingError.typeMismatch(
+                    type, .init(codingPath: [], debugDescription: "There are numbers only."))
+            }
+            return value
+        }
+    }
+
+    @Test func `any decoder will do, and its errors are kept`() throws {
+        #expect(
+            try value(
+                of: .decodable([Int].self, decoder: NumbersDecoder(), mediaTypes: ["text/csv"]),
+                type: "text/csv",
+                Array("1,2".utf8)) == [1, 2])
+        expectFailure {
+            try value(
+                of: .decodable([Int].self, decoder: NumbersDecoder(), mediaTypes: nil), type: nil,
+                Array("1,x".utf8))
+        } where: { error in
+            guard case .decoding(let problem) = error else { return false }
+            return problem.underlying is NumbersDecoder.NotANumber && problem.excerpt == "1,x"
+                && problem.path.isEmpty
+        }
+        expectFailure {
+            try value(
+                of: .decodable([String].self, decoder: NumbersDecoder(), mediaTypes: nil), type: nil, [0x31]
+            )
+        } where: { error in
+            if case .decoding(let problem) = error {
+                problem.reason == "There are numbers only."
+            } else {
+                false
+            }
+        }
+        expectFailure {
+            try value(
+                of: .decodable([Int].self, decoder: NumbersDecoder(), mediaTypes: ["text/csv"]),
+                type: "text/html", [0x31])
+        } where: {
+            $0.rejection?.rejectsMediaType == true
+        }
+    }
+
+    // MARK: Missing bodies
+
+    @Test(
+        arguments: [
+            (.json, 200, "", true), (.json, 204, " ", true), (.anyStatus, 200, "", true),
+            (.noContent, 204, "", true),
+            (.noContent, 205, "", true), (.noContent, 200, "", false), (.never, 204, "", false),
+            (EmptyResponseRules(statuses: [202]), 202, "", true),
+            (EmptyResponseRules(statuses: [202]), 204, "", false),
+        ] as [(EmptyResponseRules, Int, String, Bool)])
+    func `rules say when the body may be missing`(
+        rules: EmptyResponseRules, status: Int, body: String, isAllowed: Bool
+    ) throws {
+        let serializer = DecodableResponseSerializer(User?.self, emptyResponses: rules)
+        let head = makeHead(status: status)
+        #expect(serializer.isEmpty(head, Data(body.utf8)) == isAllowed)
+        guard !isAllowed else {
+            #expect(try serializer.value(of: head, Data(body.utf8)) == nil)
+            return
+        }
+        expectFailure {
+            try serializer.value(of: head, Data(body.utf8)) as Any
+        } where: { error in
+            if case .emptyBody(status, _) = error { true } else { false }
+        }
+    }
+
+    @Test func `a space is a body where the rules say so`() {
+        expectFailure {
+            try value(
+                of: DecodableResponseSerializer(User?.self, emptyResponses: .anyStatus), type: "text/json",
+                [0x20])
+                as Any
+        } where: { error in
+            if case .json = error { true } else { false }
         }
     }
 }

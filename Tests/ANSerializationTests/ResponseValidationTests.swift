@@ -32,8 +32,11 @@ import Testing
             (204, "text/html", "", .passes),
             (205, nil, "", .passes),
         ] as [(Int, String?, String, Result)])
-    private func `status and media type decide`(status: Int, type: String?, body: String, expected: Result) {
-        let rejection = ResponseValidation.json.rejection(of: makeHead(status: status, type: type), Data(body.utf8))
+    private func `status and media type decide`(
+        status: Int, type: String?, body: String, expected: Result
+    ) {
+        let rejection = ResponseValidation.json.rejection(
+            of: makeHead(status: status, type: type), Data(body.utf8))
         let result: Result =
             switch (rejection?.rejectsStatus ?? false, rejection?.rejectsMediaType ?? false) {
             case (false, false): .passes
@@ -46,11 +49,45 @@ import Testing
     }
 
     @Test func `anything passes where nothing is asked for`() {
-        #expect(ResponseValidation.anything.rejection(of: makeHead(status: 500, type: "x/y"), Data([1])) == nil)
-        #expect(ResponseValidation.statusOnly.rejection(of: makeHead(status: 201, type: "x/y"), Data([1])) == nil)
+        #expect(
+            ResponseValidation.anything.rejection(of: makeHead(status: 500, type: "x/y"), Data([1]))
+                == nil)
+        #expect(
+            ResponseValidation.statusOnly.rejection(of: makeHead(status: 201, type: "x/y"), Data([1]))
+                == nil)
         #expect(ResponseValidation.statusOnly.rejection(of: makeHead(status: 304), Data()) != nil)
         let types = ResponseValidation(statuses: nil, mediaTypes: ["image/*"])
         #expect(types.rejection(of: makeHead(status: 500, type: "image/png"), Data([1])) == nil)
+    }
+
+    @Test func `a word switches off a check`() {
+        let head = makeHead(status: 404, type: "text/html")
+        let body = Data([1])
+        #expect(
+            ResponseValidation.json.anyMediaType.rejection(of: head, body)?.rejectsMediaType == false)
+        #expect(ResponseValidation.json.anyStatus.rejection(of: head, body)?.rejectsStatus == false)
+        #expect(ResponseValidation.json.anyStatus.anyMediaType.rejection(of: head, body) == nil)
+    }
+
+    @Test(
+        arguments: [
+            (.propertyList, "application/x-plist", true), (.propertyList, "application/xml", false),
+            (.xml, "application/xml", true), (.xml, "TEXT/XML; charset=utf-8", true),
+            (.xml, "image/svg+xml", true),
+            (.xml, "text/html", false), (.xml, "application/xml-dtd", false),
+            (.json, "application/json-seq", false), (.json, "text/plain", false), (.json, "+json", true),
+            (ResponseValidation(mediaTypes: ["text/*"]), "text/html", true),
+            (ResponseValidation(mediaTypes: ["text/*"]), "texts/html", false),
+            (ResponseValidation(mediaTypes: ["*/*"]), "x/y", true),
+            (ResponseValidation(mediaTypes: ["*/*"]), nil, false),
+            (ResponseValidation(mediaTypes: []), "x/y", false),
+        ] as [(ResponseValidation, String?, Bool)])
+    func `types are those of the format, and patterns`(
+        validation: ResponseValidation, type: String?, passes: Bool
+    ) {
+        #expect((validation.rejection(of: makeHead(type: type), Data([1])) == nil) == passes)
+        // Without a body no type is asked for.
+        #expect(validation.rejection(of: makeHead(type: type), Data()) == nil)
     }
 
     @Test func `statuses and types can be added`() {

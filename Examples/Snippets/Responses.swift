@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import AsyncNetworkingXML
+import Foundation
+import FoundationXML
+
+// The samples of the articles "Responses" and "Validation".
+
+func makeValues(_ api: SessionManager) async throws {
+    let user = try await api.get("users/7", as: .decodable(User.self)).value
+    let tree = try await api.get("users/7", as: .json).value
+    let page = try await api.get("about", as: .string).value
+    print(user, tree, page)
+}
+
+func readJSON(_ api: SessionManager) async throws {
+    let number = try await api.get("count", as: .json(.allowsFragments)).value
+    let settings = try await api.get("settings", as: .json([.allowsFragments, .allowsJSON5])).value
+    let compact = try await api.get("users/7", as: .json(removingNulls: .objects)).value
+    print(number, settings, compact)
+}
+
+func ruleEmptyResponses(_ api: SessionManager) async throws {
+    var serializer = DecodableResponseSerializer(User?.self)
+    serializer.emptyResponses = .noContent
+    _ = try await api.get("users/7", as: serializer)
+}
+
+func explainDecoding(_ api: SessionManager) async throws {
+    do {
+        _ = try await api.get("users", as: .decodable([User].self))
+    } catch SessionError.serialization(.decoding(let problem)) {
+        print(problem.path, problem.reason, problem.excerpt)
+    }
+}
+
+struct LineDecoder: Sendable {
+    func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value {
+        let lines = String(decoding: data, as: UTF8.self).split(separator: "\n").map(String.init)
+        return try JSONDecoder().decode(type, from: JSONEncoder().encode(lines))
+    }
+}
+
+extension LineDecoder: ResponseDecoder {}
+
+func useAnyDecoder(_ api: SessionManager) async throws {
+    let words = try await api.get(
+        "words", as: .decodable([String].self, decoder: LineDecoder(), mediaTypes: ["text/plain"]))
+    print(words.value)
+}
+
+func nameCharset(_ api: SessionManager) async throws {
+    let text = try await api.get("old.html", as: .string(.windows1252)).value
+    print(text)
+}
+
+enum Reply: Sendable {
+    case document(JSONValue)
+    case text(String)
+}
+
+func tryInOrder(_ api: SessionManager) async throws {
+    let reply = CompoundResponseSerializer<Reply>([
+        JSONResponseSerializer().map { .document($0) },
+        StringResponseSerializer().accepting(mediaTypes: ["text/*"]).map { .text($0) },
+    ])
+    _ = try await api.get("reply", as: reply)
+}
+
+func readXML(_ api: SessionManager, _ delegate: any XMLParserDelegate) async throws {
+    let feed = try await api.get("feed", as: .xmlDocument).value
+    let titles = try feed.makeDocument().nodes(forXPath: "/rss/channel/item/title")
+    try feed.parse(with: delegate)
+    print(titles)
+}
+
+func readParts(_ api: SessionManager, _ request: Request) async throws {
+    try await api.withResponse(for: request) { head, body in
+        for try await part in try body.parts(of: head) {
+            print(part.mediaType ?? "?", part.range?.bytes ?? 0...0)
+            for try await chunk in part.body { print(chunk.count) }
+        }
+    }
+}
+
+func changeValidation(_ api: SessionManager) async throws {
+    let page = try await api.get("status", as: .json.anyMediaType).value
+    let state = try await api.get("health", as: .json.anyStatus).value
+    let whatever = try await api.get("health", as: .json.unvalidated).value
+    let cached = try await api.get("users", as: .json.accepting(statuses: [200, 304])).value
+    let script = try await api.get("users", as: .json.alsoAccepting("text/html", "text/plain")).value
+    print(page, state, whatever, cached, script)
+}
+
+func readRejection(_ api: SessionManager) async throws {
+    do {
+        _ = try await api.get("users/99", as: .decodable(User.self))
+    } catch SessionError.serialization(.rejected(let rejection)) {
+        print(rejection.status, rejection.mediaType ?? "no type", rejection.head.headers)
+        print(rejection.rejectsStatus, rejection.rejectsMediaType, rejection.validation)
+        print(try rejection.decoded(as: Problem.self).title)
+        print(try rejection.value(as: .string))
+    }
+}
+
+func readOutcome(_ api: SessionManager, _ request: Request) async throws {
+    let response = try await api.data(for: request)
+    let outcome = JSONResponseSerializer().outcome(of: response.head, response.value)
+    print(outcome.value ?? .null, outcome.rejection?.status ?? 200, outcome.failure ?? "no failure")
+}

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import AsyncNetworkingTesting
+import AsyncNetworkingXML
+import Foundation
+import FoundationXML
+import Testing
+
+@Suite struct XMLSerializersTests {
+    private static let feed = "<rss><channel><title>A &amp; B</title><item n='1'/><item n='2'/></channel></rss>"
+
+    @Test func `a document becomes a tree`() throws {
+        let document = try value(of: .xmlDocument, Self.feed).makeDocument()
+        #expect(try document.nodes(forXPath: "/rss/channel/title").first?.stringValue == "A & B")
+        #expect(try document.nodes(forXPath: "//item").count == 2)
+    }
+
+    @Test func `a document is parsed by events`() throws {
+        let content = try value(of: .xmlParser, Self.feed)
+        let recorder = Recorder()
+        try content.parse(with: recorder)
+        #expect(recorder.elements == ["rss", "channel", "title", "item", "item"])
+        #expect(recorder.text == "A & B")
+        // A parser of one's own, as often as one likes.
+        let parser = content.makeParser()
+        let second = Recorder()
+        parser.delegate = second
+        #expect(parser.parse())
+        #expect(second.elements.count == 5)
+    }
+
+    @Test func `a session hands it over, and a value may go to another task`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .data(Data(Self.feed.utf8), headers: ["Content-Type": "application/rss+xml"]) }
+            let api = SessionManager(baseURL: server.url("/")) { $0.proxy = .none }
+            let content = try await api.get("feed", as: .xmlDocument).value
+            let count = try await Task.detached { try content.makeDocument().nodes(forXPath: "//item").count }.value
+            #expect(count == 2)
+            let parsed = try await api.get("feed", as: .xmlParser).value
+            #expect(parsed.data == Data(Self.feed.utf8))
+        }
+    }
+
+    @Test(
+        arguments: [
+            ("application/xml", nil), ("text/xml; charset=utf-8", nil), ("image/svg+xml", nil),
+            ("text/html", "text/html"),
+            (nil, "-"),
+        ] as [(String?, String?)])
+    func `media types of XML are taken`(type: String?, rejected: String?) {
+        let error = failure { try value(of: .xmlDocument, Self.feed, type: type) }
+        #expect(error?.rejection.map { $0.mediaType ?? "-" } == rejected)
+        #expect((error == nil) == (rejected == nil))
+    }
+
+    @Test(
+        arguments: [
+            ("utf-8", Array("é".utf8)), ("iso-8859-1", [0xE9]), ("windows-1251", [0xE9]), ("shift_jis", [0x93, 0xFA]),
+        ] as [(String, [UInt8])])
+    func `the encoding is that of the header or the declaration`(encoding: String, bytes: [UInt8]) throws {
+        let expected = ["windows-1251": "й", "shift_jis": "日"][encoding] ?? "é"
+        let declared = Data("<?xml version=\"1.0\" encoding=\"\(encoding)\"?><a>".utf8) + bytes + Data("</a>".utf8)
+        #expect(try text(declared) == expected)
+        let claimed = Data("<a>".utf8) + bytes + Data("</a>".utf8)
+        #expect(try text(claimed, type: "text/xml; charset=\(encoding)") == expected)
+        // The header goes before the declaration.
+        let both = Data("<?xml version='1.0' encoding='koi8-r'?><a>".utf8) + bytes + Data("</a>".utf8)
+        #expect(try text(both, type: "text/xml; charset=\(encoding)") == expected)
+    }
+
+    @Test(arguments: [String.Encoding.utf16BigEndian, .utf16LittleEndian, .utf16, .utf32BigEndian])
+    func `UTF-16 and UTF-32 are read with and without a mark`(encoding: String.Encoding) throws {
+        let data = try #require("<a>é</a>".data(using: encoding))
+        #expect(try text(data) == "é")
+    }
+
+    @Test func `an empty body is an error for a tree, nil for an optional, and no error for events`() throws {
+        let error = failure { try value(of: .xmlDocument, "") }
+        guard case .emptyBody(200, _)? = error else { throw error ?? .url(.noHost("")) }
+        #expect(try value(of: .optional(.xmlDocument), "") == nil)
+        let content = try value(of: .xmlParser, "")
+        #expect(problem { try content.parse(with: Recorder()) }?.reason == .unexpectedEnd)
+        #expect(problem { try content.makeDocument().rootElement() as Any }?.reason == .unexpectedEnd)
+    }
+
+    // MARK: Bad input
+
+    @Test func `a document that is cut off anywhere is said to be so`() {
+        let text = "<?xml version='1.0'?><!-- c --><a x='1'><b>text</b><![CDATA[y]]><?pi z?></a>"
+        for end in text.utf8.indices.dropFirst() {
+            let reason = problem { try value(of: .xmlDocument, String(text[..<end])) }?.reason
+            guard end != text.endIndex else { continue }
+            switch reason {
+            case .unexpectedEnd, .malformed: break
+            default: Issue.record("\(text[..<end]): \(String(describing: reason))")
+            }
+            // Within the outermost element, between its parts, it is the end that is missing.
+            if text[..<end].hasSuffix(">"), text[..<end].contains("<a") { #expect(reason == .unexpectedEnd) }
+        }
+        #expect(throws: Never.self) { try value(of: .xmlDocument, text) }
+    }
+
+    @Test(arguments: [
+        "<a><b></a>", "<a>&undefined;</a>", "<a/><b/>", "text", "<a b=c/>", "<a><!-- -- --></a>", "<a>\u{0}</a>",
+        "<a>]]></a>",
+        "<a b='1' b='2'/>", "{}",
+    ])
+    func `what is not well-formed is an error with its place`(text: String) throws {
+        let problem = try #require(problem { try value(of: .xmlDocument, text) })
+        switch problem.reason {
+        case .malformed, .unexpectedEnd: break
+        default: Issue.record("\(problem)")
+        }
+        #expect("\(SerializationError.xml(problem))".contains("Near “"))
+    }
+
+    @Test func `bytes that are invalid in their encoding are refused`() {
+        let error = failure { try value(of: .xmlDocument, Data("<a>".utf8) + [0xFF] + Data("</a>".utf8)) }
+        guard case .xml? = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        let other = failure {
+            try value(
+                of: .xmlDocument, Data("<a>".utf8) + [0xFF, 0xFF] + Data("</a>".utf8), type: "a/x+xml; charset=gbk")
+        }
+        guard case .text(.invalidBytes("gbk"))? = other else {
+            Issue.record("\(String(describing: other))")
+            return
+        }
+    }
+
+    @Test func `a delegate that stops is an error of its own`() throws {
+        let content = try value(of: .xmlParser, Self.feed)
+        #expect(problem { try content.parse(with: Recorder(stopsAt: "title")) }?.reason == .aborted)
+    }
+
+    @Test func `the place of an error is a line`() throws {
+        #expect(problem { try value(of: .xmlDocument, "<!DOCTYPE a [\n\n<!ENTITY x 'y'>]><a/>") }?.line == 3)
+        // libxml2 has read on a little before it says so.
+        let line = try #require(problem { try value(of: .xmlDocument, "<a>\n<b>\n</c>\n</a>") }?.line)
+        #expect(3...4 ~= line)
+    }
+
+    // MARK: Hostile input
+
+    /// Nine levels of ten: a billion.
+    private static let laughs: String = {
+        let levels = (1...9).map { "<!ENTITY l\($0) \"\(String(repeating: "&l\($0 - 1);", count: 10))\">" }
+        return "<!DOCTYPE l [<!ENTITY l0 \"lol\">\(levels.joined())]><l>&l9;</l>"
+    }()
+
+    private static let secret = "/etc/hostname"
+
+    @Test(arguments: [
+        laughs,
+        "<!DOCTYPE a [<!ENTITY x SYSTEM \"file://\(secret)\">]><a>&x;</a>",
+        "<!DOCTYPE a [<!ENTITY x PUBLIC \"p\" \"http://127.0.0.1:1/\">]><a>&x;</a>",
+        "<!DOCTYPE a [<!ENTITY % p SYSTEM \"file://\(secret)\"> %p;]><a/>",
+        "<!DOCTYPE a [<!ELEMENT a ANY><!ENTITY x 'y'>]><a/>",
+        "<!DOCTYPE a [<!-- > ' ] --><?p ]> \" ?><!ENTITY x 'y'>]><a/>",
+        // Comments that are none, in literals.
+        "<!DOCTYPE a SYSTEM \"<!--\" [<!ENTITY x 'y'>]><a>&x;</a><!-- -->",
+        "<!DOCTYPE a SYSTEM '[' [<!NOTATION n SYSTEM \"<!--\"><!ENTITY x 'y'>]><a>&x;</a><!-- -->",
+        "<?xml version='1.0'?>\n<!-- <a> -->\n<!DOCTYPE\na\n[\n<!ENTITY\nx\n'y'>]><a/>",
+    ])
+    func `entities are refused before they stand for anything`(text: String) throws {
+        #expect(problem { try value(of: .xmlDocument, text) }?.reason == .declaration("ENTITY"))
+        #expect(problem { try value(of: .xmlParser, text) }?.reason == .declaration("ENTITY"))
+        let wide = try #require(text.data(using: .utf16))
+        #expect(problem { try value(of: .xmlDocument, wide) }?.reason == .declaration("ENTITY"))
+        let declared = try #require(text.data(using: .utf16LittleEndian))
+        #expect(
+            problem { try value(of: .xmlParser, declared, type: "text/xml; charset=utf-16le") }?.reason
+                == .declaration("ENTITY"))
+    }
+
+    @Test func `an encoding that hides declarations is not known`() {
+        let error = failure {
+            try value(of: .xmlDocument, "<?xml version='1.0' encoding='utf-7'?>+ADwAIQ-DOCTYPE")
+        }
+        guard case .text(.unknownCharset("utf-7"))? = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+    }
+
+    @Test func `default attributes are refused, which each element would repeat`() {
+        let text = "<!DOCTYPE a [<!ATTLIST a x CDATA \"\(String(repeating: "y", count: 100_000))\">]><a/>"
+        #expect(problem { try value(of: .xmlDocument, text) }?.reason == .declaration("ATTLIST"))
+    }
+
+    @Test func `a document type is no harm, and nothing that it names is read`() throws {
+        let path = FileManager.default.temporaryDirectory.appending(path: "an-xml-\(UUID()).dtd")
+        try Data("<!ENTITY x \"secret\"><!ATTLIST a b CDATA \"secret\">".utf8).write(to: path)
+        defer { try? FileManager.default.removeItem(at: path) }
+        let type = "<!DOCTYPE a SYSTEM \"file://\(path.path())\" [<!ELEMENT a ANY>]>"
+        let document = try value(of: .xmlDocument, type + "<a>text</a>").makeDocument(
+            options: [.documentXInclude, .documentValidate, .nodeLoadExternalEntitiesAlways])
+        #expect(document.rootElement()?.stringValue == "text")
+        #expect(document.rootElement()?.attribute(forName: "b") == nil)
+        let used = problem { try value(of: .xmlDocument, type + "<a>&x;</a>") }
+        guard case .malformed? = used?.reason else {
+            Issue.record("\(String(describing: used))")
+            return
+        }
+    }
+
+    @Test func `10 MB of nested elements, or an element of very many attributes, are refused`() {
+        let deep = String(repeating: "<a>", count: 3_500_000)
+        #expect(problem { try value(of: .xmlDocument, deep) }?.reason == .tooDeep(limit: 256))
+        #expect(problem { try value(of: .xmlParser, deep) }?.reason == .tooDeep(limit: 256))
+        let wide = "<a " + (0..<300_000).map { "a\($0)='1'" }.joined(separator: " ") + "/>"
+        #expect(problem { try value(of: .xmlDocument, wide) }?.reason == .tooManyAttributes(limit: 1_000))
+        let brackets = String(repeating: "<", count: 10_000_000)
+        #expect(problem { try value(of: .xmlDocument, brackets) } != nil)
+        #expect(problem { try value(of: .xmlDocument, String(repeating: "[", count: 10_000_000)) } != nil)
+    }
+
+    @Test func `as deep as the limit is well`() throws {
+        let text = String(repeating: "<a>", count: 256) + String(repeating: "</a>", count: 256)
+        #expect(throws: Never.self) { try value(of: .xmlDocument, text).makeDocument() }
+    }
+}
+
+/// Validates and serializes a response with status 200.
+private func value<Serializer: ResponseSerializer>(
+    of serializer: Serializer, _ body: Data, type: String? = "application/xml"
+) throws -> Serializer.Output {
+    let url = try #require(URL(string: "http://example.com/"))
+    var head = ResponseHead(status: .ok, url: url)
+    if let type { head.headers.append(HTTPField(name: .contentType, value: type)) }
+    return try serializer.value(of: head, body)
+}
+
+private func value<Serializer: ResponseSerializer>(
+    of serializer: Serializer, _ body: String, type: String? = "application/xml"
+) throws -> Serializer.Output {
+    try value(of: serializer, Data(body.utf8), type: type)
+}
+
+/// The text of a document's outermost element.
+private func text(_ body: Data, type: String = "application/xml") throws -> String {
+    let root = try value(of: .xmlDocument, body, type: type).makeDocument().rootElement()
+    return try #require(root?.stringValue)
+}
+
+/// The error of ours that the work ends with, if any.
+private func failure(_ work: () throws -> Any) -> SerializationError? {
+    do {
+        _ = try work()
+        return nil
+    } catch let error as SerializationError {
+        return error
+    } catch {
+        Issue.record("another error: \(error)")
+        return nil
+    }
+}
+
+private func problem(_ work: () throws -> Any) -> SerializationError.XMLProblem? {
+    if case .xml(let problem)? = failure(work) { problem } else { nil }
+}
+
+private final class Recorder: NSObject, XMLParserDelegate {
+    private(set) var elements: [String] = []
+    private(set) var text = ""
+    private let last: String?
+
+    init(stopsAt last: String? = nil) {
+        self.last = last
+    }
+
+    func parser(
+        _ parser: XMLParser, didStartElement elementName: String, namespaceURI: String?, qualifiedName: String?,
+        attributes: [String: String]
+    ) {
+        elements.append(elementName)
+        if elementName == last { parser.abortParsing() }
+    }
+
+    func parser(_ parser: XMLParser, foundCharacters string: String) {
+        text += string
+    }
+}
