@@ -169,7 +169,7 @@ import Testing
         rules: EmptyResponseRules, status: Int, body: String, isAllowed: Bool
     ) throws {
         let serializer = DecodableResponseSerializer(User?.self, emptyResponses: rules)
-        let head = makeHead(status: status)
+        let head = makeHead(status: status, type: "text/json")
         #expect(serializer.isEmpty(head, Data(body.utf8)) == isAllowed)
         guard !isAllowed else {
             #expect(try serializer.value(of: head, Data(body.utf8)) == nil)
