@@ -58,7 +58,9 @@ extension SessionError {
         case .redirect(.tooMany): .httpTooManyRedirects
         case .redirect(.bodyNotReplayable): .requestBodyStreamExhausted
         case .redirect: .redirectToNonExistentLocation
-        case .notCached: .resourceUnavailable
+        case .notCached, .notResumable: .resourceUnavailable
+        case .digest: .cannotDecodeRawData
+        case .interrupted(let error, _): error.code
         case .file: .cannotWriteToFile
         case .authentication: .userAuthenticationRequired
         case .interceptor, .invalidated, .cookies: .unknown
