@@ -33,6 +33,8 @@ public struct DownloadDestination: Sendable {
     /// - Parameters:
     ///   - folder: Where the file is written meanwhile; nil means `TMPDIR`, or `/tmp`. A file that is then moved to another
     ///     file system is copied there, and appears in one step all the same.
+    ///   - isReplacing: See ``isReplacing``.
+    ///   - makesFolders: See ``makesFolders``.
     ///   - choose: Returns the path.
     public static func chosen(
         temporaryFolder folder: String? = nil, isReplacing: Bool = true, makesFolders: Bool = false,

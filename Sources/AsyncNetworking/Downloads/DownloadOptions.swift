@@ -8,7 +8,7 @@ public struct DownloadOptions: Sendable {
     ///
     /// A durable download of `disk.iso` is written to `disk.iso.part`, with its record in `disk.iso.part.json`, which its
     /// owner only can read: the URL may have secrets. The next durable download of the same URL to the same place goes on
-    /// where this one was, and ``SessionManager/restoredDownloads(in:preparing:)`` finds it. Neither failure nor
+    /// where this one was, and ``SessionManager/restoredDownloads(in:options:preparing:)`` finds it. Neither failure nor
     /// cancellation removes them; ``ResumeData/discard()`` does.
     ///
     /// Only a GET to a path can be durable; others are not.

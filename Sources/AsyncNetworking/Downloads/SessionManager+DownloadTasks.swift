@@ -126,6 +126,7 @@ extension SessionManager {
     ///
     /// - Parameters:
     ///   - folder: The folder that they are written to; not those inside it.
+    ///   - options: How to go about them; they are durable in any case.
     ///   - prepare: Changes each request before its task is made: adds the credentials, which are not stored, or replaces a
     ///     link that has expired.
     /// - Throws: ``SessionError/file(_:)`` when the folder cannot be read.

@@ -69,11 +69,15 @@ import Testing
         let before = try Usage()
         try await run(count)
         let after = try Usage()
-        print("\(count) downloads: \(before) → \(after)")
         try #require(after.descriptors <= before.descriptors)
         try #require(after.threads <= before.threads + 1)
-        try #require(after.memory <= before.memory + 3_000)
+        // A sanitizer keeps what was freed, and books on all.
+        if !isSanitized { try #require(after.memory <= before.memory + 3_000) }
         try #require(await manager.tasks.isEmpty)
+    }
+
+    private static var isSanitized: Bool {
+        unsafe dlsym(nil, "__asan_init") != nil || dlsym(nil, "__tsan_init") != nil
     }
 
     // MARK: Suspending
