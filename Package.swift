@@ -22,6 +22,11 @@ let package = Package(
         .library(name: "AsyncNetworkingXML", targets: ["AsyncNetworkingXML"]),
         .library(name: "AsyncNetworkingTesting", targets: ["AsyncNetworkingTesting"]),
     ],
+    traits: [
+        .trait(
+            name: "MigrationHints",
+            description: "Marks AFNetworking's verbs with callbacks as deprecated, and names what replaces them.")
+    ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -100,10 +105,15 @@ let package = Package(
         .executableTarget(
             name: "DecodeErrors", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting"],
             path: "Examples/DecodeErrors", swiftSettings: settings),
+        .executableTarget(
+            name: "FromAFNetworking", dependencies: ["AFNetworking", "AsyncNetworking", "AsyncNetworkingTesting"],
+            path: "Examples/FromAFNetworking", swiftSettings: settings),
         // The samples of README.md and of the documentation.
         .target(
             name: "Snippets",
-            dependencies: ["AsyncNetworking", "AsyncNetworkingXML", "AsyncNetworkingTesting", httpTypes],
+            dependencies: [
+                "AsyncNetworking", "AsyncNetworkingXML", "AFNetworking", "AsyncNetworkingTesting", httpTypes,
+            ],
             path: "Examples/Snippets", swiftSettings: settings),
 
         .testTarget(name: "ANSystemTests", dependencies: ["ANSystem"], swiftSettings: settings),
@@ -123,9 +133,16 @@ let package = Package(
             name: "AsyncNetworkingTests",
             dependencies: ["AsyncNetworking", "AsyncNetworkingTesting", httpTypes],
             swiftSettings: settings),
+        // Code as users of AFNetworking write it, in their language mode and without our settings.
+        .target(
+            name: "AFNetworkingCallSites", dependencies: ["AFNetworking"], path: "Tests/AFNetworkingCallSites",
+            swiftSettings: [.swiftLanguageMode(.v5)]),
         .testTarget(
             name: "AFNetworkingTests",
-            dependencies: ["AFNetworking", "AsyncNetworking", "AsyncNetworkingTesting", "ANSystem", httpTypes],
+            dependencies: [
+                "AFNetworking", "AFNetworkingCallSites", "AsyncNetworking", "AsyncNetworkingTesting", "ANSystem",
+                httpTypes,
+            ],
             swiftSettings: settings),
         .testTarget(
             name: "AsyncNetworkingXMLTests",

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 
 import AFNetworking
+import AsyncNetworking
 import AsyncNetworkingTesting
 import Dispatch
 import Testing
 
-/// Rows HSM-001…022, REQ-010…033, USM-009.
+/// Rows HSM-001…032; URL composition; header precedence; where callbacks arrive.
 @Suite(.timeLimit(.minutes(1))) struct AFHTTPSessionManagerTests {
     @Test func `a GET calls success with the task and the JSON`() async throws {
         try await StubServer.with { server in
             server.route("/user", .json(#"{"name": "Ada", "age": 36}"#))
             let manager = AFHTTPSessionManager(for: server)
-            let result = await manager.get("user")
+            let result = await manager.fetch("user")
             #expect(result.error == nil)
             #expect(result.dictionary?["name"] as? String == "Ada")
             #expect(result.dictionary?["age"] as? Int == 36)
@@ -24,8 +25,223 @@ import Testing
         try await StubServer.with { server in
             server.route("/", .json("{}"))
             let manager = AFHTTPSessionManager(for: server)
+            #expect(await !manager.fetch("").isOnMainQueue)
             manager.completionQueue = nil
-            #expect(await manager.get("").isOnMainQueue)
+            #expect(await manager.fetch("").isOnMainQueue)
+            let failed = await manager.fetch("ftp://x")
+            #expect(failed.isOnMainQueue)
+            #expect(failed.task == nil)
+            #expect(failed.error?.code == -1000)
         }
+    }
+
+    @Test func `each verb sends its method, and its parameters where they belong`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .echo }
+            let manager = AFHTTPSessionManager(for: server)
+            let parameters = ["a": "1"]
+            let headers = ["X-Call": "yes"]
+            let results = [
+                await manager.fetch("x", parameters: parameters, headers: headers),
+                await manager.call {
+                    manager.delete("x", parameters: parameters, headers: headers, success: $0, failure: $1)
+                },
+                await manager.call {
+                    manager.post("x", parameters: parameters, headers: headers, progress: nil, success: $0, failure: $1)
+                },
+                await manager.call {
+                    manager.put("x", parameters: parameters, headers: headers, success: $0, failure: $1)
+                },
+                await manager.call {
+                    manager.patch("x", parameters: parameters, headers: headers, success: $0, failure: $1)
+                },
+                await manager.call {
+                    manager.dataTask(
+                        withHTTPMethod: "REPORT", urlString: "x", parameters: parameters, headers: headers,
+                        uploadProgress: nil, downloadProgress: nil, success: $0, failure: $1)?.nowResumed
+                },
+            ]
+            let lines = results.map { result in
+                let echo = result.dictionary ?? [:]
+                return "\(echo["method"] ?? "") \(echo["target"] ?? "") \(echo["body"] ?? "")"
+            }
+            #expect(
+                lines == [
+                    "GET /x?a=1 ", "DELETE /x?a=1 ", "POST /x a=1", "PUT /x a=1", "PATCH /x a=1", "REPORT /x a=1",
+                ])
+            let requests = try await server.requests(count: 6)
+            #expect(requests.allSatisfy { $0.headers["X-Call"] == "yes" })
+            let head = await callback { done in
+                manager.head("x", parameters: nil, headers: nil) {
+                    done(Callback(task: $0))
+                } failure: { _, _ in
+                }
+            }
+            #expect(head.task?.originalRequest?.httpMethod == "HEAD")
+        }
+    }
+
+    @Test(arguments: [
+        ("foo", "/v1/foo"), ("foo?bar=baz", "/v1/foo?bar=baz"), ("/foo", "/foo"), ("foo/", "/v1/foo/"),
+        ("/foo/", "/foo/"), ("../x", "/x"), ("?a=b", "/v1/?a=b"), ("", "/v1/"),
+    ])
+    func `URLs are resolved against the base`(path: String, target: String) async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .json("{}") }
+            let manager = AFHTTPSessionManager(baseURL: server.url("/v1"))
+            manager.completionQueue = DispatchQueue(label: "completion")
+            _ = await manager.fetch(path)
+            try await #expect(server.requests(count: 1)[0].target == target)
+        }
+    }
+
+    @Test(arguments: [
+        ("http://example.com/v1", "http://example.com/v1/"), ("http://x.com/api?x=1", "http://x.com/api/?x=1"),
+        ("http://x.com/p#f", "http://x.com/p/#f"), ("http://example.com", "http://example.com"),
+        ("http://x.com/a/", "http://x.com/a/"), ("http://x.com/?", "http://x.com/?"),
+    ])
+    func `a base gets the slash that it lacks`(base: String, result: String) {
+        #expect(AFHTTPSessionManager(baseURL: URL(string: base)).baseURL?.absoluteString == result)
+        #expect(AFHTTPSessionManager().baseURL == nil)
+    }
+
+    @Test func `fields of the call win over those of the serializer, which win over those of the session`() async throws
+    {
+        try await StubServer.with { server in
+            server.route("/", .json("{}"))
+            let manager = AFHTTPSessionManager(for: server) {
+                $0.httpAdditionalHeaders = ["X-A": "session", "X-B": "session", "X-C": "session"]
+            }
+            manager.requestSerializer.setValue("serializer", forHTTPHeaderField: "X-A")
+            manager.requestSerializer.setValue("serializer", forHTTPHeaderField: "X-B")
+            _ = await manager.call {
+                manager.post(
+                    "", parameters: ["a": 1], headers: ["x-a": "call", "Content-Type": "text/mine"], progress: nil,
+                    success: $0, failure: $1)
+            }
+            let headers = try await server.requests(count: 1)[0].headers
+            #expect(headers["X-A"] == "call")
+            #expect(headers["X-B"] == "serializer")
+            #expect(headers["X-C"] == "session")
+            #expect(headers["Content-Type"] == "text/mine")
+        }
+    }
+
+    @Test func `a status that is not acceptable fails with the body, and the object is dropped`() async throws {
+        try await StubServer.with { server in
+            server.route("/", .json(#"{"reason": "gone"}"#, status: 410))
+            let result = await AFHTTPSessionManager(for: server).fetch("")
+            #expect(result.error?.domain == AFURLResponseSerializationErrorDomain)
+            #expect(result.error?.code == -1011)
+            #expect(result.error?.localizedDescription == "Request failed: gone (410)")
+            let body = result.error?.userInfo[AFNetworkingOperationFailingURLResponseDataErrorKey] as? Data
+            #expect(body == Data(#"{"reason": "gone"}"#.utf8))
+            #expect(result.task != nil)
+        }
+    }
+
+    @Test func `a request that cannot be made fails without a task, later`() async throws {
+        let manager = AFHTTPSessionManager(baseURL: URL(string: "http://example.com"))
+        manager.completionQueue = DispatchQueue(label: "completion")
+        manager.requestSerializer = AFJSONRequestSerializer()
+        let log = Log<String>()
+        let result = await callback { done in
+            let task = manager.post("x", parameters: ["a": Data()], headers: nil, progress: nil, success: nil) {
+                log.add("failure")
+                done(Callback(task: $0, error: $1 as NSError))
+            }
+            log.add(task == nil ? "nil" : "task")
+        }
+        #expect(result.task == nil)
+        #expect(result.error?.code == -1016)
+        #expect(Set(log.entries) == ["nil", "failure"])
+    }
+
+    @Test func `a policy that pins is for https only`() async throws {
+        let policy = AFSecurityPolicy(pinningMode: .publicKey, withPinnedCertificates: [])
+        let plain = AFHTTPSessionManager(baseURL: URL(string: "http://127.0.0.1:1/"))
+        plain.completionQueue = DispatchQueue(label: "completion")
+        #expect(throws: NSError.self) { try plain.setSecurityPolicy(policy) }
+        plain.securityPolicy = policy
+        let result = await plain.fetch("x")
+        #expect(result.error?.domain == "Invalid Security Policy")
+        #expect(
+            result.error?.localizedFailureReason == """
+                A security policy configured with `AFSSLPinningModePublicKey` can only be applied on a manager with a \
+                secure base URL (i.e. https)
+                """)
+        try AFHTTPSessionManager(baseURL: URL(string: "https://example.com")).setSecurityPolicy(policy)
+    }
+
+    @Test func `serializers and policies are copied, hooks and queues are not`() throws {
+        let manager = AFHTTPSessionManager(baseURL: URL(string: "https://example.com/v1"))
+        manager.requestSerializer = AFJSONRequestSerializer(writingOptions: .prettyPrinted)
+        manager.responseSerializer = AFHTTPResponseSerializer()
+        manager.securityPolicy.validatesDomainName = false
+        manager.completionQueue = DispatchQueue(label: "q")
+        let copy = try #require(manager.copy() as? AFHTTPSessionManager)
+        #expect(copy.baseURL == manager.baseURL)
+        #expect((copy.requestSerializer as? AFJSONRequestSerializer)?.writingOptions == .prettyPrinted)
+        #expect(copy.requestSerializer !== manager.requestSerializer)
+        #expect(type(of: copy.responseSerializer) == AFHTTPResponseSerializer.self)
+        #expect(copy.securityPolicy !== manager.securityPolicy)
+        #expect(!copy.securityPolicy.validatesDomainName)
+        #expect(copy.completionQueue == nil)
+        #expect(manager.description.contains("baseURL: https://example.com/v1/"))
+    }
+
+    @Test func `a manager can share a session of the core's`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .json("{}") }
+            let session = SessionManager(baseURL: server.url("/api/")) { $0.headers[.accept] = "text/x" }
+            let manager = AFHTTPSessionManager(session: session)
+            manager.completionQueue = DispatchQueue(label: "completion")
+            #expect(await manager.fetch("users").error == nil)
+            _ = try await session.get("users")
+            let requests = try await server.requests(count: 2)
+            #expect(requests.map(\.target) == ["/api/users", "/api/users"])
+            #expect(requests.allSatisfy { $0.headers["Accept"] == "text/x" && $0.connection == 0 })
+            manager.invalidateSessionCancelingTasks(true, resetSession: false)
+            _ = try await session.get("users")
+        }
+    }
+
+    @Test func `a subclass can override the methods that verbs go through`() async throws {
+        final class Recording: AFHTTPSessionManager, @unchecked Sendable {
+            let log = Log<String>()
+            override func dataTask(
+                with request: URLRequest, uploadProgress: ((Progress) -> Void)?,
+                downloadProgress: ((Progress) -> Void)?,
+                completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
+            ) -> URLSessionDataTask {
+                log.add("dataTask")
+                return super.dataTask(
+                    with: request, uploadProgress: uploadProgress, downloadProgress: downloadProgress
+                ) { [log] response, object, error in
+                    log.add("\((response as? HTTPURLResponse)?.statusCode ?? 0)")
+                    completionHandler?(response, object, error)
+                }
+            }
+            override func urlSession(
+                _ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?
+            ) {
+                log.add("complete")
+                super.urlSession(session, task: task, didCompleteWithError: error)
+            }
+        }
+        try await StubServer.with { server in
+            server.route("/", .json("{}"))
+            let manager = Recording(for: server)
+            #expect(await manager.fetch("").error == nil)
+            #expect(manager.log.entries == ["dataTask", "complete", "200"])
+        }
+    }
+}
+
+extension URLSessionDataTask {
+    /// The task, resumed.
+    var nowResumed: URLSessionDataTask {
+        resume()
+        return self
     }
 }

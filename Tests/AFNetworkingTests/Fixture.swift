@@ -67,7 +67,7 @@ extension AFHTTPSessionManager {
     }
 
     /// The outcome of a GET.
-    func get(_ path: String, parameters: Any? = nil, headers: [String: String]? = nil) async -> Callback {
+    func fetch(_ path: String, parameters: Any? = nil, headers: [String: String]? = nil) async -> Callback {
         await call { get(path, parameters: parameters, headers: headers, progress: nil, success: $0, failure: $1) }
     }
 }

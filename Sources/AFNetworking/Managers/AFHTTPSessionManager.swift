@@ -88,6 +88,9 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     // MARK: Verbs
 
     /// Performs a GET; parameters go to the query.
+    #if MigrationHints
+        @available(*, deprecated, message: "Await it: try await manager.get(…), or the core's session.get(…).")
+    #endif
     @discardableResult
     open func get(
         _ urlString: String, parameters: Any?, headers: [String: String]?,
@@ -102,6 +105,9 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     }
 
     /// Performs a HEAD; parameters go to the query.
+    #if MigrationHints
+        @available(*, deprecated, message: "Await it: try await manager.head(…), or the core's session.head(…).")
+    #endif
     @discardableResult
     open func head(
         _ urlString: String, parameters: Any?, headers: [String: String]?, success: ((URLSessionDataTask) -> Void)?,
@@ -115,6 +121,9 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     }
 
     /// Performs a POST; parameters become the body.
+    #if MigrationHints
+        @available(*, deprecated, message: "Await it: try await manager.post(…), or the core's session.post(…).")
+    #endif
     @discardableResult
     open func post(
         _ urlString: String, parameters: Any?, headers: [String: String]?,
@@ -128,6 +137,9 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     }
 
     /// Performs a POST of a multipart form: a field for each parameter, then what the block appends.
+    #if MigrationHints
+        @available(*, deprecated, message: "Await it: try await manager.post(…), or the core's session.post(…).")
+    #endif
     @discardableResult
     open func post(
         _ urlString: String, parameters: Any?, headers: [String: String]?,
@@ -155,6 +167,9 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     }
 
     /// Performs a PUT; parameters become the body.
+    #if MigrationHints
+        @available(*, deprecated, message: "Await it: try await manager.put(…), or the core's session.put(…).")
+    #endif
     @discardableResult
     open func put(
         _ urlString: String, parameters: Any?, headers: [String: String]?,
@@ -167,6 +182,9 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     }
 
     /// Performs a PATCH; parameters become the body.
+    #if MigrationHints
+        @available(*, deprecated, message: "Await it: try await manager.patch(…), or the core's session.patch(…).")
+    #endif
     @discardableResult
     open func patch(
         _ urlString: String, parameters: Any?, headers: [String: String]?,
@@ -179,6 +197,9 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     }
 
     /// Performs a DELETE; parameters go to the query.
+    #if MigrationHints
+        @available(*, deprecated, message: "Await it: try await manager.delete(…), or the core's session.delete(…).")
+    #endif
     @discardableResult
     open func delete(
         _ urlString: String, parameters: Any?, headers: [String: String]?,

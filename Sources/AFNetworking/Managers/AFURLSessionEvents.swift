@@ -46,6 +46,41 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
         completionHandler(decide(session, task, response, request))
     }
 
+    /// A server or proxy asks for a credential: `completionHandler` takes the answer.
+    open func urlSession(
+        _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        guard let handler = hook(\.taskChallenge) else { return completionHandler(.performDefaultHandling, nil) }
+        switch handler(session, task, challenge, completionHandler) {
+        case nil: return
+        case let credential as URLCredential: completionHandler(.useCredential, credential)
+        case let disposition as URLSession.AuthChallengeDisposition: completionHandler(disposition, nil)
+        case let number as Int where URLSession.AuthChallengeDisposition(rawValue: number) != nil:
+            completionHandler(URLSession.AuthChallengeDisposition(rawValue: number) ?? .performDefaultHandling, nil)
+        case let error as any Error: refuse(task, error, completionHandler)
+        default:
+            let reason = """
+                The return value from the authentication challenge handler must be nil, an NSError, an NSURLCredential or \
+                an NSNumber.
+                """
+            refuse(
+                task,
+                NSError(
+                    domain: "Invalid Return Value", code: 0, userInfo: [NSLocalizedFailureReasonErrorKey: reason]),
+                completionHandler)
+        }
+    }
+
+    /// Ends a task with an error of the handler's.
+    private func refuse(
+        _ task: URLSessionTask, _ error: any Error,
+        _ completionHandler: (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        (task as? any DrivenTask)?.driver.change { $0.challengeError = error }
+        completionHandler(.cancelAuthenticationChallenge, nil)
+    }
+
     /// Bytes of a body were sent.
     open func urlSession(
         _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,

@@ -29,7 +29,10 @@ extension AFURLSessionManager {
         try request.take(original, replaceStream: { [weak driver] in Handover(driver?.newBodyStream()) })
         if case .upload(let body?) = source { request.body = body }
         if original.cachePolicy != .useProtocolCachePolicy { request.cachePolicy = CachePolicy(original.cachePolicy) }
-        if isObserved { request.redirects = redirects(of: core, for: driver) }
+        if isObserved {
+            request.redirects = redirects(of: core, for: driver)
+            request.authentication = driver.authentication(of: core)
+        }
         return (core, request)
     }
 
@@ -55,8 +58,7 @@ extension AFURLSessionManager {
 
     /// Lets a task go that is over.
     func taskEnded(_ identifier: Int) {
-        guard let session = state.withLock({ $0.end(identifier) }) else { return }
-        tellEnd(of: session)
+        for session in state.withLock({ $0.end(identifier) }) { tellEnd(of: session) }
     }
 
     /// Ends the session: running tasks end now, with the error -999, or when they are done; then
@@ -76,7 +78,7 @@ extension AFURLSessionManager {
             // It ends when the core has taken note; nobody has to wait for it.
             Task { await core.invalidate(cancellingTasks: false) }
         }
-        if let session = state.withLock({ $0.takeEndedSession() }) { tellEnd(of: session) }
+        for session in state.withLock({ $0.takeEndedSessions() }) { tellEnd(of: session) }
     }
 
     private func tellEnd(of session: ManagerSession) {

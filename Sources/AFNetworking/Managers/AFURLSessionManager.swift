@@ -3,6 +3,7 @@
 import ANSystem
 public import AsyncNetworking
 public import Dispatch
+import HTTPTypes
 
 /// Makes tasks that call back, on one ``AsyncNetworking/SessionManager``.
 ///
@@ -174,7 +175,32 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     ) -> URLSessionDownloadTask {
         AFDownloadTask(
             makeDriver(
-                request, .download,
+                request, .download(nil),
+                TaskCallbacks(
+                    downloadProgress: progress.map(Handover.init), destination: destination.map(Handover.init),
+                    file: completionHandler)))
+    }
+
+    /// Makes a task that goes on with a download that was cancelled, or has failed; it waits to be resumed.
+    ///
+    /// - Parameters:
+    ///   - resumeData: From `cancel(byProducingResumeData:)`, or from `NSURLSessionDownloadTaskResumeData` of an error. Where
+    ///     it cannot be understood, the task fails.
+    ///   - progress: See ``downloadTask(with:progress:destination:completionHandler:)``.
+    ///   - destination: See there.
+    ///   - completionHandler: See there.
+    open func downloadTask(
+        withResumeData resumeData: Data, progress: ((Progress) -> Void)?, destination: ((URL, URLResponse) -> URL)?,
+        completionHandler: ((URLResponse, URL?, (any Error)?) -> Void)?
+    ) -> URLSessionDownloadTask {
+        let data = ResumeData(archived: resumeData)
+        // A request without a URL fails when it is sent.
+        var request = URLRequest(url: data?.url ?? URL(filePath: "/"))
+        for field in data?.headers ?? [:] { request.addValue(field.value, forHTTPHeaderField: field.name.rawName) }
+        if data == nil { request.url = nil }
+        return AFDownloadTask(
+            makeDriver(
+                request, .download(data),
                 TaskCallbacks(
                     downloadProgress: progress.map(Handover.init), destination: destination.map(Handover.init),
                     file: completionHandler)))

@@ -8,6 +8,6 @@ extension URLSessionTask {
     ///
     /// Nil for a task that is not of ``AFURLSessionManager``, and where the request could not be made.
     public var transfer: (any TransferHandle)? {
-        (self as? any DrivenTask)?.driver.transfer?.core
+        (self as? any DrivenTask)?.driver.transfer
     }
 }

@@ -27,7 +27,6 @@ final class ManagerSession: URLSession, @unchecked Sendable {
     }
 
     override var configuration: URLSessionConfiguration { ownConfiguration }
-    override var delegate: (any URLSessionDelegate)? { owner }
 
     override func finishTasksAndInvalidate() {
         owner?.invalidateSessionCancelingTasks(false, resetSession: false)

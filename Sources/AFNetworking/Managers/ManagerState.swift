@@ -21,8 +21,8 @@ struct ManagerState: Sendable {
 
     /// Whether new tasks fail.
     private(set) var isInvalid = false
-    /// Whether the end of the session is still to be told, once its last task is over.
-    private var owesEnd = false
+    /// The sessions whose end is still to be told, once the last task is over.
+    private var ending: [ManagerSession?] = []
     private(set) var session: ManagerSession?
     private var lastIdentifier = 0
     private var running: [Int: URLSessionTask] = [:]
@@ -56,10 +56,10 @@ struct ManagerState: Sendable {
         running[identifier] = task
     }
 
-    /// Notes that a task is over; whether that ends a session that was invalidated.
-    mutating func end(_ identifier: Int) -> ManagerSession? {
+    /// Notes that a task is over; returns the sessions that end with it.
+    mutating func end(_ identifier: Int) -> [ManagerSession] {
         running[identifier] = nil
-        return takeEndedSession()
+        return takeEndedSessions()
     }
 
     /// The tasks that are not over, oldest first.
@@ -83,19 +83,21 @@ struct ManagerState: Sendable {
     mutating func invalidate(resetting: Bool) -> SessionManager? {
         let old = core
         isInvalid = true
-        owesEnd = true
-        if resetting { nextIsNew = true }
+        ending.append(session)
+        if resetting {
+            nextIsNew = true
+            session = nil
+        }
         return isShared ? nil : old
     }
 
     private var nextIsNew = false
 
-    /// The session that has ended, if the last task of an invalidated one is over.
-    mutating func takeEndedSession() -> ManagerSession? {
-        guard owesEnd, running.isEmpty else { return nil }
-        owesEnd = false
-        defer { session = nextIsNew ? nil : session }
-        return session
+    /// The sessions that were invalidated and have ended, because the last task is over.
+    mutating func takeEndedSessions() -> [ManagerSession] {
+        guard !ending.isEmpty, running.isEmpty else { return [] }
+        defer { ending = [] }
+        return ending.compactMap(\.self)
     }
 
     /// Makes the session that a reset has asked for, when it is used.
@@ -119,7 +121,8 @@ struct ManagerState: Sendable {
 
     /// A request with options for a time limit; nil for the session's.
     mutating func template(timeout: TimeInterval?) -> Request {
-        let policy = isShared && !hasOwnPolicy ? core.configuration.securityPolicy : securityPolicy.policy
+        var policy = isShared && !hasOwnPolicy ? core.configuration.securityPolicy : securityPolicy.policy
+        if let trustEvaluator { policy.evaluator = trustEvaluator }
         let id = ObjectIdentifier(core)
         if let known = templates.first(where: { $0.core == id && $0.timeout == timeout && $0.policy == policy }) {
             return known.request
@@ -134,6 +137,8 @@ struct ManagerState: Sendable {
         return request
     }
 
+    /// Decides on servers in place of the security policy.
+    var trustEvaluator: SecurityPolicy.Evaluator?
     /// Why tasks fail under the security policy.
     var policyProblem: NSError?
 

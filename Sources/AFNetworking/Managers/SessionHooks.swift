@@ -15,4 +15,6 @@ struct SessionHooks: Sendable {
     var didFinishDownloading: Handover<(URLSession, URLSessionDownloadTask, URL) -> URL?>?
     var didWriteData: Handover<(URLSession, URLSessionDownloadTask, Int64, Int64, Int64) -> Void>?
     var didResume: Handover<(URLSession, URLSessionDownloadTask, Int64, Int64) -> Void>?
+    var sessionChallenge: Handover<AFURLSessionManager.SessionChallengeBlock>?
+    var taskChallenge: Handover<AFURLSessionManager.TaskChallengeBlock>?
 }

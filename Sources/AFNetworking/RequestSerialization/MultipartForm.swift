@@ -29,7 +29,7 @@ final class MultipartForm: AFMultipartFormData {
         guard !form.isEmpty else { return }
         let (contentType, body) = try form.makeBody()
         request.setValue(contentType, forHTTPHeaderField: "Content-Type")
-        request.setValue("\(body.length ?? 0)", forHTTPHeaderField: "Content-Length")
+        if let length = body.length { request.setValue("\(length)", forHTTPHeaderField: "Content-Length") }
         request.httpBodyStream = BodyStream(throttle.map { body.inPackets(of: $0.packetSize, pause: $0.delay) } ?? body)
     }
 
@@ -44,10 +44,9 @@ final class MultipartForm: AFMultipartFormData {
     func appendPart(
         with inputStream: InputStream?, name: String, fileName: String, length: Int64, mimeType: String
     ) {
-        note {
-            let data = try inputStream?.read(exactly: length) ?? Data()
-            try form.append(data, name: name, fileName: fileName, mediaType: mimeType)
-        }
+        let content =
+            inputStream.map { RequestBody.inputStream($0, length: max(0, length), replace: nil) } ?? .bytes(Data())
+        note { try form.append(content, name: name, fileName: fileName, mediaType: mimeType) }
     }
 
     func appendPart(withFileData data: Data, name: String, fileName: String, mimeType: String) {

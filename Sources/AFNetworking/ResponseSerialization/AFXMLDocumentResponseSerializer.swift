@@ -29,6 +29,12 @@ open class AFXMLDocumentResponseSerializer: AFHTTPResponseSerializer, @unchecked
     open override func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
         guard !stopsAtGate(response, data, error) else { return nil }
         do {
+            // Foundation's document mends what is broken, and does not survive what is empty.
+            let parser = XMLParser(data: data ?? Data())
+            guard data?.isEmpty == false, parser.parse() else {
+                throw parser.parserError
+                    ?? NSError(domain: XMLParser.errorDomain, code: XMLParser.ErrorCode.emptyDocumentError.rawValue)
+            }
             return try XMLDocument(
                 data: data ?? Data(), options: XMLNode.Options(rawValue: UInt(bitPattern: options)))
         } catch let failure {

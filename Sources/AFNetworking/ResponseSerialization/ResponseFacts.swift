@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 
-import HTTPTypes
-
 /// What validation looks at.
 struct ResponseFacts {
     let status: Int
@@ -25,18 +23,7 @@ struct ResponseFacts {
     }
 
     /// The words for the status in lower case, as Apple's systems have them.
-    var phrase: String {
-        let phrase = HTTPResponse.Status(code: min(max(status, 100), 999)).reasonPhrase
-        if !phrase.isEmpty { return phrase.lowercased() }
-        return switch status {
-        case 100...199: "informational"
-        case 200...299: "success"
-        case 300...399: "redirected"
-        case 400...499: "client error"
-        case 500...599: "server error"
-        default: "unknown"
-        }
-    }
+    var phrase: String { HTTPURLResponse.localizedString(forStatusCode: status).lowercased() }
 
     /// An error about the response.
     func error(_ code: URLError.Code, _ text: String, _ data: Data?) -> NSError {

@@ -36,23 +36,23 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
     }
 
     /// Creates a policy without pins.
-    public convenience override init() {
-        self.init(mode: .none, certificates: nil)
+    public override init() {
+        state = Lock(State(pinningMode: .none))
+        super.init()
     }
 
     /// Creates a policy that pins the certificates of the main bundle: the files beside the program that end in `.cer`.
     public convenience init(pinningMode: AFSSLPinningMode) {
-        self.init(mode: pinningMode, certificates: Self.certificates(in: .main))
+        self.init(pinningMode: pinningMode, withPinnedCertificates: Self.certificates(in: .main))
     }
 
     /// Creates a policy that pins certificates, in DER.
     public convenience init(pinningMode: AFSSLPinningMode, withPinnedCertificates certificates: Set<Data>) {
-        self.init(mode: pinningMode, certificates: certificates)
-    }
-
-    private init(mode: AFSSLPinningMode, certificates: Set<Data>?) {
-        state = Lock(State(pinningMode: mode, pinnedCertificates: certificates))
-        super.init()
+        self.init()
+        change { state in
+            state.pinningMode = pinningMode
+            state.pinnedCertificates = certificates
+        }
     }
 
     /// A new policy without pins.
@@ -142,9 +142,9 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
 
     /// A policy with the same rules.
     open func copy(with zone: NSZone? = nil) -> Any {
-        let copy = AFSecurityPolicy(mode: sslPinningMode, certificates: pinnedCertificates)
-        copy.allowInvalidCertificates = allowInvalidCertificates
-        copy.validatesDomainName = validatesDomainName
+        let copy = AFSecurityPolicy()
+        let own = state.withLock { $0 }
+        copy.change { $0 = own }
         return copy
     }
 }

@@ -56,7 +56,7 @@ extension URLRequest {
 extension HTTPURLResponse {
     /// The head as Foundation has it.
     static func make(_ head: ResponseHead) -> HTTPURLResponse? {
-        HTTPURLResponse(
+        TaskResponse(
             url: head.url, statusCode: head.status.code, httpVersion: head.version.rawValue,
             headerFields: head.headers.dictionary)
     }

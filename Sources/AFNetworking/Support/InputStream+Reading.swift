@@ -13,24 +13,6 @@ final class BodyStream: InputStream {
     }
 }
 
-extension InputStream {
-    /// So many bytes. It may block.
-    ///
-    /// - Throws: The stream's error, or one for a stream that is too short.
-    func read(exactly length: Int64) throws -> Data {
-        var data = Data()
-        while data.count < length {
-            let wanted = min(Int(clamping: length) - data.count, 65_536)
-            guard let chunk = try readChunk(upTo: wanted) else {
-                throw NSError.requestSerialization(
-                    .cannotDecodeContentData, reason: "The stream ended after \(data.count) of \(length) bytes.")
-            }
-            data += chunk
-        }
-        return data
-    }
-}
-
 extension RequestBody {
     /// The bytes of a stream, and of those that `replace` makes each time that the body is sent again.
     static func inputStream(

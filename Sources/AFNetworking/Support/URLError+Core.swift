@@ -29,8 +29,12 @@ struct TaskFailure {
 
 extension URLError {
     /// An error with the URL that failed.
-    init(_ code: URLError.Code, url: URL?, underlying: (any Error)? = nil, text: String? = nil) {
+    init(
+        _ code: URLError.Code, url: URL?, underlying: (any Error)? = nil, text: String? = nil,
+        resumeData: ResumeData? = nil
+    ) {
         var userInfo: [String: Any] = [:]
+        userInfo["NSURLSessionDownloadTaskResumeData"] = resumeData?.archived
         userInfo[NSURLErrorFailingURLErrorKey] = url
         userInfo["NSErrorFailingURLStringKey"] = url?.absoluteString
         userInfo[NSUnderlyingErrorKey] = underlying
@@ -42,7 +46,7 @@ extension URLError {
     static func of(_ error: any Error, url: URL?) -> any Error {
         switch error {
         case is CancellationError: URLError(.cancelled, url: url, text: "cancelled")
-        case let error as SessionError: URLError(error.code, url: url, underlying: error)
+        case let error as SessionError: URLError(error.code, url: url, underlying: error, resumeData: error.resumeData)
         default: error
         }
     }

@@ -13,12 +13,15 @@ extension TaskDriver {
         case .failure(let error):
             let failure = TaskFailure(error, request: original)
             raw = failure.raw
-            ending.error = failure.effective
+            ending.error = change { $0.challengeError } ?? failure.effective
             ending.data = change { $0.partialData }
         }
+        // What was sent to the manager's queue before is heard before the end.
+        let isWatched = manager.isObserved || change { $0.callbacks.isWatched }
+        if isWatched { await onSessionQueue { Handover(()) } }
         let metrics = change { $0.metrics }
         let (callbacks, task) = change { [raw] state in state.finish(raw) }
-        if let task, manager.isObserved || callbacks.isWatched { await tellEnd(of: task, raw, metrics) }
+        if let task, isWatched { await tellEnd(of: task, raw, metrics) }
         manager.taskEnded(identifier)
         guard let task else { return }
         let delivery = Handover((callbacks.completion?.value, ending, metrics))

@@ -14,7 +14,7 @@ extension TaskDriver {
             state.counts.expectedToReceive = expected
         }
         if manager.isObserved { try await decide(head) }
-        if change({ $0.source.isDownload }) { return try await receiveFile(body, expected, core) }
+        if change({ $0.source.isToFile }) { return try await receiveFile(body, expected, core) }
         return try await receiveData(body, expected, core)
     }
 
@@ -41,8 +41,7 @@ extension TaskDriver {
     private func receiveFile(
         _ body: ResponseBody, _ expected: Int64, _ core: TransferCore
     ) async throws -> TaskOutcome {
-        let temporary = FileManager.default.temporaryDirectory.appending(
-            path: "CFNetworkDownload_\(UInt64.random(in: .min ... .max)).tmp")
+        let temporary = Self.makeTemporaryPlace()
         do {
             var file = try AtomicFile(destination: temporary.path)
             for try await chunk in body {
@@ -69,15 +68,11 @@ extension TaskDriver {
         }
         guard isWatched || manager.isObserved else { return }
         await onSessionQueue { [self] in
-            tell(\.downloadProgress, \.downloadProgress, total, of: expected < 0 ? nil : expected)
-            switch task {
-            case let task as URLSessionDownloadTask:
-                manager.urlSession(
-                    manager.session, downloadTask: task, didWriteData: Int64(chunk.count), totalBytesWritten: total,
-                    totalBytesExpectedToWrite: expected)
-            case let task as URLSessionDataTask:
-                manager.urlSession(manager.session, dataTask: task, didReceive: chunk)
-            default: break
+            if let task = task as? URLSessionDataTask {
+                tell(\.downloadProgress, \.downloadProgress, total, of: expected < 0 ? nil : expected)
+                if manager.isObserved { manager.urlSession(manager.session, dataTask: task, didReceive: chunk) }
+            } else {
+                didWrite(Int64(chunk.count), total, of: expected)
             }
             return Handover(())
         }
@@ -93,7 +88,7 @@ extension TaskDriver {
         case .allow: return
         case .cancel: throw CancellationError()
         case .becomeDownload:
-            change { $0.source = .download }
+            change { $0.source = .dataToFile }
             let downloadTask = AFDownloadTask(self)
             change { $0.running = downloadTask }
             manager.taskRuns(downloadTask, identifier)
@@ -108,7 +103,7 @@ extension TaskDriver {
     /// Moves a download to where it belongs; on the manager's queue.
     ///
     /// - Returns: Where that is, even where the file could not be moved; nil where nobody said.
-    private func moveDownload(from temporary: URL) -> URL? {
+    func moveDownload(from temporary: URL) -> URL? {
         defer { try? FileManager.default.removeItem(at: temporary) }
         guard let task = task as? URLSessionDownloadTask else { return nil }
         let destination = change { $0.callbacks.destination }

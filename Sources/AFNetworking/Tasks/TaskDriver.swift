@@ -40,14 +40,17 @@ final class TaskDriver: TransferEventSink {
         switch step {
         case .none: return
         case .start: start()
-        case .goOn(let transfer): transfer.resume()
+        case .goOn(let work): work.transfer.resume()
         }
         post(.AFNetworkingTaskDidResume)
     }
 
     func suspend() {
-        guard let change = state.withLock({ $0.suspend() }) else { return }
-        change.transfer?.suspend()
+        switch state.withLock({ $0.suspend() }) {
+        case .none: return
+        case .start: break
+        case .goOn(let work): work.transfer.suspend()
+        }
         post(.AFNetworkingTaskDidSuspend)
     }
 
@@ -55,22 +58,29 @@ final class TaskDriver: TransferEventSink {
         switch state.withLock({ $0.cancel() }) {
         case .none: return
         case .start: end(with: .failure(CancellationError()))
-        case .goOn(let transfer): transfer.cancel()
+        case .goOn(let work): work.transfer.cancel()
         }
     }
 
     /// Cancels, and hands over what a download needs to go on later, on the manager's queue.
     func cancel(producingResumeData completionHandler: @escaping (Data?) -> Void) {
         let completionHandler = Handover(completionHandler)
-        cancel()
-        manager.sessionQueue.async { completionHandler.value(nil) }
+        let step = state.withLock { $0.cancel() }
+        if case .start = step { end(with: .failure(CancellationError())) }
+        // It ends with the transfer.
+        Task { [manager] in
+            var data: ResumeData?
+            if case .goOn(let work) = step { data = await work.interrupt() }
+            let archived = data?.archived
+            manager.sessionQueue.async { completionHandler.value(archived) }
+        }
     }
 
     /// The core's task, made now if there is none yet; nil when the request cannot be made, or was never sent.
-    var transfer: TransferTask<TaskOutcome>? {
-        if let transfer = state.withLock({ $0.transfer }) { return transfer }
-        guard state.withLock({ $0.phase == .suspended }), let made = try? makeTransfer() else { return nil }
-        return state.withLock { $0.keep(made) }
+    var transfer: TransferCore? {
+        if let work = state.withLock({ $0.work }) { return work.transfer }
+        guard state.withLock({ $0.phase == .suspended }), let made = try? makeWork() else { return nil }
+        return state.withLock { $0.keep(made) }.transfer
     }
 
     // MARK: What is seen
@@ -138,17 +148,17 @@ final class TaskDriver: TransferEventSink {
 
     private func start() {
         do {
-            let transfer = try state.withLock { $0.transfer } ?? makeTransfer()
-            let kept = state.withLock { $0.keep(transfer) }
-            // Whoever was faster has left word in the state.
-            switch taskState {
-            case .running: kept.resume()
-            case .canceling: kept.cancel()
-            default: break
-            }
+            let made = try state.withLock { $0.work } ?? makeWork()
+            let work = state.withLock { $0.keep(made) }
             register()
             // It ends with the transfer.
-            Task { await finish(Result { try await kept.value }) }
+            Task { await finish(Result { try await work.outcome() }) }
+            // Whoever was faster has left word in the state.
+            switch taskState {
+            case .running: work.transfer.resume()
+            case .canceling: work.transfer.cancel()
+            default: break
+            }
         } catch {
             end(with: .failure(error))
         }
@@ -166,13 +176,15 @@ final class TaskDriver: TransferEventSink {
         manager.taskRuns(task, identifier)
     }
 
-    private func makeTransfer() throws -> TransferTask<TaskOutcome> {
+    private func makeWork() throws -> TaskWork {
         let source = state.withLock { $0.source }
         let (session, request) = try manager.coreRequest(for: self, source)
-        return session.makeTask(source.kind, for: request, reporting: self) { [weak self] head, body, core in
-            guard let self else { throw CancellationError() }
-            return try await receive(head, body, core)
-        }
+        if case .download(let resumeData) = source { return makeDownload(session, request, resumeData) }
+        return TaskWork(
+            session.makeTask(source.kind, for: request, reporting: self) { [weak self] head, body, core in
+                guard let self else { throw CancellationError() }
+                return try await receive(head, body, core)
+            })
     }
 
     func post(_ name: NSNotification.Name) {

@@ -10,7 +10,7 @@ struct TaskState: Sendable {
     var source: TaskSource
     var callbacks: TaskCallbacks
     private(set) var phase = URLSessionTask.State.suspended
-    private(set) var transfer: TransferTask<TaskOutcome>?
+    private(set) var work: TaskWork?
     private var wasStarted = false
 
     var current: Request?
@@ -23,6 +23,8 @@ struct TaskState: Sendable {
     var downloadProgress: Progress?
     var description: String?
     var priority = URLSessionTask.defaultPriority
+    /// What the handler of challenges has ended the task with.
+    var challengeError: (any Error)?
     /// Where the download was put.
     var place: URL?
     /// What arrived before the transfer failed.
@@ -40,7 +42,7 @@ struct TaskState: Sendable {
         /// That the work begins, or ends before it began.
         case start
         /// That the core's task is told.
-        case goOn(TransferTask<TaskOutcome>)
+        case goOn(TaskWork)
     }
 
     mutating func resume() -> Step {
@@ -50,14 +52,13 @@ struct TaskState: Sendable {
             wasStarted = true
             return .start
         }
-        return transfer.map(Step.goOn) ?? .none
+        return work.map(Step.goOn) ?? .none
     }
 
-    /// The core's task, which is to be suspended; nil when nothing changes.
-    mutating func suspend() -> (transfer: TransferTask<TaskOutcome>?, Void)? {
-        guard phase == .running else { return nil }
+    mutating func suspend() -> Step {
+        guard phase == .running else { return .none }
         phase = .suspended
-        return (transfer, ())
+        return work.map(Step.goOn) ?? .start
     }
 
     mutating func cancel() -> Step {
@@ -67,13 +68,13 @@ struct TaskState: Sendable {
             wasStarted = true
             return .start
         }
-        return transfer.map(Step.goOn) ?? .none
+        return work.map(Step.goOn) ?? .none
     }
 
-    /// Keeps the core's task, unless there is one.
-    mutating func keep(_ made: TransferTask<TaskOutcome>) -> TransferTask<TaskOutcome> {
-        let kept = transfer ?? made
-        transfer = kept
+    /// Keeps the work, unless there is some.
+    mutating func keep(_ made: TaskWork) -> TaskWork {
+        let kept = work ?? made
+        work = kept
         return kept
     }
 
@@ -95,15 +96,17 @@ enum TaskSource: Sendable {
     case data
     /// Sends a body, or that of the request.
     case upload(RequestBody?)
-    /// Writes the response to a file.
-    case download
+    /// Writes the response to a file, from the beginning or after what is there.
+    case download(ResumeData?)
+    /// Writes the response to a file after all.
+    case dataToFile
 
     var isUpload: Bool { if case .upload = self { true } else { false } }
-    var isDownload: Bool { if case .download = self { true } else { false } }
+    var isToFile: Bool { if case .dataToFile = self { true } else { false } }
 
     var kind: SessionTask.Kind {
         switch self {
-        case .data: .data
+        case .data, .dataToFile: .data
         case .upload: .upload
         case .download: .download
         }
@@ -124,14 +127,6 @@ struct TaskCounts: Sendable {
     var received: Int64 = 0
     var expectedToSend = NSURLSessionTransferSizeUnknown
     var expectedToReceive = NSURLSessionTransferSizeUnknown
-}
-
-/// What a transfer has brought.
-struct TaskOutcome: Sendable {
-    /// The body; empty for a download.
-    var data = Data()
-    /// Where a download was put.
-    var file: URL?
 }
 
 /// A task that does not stay because of this.

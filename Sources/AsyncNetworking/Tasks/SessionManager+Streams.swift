@@ -30,6 +30,18 @@ extension SessionManager {
     }
 }
 
+extension TransferCore {
+    /// Calls `observer` with every event, the earlier ones too; it must return at once and not use the task.
+    package func observeEvents(_ observer: @escaping @Sendable (TaskEvent) -> Void) {
+        events.observe { if let event = $0 { observer(event) } }
+    }
+
+    /// Calls `observer` with the progress of the response; it must return at once and not use the task.
+    package func observeDownloadProgress(_ observer: @escaping @Sendable (TransferProgress) -> Void) {
+        monitor.downloads.observe { if let progress = $0 { observer(progress) } }
+    }
+}
+
 /// Tells two sinks.
 private struct EventPair: TransferEventSink {
     let first: any TransferEventSink

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+
+// Code as users of AFNetworking write it in Swift: a target of its own in the language mode 5, without our settings, so
+// that what compiles here compiles for them.
+
+import AFNetworking
+
+/// One call site: it does something at a server and reports what came of it.
+public struct CallSite: @unchecked Sendable, CustomStringConvertible {
+    public let description: String
+    public let expected: String
+    public let run: (_ server: String, _ report: @escaping (String) -> Void) -> Void
+
+    init(
+        _ description: String, _ expected: String,
+        _ run: @escaping (_ server: String, _ report: @escaping (String) -> Void) -> Void
+    ) {
+        self.description = description
+        self.expected = expected
+        self.run = run
+    }
+
+    public static let all =
+        verbs + versionThree + requestSerializers + responseSerializers + uploads + downloads + hooks
+        + others
+}
+
+/// The most common form: a singleton that descends from the session manager.
+class NetworkTools: AFHTTPSessionManager, @unchecked Sendable {
+    static var base = ""
+
+    static let shared: NetworkTools = {
+        let tools = NetworkTools(baseURL: URL(string: base))
+        tools.responseSerializer.acceptableContentTypes?.insert("text/html")
+        tools.responseSerializer.acceptableContentTypes?.insert("text/plain")
+        return tools
+    }()
+
+    enum RequestType {
+        case GET, POST
+    }
+
+    func request(
+        type: RequestType, url: String, parameters: [String: Any]?,
+        resultBlock: @escaping ([String: Any]?, Error?) -> Void
+    ) {
+        let successBlock = { (task: URLSessionDataTask, responseObj: Any?) in
+            resultBlock(responseObj as? [String: Any], nil)
+        }
+        let failureBlock = { (task: URLSessionDataTask?, error: Error) in
+            resultBlock(nil, error)
+        }
+        if type == .GET {
+            get(url, parameters: parameters, headers: nil, progress: nil, success: successBlock, failure: failureBlock)
+        } else {
+            post(url, parameters: parameters, headers: nil, progress: nil, success: successBlock, failure: failureBlock)
+        }
+    }
+}
+
+/// What a dictionary of the echo server says.
+func line(_ json: Any?) -> String {
+    guard let dictionary = json as? [String: Any] else { return "\(String(describing: json))" }
+    return "\(dictionary["method"] as? String ?? "?") \(dictionary["target"] as? String ?? "?") \(dictionary["body"] as? String ?? "")"
+        .trimmingCharacters(in: .whitespaces)
+}
+
+/// A header field that the echo server received.
+func field(_ name: String, _ json: Any?) -> String {
+    let headers = (json as? [String: Any])?["headers"] as? [[String]] ?? []
+    return headers.first { $0[0].lowercased() == name.lowercased() }?[1] ?? "none"
+}
+
+/// Keeps what an observer is removed by.
+final class NotificationToken: @unchecked Sendable {
+    var token: NSObjectProtocol?
+}

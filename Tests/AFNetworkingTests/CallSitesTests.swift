@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+
+import AFNetworking
+import AFNetworkingCallSites
+import AsyncNetworkingTesting
+import Testing
+
+/// Code as users wrote it for AFNetworking 3 and 4 compiles and does what it did.
+@Suite(.timeLimit(.minutes(2))) struct CallSitesTests {
+    @Test func `there are at least 60 of them`() {
+        #expect(CallSite.all.count >= 60)
+    }
+
+    @Test(arguments: CallSite.all)
+    func `a call site reports what it did on Apple's systems`(site: CallSite) async throws {
+        try await StubServer.with { server in
+            serve(on: server)
+            let (reports, continuation) = AsyncStream.makeStream(of: String.self)
+            site.run(server.url("/").absoluteString) { continuation.yield($0) }
+            var iterator = reports.makeAsyncIterator()
+            let report = await iterator.next()
+            #expect(report == site.expected)
+        }
+    }
+
+    private func serve(on server: StubServer) {
+        server.fallback { _ in .echo }
+        server.route("/text", .text("hello"))
+        server.route("/created", .json("{}", status: 201))
+        server.route("/missing", .json(#"{"error": "no such user"}"#, status: 404))
+        server.route("/teapot", .json("{}", status: 418))
+        server.route("/hang", .hang)
+        server.route("/user", .json(#"{"name": "ada", "nickname": null}"#))
+        server.route("/html-json", .reply(headers: ["Content-Type": "text/html"], body: .string(#"{"status": "ok"}"#)))
+        server.route("/xml", .reply(headers: ["Content-Type": "application/xml"], body: .string("<note/>")))
+        server.route(
+            "/report.bin", .reply(headers: ["Content-Type": "application/json"], body: .generated(100_000)))
+        server.route("/redirect", .redirect(302, to: "/target"))
+        server.route("/private") { request in
+            guard request.headers["Authorization"] == "Basic YWRhOnNlY3JldA==" else {
+                return .status(401, headers: ["WWW-Authenticate": "Basic realm=\"x\""])
+            }
+            return .text("secret")
+        }
+    }
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+
+import AFNetworking
+import AsyncNetworking
+import AsyncNetworkingTesting
+import Dispatch
+import Testing
+
+/// Rows USM-024, USM-025, USM-043…045, USM-065, USM-066; the algorithm of downloads.
+@Suite(.timeLimit(.minutes(1))) struct DownloadsTests {
+    private let folder = FileManager.default.temporaryDirectory.appending(path: "af-downloads-\(UUID())")
+
+    init() throws {
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    }
+
+    private func download(
+        _ manager: AFURLSessionManager, _ url: URL, to place: URL?, progress: ((Progress) -> Void)? = nil,
+        started: (URLSessionDownloadTask) -> Void = { _ in }
+    ) async -> Callback {
+        await callback { done in
+            let task = manager.downloadTask(
+                with: URLRequest(url: url), progress: progress,
+                destination: place.map { place in { _, _ in place } },
+                completionHandler: { done(Callback(response: $0, object: $1, error: $2 as NSError?)) })
+            task.resume()
+            started(task)
+        }
+    }
+
+    @Test func `a file is moved to where the task's closure says, and that is told before the handler`() async throws {
+        try await StubServer.with { server in
+            server.route("/file", .generated(200_000))
+            let manager = AFHTTPSessionManager(for: server)
+            let place = folder.appending(path: "file")
+            let log = Log<String>()
+            let moved = Observer(.AFURLSessionDownloadTaskDidMoveFileSuccessfully, at: server) { log.add("moved") }
+            let result = await download(
+                manager, server.url("/file"), to: place,
+                progress: { log.add($0.fractionCompleted == 1 ? "whole" : "part") })
+            log.add("handler")
+            #expect(result.object as? URL == place)
+            #expect(result.error == nil)
+            try #expect(Data(contentsOf: place) == StubServer.generatedBytes(200_000))
+            #expect(log.entries.suffix(3) == ["whole", "moved", "handler"])
+            withExtendedLifetime(moved) {}
+        }
+    }
+
+    @Test func `the manager's block comes first, and the task's closure where that one says nothing`() async throws {
+        try await StubServer.with { server in
+            server.route("/file", .text("x"))
+            let manager = AFHTTPSessionManager(for: server)
+            let first = folder.appending(path: "first")
+            let second = folder.appending(path: "second")
+            manager.setDownloadTaskDidFinishDownloadingBlock { _, _, _ in first }
+            #expect(await download(manager, server.url("/file"), to: second).object as? URL == first)
+            #expect(!FileManager.default.fileExists(atPath: second.path))
+            manager.setDownloadTaskDidFinishDownloadingBlock { _, _, _ in nil }
+            #expect(await download(manager, server.url("/file"), to: second).object as? URL == second)
+            manager.setDownloadTaskDidFinishDownloadingBlock(nil)
+            let nowhere = await download(manager, server.url("/file"), to: nil)
+            #expect(nowhere.object == nil && nowhere.error == nil)
+        }
+    }
+
+    @Test func `a move that fails is told by a notification alone`() async throws {
+        try await StubServer.with { server in
+            server.route("/file", .text("new"))
+            let place = folder.appending(path: "there")
+            try Data("old".utf8).write(to: place)
+            let log = Log<String>()
+            let failed = Observer(.AFURLSessionDownloadTaskDidFailToMoveFile, at: server) { log.add("failed") }
+            let result = await download(AFHTTPSessionManager(for: server), server.url("/file"), to: place)
+            #expect(result.object as? URL == place)
+            #expect(result.error == nil)
+            #expect(log.entries == ["failed"])
+            try #expect(Data(contentsOf: place) == Data("old".utf8))
+            withExtendedLifetime(failed) {}
+        }
+    }
+
+    @Test func `an error page is moved too, and reported`() async throws {
+        try await StubServer.with { server in
+            server.route("/file", .text("no", status: 404))
+            let place = folder.appending(path: "page")
+            let result = await download(AFHTTPSessionManager(for: server), server.url("/file"), to: place)
+            #expect(result.error?.code == -1011)
+            #expect(result.object as? URL == place)
+            #expect((result.response as? HTTPURLResponse)?.statusCode == 404)
+            try #expect(Data(contentsOf: place) == Data("no".utf8))
+        }
+    }
+
+    @Test func `a download goes on where it was interrupted`() async throws {
+        try await StubServer.with { server in
+            let gate = try ScriptGate()
+            let bytes = StubServer.generatedBytes(100_000)
+            server.route("/file") { request in
+                if let range = request.headers["Range"],
+                    let start = range.dropFirst("bytes=".count).split(separator: "-").first
+                {
+                    return .reply(
+                        status: 206, headers: ["ETag": "\"1\"", "Content-Range": "bytes \(start)-99999/100000"],
+                        body: .bytes(bytes.dropFirst(Int(start) ?? 0)))
+                }
+                return Script([
+                    .send(
+                        Data(
+                            "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\nETag: \"1\"\r\nAccept-Ranges: bytes\r\n\r\n"
+                                .utf8)),
+                    .send(bytes.prefix(40_000)), .wait(gate),
+                ])
+            }
+            let manager = AFHTTPSessionManager(for: server)
+            let log = Log<String>()
+            let half = AsyncStream<Void>.makeStream()
+            manager.setDownloadTaskDidWriteDataBlock { _, _, _, _, _ in half.continuation.yield() }
+            manager.setDownloadTaskDidResumeBlock { _, _, offset, total in
+                log.add("\((1...40_000).contains(offset)) of \(total)")
+            }
+            let place = folder.appending(path: "whole")
+            let task = manager.downloadTask(
+                with: URLRequest(url: server.url("/file")), progress: nil, destination: { _, _ in place },
+                completionHandler: { log.add("\(($2 as NSError?)?.code ?? 0)") })
+            task.resume()
+            var iterator = half.stream.makeAsyncIterator()
+            _ = await iterator.next()
+            let data = await withCheckedContinuation { done in
+                task.cancel { done.resume(returning: $0) }
+            }
+            gate.open()
+            let resumeData = try #require(data)
+            let result = await callback { done in
+                manager.downloadTask(
+                    withResumeData: resumeData, progress: nil, destination: { _, _ in place },
+                    completionHandler: { done(Callback(response: $0, object: $1, error: $2 as NSError?)) }
+                ).resume()
+            }
+            #expect(result.error == nil)
+            try #expect(Data(contentsOf: place) == bytes)
+            #expect(log.entries == ["-999", "true of 100000"])
+            let broken = await callback { done in
+                manager.downloadTask(
+                    withResumeData: Data("?".utf8), progress: nil, destination: nil,
+                    completionHandler: { done(Callback(response: $0, object: $1, error: $2 as NSError?)) }
+                ).resume()
+            }
+            #expect(broken.error?.code == NSURLErrorBadURL)
+        }
+    }
+}
+
+extension Observer {
+    /// Hears a notification about any task at a server.
+    convenience init(_ name: NSNotification.Name, at server: StubServer, _ receive: @escaping @Sendable () -> Void) {
+        let port = server.endpoint.port
+        self.init(name, of: nil) { note in
+            if (note.object as? URLSessionTask)?.originalRequest?.url?.port == port { receive() }
+        }
+    }
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+
+import AFNetworking
+import AsyncNetworking
+import AsyncNetworkingTesting
+import Dispatch
+import Glibc
+import Testing
+
+/// What managers leave behind, and that each handler is called once whatever happens. Each test that counts has a process
+/// of its own; one that hangs ends by SIGALRM.
+@Suite(.serialized, .timeLimit(.minutes(3))) struct ManagerLifetimeTests {
+    @Test(arguments: [false, true])
+    func `1,000 managers leave nothing, with and without invalidation`(invalidates: Bool) async {
+        if invalidates {
+            await #expect(processExitsWith: .success) { try await useManagers(invalidating: true) }
+        } else {
+            await #expect(processExitsWith: .success) { try await useManagers(invalidating: false) }
+        }
+    }
+
+    @Test func `a manager lives as long as its last task, and no longer`() async throws {
+        try await StubServer.with { server in
+            let gate = try ScriptGate()
+            server.route("/", Script([.wait(gate), .reply(Reply(body: .string("{}")))]))
+            weak var manager: AFHTTPSessionManager?
+            async let result = { () async -> Callback in
+                let made = AFHTTPSessionManager(for: server)
+                made.responseSerializer = AFHTTPResponseSerializer()
+                manager = made
+                return await made.fetch("")
+            }()
+            try await server.requests(count: 1)
+            gate.open()
+            #expect(await result.error == nil)
+            try await eventually { manager == nil }
+        }
+    }
+
+    @Test func `a manager dropped while a task runs calls the handler all the same, once`() async throws {
+        try await StubServer.with { server in
+            let gate = try ScriptGate()
+            server.route(
+                "/",
+                Script([.wait(gate), .reply(Reply(headers: ["Content-Type": "application/json"], body: .string("{}")))])
+            )
+            let log = Log<String>()
+            let result = await callback { done in
+                AFHTTPSessionManager(for: server).get(
+                    "", parameters: nil, headers: nil, progress: nil,
+                    success: { task, object in
+                        log.add("success")
+                        done(Callback(task: task, object: object))
+                    }, failure: { _, _ in log.add("failure") })
+                gate.open()
+            }
+            #expect(result.object is [String: Any])
+            _ = await AFHTTPSessionManager(for: server).fetch("")
+            #expect(log.entries == ["success"])
+        }
+    }
+
+    @Test func `each of 2,000 tasks that end in all ways at once calls its handler once`() async throws {
+        try await StubServer.with { server in
+            server.route("/quick", .json("{}"))
+            server.route("/silent", .hang)
+            server.route("/reset", .resetAfter(bytes: 60))
+            server.route("/redirect", .redirect(302, to: "/quick"))
+            let log = Log<Int>()
+            let group = DispatchGroup()
+            for round in 0..<20 {
+                let manager = AFHTTPSessionManager(for: server) { $0.httpMaximumConnectionsPerHost = 20 }
+                for number in 0..<100 {
+                    group.enter()
+                    let path = ["quick", "silent", "reset", "redirect"][number % 4]
+                    let task = manager.dataTask(with: URLRequest(url: server.url("/" + path))) { _, _, _ in
+                        log.add(round * 100 + number)
+                        group.leave()
+                    }
+                    if number % 7 != 0 { task.resume() }
+                    if number % 3 == 0 { task.suspend() }
+                    if number % 5 == 0 { DispatchQueue.global().async { task.cancel() } }
+                    if number % 3 == 0 { task.resume() }
+                    if number % 7 == 0 { DispatchQueue.global().async { task.cancel() } }
+                }
+                manager.invalidateSessionCancelingTasks(true, resetSession: round % 2 == 0)
+            }
+            await withCheckedContinuation { done in group.notify(queue: .global()) { done.resume() } }
+            #expect(log.entries.count == 2_000)
+            #expect(Set(log.entries).count == 2_000)
+        }
+    }
+}
+
+/// Makes 1,000 managers, uses each, and drops it; the process must then hold what it held after the first ones.
+private func useManagers(invalidating: Bool) async throws {
+    alarm(100)
+    try await StubServer.with { server in
+        server.route("/", .json("{}"))
+        for _ in 0..<20 { try await useManager(server, invalidating: invalidating) }
+        try await server.connections(open: 0)
+        try await eventually { threads() == 0 }
+        let before = descriptors()
+        for _ in 0..<1_000 { try await useManager(server, invalidating: invalidating) }
+        try await server.connections(open: 0)
+        try await eventually { threads() == 0 && descriptors() <= before && Counted.alive.value == 0 }
+    }
+}
+
+private func useManager(_ server: StubServer, invalidating: Bool) async throws {
+    let manager = Counted(baseURL: server.url("/"))
+    manager.completionQueue = DispatchQueue(label: "completion")
+    manager.setTaskDidCompleteBlock { _, _, _ in }
+    let result = await manager.fetch("")
+    try #require(result.error == nil)
+    if invalidating { manager.invalidateSessionCancelingTasks(true, resetSession: false) }
+}
+
+/// A manager that is counted.
+private final class Counted: AFHTTPSessionManager, @unchecked Sendable {
+    static let alive = Counter()
+
+    override init(baseURL url: URL?, sessionConfiguration configuration: URLSessionConfiguration?) {
+        Counted.alive.add(1)
+        super.init(baseURL: url, sessionConfiguration: configuration)
+    }
+
+    required init?(coder: NSCoder) { nil }
+
+    deinit { Counted.alive.add(-1) }
+}
+
+/// A number that many change.
+final class Counter: Sendable {
+    private let log = Log<Int>()
+
+    func add(_ number: Int) { log.add(number) }
+    var value: Int { log.entries.reduce(0, +) }
+}
+
+/// The threads of the core's loops.
+private func threads() -> Int {
+    let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
+    return tasks.count { (try? String(contentsOfFile: "/proc/self/task/\($0)/comm", encoding: .utf8)) == "ANCurl\n" }
+}
+
+/// The open descriptors, but for the timers and queues that the runtime makes when it first needs them.
+private func descriptors() -> Int {
+    let numbers = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
+    return numbers.count { number in
+        let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(number)")
+        return target?.hasPrefix("socket:") == true || target == "anon_inode:[eventpoll]"
+            || target == "anon_inode:[eventfd]"
+    }
+}
+
+/// Waits until a condition holds; the time limit of the test ends it.
+func eventually(_ condition: () throws -> Bool) async throws {
+    while try !condition() { try await Task.sleep(for: .milliseconds(1)) }
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+
+import Testing
+
+@testable import AFNetworking
+
+/// Rows REQ-001…003; algorithm of query strings, points 1, 3–8 and 10.
+@Suite struct QueryStringTests {
+    @Test func `68 characters stay, all others become the hexadecimal of their UTF-8`() {
+        let ascii = (0..<128).map { String(UnicodeScalar(UInt8($0))) }
+        let kept = ascii.filter { AFPercentEscapedStringFromString($0) == $0 }
+        #expect(kept.count == 68)
+        #expect(kept.joined() == "-./0123456789?ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz~")
+    }
+
+    @Test(arguments: [
+        ("a b", "a%20b"), ("%20", "%2520"), ("ü", "%C3%BC"),
+        ("👴🏿👷🏻👮🏽", "%F0%9F%91%B4%F0%9F%8F%BF%F0%9F%91%B7%F0%9F%8F%BB%F0%9F%91%AE%F0%9F%8F%BD"),
+        (":#[]@!$&'()*+,;=", "%3A%23%5B%5D%40%21%24%26%27%28%29%2A%2B%2C%3B%3D"), ("", ""),
+    ])
+    func `text is escaped`(text: String, escaped: String) {
+        #expect(AFPercentEscapedStringFromString(text) == escaped)
+    }
+
+    struct Sample: CustomTestStringConvertible, @unchecked Sendable {
+        let parameters: [AnyHashable: Any]
+        let query: String
+        var testDescription: String { query }
+
+        init(_ parameters: [AnyHashable: Any], _ query: String) {
+            self.parameters = parameters
+            self.query = query
+        }
+    }
+
+    static let samples = [
+        Sample([:], ""),
+        Sample(["key": "value"], "key=value"),
+        Sample(["b": 1, "a": "x y"], "a=x%20y&b=1"),
+        Sample(["B": 1, "a": 2, "A": 3, "b": 4, "_": 5, "1": 6], "1=6&A=3&B=1&_=5&a=2&b=4"),
+        Sample(["a": ["x": 1, "y": ["z": 2]]], "a%5Bx%5D=1&a%5By%5D%5Bz%5D=2"),
+        Sample(["baz": [1, 2, 3]], "baz%5B%5D=1&baz%5B%5D=2&baz%5B%5D=3"),
+        Sample(["a": [[1], [2]]], "a%5B%5D%5B%5D=1&a%5B%5D%5B%5D=2"),
+        Sample(["a": [["k": 1]]], "a%5B%5D%5Bk%5D=1"),
+        Sample(["a": Set([3, 1, 2])], "a=1&a=2&a=3"),
+        Sample(["a": NSNull()], "a"),
+        Sample(["a": Int?.none as Any], "a"),
+        Sample(["a": ""], "a="),
+        Sample(["a": true, "b": false], "a=1&b=0"),
+        Sample(["a": 1.0, "b": 0.1, "c": -2.5], "a=1&b=0.1&c=-2.5"),
+        Sample(["a": [Int](), "b": [String: Int](), "c": Set<Int>(), "d": 1], "d=1"),
+        Sample(["a": Date(timeIntervalSince1970: 0)], "a=1970-01-01%2000%3A00%3A00%20%2B0000"),
+        Sample(["u": URL(filePath: "/x")], "u=file%3A///x"),
+        Sample([1: "one"], "1=one"),
+        Sample(["n": NSNumber(value: true), "m": NSNumber(value: 7), "s": NSString(string: "t")], "m=7&n=1&s=t"),
+        Sample(
+            ["a": NSArray(array: [1, "b"]), "d": NSDictionary(dictionary: ["k": "v"])], "a%5B%5D=1&a%5B%5D=b&d%5Bk%5D=v"
+        ),
+    ]
+
+    @Test(arguments: samples)
+    func `parameters become a query`(sample: Sample) {
+        #expect(AFQueryStringFromParameters(sample.parameters) == sample.query)
+    }
+}

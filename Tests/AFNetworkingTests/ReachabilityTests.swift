@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+
+import AFNetworking
+import Dispatch
+import Testing
+
+/// Rows RCH-001…020.
+@Suite(.timeLimit(.minutes(1))) struct ReachabilityTests {
+    @Test func `words and numbers are what they were`() {
+        let all: [AFNetworkReachabilityStatus] = [.unknown, .notReachable, .reachableViaWWAN, .reachableViaWiFi]
+        #expect(all.map(\.rawValue) == [-1, 0, 1, 2])
+        #expect(
+            all.map(AFStringFromNetworkReachabilityStatus) == [
+                "Unknown", "Not Reachable", "Reachable via WWAN", "Reachable via WiFi",
+            ])
+        #expect(
+            NSNotification.Name.AFNetworkingReachabilityDidChange.rawValue
+                == "com.alamofire.networking.reachability.change")
+        #expect(AFNetworkingReachabilityNotificationStatusItem == "AFNetworkingReachabilityNotificationStatusItem")
+    }
+
+    @Test func `nothing is known before the first report, which comes on the main queue`() async {
+        let manager = AFNetworkReachabilityManager(forAddress: "127.0.0.1")
+        #expect(manager.networkReachabilityStatus == .unknown)
+        #expect(!manager.isReachable)
+        let log = Log<String>()
+        let posted = await callback { done in
+            manager.setReachabilityStatusChange { [weak manager] status in
+                log.add("block \(manager?.networkReachabilityStatus == status)")
+            }
+            let observer = Observer(.AFNetworkingReachabilityDidChange, of: manager) { note in
+                log.add("notification")
+                done(Callback(object: note.userInfo?[AFNetworkingReachabilityNotificationStatusItem]))
+            }
+            manager.startMonitoring()
+            Observer.keep(observer)
+        }
+        #expect(log.entries == ["block true", "notification"])
+        #expect(posted.object as? Int == 2)
+        #expect(posted.isOnMainQueue)
+        #expect(manager.isReachable && manager.isReachableViaWiFi && !manager.isReachableViaWWAN)
+        manager.stopMonitoring()
+        manager.stopMonitoring()
+        #expect(manager.isReachable)
+        #expect(manager.localizedNetworkReachabilityStatusString() == "Reachable via WiFi")
+        #expect(AFNetworkReachabilityManager.shared() === AFNetworkReachabilityManager.shared())
+    }
+}

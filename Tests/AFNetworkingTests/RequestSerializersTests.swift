@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+
+import AFNetworking
+import AsyncNetworking
+import Testing
+
+/// Rows REQ-010…036, REQ-050…074; body rules and header precedence of the serializers.
+@Suite struct RequestSerializersTests {
+    private let url = "http://example.com/path"
+
+    private func request(
+        _ serializer: AFHTTPRequestSerializer, _ method: String, _ parameters: Any?, url: String? = nil
+    ) throws -> NSMutableURLRequest {
+        try serializer.request(withMethod: method, urlString: url ?? self.url, parameters: parameters)
+    }
+
+    @Test(arguments: ["GET", "HEAD", "DELETE"])
+    func `parameters go to the query for the methods that have one`(method: String) throws {
+        for serializer in [
+            AFHTTPRequestSerializer(), AFJSONRequestSerializer(), AFPropertyListRequestSerializer(),
+        ] {
+            let request = try request(serializer, method, ["a": 1])
+            #expect(request.url?.absoluteString == url + "?a=1")
+            #expect(request.httpMethod == method)
+            #expect(request.httpBody == nil)
+            #expect(request.value(forHTTPHeaderField: "Content-Type") == nil)
+        }
+    }
+
+    @Test(arguments: [
+        ("http://h/p?x=1", "http://h/p?x=1&a=1"), ("http://h/p?", "http://h/p?a=1"),
+        ("http://h/p#f", "http://h/p?a=1#f"), ("http://h", "http://h?a=1"),
+    ])
+    func `the query is joined to the URL's own`(url: String, result: String) throws {
+        try #expect(request(AFHTTPRequestSerializer(), "GET", ["a": 1], url: url).url?.absoluteString == result)
+        try #expect(request(AFHTTPRequestSerializer(), "GET", [String: Any](), url: url).url?.absoluteString == url)
+    }
+
+    private typealias Body = (serializer: AFHTTPRequestSerializer, parameters: Any?, body: String?, type: String?)
+
+    @Test func `bodies are as each serializer makes them`() throws {
+        let form = "application/x-www-form-urlencoded"
+        let bodies: [Body] = [
+            (AFHTTPRequestSerializer(), nil, "", form),
+            (AFHTTPRequestSerializer(), [String: Any](), "", form),
+            (AFHTTPRequestSerializer(), ["a": "ü b"], "a=%C3%BC%20b", form),
+            (AFJSONRequestSerializer(), nil, nil, nil),
+            (AFJSONRequestSerializer(), [String: Any](), "{}", "application/json"),
+            (AFJSONRequestSerializer(), ["a": [1, NSNull()]], #"{"a":[1,null]}"#, "application/json"),
+            (AFJSONRequestSerializer(), [1, 2], "[1,2]", "application/json"),
+            (AFPropertyListRequestSerializer(), nil, nil, nil),
+        ]
+        for (serializer, parameters, body, type) in bodies {
+            let request = try request(serializer, "POST", parameters)
+            #expect(request.httpBody.map { String(decoding: $0, as: UTF8.self) } == body)
+            #expect(request.value(forHTTPHeaderField: "Content-Type") == type)
+        }
+        let list = try request(AFPropertyListRequestSerializer(), "PUT", ["a": 1])
+        #expect(list.value(forHTTPHeaderField: "Content-Type") == "application/x-plist")
+        let decoded = try PropertyListDecoder().decode([String: Int].self, from: #require(list.httpBody))
+        #expect(decoded == ["a": 1])
+    }
+
+    @Test func `what was not set does not reach requests, and what was set does`() throws {
+        let serializer = AFHTTPRequestSerializer()
+        #expect(serializer.timeoutInterval == 0)
+        #expect(!serializer.httpShouldHandleCookies)
+        #expect(!serializer.allowsCellularAccess)
+        let untouched = try request(serializer, "GET", nil)
+        #expect(untouched.timeoutInterval == 60)
+        #expect(untouched.httpShouldHandleCookies)
+        #expect(untouched.allowsCellularAccess)
+        serializer.timeoutInterval = 5
+        serializer.httpShouldHandleCookies = false
+        serializer.allowsCellularAccess = false
+        serializer.cachePolicy = .reloadIgnoringLocalCacheData
+        let touched = try request(serializer, "GET", nil)
+        #expect(touched.timeoutInterval == 5)
+        #expect(!touched.httpShouldHandleCookies)
+        #expect(!touched.allowsCellularAccess)
+        #expect(touched.cachePolicy == .reloadIgnoringLocalCacheData)
+    }
+
+    @Test func `header fields are set, found and removed in any case`() {
+        let serializer = AFHTTPRequestSerializer()
+        #expect(serializer.value(forHTTPHeaderField: "user-agent") != nil)
+        serializer.setValue("1", forHTTPHeaderField: "X-One")
+        serializer.setValue("2", forHTTPHeaderField: "x-one")
+        #expect(serializer.httpRequestHeaders.filter { $0.key.lowercased() == "x-one" }.map(\.value) == ["2"])
+        serializer.setValue(nil, forHTTPHeaderField: "X-ONE")
+        #expect(serializer.value(forHTTPHeaderField: "X-One") == nil)
+        serializer.setAuthorizationHeaderFieldWithUsername("user", password: "password")
+        #expect(serializer.value(forHTTPHeaderField: "Authorization") == "Basic dXNlcjpwYXNzd29yZA==")
+        serializer.clearAuthorizationHeader()
+        #expect(serializer.value(forHTTPHeaderField: "Authorization") == nil)
+    }
+
+    @Test func `a field of the request's own, and a default type, stay`() throws {
+        let serializer = AFJSONRequestSerializer()
+        serializer.setValue("default", forHTTPHeaderField: "X-A")
+        serializer.setValue("application/vnd.api+json", forHTTPHeaderField: "Content-Type")
+        var original = URLRequest(url: try #require(URL(string: url)))
+        original.httpMethod = "POST"
+        original.setValue("own", forHTTPHeaderField: "x-a")
+        let request = try serializer.request(bySerializingRequest: original, withParameters: ["a": 1])
+        #expect(request.value(forHTTPHeaderField: "X-A") == "own")
+        #expect(request.value(forHTTPHeaderField: "Content-Type") == "application/vnd.api+json")
+        #expect(original.httpBody == nil)
+    }
+
+    @Test func `a block writes queries and bodies, for every method, until a style is set`() throws {
+        let serializer = AFHTTPRequestSerializer()
+        serializer.setQueryStringSerializationWith { request, parameters, _ in
+            "raw(\((parameters as? [String: Int])?.count ?? -1))"
+        }
+        try #expect(request(serializer, "GET", [String: Int]()).url?.query == "raw(0)")
+        try #expect(request(serializer, "POST", ["a": 1]).httpBody == Data("raw(1)".utf8))
+        try #expect(request(serializer, "GET", nil).url?.query == nil)
+        serializer.setQueryStringSerializationWith(.httpRequestQueryStringDefaultStyle)
+        try #expect(request(serializer, "GET", ["a": 1]).url?.query == "a=1")
+    }
+
+    @Test func `an error of the block is the error of the request`() {
+        let serializer = AFHTTPRequestSerializer()
+        serializer.setQueryStringSerializationWith { _, _, error in
+            error?.pointee = NSError(domain: "mine", code: 7)
+            return "ignored"
+        }
+        let request = URLRequest(url: URL(filePath: "/"))
+        var error: NSError?
+        let pointer = AutoreleasingUnsafeMutablePointer<NSError?>(nil)
+        #expect(serializer.request(bySerializingRequest: request, withParameters: ["a": 1], error: pointer) == nil)
+        #expect(pointer.pointee?.domain == "mine")
+        _ = serializer.request(withMethod: "GET", urlString: url, parameters: ["a": 1], error: &error)
+        #expect(error?.code == 7)
+    }
+
+    @Test func `what is no JSON fails with -1016 and its reason`() throws {
+        for parameters: Any in ["text", Double.nan, [1: 2], ["a": Data()], ["a": Double.infinity]] {
+            let error = #expect(throws: NSError.self) { try request(AFJSONRequestSerializer(), "POST", parameters) }
+            #expect(error?.domain == "com.alamofire.error.serialization.request")
+            #expect(error?.code == -1016)
+            #expect(error?.localizedFailureReason == "The `parameters` argument is not valid JSON.")
+        }
+    }
+
+    @Test func `what is no property list fails with Foundation's error`() {
+        #expect(throws: (any Error).self) { try request(AFPropertyListRequestSerializer(), "POST", ["a": NSNull()]) }
+    }
+
+    @Test func `copies keep header fields, style and block, and nothing else`() throws {
+        let serializer = AFJSONRequestSerializer(writingOptions: .sortedKeys)
+        serializer.setValue("v", forHTTPHeaderField: "X-A")
+        serializer.setQueryStringSerializationWith { _, _, _ in "block" }
+        serializer.timeoutInterval = 9
+        serializer.stringEncoding = String.Encoding.utf16.rawValue
+        serializer.httpMethodsEncodingParametersInURI = ["POST"]
+        let copy = try #require(serializer.copy() as? AFJSONRequestSerializer)
+        #expect(copy.writingOptions == .sortedKeys)
+        #expect(copy.value(forHTTPHeaderField: "X-A") == "v")
+        try #expect(request(copy, "GET", ["a": 1]).url?.query == "block")
+        #expect(copy.timeoutInterval == 0)
+        #expect(copy.stringEncoding == String.Encoding.utf8.rawValue)
+        #expect(copy.httpMethodsEncodingParametersInURI == ["GET", "HEAD", "DELETE"])
+    }
+
+    @Test func `archives keep header fields and options`() throws {
+        let serializer = AFJSONRequestSerializer(writingOptions: .prettyPrinted)
+        serializer.setValue("v", forHTTPHeaderField: "X-A")
+        serializer.timeoutInterval = 9
+        let data = try NSKeyedArchiver.archivedData(withRootObject: serializer, requiringSecureCoding: true)
+        let restored = try #require(
+            try NSKeyedUnarchiver.unarchivedObject(ofClass: AFJSONRequestSerializer.self, from: data))
+        #expect(restored.httpRequestHeaders["X-A"] == "v")
+        #expect(restored.writingOptions == .prettyPrinted)
+        #expect(restored.timeoutInterval == 0)
+    }
+
+    @Test func `constants are what they were`() {
+        #expect(AFURLRequestSerializationErrorDomain == "com.alamofire.error.serialization.request")
+        #expect(AFNetworkingOperationFailingURLRequestErrorKey == "com.alamofire.serialization.request.error.response")
+        #expect(kAFUploadStream3GSuggestedPacketSize == 16384)
+        #expect(kAFUploadStream3GSuggestedDelay == 0.2)
+    }
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+
+import AFNetworking
+import Testing
+
+/// Rows RES-001…073; the algorithm of validation, the table of JSON outcomes, compound serializers.
+@Suite struct ResponseSerializersTests {
+    private static let url = URL(string: "http://example.com/x") ?? URL(filePath: "/")
+
+    private func response(_ status: Int, _ type: String? = "application/json") throws -> HTTPURLResponse {
+        try #require(
+            HTTPURLResponse(
+                url: Self.url, statusCode: status, httpVersion: "HTTP/1.1",
+                headerFields: type.map { ["Content-Type": $0] }))
+    }
+
+    private func outcome(
+        _ serializer: any AFURLResponseSerialization, _ status: Int, _ type: String?, _ body: String?
+    ) throws -> (object: Any?, error: NSError?) {
+        var error: NSError?
+        let object = serializer.responseObject(
+            for: try response(status, type), data: body.map { Data($0.utf8) }, error: &error)
+        return (object, error)
+    }
+
+    /// One row of the table of JSON outcomes.
+    struct Row: CustomTestStringConvertible, Sendable {
+        let status: Int
+        let type: String?
+        let body: String
+        let hasObject: Bool
+        /// Domain's last word and code, the outer error first.
+        let errors: [String]
+
+        var testDescription: String { "\(status) \(type ?? "no type") \(body)" }
+
+        init(_ status: Int, _ type: String?, _ body: String, object: Bool = false, _ errors: String...) {
+            self.status = status
+            self.type = type
+            self.body = body
+            hasObject = object
+            self.errors = errors
+        }
+    }
+
+    static let rows = [
+        Row(200, "application/json", #"{"a": 1}"#, object: true),
+        Row(200, "Application/JSON; charset=utf-8", #"[1]"#, object: true),
+        Row(200, "text/javascript", #"[1]"#, object: true),
+        Row(200, "application/json", "{invalid}", "NSCocoaErrorDomain 3840"),
+        Row(200, "application/json", ""),
+        Row(200, "application/json", " "),
+        Row(200, "application/json", "  ", "NSCocoaErrorDomain 3840"),
+        Row(200, "application/json", "1", "NSCocoaErrorDomain 3840"),
+        Row(200, "text/html", "<p>", "com.alamofire.error.serialization.response -1016"),
+        Row(200, "text/html", ""),
+        Row(200, nil, ""),
+        Row(200, nil, "{}", "com.alamofire.error.serialization.response -1016"),
+        Row(404, "application/json", #"{"e": 1}"#, object: true, "com.alamofire.error.serialization.response -1011"),
+        Row(
+            500, "application/json", "{invalid}", "NSCocoaErrorDomain 3840",
+            "com.alamofire.error.serialization.response -1011"),
+        Row(400, "application/json", "", "com.alamofire.error.serialization.response -1011"),
+        Row(400, "application/json", " ", "com.alamofire.error.serialization.response -1011"),
+        Row(
+            404, "text/html", "<p>", "com.alamofire.error.serialization.response -1011",
+            "com.alamofire.error.serialization.response -1016"),
+        Row(404, "text/html", "", "com.alamofire.error.serialization.response -1011"),
+    ]
+
+    @Test(arguments: rows)
+    func `JSON comes out as the table says`(row: Row) throws {
+        let (object, error) = try outcome(AFJSONResponseSerializer(), row.status, row.type, row.body)
+        #expect((object != nil) == row.hasObject)
+        var errors: [String] = []
+        var next = error
+        while let error = next {
+            errors.append("\(error.domain) \(error.code)")
+            next = error.userInfo[NSUnderlyingErrorKey] as? NSError
+        }
+        #expect(errors == row.errors)
+    }
+
+    @Test(arguments: [
+        (404, "not found"), (500, "internal server error"), (411, "length required"), (415, "unsupported media type"),
+        (599, "server error"), (299, "success"),
+    ])
+    func `an error tells status, response and body`(status: Int, phrase: String) throws {
+        let serializer = AFHTTPResponseSerializer()
+        serializer.acceptableStatusCodes = IndexSet(integer: 200)
+        let (object, error) = try outcome(serializer, status, "text/plain", "body")
+        #expect(object as? Data == Data("body".utf8))
+        let found = try #require(error)
+        #expect(found.localizedDescription == "Request failed: \(phrase) (\(status))")
+        #expect(found.userInfo[NSURLErrorFailingURLErrorKey] as? URL == Self.url)
+        let response = found.userInfo[AFNetworkingOperationFailingURLResponseErrorKey] as? HTTPURLResponse
+        #expect(response?.statusCode == status)
+        #expect(found.userInfo[AFNetworkingOperationFailingURLResponseDataErrorKey] as? Data == Data("body".utf8))
+    }
+
+    @Test func `a wrong type is named`() throws {
+        let html = try outcome(AFJSONResponseSerializer(), 200, "text/html", "x").error
+        #expect(html?.localizedDescription == "Request failed: unacceptable content-type: text/html")
+        let none = try outcome(AFJSONResponseSerializer(), 200, nil, "x").error
+        #expect(none?.localizedDescription == "Request failed: unacceptable content-type: (null)")
+    }
+
+    @Test func `nil accepts all, and more can be accepted`() throws {
+        let serializer = AFJSONResponseSerializer()
+        serializer.acceptableContentTypes?.insert("text/html")
+        try #expect(outcome(serializer, 200, "text/html", "[]").error == nil)
+        serializer.acceptableContentTypes = nil
+        serializer.acceptableStatusCodes = nil
+        let (object, error) = try outcome(serializer, 500, "image/png", "[]")
+        #expect(object is [Any] && error == nil)
+    }
+
+    @Test func `a subclass that judges is asked`() throws {
+        final class Strict: AFJSONResponseSerializer, @unchecked Sendable {
+            override func validate(_ response: HTTPURLResponse?, data: Data?) throws {
+                throw NSError(domain: "strict", code: 1)
+            }
+        }
+        let (object, error) = try outcome(Strict(), 200, "application/json", "[]")
+        #expect(object is [Any])
+        #expect(error?.domain == "strict")
+    }
+
+    @Test func `nulls are left out at any depth where that is asked for`() throws {
+        let serializer = AFJSONResponseSerializer()
+        serializer.removesKeysWithNullValues = true
+        let text = #"{"a": null, "b": [1, null, {"c": null}], "d": {"e": null, "f": 2}}"#
+        let object = try outcome(serializer, 200, "application/json", text).object as? NSDictionary
+        #expect(object == ["b": [1, [String: Any]()], "d": ["f": 2]] as NSDictionary)
+        serializer.readingOptions = .fragmentsAllowed
+        try #expect(outcome(serializer, 200, "application/json", "null").object is NSNull)
+    }
+
+    @Test func `property lists are read in any format, and an empty body is an error`() throws {
+        let serializer = AFPropertyListResponseSerializer()
+        let list = try PropertyListSerialization.data(fromPropertyList: ["a": 1], format: .xml, options: 0)
+        let read = try outcome(serializer, 200, "application/x-plist", String(decoding: list, as: UTF8.self))
+        #expect((read.object as? [String: Int]) == ["a": 1])
+        try #expect(outcome(serializer, 200, "application/x-plist", "").error?.code == 3840)
+        let nothing = try outcome(serializer, 200, "application/x-plist", nil)
+        #expect(nothing.object == nil && nothing.error == nil)
+    }
+
+    @Test func `XML comes as a parser, or as a document`() throws {
+        let parser = try outcome(AFXMLParserResponseSerializer(), 200, "application/xml", "<a>x</a>").object
+        #expect((parser as? XMLParser)?.parse() == true)
+        try #expect(outcome(AFXMLParserResponseSerializer(), 200, "text/xml", "").object is XMLParser)
+        let document = try outcome(AFXMLDocumentResponseSerializer(), 200, "text/xml", "<a>x</a>").object
+        #expect((document as? XMLDocument)?.rootElement()?.stringValue == "x")
+        let broken = try outcome(AFXMLDocumentResponseSerializer(), 500, "text/xml", "")
+        #expect(broken.object == nil)
+        #expect((broken.error?.userInfo[NSUnderlyingErrorKey] as? NSError)?.code == -1011)
+        try #expect(outcome(AFXMLDocumentResponseSerializer(), 200, "text/xml", "").error != nil)
+    }
+
+    @Test func `the first serializer with an object decides, and otherwise the body`() throws {
+        let serializer = AFCompoundResponseSerializer.compoundSerializer(withResponseSerializers: [
+            AFJSONResponseSerializer(), AFPropertyListResponseSerializer(),
+        ])
+        try #expect(outcome(serializer, 200, "application/json", "[]").object is [Any])
+        let failed = try outcome(serializer, 500, "application/json", "[]")
+        #expect(failed.object is [Any])
+        #expect(failed.error?.code == -1011)
+        let html = try outcome(serializer, 200, "text/html", "<p>")
+        #expect(html.object as? Data == Data("<p>".utf8))
+        #expect(html.error == nil)
+        try #expect(outcome(serializer, 404, "text/html", "<p>").error?.code == -1011)
+    }
+
+    @Test func `copies keep what is accepted`() throws {
+        let serializer = AFJSONResponseSerializer(readingOptions: .fragmentsAllowed)
+        serializer.acceptableContentTypes = nil
+        serializer.acceptableStatusCodes = IndexSet(integer: 201)
+        serializer.removesKeysWithNullValues = true
+        let copy = try #require(serializer.copy() as? AFJSONResponseSerializer)
+        #expect(copy.acceptableContentTypes == nil)
+        #expect(copy.acceptableStatusCodes == IndexSet(integer: 201))
+        #expect(copy.readingOptions == .fragmentsAllowed)
+        #expect(copy.removesKeysWithNullValues)
+    }
+
+    @Test func `constants are what they were`() {
+        #expect(AFURLResponseSerializationErrorDomain == "com.alamofire.error.serialization.response")
+        #expect(
+            AFNetworkingOperationFailingURLResponseErrorKey == "com.alamofire.serialization.response.error.response")
+        #expect(
+            AFNetworkingOperationFailingURLResponseDataErrorKey == "com.alamofire.serialization.response.error.data")
+    }
+}

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: MIT
+
+import AFNetworking
+import AsyncNetworking
+import AsyncNetworkingTesting
+import Dispatch
+import Testing
+
+/// Rows USM-002…013, USM-020…026, USM-061…075; ordering of completion; invalidation; a callback comes exactly once.
+@Suite(.timeLimit(.minutes(1))) struct TaskLifeTests {
+    private func request(_ server: StubServer, _ path: String = "/") -> URLRequest { URLRequest(url: server.url(path)) }
+
+    @Test func `a task waits to be resumed, and tells where it is`() async throws {
+        try await StubServer.with { server in
+            server.route("/", .json(#"{"a": 1}"#))
+            let manager = AFHTTPSessionManager(for: server)
+            var task: URLSessionDataTask?
+            let result = await callback { done in
+                task = manager.dataTask(with: request(server), uploadProgress: nil, downloadProgress: nil) {
+                    done(Callback(response: $0, object: $1, error: $2 as NSError?))
+                }
+                #expect(task?.state == .suspended)
+                #expect(manager.dataTasks == [task])
+                #expect(manager.uploadTasks.isEmpty && manager.downloadTasks.isEmpty)
+                task?.resume()
+            }
+            #expect(result.dictionary?["a"] as? Int == 1)
+            #expect(task?.state == .completed)
+            #expect(task?.error == nil)
+            #expect(task?.originalRequest?.url == server.url("/"))
+            #expect((task?.response as? HTTPURLResponse)?.statusCode == 200)
+            #expect(task?.countOfBytesReceived == 8)
+            #expect(task?.countOfBytesExpectedToReceive == 8)
+            #expect(task?.transfer?.status.state == .finished)
+            #expect(manager.tasks.isEmpty)
+        }
+    }
+
+    @Test func `hooks, completion handler and notification come in their order`() async throws {
+        try await StubServer.with { server in
+            server.route("/", .json("{}"))
+            let manager = AFHTTPSessionManager(for: server)
+            let log = Log<String>()
+            manager.setDataTaskDidReceiveResponseBlock { _, _, _ in
+                log.add("response")
+                return .allow
+            }
+            manager.setDataTaskDidReceiveDataBlock { _, _, data in log.add("data \(data.count)") }
+            manager.setTaskDidFinishCollectingMetricsBlock { _, _, metrics in
+                log.add("metrics \((metrics as? AFURLSessionTaskMetrics)?.exchanges.count ?? 0)")
+            }
+            manager.setTaskDidCompleteBlock { _, _, error in log.add("complete \(error == nil)") }
+            let posted = await callback { done in
+                let task = manager.dataTask(
+                    with: request(server), uploadProgress: nil,
+                    downloadProgress: { log.add("progress \($0.completedUnitCount) of \($0.totalUnitCount)") },
+                    completionHandler: { _, _, _ in log.add("handler") })
+                let observer = Observer(.AFNetworkingTaskDidComplete, of: task) { notification in
+                    log.add("notification")
+                    done(Callback(task: notification.object as? URLSessionTask, object: notification.userInfo))
+                }
+                task.resume()
+                Observer.keep(observer)
+            }
+            #expect(
+                log.entries == [
+                    "response", "progress 2 of 2", "data 2", "metrics 1", "complete true", "handler", "notification",
+                ])
+            let userInfo = posted.object as? [AnyHashable: Any]
+            #expect(userInfo?[AFNetworkingTaskDidCompleteResponseDataKey] as? Data == Data("{}".utf8))
+            #expect(userInfo?[AFNetworkingTaskDidCompleteSerializedResponseKey] is [String: Any])
+            #expect(userInfo?[AFNetworkingTaskDidCompleteResponseSerializerKey] is AFJSONResponseSerializer)
+            #expect(userInfo?[AFNetworkingTaskDidCompleteErrorKey] == nil)
+            #expect(userInfo?[AFNetworkingTaskDidCompleteAssetPathKey] == nil)
+            #expect(userInfo?[AFNetworkingTaskDidCompleteSessionTaskMetrics] is AFURLSessionTaskMetrics)
+        }
+    }
+
+    @Test func `resuming and suspending are told once each`() async throws {
+        try await StubServer.with { server in
+            let gate = try ScriptGate()
+            server.route("/", Script([.wait(gate), .reply(Reply(body: .string("{}")))]))
+            let manager = AFHTTPSessionManager(for: server)
+            let log = Log<String>()
+            let task = manager.dataTask(with: request(server)) { _, _, _ in }
+            let events = AsyncStream<Void>.makeStream()
+            let observers = [
+                Observer(.AFNetworkingTaskDidResume, of: task) { _ in
+                    log.add("resume"); events.continuation.yield()
+                },
+                Observer(.AFNetworkingTaskDidSuspend, of: task) { _ in
+                    log.add("suspend"); events.continuation.yield()
+                },
+                Observer(.AFNetworkingTaskDidComplete, of: task) { _ in
+                    log.add("complete"); events.continuation.yield()
+                },
+            ]
+            task.suspend()
+            task.resume()
+            task.resume()
+            #expect(task.state == .running)
+            task.suspend()
+            task.suspend()
+            #expect(task.state == .suspended)
+            task.resume()
+            gate.open()
+            var iterator = events.stream.makeAsyncIterator()
+            for _ in 0..<4 { _ = await iterator.next() }
+            #expect(log.entries == ["resume", "suspend", "resume", "complete"])
+            withExtendedLifetime(observers) {}
+        }
+    }
+
+    @Test func `a task that is cancelled fails with -999, in whatever state it is`() async throws {
+        try await StubServer.with { server in
+            server.route("/", .hang)
+            let manager = AFHTTPSessionManager(for: server)
+            for isRunning in [false, true] {
+                let count = server.activity.requests.count
+                var task: URLSessionDataTask?
+                async let result = callback { done in
+                    task = manager.dataTask(with: request(server)) {
+                        done(Callback(response: $0, object: $1, error: $2 as NSError?))
+                    }
+                    if isRunning { task?.resume() } else { task?.cancel() }
+                }
+                if isRunning {
+                    try await server.requests(count: count + 1)
+                    manager.tasks.first?.cancel()
+                }
+                let error = await result.error
+                #expect(error?.domain == NSURLErrorDomain)
+                #expect(error?.code == -999)
+            }
+            #expect(manager.tasks.isEmpty)
+        }
+    }
+
+    @Test func `errors of the network have Foundation's numbers, and the core's underneath`() async throws {
+        try await StubServer.with { server in
+            server.route("/reset", .resetAfter(bytes: 60))
+            server.route("/slow", .hang)
+            let manager = AFHTTPSessionManager(for: server) { $0.timeoutIntervalForRequest = 0.2 }
+            let lost = await manager.fetch("reset").error
+            #expect(lost?.code == NSURLErrorNetworkConnectionLost)
+            #expect(lost?.userInfo[NSUnderlyingErrorKey] is SessionError)
+            #expect(lost?.userInfo[NSURLErrorFailingURLErrorKey] as? URL == server.url("/reset"))
+            #expect(await manager.fetch("slow").error?.code == NSURLErrorTimedOut)
+            #expect(await manager.fetch("http://127.0.0.1:1/").error?.code == NSURLErrorCannotConnectToHost)
+            #expect(await manager.fetch("http://name.invalid/").error?.code == NSURLErrorCannotFindHost)
+        }
+    }
+
+    @Test func `a response can be refused by its head, or go to a file after all`() async throws {
+        try await StubServer.with { server in
+            server.route("/", .json(#"{"a": 1}"#))
+            let manager = AFHTTPSessionManager(for: server)
+            manager.setDataTaskDidReceiveResponseBlock { _, _, _ in .cancel }
+            #expect(await manager.fetch("").error?.code == -999)
+            let place = FileManager.default.temporaryDirectory.appending(path: "af-\(UUID())")
+            defer { try? FileManager.default.removeItem(at: place) }
+            let log = Log<String>()
+            // Foundation calls the case deprecated, because its own sessions cannot do it.
+            manager.setDataTaskDidReceiveResponseBlock { _, _, _ in .init(rawValue: 2) ?? .cancel }
+            manager.setDataTaskDidBecomeDownloadTaskBlock { _, data, download in
+                log.add("\(data.taskIdentifier == download.taskIdentifier)")
+            }
+            manager.setDownloadTaskDidFinishDownloadingBlock { _, _, _ in place }
+            let result = await callback { done in
+                manager.dataTask(with: request(server)) {
+                    done(Callback(response: $0, object: $1, error: $2 as NSError?))
+                }.resume()
+            }
+            #expect(result.object as? URL == place)
+            try #expect(Data(contentsOf: place) == Data(#"{"a": 1}"#.utf8))
+            #expect(log.entries == ["true"])
+        }
+    }
+
+    @Test func `a redirect can be changed or refused`() async throws {
+        try await StubServer.with { server in
+            server.route("/", .redirect(302, to: "/next"))
+            server.route("/next", .json(#"{"next": true}"#))
+            server.route("/other", .json(#"{"other": true}"#))
+            let manager = AFHTTPSessionManager(for: server)
+            #expect(await manager.fetch("").dictionary?["next"] as? Bool == true)
+            let other = server.url("/other")
+            manager.setTaskWillPerformHTTPRedirectionBlock { _, _, response, request in
+                var request = request
+                request.url = other
+                request.setValue("\((response as? HTTPURLResponse)?.statusCode ?? 0)", forHTTPHeaderField: "X-From")
+                return request
+            }
+            let changed = await manager.fetch("")
+            #expect(changed.dictionary?["other"] as? Bool == true)
+            #expect(changed.task?.currentRequest?.url == other)
+            #expect(changed.task?.originalRequest?.url == server.url("/"))
+            #expect(server.activity.requests.last?.headers["X-From"] == "302")
+            manager.setTaskWillPerformHTTPRedirectionBlock { _, _, _, _ in nil }
+            #expect(await manager.fetch("").error?.localizedDescription == "Request failed: found (302)")
+        }
+    }
+
+    @Test func `the serializer is looked at when the response is complete`() async throws {
+        try await StubServer.with { server in
+            let gate = try ScriptGate()
+            server.route("/", Script([.wait(gate), .reply(Reply(body: .string("text")))]))
+            let manager = AFHTTPSessionManager(for: server)
+            async let result = manager.fetch("")
+            try await server.requests(count: 1)
+            manager.responseSerializer = AFHTTPResponseSerializer()
+            gate.open()
+            #expect(await result.text == "text")
+        }
+    }
+
+    @Test(arguments: [true, false], [true, false])
+    func `invalidation ends tasks or lets them finish, and tells when all is over`(
+        cancels: Bool, resets: Bool
+    ) async throws {
+        try await StubServer.with { server in
+            let gate = try ScriptGate()
+            server.route(
+                "/",
+                Script([.wait(gate), .reply(Reply(headers: ["Content-Type": "application/json"], body: .string("{}")))])
+            )
+            server.route("/next", .json("{}"))
+            let manager = AFHTTPSessionManager(for: server)
+            let log = Log<String>()
+            let session = manager.session
+            #expect(manager.session === session)
+            let ended = AsyncStream<Void>.makeStream()
+            manager.setSessionDidBecomeInvalidBlock { old, error in
+                log.add("invalid \(old === session) \(error == nil)")
+            }
+            let observer = Observer(.AFURLSessionDidInvalidate, of: session) { _ in
+                log.add("notification")
+                ended.continuation.yield()
+            }
+            async let running = manager.fetch("")
+            try await server.requests(count: 1)
+            manager.invalidateSessionCancelingTasks(cancels, resetSession: resets)
+            gate.open()
+            #expect(await (running.error?.code == -999) == cancels)
+            var iterator = ended.stream.makeAsyncIterator()
+            _ = await iterator.next()
+            #expect(log.entries == ["invalid true true", "notification"])
+            let next = await manager.fetch("next")
+            #expect((next.error == nil) == resets)
+            withExtendedLifetime(observer) {}
+        }
+    }
+
+    @Test func `a callback that cancels is not called again`() async throws {
+        try await StubServer.with { server in
+            server.route("/", .generated(300_000))
+            let manager = AFHTTPSessionManager(for: server)
+            manager.responseSerializer = AFHTTPResponseSerializer()
+            let log = Log<String>()
+            let result = await callback { done in
+                manager.get("", parameters: nil, headers: nil, progress: nil) { task, object in
+                    log.add("success")
+                    task.cancel()
+                    task.suspend()
+                    task.resume()
+                    done(Callback(task: task, object: object))
+                } failure: { _, _ in
+                    log.add("failure")
+                }
+            }
+            #expect(result.task?.state == .completed)
+            #expect((result.object as? Data)?.count == 300_000)
+            _ = await manager.fetch("")
+            #expect(log.entries == ["success"])
+        }
+    }
+
+    @Test func `progress cancels its task`() async throws {
+        try await StubServer.with { server in
+            server.route("/", .hang)
+            let manager = AFHTTPSessionManager(for: server)
+            async let result = manager.fetch("")
+            try await server.requests(count: 1)
+            let task = try #require(manager.tasks.first)
+            let progress = try #require(manager.downloadProgress(for: task))
+            #expect(progress.totalUnitCount == -1)
+            // Foundation calls the handlers on a queue of its own.
+            progress.pause()
+            try await eventually { task.state == .suspended }
+            progress.resume()
+            try await eventually { task.state == .running }
+            progress.cancel()
+            #expect(await result.error?.code == -999)
+            #expect(manager.downloadProgress(for: task) == nil)
+        }
+    }
+
+    @Test func `a group knows of the handlers`() async throws {
+        try await StubServer.with { server in
+            server.route("/", .json("{}"))
+            let manager = AFHTTPSessionManager(for: server)
+            let group = DispatchGroup()
+            manager.completionGroup = group
+            _ = await manager.fetch("")
+            await withCheckedContinuation { done in group.notify(queue: .global()) { done.resume() } }
+        }
+    }
+}
+
+/// Hears a notification about one object as long as it lives.
+final class Observer: Sendable {
+    private let token: Token
+
+    init(_ name: NSNotification.Name, of object: AnyObject?, _ receive: @escaping @Sendable (Notification) -> Void) {
+        token = Token(NotificationCenter.default.addObserver(forName: name, object: object, queue: nil, using: receive))
+    }
+
+    /// Keeps an observer for as long as the tests run.
+    static func keep(_ observer: Observer) {
+        kept.add(observer)
+    }
+
+    private static let kept = Log<Observer>()
+
+    private final class Token: NSObject, @unchecked Sendable {
+        let token: any NSObjectProtocol
+
+        init(_ token: any NSObjectProtocol) {
+            self.token = token
+        }
+
+        deinit {
+            NotificationCenter.default.removeObserver(token)
+        }
+    }
+}

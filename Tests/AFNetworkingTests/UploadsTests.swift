@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+
+import AFNetworking
+import AsyncNetworkingTesting
+import Dispatch
+import Testing
+
+/// Rows REQ-031, REQ-032, REQ-040…046, HSM-013, USM-021…023, USM-033, USM-035; multipart bodies byte for byte.
+@Suite(.timeLimit(.minutes(1))) struct UploadsTests {
+    private func post(
+        _ manager: AFHTTPSessionManager, _ parameters: [String: Any]?,
+        _ form: @escaping (any AFMultipartFormData) -> Void
+    ) async -> Callback {
+        await manager.call {
+            manager.post(
+                "", parameters: parameters, headers: nil, constructingBodyWith: form, progress: nil, success: $0,
+                failure: $1)
+        }
+    }
+
+    @Test func `a form has its fields first, its length, and a line at its end`() async throws {
+        try await StubServer.with { server in
+            server.route("/", .json("{}"))
+            let manager = AFHTTPSessionManager(for: server)
+            let result = await post(manager, ["b": 1, "a": ["x", NSNull()], "d": Data([1, 2])]) { form in
+                form.appendPart(withFileData: Data("Data".utf8), name: "Name", fileName: "File", mimeType: "data")
+            }
+            #expect(result.error == nil)
+            let request = try await server.requests(count: 1)[0]
+            let type = try #require(request.headers["Content-Type"])
+            let boundary = try #require(type.split(separator: "=").last.map(String.init))
+            #expect(boundary.wholeMatch(of: /Boundary\+[0-9A-F]{16}/) != nil)
+            #expect(request.headers["Content-Length"] == "\(request.body.count)")
+            let text = String(decoding: request.body, as: UTF8.self)
+            let names = text.matches(of: /; name="([^"]*)"/).map { String($0.1) }
+            #expect(names == ["a[]", "a[]", "b", "d", "Name"])
+            #expect(text.hasSuffix("Content-Type: data\r\n\r\nData\r\n--\(boundary)--\r\n"))
+            #expect(text.hasPrefix("--\(boundary)\r\nContent-Disposition: form-data; name=\"a[]\"\r\n\r\nx\r\n"))
+        }
+    }
+
+    @Test(arguments: [(["foo": "bar"], 111)])
+    func `the length of a form is that of its parts and lines`(parameters: [String: String], length: Int) throws {
+        let request = try AFHTTPRequestSerializer().multipartFormRequest(
+            withMethod: "POST", urlString: "http://h/", parameters: parameters, constructingBodyWith: nil)
+        #expect(request.value(forHTTPHeaderField: "Content-Length") == "\(length)")
+    }
+
+    @Test func `a form of one field and one file has 244 bytes`() throws {
+        let request = try AFHTTPRequestSerializer().multipartFormRequest(
+            withMethod: "POST", urlString: "http://h/", parameters: ["key": "value"]
+        ) {
+            $0.appendPart(
+                withFileData: Data("Data".utf8), name: "DataName", fileName: "DataFileName", mimeType: "data")
+        }
+        #expect(request.value(forHTTPHeaderField: "Content-Length") == "244")
+    }
+
+    @Test func `a form without parts is the request without parameters, and GET has none`() throws {
+        let serializer = AFHTTPRequestSerializer()
+        let request = try serializer.multipartFormRequest(
+            withMethod: "POST", urlString: "http://h/", parameters: nil, constructingBodyWith: nil)
+        #expect(request.httpBodyStream == nil)
+        #expect(request.value(forHTTPHeaderField: "Content-Type") == "application/x-www-form-urlencoded")
+        #expect(throws: NSError.self) {
+            try serializer.multipartFormRequest(
+                withMethod: "GET", urlString: "http://h/", parameters: nil, constructingBodyWith: nil)
+        }
+    }
+
+    @Test(arguments: [
+        ("http://example.com/x", "Expected URL to be a file URL"),
+        ("file:///does/not/exist", "File URL not reachable."),
+        ("file:///tmp", "File URL not reachable."),
+    ])
+    func `what is no file is refused with its reason`(url: String, reason: String) throws {
+        let log = Log<NSError>()
+        _ = try AFHTTPRequestSerializer().multipartFormRequest(
+            withMethod: "POST", urlString: "http://h/", parameters: nil
+        ) { form in
+            do {
+                try form.appendPart(withFileURL: URL(string: url) ?? URL(filePath: "/"), name: "x")
+            } catch {
+                log.add(error as NSError)
+            }
+        }
+        let error = try #require(log.entries.first)
+        #expect(error.domain == AFURLRequestSerializationErrorDomain)
+        #expect(error.code == -1000)
+        #expect(error.localizedFailureReason == reason)
+    }
+
+    @Test func `the body of a form is written to a file, and the request loses it`() async throws {
+        let serializer = AFHTTPRequestSerializer()
+        let request = try serializer.multipartFormRequest(
+            withMethod: "POST", urlString: "http://h/", parameters: ["foo": "bar"], constructingBodyWith: nil)
+        let place = FileManager.default.temporaryDirectory.appending(path: "af-form-\(UUID())")
+        defer { try? FileManager.default.removeItem(at: place) }
+        let result = await callback { done in
+            let rest = serializer.request(
+                withMultipartForm: request as URLRequest, writingStreamContentsToFile: place
+            ) { done(Callback(error: $0 as NSError?)) }
+            #expect(rest.httpBodyStream == nil)
+            #expect(rest.value(forHTTPHeaderField: "Content-Length") == "111")
+        }
+        #expect(result.error == nil)
+        #expect(result.isOnMainQueue)
+        try #expect(Data(contentsOf: place).count == 111)
+    }
+
+    @Test func `streams are sent, and again where another one is made`() async throws {
+        try await StubServer.with { server in
+            server.route("/", .redirect(307, to: "/next"))
+            server.route("/next", .echo)
+            let manager = AFHTTPSessionManager(for: server)
+            let request = NSMutableURLRequest(url: server.url("/"))
+            request.httpMethod = "PUT"
+            request.httpBodyStream = InputStream(data: Data("stream".utf8))
+            func send() async -> Callback {
+                await callback { done in
+                    manager.uploadTask(withStreamedRequest: request as URLRequest, progress: nil) {
+                        done(Callback(response: $0, object: $1, error: $2 as NSError?))
+                    }.resume()
+                }
+            }
+            #expect(await send().error != nil)
+            request.httpBodyStream = InputStream(data: Data("stream".utf8))
+            manager.setTaskNeedNewBodyStreamBlock { _, _ in InputStream(data: Data("stream".utf8)) }
+            #expect(await send().dictionary?["body"] as? String == "stream")
+        }
+    }
+
+    @Test func `progress of an upload ends with the whole`() async throws {
+        try await StubServer.with { server in
+            server.route("/", .json("{}"))
+            let manager = AFHTTPSessionManager(for: server)
+            let log = Log<String>()
+            let result = await manager.call {
+                manager.post(
+                    "", parameters: nil, headers: nil,
+                    constructingBodyWith: { $0.appendPart(withForm: Data(count: 300_000), name: "x") },
+                    progress: { log.add($0.completedUnitCount == $0.totalUnitCount ? "whole" : "part") }, success: $0,
+                    failure: $1)
+            }
+            #expect(result.error == nil)
+            #expect(log.entries.last == "whole")
+            #expect(result.task?.countOfBytesSent == result.task?.countOfBytesExpectedToSend)
+        }
+    }
+}
