@@ -108,6 +108,12 @@ let package = Package(
         .executableTarget(
             name: "FromAFNetworking", dependencies: ["AFNetworking", "AsyncNetworking", "AsyncNetworkingTesting"],
             path: "Examples/FromAFNetworking", swiftSettings: settings),
+        .executableTarget(
+            name: "PostForm", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting"], path: "Examples/PostForm",
+            swiftSettings: settings),
+        .executableTarget(
+            name: "UploadMultipart", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting"],
+            path: "Examples/UploadMultipart", swiftSettings: settings),
         // The samples of README.md and of the documentation.
         .target(
             name: "Snippets",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 public import ANHTTP
+public import ANSerialization
 import HTTPTypes
 
 /// What a request wants of caches, those on the way included.
@@ -39,6 +40,14 @@ public enum CachePolicy: Hashable, Sendable {
 
 extension Request {
     /// What this request wants of caches; nil, the default, means as the session says.
+    public var cachePolicy: CachePolicy? {
+        get { self[CachePolicy.OfRequest.self] }
+        set { self[CachePolicy.OfRequest.self] = newValue }
+    }
+}
+
+extension HTTPRequestSerializer {
+    /// What the serializer's requests want of caches; nil, the default, means as the session says.
     public var cachePolicy: CachePolicy? {
         get { self[CachePolicy.OfRequest.self] }
         set { self[CachePolicy.OfRequest.self] = newValue }

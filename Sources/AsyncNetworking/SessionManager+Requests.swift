@@ -82,6 +82,35 @@ extension SessionManager {
     }
 }
 
+extension SessionManager {
+    /// Makes a request whose body is a multipart form: a field for each of the parameters, then the form's own parts.
+    ///
+    /// Without either it is what the session's request serializer makes of no parameters.
+    ///
+    /// - Parameters:
+    ///   - method: The method; any may have a form.
+    ///   - path: Resolved against the base URL; see ``ANSerialization/URLResolver``.
+    ///   - parameters: Fields before the form's own.
+    ///   - form: The parts.
+    ///   - headers: Fields that replace all others of the same name, but not the `Content-Type`, which has the boundary.
+    /// - Throws: ``SessionError/serialization(_:)``.
+    public nonisolated func request(
+        _ method: HTTPRequest.Method, _ path: String, parameters: Parameters? = nil, form: MultipartFormData,
+        headers: HTTPFields = [:]
+    ) throws -> Request {
+        do throws(SerializationError) {
+            guard !headers.contains(.contentType) else { throw .multipart(.contentTypeReplaced) }
+            let url = try resolver.resolve(path)
+            var request = try configuration.requestSerializer.serialize(
+                Request(method: method, url: url), parameters: parameters, form: form)
+            request.headers.replace(with: headers)
+            return request
+        } catch {
+            throw SessionError.serialization(error)
+        }
+    }
+}
+
 extension Response<Data> {
     /// The same response with the value that a serializer makes of it.
     func serialized<Serializer: ResponseSerializer>(by serializer: Serializer) throws -> Response<Serializer.Output> {

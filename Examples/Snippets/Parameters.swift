@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import FoundationEssentials
+
+func makeParameters(born: Date, portrait: Data) throws {
+    let literal: Parameters = [
+        "name": "Ada", "tags": ["math", "code"], "active": true, "born": .date(born), "portrait": .data(portrait),
+        "manager": nil,
+    ]
+
+    struct User: Encodable {
+        var name = "Ada"
+        var tags = ["math", "code"]
+    }
+    let encoded = try Parameters(encoding: User())
+    print(literal, encoded)
+}
+
+func sendParameters(_ api: SessionManager) async throws {
+    // GET …/users?page=2&sort%5B%5D=name&sort%5B%5D=age
+    let users = try await api.get("users", parameters: ["page": 2, "sort": ["name", "age"]], as: .json)
+    // POST …/users with the form name=Ada%20Lovelace
+    try await api.post("users", parameters: ["name": "Ada Lovelace"])
+    print(users.value)
+}
+
+func chooseEncoder() -> SessionManager {
+    let encoder = URLEncodedFormEncoder().with {
+        $0.arrays = .indexed
+        $0.booleans = .literal
+        $0.dates = .iso8601
+        $0.keys = .snakeCase
+        $0.spaces = .plus
+        $0.order = .asGiven
+    }
+    return SessionManager { $0.requestSerializer = HTTPRequestSerializer(encoder: encoder) }
+}
+
+func chooseSerializer() throws -> SessionManager {
+    var serializer = JSONRequestSerializer(writingOptions: .sortedKeys)
+    try serializer.base.headers.setBearerAuthorization("mF_9.B5f-4.1JqM")
+    serializer.base.queryMethods = [.get, .head]
+    serializer.base.changeOptions { $0.timeouts.idle = .seconds(5) }
+    serializer.base.cachePolicy = .reload
+    return SessionManager { $0.requestSerializer = serializer }
+}
+
+func signQueries(secret: String) -> HTTPRequestSerializer {
+    var serializer = HTTPRequestSerializer()
+    serializer.customQuery = { request, parameters in
+        let query = try URLEncodedFormEncoder().encode(parameters)
+        return "\(query)&signature=\(sign(request.method.rawValue + query, secret))"
+    }
+    return serializer
+}
+
+private func sign(_ text: String, _ secret: String) -> Int { text.count + secret.count }
+
+func compress(_ report: Data, to url: URL) -> Request {
+    var request = Request(method: .put, url: url, body: .bytes(report))
+    request.compressBody(.gzip)
+    return request
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+
+// Uploads a form with fields, bytes, a file and a sequence whose length nobody knows, and shows the progress:
+//
+//     swift run UploadMultipart                a file made for it, to a server inside the program
+//     swift run UploadMultipart FILE URL       a file and a server of yours
+
+import AsyncNetworking
+import AsyncNetworkingTesting
+import FoundationEssentials
+
+/// Lines that are made while they are sent.
+struct Countdown: AsyncSequence, Sendable {
+    struct AsyncIterator: AsyncIteratorProtocol {
+        var left = 10
+
+        mutating func next() async -> Data? {
+            guard left > 0 else { return nil }
+            defer { left -= 1 }
+            return Data("\(left)\n".utf8)
+        }
+    }
+
+    func makeAsyncIterator() -> AsyncIterator { AsyncIterator() }
+}
+
+func upload(_ file: String, to url: URL) async throws {
+    let api = SessionManager()
+    var form = MultipartFormData()
+    form.append("Ada", name: "user")
+    try form.append(Data(#"{"page": 1}"#.utf8), name: "meta", fileName: "meta.json")
+    try form.append(file: file, name: "file")
+    print("Without the sequence the form has \(form.length.map(String.init) ?? "?") bytes.")
+    try form.append(.stream(Countdown(), isReplayable: true), name: "log", fileName: "countdown.log")
+    form.throttle = .rate(bytesPerSecond: 4_000_000)
+
+    let request = try api.request(.post, url.absoluteString, parameters: ["kind": "example"], form: form)
+    let task = await api.upload(request, from: request.body)
+    for await progress in task.progress { print("\(progress.completedBytes) bytes sent") }
+    let response = try await task.value
+    print("Status \(response.statusCode): \(String(decoding: response.value, as: UTF8.self))")
+}
+
+do {
+    let arguments = CommandLine.arguments.dropFirst()
+    if let file = arguments.first, let url = arguments.last.flatMap(URL.init(string:)), arguments.count == 2 {
+        try await upload(file, to: url)
+    } else {
+        let file = FileManager.default.temporaryDirectory.appending(path: "upload-\(UUID()).bin").path
+        try Data(repeating: 42, count: 2_000_000).write(to: URL(filePath: file))
+        defer { try? FileManager.default.removeItem(atPath: file) }
+        try await StubServer.with { server in
+            server.fallback { request in
+                .text("\(request.bodyLength) bytes of \(request.headers["Content-Type"] ?? "no type")")
+            }
+            try await upload(file, to: server.url("/"))
+        }
+    }
+} catch {
+    print(error)
+}
