@@ -57,6 +57,11 @@ if measuresOurClient {
         .target(name: "AllocationCounter"),
         .executableTarget(
             name: "PipelineCost", dependencies: ["AllocationCounter", library], swiftSettings: settings),
+        // What AFNetworking's interface adds to the core.
+        .executableTarget(
+            name: "ShimCost",
+            dependencies: [library, .product(name: "AFNetworking", package: "AsyncNetworking")],
+            swiftSettings: settings),
         // Forms and multipart bodies.
         .executableTarget(
             name: "SerializationCost", dependencies: ["ClientKit", "ServerKit", library], swiftSettings: settings),

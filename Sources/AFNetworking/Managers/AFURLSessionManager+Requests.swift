@@ -29,6 +29,7 @@ extension AFURLSessionManager {
         try request.take(original, replaceStream: { [weak driver] in Handover(driver?.newBodyStream()) })
         if case .upload(let body?) = source { request.body = body }
         if original.cachePolicy != .useProtocolCachePolicy { request.cachePolicy = CachePolicy(original.cachePolicy) }
+        if !original.httpShouldHandleCookies { request.handlesCookies = false }
         if isObserved {
             request.redirects = redirects(of: core, for: driver)
             request.authentication = driver.authentication(of: core)

@@ -13,6 +13,7 @@ extension SessionConfiguration {
     /// | `httpAdditionalHeaders` | header fields for every request that lacks them |
     /// | `httpMaximumConnectionsPerHost` | the limit of the pool |
     /// | `requestCachePolicy` | the cache policy |
+    /// | `httpShouldSetCookies`, `httpCookieAcceptPolicy` | whether cookies are handled, in a jar of the session's own |
     /// | `connectionProxyDictionary` | the proxy; that of the environment where there is none |
     init(_ configuration: URLSessionConfiguration) {
         self.init()
@@ -21,6 +22,7 @@ extension SessionConfiguration {
             configuration.timeoutIntervalForResource < 604_800 ? configuration.timeoutIntervalForResource.limit : nil
         maximumConnectionsPerHost = configuration.httpMaximumConnectionsPerHost
         cachePolicy = CachePolicy(configuration.requestCachePolicy)
+        handlesCookies = configuration.httpShouldSetCookies && configuration.httpCookieAcceptPolicy != .never
         for (name, value) in configuration.httpAdditionalHeaders ?? [:] {
             guard let name = HTTPField.Name("\(name)") else { continue }
             headers[name] = "\(value)"
