@@ -89,14 +89,24 @@ package struct RouteReader: Sendable {
             }
             if message.wasInterrupted { isInconsistent = true }
             if let code = message.endCode {
+                switch code {
+                case 0: finishSection()
+                // What has happened since the question fills the socket, so that there is no room for the answer.
+                case ENOBUFS: beginAgain()
                 // A kernel without policy routing has no rules to tell.
-                guard code == 0 || section == .rules else { return code }
-                finishSection()
+                case _ where section == .rules: finishSection()
+                default: return code
+                }
             } else if let event = RouteEvent(message) {
                 _ = draft.apply(event)
             }
         }
         return nil
+    }
+
+    private mutating func beginAgain() {
+        section = nil
+        mustReadAgain = true
     }
 
     private mutating func note(_ event: RouteEvent) {

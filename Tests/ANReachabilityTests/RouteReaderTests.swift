@@ -132,6 +132,22 @@ import Testing
         #expect(kernel.end(-1, type: type) == 1)
     }
 
+    @Test(arguments: [RouteReader.Section.links, .addresses, .rules, .routes])
+    mutating func `a question whose answer finds no room is asked again, with all before it`(
+        section: RouteReader.Section
+    ) {
+        kernel = .usual()
+        kernel.reader.noteLoss()
+        while let request = kernel.nextRequest(), request.section != section { _ = kernel.end(0) }
+        // ENOBUFS.
+        #expect(kernel.end(-105, type: MessageType.error) == nil)
+        #expect(kernel.defaults == [2])
+        #expect(kernel.nextRequest()?.section == .links)
+        kernel.answerAll(links: [Messages.link(3, "eth1")])
+        #expect(kernel.reader.revision == 2)
+        #expect(kernel.reader.nextRequest() == nil)
+    }
+
     @Test mutating func `a kernel without policy routing has the usual rules`() {
         _ = kernel.nextRequest()
         _ = kernel.answer(MessageType.newLink, [Messages.link(1, "lo", hardware: 772)])
