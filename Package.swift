@@ -58,7 +58,8 @@ let package = Package(
 
         // Floor 5: for particular users.
         .target(
-            name: "AFNetworking", dependencies: ["AsyncNetworking", "ANSystem", httpTypes], swiftSettings: settings),
+            name: "AFNetworking", dependencies: ["AsyncNetworking", "AsyncNetworkingXML", "ANSystem", httpTypes],
+            swiftSettings: settings),
         .target(name: "AsyncNetworkingXML", dependencies: ["AsyncNetworking"], swiftSettings: settings),
 
         // Beside the tower: for our tests and our users' tests.

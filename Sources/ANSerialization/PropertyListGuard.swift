@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
 
-import FoundationEssentials
+package import FoundationEssentials
 
 /// Refuses property lists that `PropertyListDecoder` cannot bear: it follows nesting by recursion, as deep as it goes, and
 /// decodes an object of the binary format anew for each reference to it, also one from within itself.
-enum PropertyListGuard {
+package enum PropertyListGuard {
     static let maximumDepth = 512
     /// How many values a byte of a binary property list may stand for on average: objects are shared, but not for ever.
     private static let maximumExpansion = 16
 
     /// The property list, in UTF-8 when it is one of XML.
-    static func checked(_ data: Data) throws(SerializationError) -> Data {
+    ///
+    /// - Throws: ``SerializationError/propertyList(_:)``.
+    package static func checked(_ data: Data) throws(SerializationError) -> Data {
         if data.starts(with: Array("bplist".utf8)) {
             try checkBinary(data)
             return data

@@ -142,6 +142,8 @@ import Testing
         let read = try outcome(serializer, 200, "application/x-plist", String(decoding: list, as: UTF8.self))
         #expect((read.object as? [String: Int]) == ["a": 1])
         try #expect(outcome(serializer, 200, "application/x-plist", "").error?.code == 3840)
+        let deep = String(repeating: "<array>", count: 100_000)
+        try #expect(outcome(serializer, 200, "application/x-plist", "<plist>\(deep)").error?.code == 3840)
         let nothing = try outcome(serializer, 200, "application/x-plist", nil)
         #expect(nothing.object == nil && nothing.error == nil)
     }
@@ -156,6 +158,25 @@ import Testing
         #expect(broken.object == nil)
         #expect((broken.error?.userInfo[NSUnderlyingErrorKey] as? NSError)?.code == -1011)
         try #expect(outcome(AFXMLDocumentResponseSerializer(), 200, "text/xml", "").error != nil)
+    }
+
+    @Test(arguments: [
+        #"<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]><a>&b;</a>"#,
+        #"<!DOCTYPE a [<!ENTITY b "bb"><!ENTITY c "&b;&b;">]><a>&c;</a>"#,
+    ])
+    func `XML with entities is neither read nor expanded`(text: String) throws {
+        for serializer in [AFXMLParserResponseSerializer(), AFXMLDocumentResponseSerializer()] {
+            let refused = try outcome(serializer, 200, "text/xml", text)
+            #expect(refused.object == nil)
+            #expect(refused.error?.domain == XMLParser.errorDomain)
+            #expect(refused.error?.localizedDescription.contains("ENTITY") == true)
+        }
+    }
+
+    @Test func `a document that is cut off is an error, not a part of it`() throws {
+        let broken = try outcome(AFXMLDocumentResponseSerializer(), 200, "text/xml", "<a><b>x</b>")
+        #expect(broken.object == nil)
+        #expect(broken.error?.domain == XMLParser.errorDomain)
     }
 
     @Test func `the first serializer with an object decides, and otherwise the body`() throws {

@@ -28,8 +28,8 @@ import Testing
         "AsyncNetworkingXML": ["AsyncNetworking", "FoundationXML", "Foundation"],
         "AsyncNetworkingImages": ["AsyncNetworking", "HTTPTypes", "FoundationEssentials"],
         "AFNetworking": [
-            "AsyncNetworking", "ANSystem", "HTTPTypes", "Dispatch", "Foundation", "FoundationNetworking",
-            "FoundationXML",
+            "AsyncNetworking", "AsyncNetworkingXML", "ANSystem", "HTTPTypes", "Dispatch", "Foundation",
+            "FoundationNetworking", "FoundationXML",
         ],
         // Beside it: for tests.
         "AsyncNetworkingTesting": [

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 
 import ANSystem
+import AsyncNetworking
 
 /// Makes objects of property lists, XML or binary; it takes `application/x-plist`.
 ///
-/// An empty body is an error, unlike no body at all.
+/// An empty body is an error, unlike no body at all; so is a list that is nested too deeply, that holds itself, or in the
+/// format of OpenStep.
 open class AFPropertyListResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
     private let settings: Lock<Settings>
 
@@ -43,7 +45,14 @@ open class AFPropertyListResponseSerializer: AFHTTPResponseSerializer, @unchecke
     open override func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
         guard !stopsAtGate(response, data, error), let data else { return nil }
         do {
-            return try PropertyListSerialization.propertyList(from: data, options: readOptions)
+            let list = try PropertyListGuard.checked(data)
+            return try PropertyListSerialization.propertyList(from: list, options: readOptions)
+        } catch let failure as SerializationError {
+            let refusal = NSError(
+                domain: NSCocoaErrorDomain, code: CocoaError.Code.propertyListReadCorrupt.rawValue,
+                userInfo: [NSLocalizedDescriptionKey: "\(failure)"])
+            error?.pointee = .combined(refusal, underlying: error?.pointee)
+            return nil
         } catch let failure {
             error?.pointee = .combined(failure as NSError, underlying: error?.pointee)
             return nil

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 
 import ANSystem
+import AsyncNetworking
+import AsyncNetworkingXML
 import FoundationXML
 
-/// Makes documents of XML; it takes `application/xml` and `text/xml`. An empty body is an error.
+/// Makes documents of XML; it takes `application/xml` and `text/xml`. An empty body is an error, and so is a document that
+/// is cut off, or that declares entities: those of Foundation on Linux read the files that a server names.
 open class AFXMLDocumentResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
     private let mask: Lock<UInt>
 
@@ -28,17 +31,11 @@ open class AFXMLDocumentResponseSerializer: AFHTTPResponseSerializer, @unchecked
     /// Makes the `XMLDocument`.
     open override func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
         guard !stopsAtGate(response, data, error) else { return nil }
-        do {
-            // Foundation's document mends what is broken, and does not survive what is empty.
-            let parser = XMLParser(data: data ?? Data())
-            guard data?.isEmpty == false, parser.parse() else {
-                throw parser.parserError
-                    ?? NSError(domain: XMLParser.errorDomain, code: XMLParser.ErrorCode.emptyDocumentError.rawValue)
-            }
-            return try XMLDocument(
-                data: data ?? Data(), options: XMLNode.Options(rawValue: UInt(bitPattern: options)))
+        do throws(SerializationError) {
+            return try XMLContent(data ?? Data())
+                .makeDocument(options: XMLNode.Options(rawValue: UInt(bitPattern: options)))
         } catch let failure {
-            error?.pointee = .combined(failure as NSError, underlying: error?.pointee)
+            error?.pointee = .combined(NSError(xml: failure), underlying: error?.pointee)
             return nil
         }
     }

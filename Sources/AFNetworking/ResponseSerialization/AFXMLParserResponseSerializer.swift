@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 
+import AsyncNetworking
+import AsyncNetworkingXML
 import FoundationXML
 
-/// Makes a parser for XML, which is not started; it takes `application/xml` and `text/xml`.
+/// Makes a parser for XML, which is not started; it takes `application/xml` and `text/xml`. A document that declares
+/// entities is an error.
 open class AFXMLParserResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
     /// Creates a serializer.
     public override init() {
@@ -12,7 +15,12 @@ open class AFXMLParserResponseSerializer: AFHTTPResponseSerializer, @unchecked S
     /// Makes the `XMLParser`.
     open override func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
         guard !stopsAtGate(response, data, error) else { return nil }
-        return XMLParser(data: data ?? Data())
+        do throws(SerializationError) {
+            return try XMLContent(data ?? Data()).makeParser()
+        } catch let failure {
+            error?.pointee = .combined(NSError(xml: failure), underlying: error?.pointee)
+            return nil
+        }
     }
 
     /// Restores what is acceptable.
@@ -23,5 +31,26 @@ open class AFXMLParserResponseSerializer: AFHTTPResponseSerializer, @unchecked S
     /// A serializer that takes the same responses.
     open override func copy(with zone: NSZone? = nil) -> Any {
         AFXMLParserResponseSerializer().accepting(as: self)
+    }
+}
+
+extension NSError {
+    /// The core's error as one of Foundation's XML parser.
+    convenience init(xml error: SerializationError) {
+        let code: XMLParser.ErrorCode =
+            switch error {
+            case .xml(let problem):
+                switch problem.reason {
+                case .unexpectedEnd: .prematureDocumentEndError
+                case .malformed(let code): XMLParser.ErrorCode(rawValue: code) ?? .internalError
+                case .declaration: .entityRefLoopError
+                default: .internalError
+                }
+            case .text: .invalidCharacterError
+            default: .internalError
+            }
+        self.init(
+            domain: XMLParser.errorDomain, code: code.rawValue,
+            userInfo: [NSLocalizedDescriptionKey: "\(error)"])
     }
 }
