@@ -55,7 +55,7 @@ import Testing
                     #expect(!isReplayable, "\(error)")
                 }
             }
-            #expect(server.activity.requests.filter { $0.path == "/new" }.map(\.text.count) == [59])
+            #expect(server.activity.requests.filter { $0.path == "/new" }.map(\.text.utf8.count) == [59])
         }
     }
 
