@@ -34,7 +34,7 @@ package struct ResumePlan: Hashable, Sendable {
     /// Of a file that is complete the last byte is asked for again: that says whether it is still the same, where a range
     /// behind the end would be an error.
     package init(offset: Int64, validator: ResumeData.Validator?, total: Int64?, startsOver: Bool) {
-        self.offset = max(0, total.map { min(offset, $0 - 1) } ?? offset)
+        self.offset = max(0, total.map { min(offset, max($0, 1) - 1) } ?? offset)
         self.validator = validator
         self.total = total
         self.startsOver = startsOver

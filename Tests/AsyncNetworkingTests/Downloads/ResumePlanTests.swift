@@ -21,6 +21,13 @@ import Testing
 
     // MARK: What is asked
 
+    @Test(arguments: [(Int64.min, Int64.max), (0, 9), (-1, -1), (.max, .min), (5, 0)])
+    func `sizes that make no sense ask for all, or for a part within them`(offset: Int64, total: Int64) {
+        let plan = ResumePlan(offset: offset, validator: nil, total: total, startsOver: true)
+        #expect(plan.offset == 0)
+        #expect(plan.fields == [:])
+    }
+
     @Test func `the rest is asked for, on the condition that the version is the same`() {
         #expect(ResumePlan().fields == [:])
         #expect(Self.plan(0).fields == [:])
