@@ -69,43 +69,32 @@ struct SegmentReader {
 
     /// Opens the next segment that is not copied at once; false when there is none.
     private mutating func openNext(collecting chunk: inout Data) throws -> Bool {
-        while next < segments.count {
-            switch segments[next] {
-            case .bytes(let bytes) where bytes.count < Self.largeSize:
-                guard chunk.count + bytes.count <= Self.chunkSize else {
-                    current = .bytes(bytes)
-                    next += 1
-                    return true
-                }
-                if chunk.isEmpty, next + 1 < segments.count { chunk.reserveCapacity(reservation) }
-                chunk.append(bytes)
-            case .bytes(let bytes):
-                current = .bytes(bytes)
-                next += 1
-                return true
-            case .file(let path, let length):
-                let file = try RegularFile.open(path)
-                current = .file(file, path: path, length: length ?? file.size, left: length ?? file.size)
-                next += 1
-                return true
-            case .stream(let segment):
-                current = .stream(try segment.open(), segment, read: 0)
-                next += 1
-                return true
-            }
-            next += 1
+        collectSmallSegments(into: &chunk)
+        guard next < segments.count else { return false }
+        switch segments[next] {
+        case .bytes(let bytes): current = .bytes(bytes)
+        case .file(let path, let length):
+            let file = try RegularFile.open(path)
+            current = .file(file, path: path, length: length ?? file.size, left: length ?? file.size)
+        case .stream(let segment): current = .stream(try segment.open(), segment, read: 0)
         }
-        return false
+        next += 1
+        return true
     }
 
-    /// What the chunk begun here will hold of bytes that are copied.
-    private var reservation: Int {
-        var size = 0
-        for segment in segments[next...] {
-            guard case .bytes(let bytes) = segment, bytes.count < Self.largeSize, size < Self.chunkSize else { break }
+    /// Copies the segments that come next into the chunk, as long as they are small and there is room.
+    private mutating func collectSmallSegments(into chunk: inout Data) {
+        var (end, size) = (next, chunk.count)
+        while end < segments.count, case .bytes(let bytes) = segments[end], bytes.count < Self.largeSize,
+            size + bytes.count <= Self.chunkSize
+        {
             size += bytes.count
+            end += 1
         }
-        return min(size, Self.chunkSize)
+        guard size > chunk.count else { return next = end }
+        chunk.reserveCapacity(size)
+        for case .bytes(let bytes) in segments[next..<end] { chunk.append(bytes) }
+        next = end
     }
 
     /// The next chunk of a program's own sequence; nil at its end, which must be where it was declared.
