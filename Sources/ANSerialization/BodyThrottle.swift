@@ -59,7 +59,7 @@ public struct BodyThrottle: Hashable, Sendable {
 extension RequestBody {
     /// The same body, sent no faster than the throttle says, each time that it is sent. The size of a file is taken now.
     ///
-    /// - Throws: ``SerializationError/multipart(_:)`` for a file that cannot be opened.
+    /// - Throws: ``ANSerialization/SerializationError/multipart(_:)`` for a file that cannot be opened.
     public func throttled(_ throttle: BodyThrottle) throws(SerializationError) -> RequestBody {
         try throttled(throttle, clock: ContinuousClock())
     }

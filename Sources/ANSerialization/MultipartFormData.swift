@@ -163,7 +163,8 @@ public struct MultipartFormData: Sendable {
         try append(.bytes(data), headers: headers)
     }
 
-    /// Appends whatever a body can be as a part with headers of its own; see ``append(_:name:fileName:mediaType:)`` and
+    /// Appends whatever a body can be as a part with headers of its own; see
+    /// ``append(_:name:fileName:mediaType:)-(_,_,String?,_)`` and
     /// ``append(_:headers:)-(Data,_)``.
     public mutating func append(_ body: RequestBody, headers: [(String, String)]) throws(SerializationError) {
         for (name, value) in headers {

@@ -87,9 +87,9 @@ public struct MultipartLimits: Hashable, Sendable {
 }
 
 extension ResponseBody {
-    /// The parts of this body, if the head says that it is multipart; see ``MultipartResponse``.
+    /// The parts of this body, if the head says that it is multipart; see ``ANSerialization/MultipartResponse``.
     ///
-    /// - Throws: ``SerializationError/parts(_:)``.
+    /// - Throws: ``ANSerialization/SerializationError/parts(_:)``.
     public func parts(
         of head: ResponseHead, limits: MultipartLimits = MultipartLimits()
     ) throws(SerializationError) -> MultipartResponse {

@@ -78,7 +78,7 @@ extension TransportError {
 
 extension Request {
     /// Whether this request waits for a route to its host where there is none, rather than fail; nil, the default, means
-    /// as the session says. See ``SessionConfiguration/waitsForConnectivity``.
+    /// as the session says. See ``AsyncNetworking/SessionConfiguration/waitsForConnectivity``.
     public var waitsForConnectivity: Bool? {
         get { self[WaitsForConnectivity.self] }
         set { self[WaitsForConnectivity.self] = newValue }

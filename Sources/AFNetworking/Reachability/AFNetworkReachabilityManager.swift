@@ -22,7 +22,7 @@ extension NSNotification.Name {
         "com.alamofire.networking.reachability.change")
 }
 
-/// The key of the status, as a number, in ``Foundation/NSNotification/Name/AFNetworkingReachabilityDidChange``.
+/// The key of the status, as a number, in `NSNotification.Name.AFNetworkingReachabilityDidChange`.
 public let AFNetworkingReachabilityNotificationStatusItem = "AFNetworkingReachabilityNotificationStatusItem"
 
 /// A status for people, in English.

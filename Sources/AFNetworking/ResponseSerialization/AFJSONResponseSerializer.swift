@@ -28,7 +28,7 @@ open class AFJSONResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendab
         super.init(contentTypes: Self.contentTypes)
     }
 
-    /// How JSON is read; ``Foundation/JSONSerialization/ReadingOptions/fragmentsAllowed`` takes any value at the top.
+    /// How JSON is read; `fragmentsAllowed` takes any value at the top.
     open var readingOptions: JSONSerialization.ReadingOptions {
         get { .init(rawValue: settings.withLock { $0.readingOptions }) }
         set { settings.withLock { $0.readingOptions = newValue.rawValue } }

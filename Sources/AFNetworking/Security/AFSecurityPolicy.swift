@@ -16,7 +16,7 @@ public enum AFSSLPinningMode: UInt, Codable, Sendable {
 /// What a server has shown in its handshake. On Linux it is a value of the library's.
 public typealias SecTrust = ServerTrust
 
-/// What servers must show before a request is sent to them; see ``AsyncNetworking/SecurityPolicy`` for the rules.
+/// What servers must show before a request is sent to them; see ``ANHTTP/SecurityPolicy`` for the rules.
 ///
 /// It is looked at when a task starts. All members may be used from any thread.
 open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
