@@ -16,6 +16,8 @@ package struct HeaderList: ~Copyable {
     private var textCount = 0
     private var nodeCount = 0
     private var overrideStart = 0
+    /// The cookies that the request names itself, as one field has them, where they were left out; nil where there are none.
+    package private(set) var cookies: String?
 
     /// Creates empty lists.
     package init() {
@@ -39,6 +41,10 @@ package struct HeaderList: ~Copyable {
     }
 
     /// Fills the lists for a request.
+    ///
+    /// - Parameters:
+    ///   - leavesOutCookies: Whether the request's cookies go to ``cookies``, for libcurl to add them to those of the jar.
+    ///   - isSigned: Whether libcurl signs the fields.
     package mutating func fill(
         _ request: Request, _ options: TransferOptions, _ upload: Upload, sendsBody: Bool,
         leavesOutCookies: Bool = false, isSigned: Bool = false
@@ -46,13 +52,18 @@ package struct HeaderList: ~Copyable {
         textCount = 0
         nodeCount = 0
         overrideStart = 0
+        cookies = nil
         let overrides = options.connection.hostOverrides
         reserve(request.headers, overrides)
         let expectsContinue = options.expectContinueTimeout != nil && sendsBody
         var namesExpect = false
         for field in request.headers {
             if field.name == .expect { namesExpect = true }
-            if try !upload.mustSend(field) || leavesOutCookies && field.name == .cookie { continue }
+            guard try upload.mustSend(field) else { continue }
+            if leavesOutCookies, field.name == .cookie {
+                cookies = cookies.map { "\($0); \(field.value)" } ?? field.value
+                continue
+            }
             unsafe field.withUnsafeBytesOfValue { value in
                 // libcurl takes `Name:`, also before blanks, as the wish to leave a field out; `Name;` is an empty one.
                 let isBlank = unsafe value.allSatisfy { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }

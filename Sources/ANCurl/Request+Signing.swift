@@ -2,7 +2,6 @@
 
 import ANHTTP
 import ANSystem
-import COpenSSL
 import FoundationEssentials
 import HTTPTypes
 
@@ -23,27 +22,40 @@ extension Request {
     }
 
     private func bodyHash(for signature: AWSSignature) throws(TransportError) -> String {
+        let digest = MessageDigest(.sha256)
         switch body.content {
-        case .none:
-            return SHA256().finished
-        case .bytes(let data):
-            var hash = SHA256()
-            hash.add(data)
-            return hash.finished
+        case .none: break
+        case .bytes(let data): digest.update(data.bytes)
         case .file(let path):
-            var hash = SHA256()
             do throws(SystemError) {
-                try hash.add(file: path)
+                try digest.update(file: path)
             } catch {
                 throw .requestBody(.file(path: path, reason: error.description), TransferFacts())
             }
-            return hash.finished
         case .stream:
             guard signature.service == "s3", url.scheme?.isHTTPS == true else {
                 throw .invalidRequest(
                     .option("A body of a stream cannot be signed; its hash may be given as x-amz-content-sha256."))
             }
             return "UNSIGNED-PAYLOAD"
+        }
+        guard let value = digest.value else {
+            throw .internalInconsistency("OpenSSL could not compute a digest.", TransferFacts())
+        }
+        return ContentDigest(.sha256, value).hexadecimal
+    }
+}
+
+extension MessageDigest {
+    /// Adds the bytes of a file.
+    fileprivate func update(file path: String) throws(SystemError) {
+        let file = try RegularFile(path: path)
+        while file.remaining > 0 {
+            var chunk = Data(count: Int(min(file.remaining, 1 << 18)))
+            var bytes = chunk.mutableBytes
+            let count = try file.read(into: &bytes)
+            guard count > 0 else { break }
+            update(chunk.bytes.extracting(first: count))
         }
     }
 }
@@ -64,41 +76,4 @@ extension URL {
 extension HTTPField.Name {
     fileprivate static let amzSecurityToken = HTTPField.Name(parsed: "x-amz-security-token") ?? .authorization
     fileprivate static let amzContentSHA256 = HTTPField.Name(parsed: "x-amz-content-sha256") ?? .authorization
-}
-
-/// A SHA-256 over bytes that come piece by piece. See EVP_DigestInit(3).
-@safe
-private struct SHA256: ~Copyable {
-    private let context: OpaquePointer?
-
-    init() {
-        unsafe context = EVP_MD_CTX_new()
-        unsafe _ = EVP_DigestInit_ex(context, EVP_sha256(), nil)
-    }
-
-    deinit {
-        unsafe EVP_MD_CTX_free(context)
-    }
-
-    mutating func add(file path: String) throws(SystemError) {
-        let file = try RegularFile(path: path)
-        while file.remaining > 0 {
-            var chunk = Data(count: Int(min(file.remaining, 1 << 18)))
-            var bytes = chunk.mutableBytes
-            let count = try file.read(into: &bytes)
-            guard count > 0 else { break }
-            add(chunk.prefix(count))
-        }
-    }
-
-    mutating func add(_ data: Data) {
-        unsafe _ = data.withUnsafeBytes { unsafe EVP_DigestUpdate(context, $0.baseAddress, $0.count) }
-    }
-
-    /// The hash so far in lower-case hexadecimal, after which nothing can be added.
-    var finished: String {
-        var digest = [UInt8](repeating: 0, count: 32)
-        unsafe _ = EVP_DigestFinal_ex(context, &digest, nil)
-        return digest.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-    }
 }

@@ -94,10 +94,9 @@ final class Transfer {
             try loop.cookies.attach(handle, exchange.handlesCookies)
             isSharingCookies = exchange.handlesCookies
         }
-        let own = exchange.handlesCookies ? exchange.request.ownCookies : nil
-        guard own != nil || hasOwnCookies else { return }
-        try handle.set(CURLOPT_COOKIE, own)
-        hasOwnCookies = own != nil
+        guard headers.cookies != nil || hasOwnCookies else { return }
+        try handle.set(CURLOPT_COOKIE, headers.cookies)
+        hasOwnCookies = headers.cookies != nil
     }
 
     /// Whether its connection takes other exchanges at the same time.
@@ -141,14 +140,6 @@ final class Transfer {
     /// The limit that the exchange meets first; nil when there is none.
     var nextLimit: TransferClock.Limit? {
         exchange == nil ? nil : state.clock.nextLimit(isWaitingForUs: state.isPaused, now: loop.now)
-    }
-}
-
-extension Request {
-    /// The cookies that the request names itself, as one field has them; nil where it names none.
-    fileprivate var ownCookies: String? {
-        let values = headers.filter { $0.name == .cookie }.map(\.value)
-        return values.isEmpty ? nil : values.joined(separator: "; ")
     }
 }
 

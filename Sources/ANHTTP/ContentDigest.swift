@@ -64,8 +64,11 @@ public struct ContentDigest: Codable, Hashable, Sendable {
 
 extension ContentDigest: CustomStringConvertible {
     /// The algorithm and the value in hexadecimal, such as `sha-256:9f86…`.
-    public var description: String {
-        "\(algorithm.rawValue):" + value.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    public var description: String { "\(algorithm.rawValue):\(hexadecimal)" }
+
+    /// The value in lower-case hexadecimal.
+    package var hexadecimal: String {
+        value.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 }
 
