@@ -126,14 +126,16 @@ let package = Package(
         .testTarget(name: "ANSystemTests", dependencies: ["ANSystem"], swiftSettings: settings),
         .testTarget(name: "ANHTTPTests", dependencies: ["ANHTTP", httpTypes], swiftSettings: settings),
         .testTarget(
-            name: "ANSerializationTests", dependencies: ["ANSerialization", "ANHTTP", "ANSystem", httpTypes],
+            name: "ANSerializationTests",
+            dependencies: ["ANSerialization", "ANHTTP", "ANSystem", "AsyncNetworkingTesting", httpTypes],
             swiftSettings: settings),
         .testTarget(
             name: "ANCurlTests",
             dependencies: ["ANCurl", "ANHTTP", "ANSystem", "AsyncNetworkingTesting", "CCurl", httpTypes],
             swiftSettings: settings),
         .testTarget(
-            name: "ANReachabilityTests", dependencies: ["ANReachability", "ANSystem", "CLinux"],
+            name: "ANReachabilityTests",
+            dependencies: ["ANReachability", "ANSystem", "AsyncNetworkingTesting", "CLinux"],
             exclude: ["Recordings"],
             swiftSettings: settings),
         .testTarget(

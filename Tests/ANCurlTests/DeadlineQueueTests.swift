@@ -2,6 +2,7 @@
 
 import ANCurl
 import ANSystem
+import AsyncNetworkingTesting
 import Testing
 
 @Suite struct DeadlineQueueTests {

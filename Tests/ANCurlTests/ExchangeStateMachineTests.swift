@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ANCurl
+import AsyncNetworkingTesting
 import Testing
 
 @Suite struct ExchangeStateMachineTests {

@@ -2,6 +2,7 @@
 
 import ANCurl
 import ANHTTP
+import AsyncNetworkingTesting
 import FoundationEssentials
 import HTTPTypes
 import Testing

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ANReachability
+import AsyncNetworkingTesting
 import Testing
 
 /// Whatever bytes come, reading them ends, and nothing else does.
@@ -91,7 +92,7 @@ import Testing
 
     @Test func `bytes at random do no harm`() throws {
         let address = try #require(IPAddress("198.51.100.1"))
-        var generator = SplitMix64(state: 42)
+        var generator = SplitMix64(seed: 42)
         for round in 0..<20_000 {
             var reader = reader()
             var datagram = Self.datagrams[round % Self.datagrams.count]
@@ -103,18 +104,5 @@ import Testing
             _ = reader.state.path(to: address, user: 0)
             _ = reader.state.defaultPaths(user: 0)
         }
-    }
-}
-
-/// A generator whose numbers are the same each time.
-private struct SplitMix64: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
     }
 }

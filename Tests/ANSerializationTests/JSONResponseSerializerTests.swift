@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ANSerialization
+import AsyncNetworkingTesting
 import FoundationEssentials
 import Testing
 

@@ -2,6 +2,7 @@
 
 import ANHTTP
 import ANSerialization
+import AsyncNetworkingTesting
 import FoundationEssentials
 import Testing
 
@@ -351,7 +352,7 @@ import Testing
     }
 
     @Test func `parts of every kind come out whole, whatever their sizes are`() async throws {
-        var random = SeededGenerator(state: 7)
+        var random = SplitMix64(seed: 7)
         let pattern = Data((0..<300_100).map { UInt8(truncatingIfNeeded: $0 &* 31) })
         try await withFile(named: "f", Data()) { path in
             for _ in 0..<30 {

@@ -3,6 +3,7 @@
 import ANHTTP
 import ANSerialization
 import ANSystem
+import AsyncNetworkingTesting
 import FoundationEssentials
 import HTTPTypes
 import Testing

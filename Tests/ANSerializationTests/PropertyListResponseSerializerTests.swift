@@ -2,6 +2,7 @@
 
 import ANHTTP
 import ANSerialization
+import AsyncNetworkingTesting
 import FoundationEssentials
 import Testing
 

@@ -2,6 +2,7 @@
 
 import ANHTTP
 import ANSerialization
+import AsyncNetworkingTesting
 import FoundationEssentials
 import HTTPTypes
 import Testing
@@ -24,7 +25,7 @@ import Testing
 
     @Test(arguments: codings)
     func `large bytes, files and sequences are compressed chunk by chunk`(coding: ContentCoding) async throws {
-        var random = SeededGenerator(state: 3)
+        var random = SplitMix64(seed: 3)
         // A part of it does not become smaller.
         var large = Data((0..<100_000).map { _ in UInt8.random(in: .min ... .max, using: &random) })
         large += Data(repeating: 7, count: 1_000_000)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ANSerialization
+import AsyncNetworkingTesting
 import FoundationEssentials
 import Testing
 
@@ -10,7 +11,7 @@ import Testing
 
     @Test(arguments: seeds)
     func `what is encoded is what a server decodes`(seed: UInt64) throws {
-        var random = SeededGenerator(state: seed)
+        var random = SplitMix64(seed: seed)
         for _ in 0..<50 {
             let encoder = Self.encoder(using: &random)
             let parameters = Self.dictionary(depth: 3, using: &random)
@@ -27,7 +28,7 @@ import Testing
 
     @Test(arguments: seeds)
     func `names and indices lead back to the tree`(seed: UInt64) throws {
-        var random = SeededGenerator(state: seed)
+        var random = SplitMix64(seed: seed)
         let encoder = URLEncodedFormEncoder().with {
             $0.arrays = .indexed
             $0.order = .asGiven
@@ -39,7 +40,7 @@ import Testing
         }
     }
 
-    private static func encoder(using random: inout SeededGenerator) -> URLEncodedFormEncoder {
+    private static func encoder(using random: inout SplitMix64) -> URLEncodedFormEncoder {
         URLEncodedFormEncoder().with {
             $0.arrays = [.brackets, .bare, .indexed].randomElement(using: &random) ?? .brackets
             $0.booleans = Bool.random(using: &random) ? .numeric : .literal
@@ -57,7 +58,7 @@ import Testing
     }
 
     /// Text of scalars that parsers trip over.
-    private static func text(_ alphabet: String, using random: inout SeededGenerator) -> String {
+    private static func text(_ alphabet: String, using random: inout SplitMix64) -> String {
         var text = ""
         for _ in 0..<Int.random(in: 1...8, using: &random) {
             if let scalar = alphabet.unicodeScalars.randomElement(using: &random) { text.unicodeScalars.append(scalar) }
@@ -67,14 +68,14 @@ import Testing
 
     private static let hostile = "aZ09 &=+%#?/[].\"<>\\^`{|}~\r\n\t\u{0}\u{7F}éß漢👴🏿\u{301}\u{202E}"
 
-    private static func dictionary(depth: Int, using random: inout SeededGenerator) -> Parameters {
+    private static func dictionary(depth: Int, using random: inout SplitMix64) -> Parameters {
         .dictionary(
             (0..<Int.random(in: 0...5, using: &random)).map { _ in
                 .init(text(hostile, using: &random), value(depth: depth - 1, using: &random))
             })
     }
 
-    private static func value(depth: Int, using random: inout SeededGenerator) -> Parameters {
+    private static func value(depth: Int, using random: inout SplitMix64) -> Parameters {
         switch Int.random(in: depth > 0 ? 0...10 : 3...10, using: &random) {
         case 0: dictionary(depth: depth, using: &random)
         case 1: .array((0..<Int.random(in: 0...3, using: &random)).map { _ in value(depth: depth - 1, using: &random) })
@@ -91,14 +92,14 @@ import Testing
     }
 
     /// A tree of which nothing is lost: no empty containers, plain names that differ, and strings.
-    private static func tree(depth: Int, using random: inout SeededGenerator) -> Parameters {
+    private static func tree(depth: Int, using random: inout SplitMix64) -> Parameters {
         .dictionary(
             (0..<Int.random(in: 1...4, using: &random)).map { index in
                 .init("k\(index)" + text("aB9 é漢&=%+", using: &random), leaf(depth: depth - 1, using: &random))
             })
     }
 
-    private static func leaf(depth: Int, using random: inout SeededGenerator) -> Parameters {
+    private static func leaf(depth: Int, using random: inout SplitMix64) -> Parameters {
         switch Int.random(in: depth > 0 ? 0...4 : 2...4, using: &random) {
         case 0: tree(depth: depth, using: &random)
         case 1:
@@ -170,17 +171,5 @@ private struct Pair: Equatable {
             insert(value, at: path.dropFirst(), in: &entries[index].value)
             tree = .dictionary(entries)
         }
-    }
-}
-
-/// SplitMix64: the same numbers for the same seed.
-struct SeededGenerator: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = (state ^ (state >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
     }
 }

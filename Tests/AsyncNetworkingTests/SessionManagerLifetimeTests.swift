@@ -102,7 +102,7 @@ private func useManager(_ server: StubServer) async throws {
 /// Starts 10,000 requests, 100 at a time, and cancels each after a random number of turns.
 private func storm(on server: StubServer, seed: UInt64) async throws {
     let manager = SessionManager(for: server) { $0.maximumConnectionsPerHost = 20 }
-    var random = SplitMix64(state: seed)
+    var random = SplitMix64(seed: seed)
     let paths = ["quick", "silent", "long", "redirect", "reset"]
     try await withThrowingTaskGroup(of: Bool.self) { group in
         var cancelled = 0
@@ -138,19 +138,6 @@ private func cancelledRequest(
     } catch let error as SessionError {
         guard path == "reset", case .transport(.connectionLost) = error else { throw error }
         return false
-    }
-}
-
-/// A generator of random numbers with a seed (Steele, Lea, Flood 2014).
-private struct SplitMix64: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
     }
 }
 

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
 
-/// Numbers that look random and are the same in each run: SplitMix64.
-struct SplitMix64: RandomNumberGenerator {
+/// Numbers that look random and are the same in each run: SplitMix64 (Steele, Lea, Flood 2014).
+package struct SplitMix64: RandomNumberGenerator {
     private var state: UInt64
 
-    init(seed: UInt64) {
+    /// Creates a generator, whose numbers follow from the seed.
+    package init(seed: UInt64) {
         state = seed
     }
 
-    mutating func next() -> UInt64 {
+    /// Returns the next number.
+    package mutating func next() -> UInt64 {
         state &+= 0x9E37_79B9_7F4A_7C15
         var mixed = state
         mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
