@@ -169,7 +169,8 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(name: "HouseTests", swiftSettings: settings),
         .testTarget(
-            name: "RealServerTests", dependencies: ["AsyncNetworking", httpTypes], swiftSettings: settings),
+            name: "RealServerTests", dependencies: ["AsyncNetworking", "AFNetworking", httpTypes],
+            swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -4,21 +4,43 @@ import AsyncNetworking
 import Dispatch
 
 extension AFHTTPSessionManager {
-    /// Makes a request, with header fields in place of its own; where that fails, `failure` is told later.
+    /// Makes the request of a verb.
     func makeRequest(
-        _ urlString: String, _ headers: [String: String]?, _ failure: ((URLSessionDataTask?, any Error) -> Void)?,
-        _ make: (String, NSErrorPointer) -> NSMutableURLRequest
-    ) -> URLRequest? {
+        _ method: String, _ urlString: String, _ parameters: Any?, _ headers: [String: String]?
+    ) throws -> OriginalRequest {
+        let serializer = requestSerializer
+        if let made = try serializer.makeRequest(method, resolve(urlString), parameters, headers) { return .made(made) }
+        return .given(
+            try makeRequest(urlString, headers) { url, error in
+                serializer.request(
+                    withMethod: method, urlString: url.absoluteString, parameters: parameters, error: error)
+            })
+    }
+
+    /// Makes a request of Foundation's, with header fields in place of its own.
+    func makeRequest(
+        _ urlString: String, _ headers: [String: String]?, _ make: (URL, NSErrorPointer) -> NSMutableURLRequest
+    ) throws -> URLRequest {
+        let url = try resolve(urlString)
+        let request = try throwingError { make(url, $0) }
+        for (name, value) in headers ?? [:] { request.setValue(value, forHTTPHeaderField: name) }
+        return request as URLRequest
+    }
+
+    private func resolve(_ urlString: String) throws -> URL {
+        do throws(SerializationError) {
+            return try base.resolve(urlString)
+        } catch {
+            throw NSError.requestSerialization(.badURL, reason: "\(error)", underlying: error)
+        }
+    }
+
+    /// What `make` returns; where it throws, nil, and `failure` is told later.
+    func orTelling<Made>(
+        _ failure: ((URLSessionDataTask?, any Error) -> Void)?, _ make: () throws -> Made
+    ) -> Made? {
         do {
-            let url: URL
-            do throws(SerializationError) {
-                url = try base.resolve(urlString)
-            } catch {
-                throw NSError.requestSerialization(.badURL, reason: "\(error)", underlying: error)
-            }
-            let request = try throwingError { make(url.absoluteString, $0) }
-            for (name, value) in headers ?? [:] { request.setValue(value, forHTTPHeaderField: name) }
-            return request as URLRequest
+            return try make()
         } catch {
             guard let failure else { return nil }
             let delivery = Handover((failure, error))

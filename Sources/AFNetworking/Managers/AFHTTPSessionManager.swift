@@ -147,16 +147,18 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         progress uploadProgress: ((Progress) -> Void)?, success: ((URLSessionDataTask, Any?) -> Void)?,
         failure: ((URLSessionDataTask?, any Error) -> Void)?
     ) -> URLSessionDataTask? {
-        let request = makeRequest(urlString, headers, failure) { url, error in
-            requestSerializer.multipartFormRequest(
-                withMethod: "POST", urlString: url, parameters: parameters.map(Self.fields),
-                constructingBodyWith: block,
-                error: error)
+        let request = orTelling(failure) {
+            try makeRequest(urlString, headers) { url, error in
+                requestSerializer.multipartFormRequest(
+                    withMethod: "POST", urlString: url.absoluteString, parameters: parameters.map(Self.fields),
+                    constructingBodyWith: block, error: error)
+            }
         }
         guard let request else { return nil }
         guard isSubclassed else {
             return started(
-                AFUploadTask(makeDriver(request, .upload(nil), callbacks(uploadProgress, nil, success, failure))))
+                AFUploadTask(
+                    makeDriver(.given(request), .upload(nil), callbacks(uploadProgress, nil, success, failure))))
         }
         let made = MadeTask()
         let task = uploadTask(
@@ -227,17 +229,16 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         uploadProgress: ((Progress) -> Void)?, downloadProgress: ((Progress) -> Void)?,
         success: ((URLSessionDataTask, Any?) -> Void)?, failure: ((URLSessionDataTask?, any Error) -> Void)?
     ) -> URLSessionDataTask? {
-        let request = makeRequest(urlString, headers, failure) { url, error in
-            requestSerializer.request(withMethod: method, urlString: url, parameters: parameters, error: error)
+        guard let request = orTelling(failure, { try makeRequest(method, urlString, parameters, headers) }) else {
+            return nil
         }
-        guard let request else { return nil }
         guard isSubclassed else {
             return AFDataTask(
                 makeDriver(request, .data, callbacks(uploadProgress, downloadProgress, success, failure)))
         }
         let made = MadeTask()
         made.task = dataTask(
-            with: request, uploadProgress: uploadProgress, downloadProgress: downloadProgress,
+            with: request.urlRequest, uploadProgress: uploadProgress, downloadProgress: downloadProgress,
             completionHandler: completion(of: made, success, failure))
         return made.task
     }

@@ -5,7 +5,7 @@ import AsyncNetworking
 
 extension AFURLSessionManager {
     /// Makes what is behind a new task.
-    func makeDriver(_ request: URLRequest, _ source: TaskSource, _ callbacks: TaskCallbacks) -> TaskDriver {
+    func makeDriver(_ request: OriginalRequest, _ source: TaskSource, _ callbacks: TaskCallbacks) -> TaskDriver {
         let identifier = state.withLock { $0.takeIdentifier() }
         return TaskDriver(
             manager: self, identifier: identifier, original: request, source: source, callbacks: callbacks)
@@ -17,7 +17,6 @@ extension AFURLSessionManager {
     func coreRequest(for driver: TaskDriver, _ source: TaskSource) throws -> (SessionManager, Request) {
         let original = driver.original
         let limit = state.withLock { $0.configuration.timeoutIntervalForRequest }
-        // 60 is what requests have that were told nothing.
         let timeout = original.timeoutInterval
         let ownLimit = timeout == 60 || timeout == limit ? nil : timeout
         var (core, request) = try state.withLock { state in
@@ -26,10 +25,8 @@ extension AFURLSessionManager {
             if let problem = state.policyProblem { throw problem }
             return (state.core, state.template(timeout: ownLimit))
         }
-        try request.take(original, replaceStream: { [weak driver] in Handover(driver?.newBodyStream()) })
+        try original.fill(&request) { [weak driver] in await driver?.newBodyStream() ?? Handover(nil) }
         if case .upload(let body?) = source { request.body = body }
-        if original.cachePolicy != .useProtocolCachePolicy { request.cachePolicy = CachePolicy(original.cachePolicy) }
-        if !original.httpShouldHandleCookies { request.handlesCookies = false }
         if isObserved {
             request.redirects = redirects(of: core, for: driver)
             request.authentication = driver.authentication(of: core)
@@ -104,19 +101,17 @@ extension AFURLSessionManager {
 
 extension TaskDriver {
     /// Another stream for a body that has to be sent again.
-    fileprivate func newBodyStream() -> InputStream? {
-        guard let task else { return nil }
-        var stream: InputStream?
-        manager.sessionQueue.sync {
-            manager.urlSession(manager.session, task: task) { stream = $0 }
+    fileprivate func newBodyStream() async -> Handover<InputStream?> {
+        guard let task else { return Handover(nil) }
+        return await manager.answer(unless: Handover(nil)) { [manager] answer in
+            manager.urlSession(manager.session, task: task) { answer(Handover($0)) }
         }
-        return stream
     }
 
     /// The core's request to follow a redirect with; nil to take the redirect as the response.
     fileprivate func decide(on head: ResponseHead, _ proposed: Request) async throws -> Request? {
         guard let task, let response = HTTPURLResponse.make(head) else { return proposed }
-        let request = URLRequest(proposed, basedOn: original)
+        let request = URLRequest(proposed, basedOn: original.urlRequest)
         let decided = await manager.answer(unless: URLRequest?.none) { [manager] answer in
             manager.urlSession(
                 manager.session, task: task, willPerformHTTPRedirection: response, newRequest: request,

@@ -129,7 +129,7 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     ) -> URLSessionDataTask {
         AFDataTask(
             makeDriver(
-                request, .data,
+                .given(request), .data,
                 TaskCallbacks(
                     uploadProgress: uploadProgress.map(Handover.init),
                     downloadProgress: downloadProgress.map(Handover.init), response: completionHandler)))
@@ -175,7 +175,7 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     ) -> URLSessionDownloadTask {
         AFDownloadTask(
             makeDriver(
-                request, .download(nil),
+                .given(request), .download(nil),
                 TaskCallbacks(
                     downloadProgress: progress.map(Handover.init), destination: destination.map(Handover.init),
                     file: completionHandler)))
@@ -200,7 +200,7 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         if data == nil { request.url = nil }
         return AFDownloadTask(
             makeDriver(
-                request, .download(data),
+                .given(request), .download(data),
                 TaskCallbacks(
                     downloadProgress: progress.map(Handover.init), destination: destination.map(Handover.init),
                     file: completionHandler)))
@@ -212,7 +212,7 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     ) -> URLSessionUploadTask {
         AFUploadTask(
             makeDriver(
-                request, .upload(body),
+                .given(request), .upload(body),
                 TaskCallbacks(uploadProgress: progress.map(Handover.init), response: completionHandler)))
     }
 

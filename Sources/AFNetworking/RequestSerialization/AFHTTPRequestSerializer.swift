@@ -10,7 +10,7 @@ import Dispatch
 /// may be used from any thread.
 open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecureCoding, NSCopying, @unchecked Sendable
 {
-    private let state: Lock<RequestSerializerState>
+    let state: Lock<RequestSerializerState>
 
     /// Writes the query or form body of a request itself.
     public typealias QueryBlock = (URLRequest, Any, NSErrorPointer) -> String?
@@ -36,38 +36,38 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
 
     /// Whether mobile networks may be used; kept, and without effect here. False until it is set.
     open var allowsCellularAccess: Bool {
-        get { state.withLock { $0.allowsCellularAccess ?? false } }
-        set { state.withLock { $0.allowsCellularAccess = newValue } }
+        get { state.withLock { $0.wishes.allowsCellularAccess ?? false } }
+        set { state.withLock { $0.wishes.allowsCellularAccess = newValue } }
     }
 
     /// What requests want of caches.
     open var cachePolicy: NSURLRequest.CachePolicy {
-        get { state.withLock { $0.cachePolicy ?? .useProtocolCachePolicy } }
-        set { state.withLock { $0.cachePolicy = newValue } }
+        get { state.withLock { $0.wishes.cachePolicy ?? .useProtocolCachePolicy } }
+        set { state.withLock { $0.wishes.cachePolicy = newValue } }
     }
 
     /// Whether cookies are sent and kept. False until it is set.
     open var httpShouldHandleCookies: Bool {
-        get { state.withLock { $0.handlesCookies ?? false } }
-        set { state.withLock { $0.handlesCookies = newValue } }
+        get { state.withLock { $0.wishes.handlesCookies ?? false } }
+        set { state.withLock { $0.wishes.handlesCookies = newValue } }
     }
 
     /// Kept, and without effect: HTTP/2 has taken the place of pipelining.
     open var httpShouldUsePipelining: Bool {
-        get { state.withLock { $0.usesPipelining ?? false } }
-        set { state.withLock { $0.usesPipelining = newValue } }
+        get { state.withLock { $0.wishes.usesPipelining ?? false } }
+        set { state.withLock { $0.wishes.usesPipelining = newValue } }
     }
 
     /// Kept, and without effect here.
     open var networkServiceType: NSURLRequest.NetworkServiceType {
-        get { state.withLock { $0.serviceType ?? .default } }
-        set { state.withLock { $0.serviceType = newValue } }
+        get { state.withLock { $0.wishes.serviceType ?? .default } }
+        set { state.withLock { $0.wishes.serviceType = newValue } }
     }
 
     /// How long nothing may move before a request fails, in seconds. 0 until it is set.
     open var timeoutInterval: TimeInterval {
-        get { state.withLock { $0.timeoutInterval ?? 0 } }
-        set { state.withLock { $0.timeoutInterval = newValue } }
+        get { state.withLock { $0.wishes.timeoutInterval ?? 0 } }
+        set { state.withLock { $0.wishes.timeoutInterval = newValue } }
     }
 
     // MARK: Header fields
@@ -79,12 +79,7 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
 
     /// Sets a field for every request; nil removes it. Names are compared without regard to case.
     open func setValue(_ value: String?, forHTTPHeaderField field: String) {
-        state.withLock { state in
-            for name in state.headers.keys where name.caseInsensitiveCompare(field) == .orderedSame {
-                state.headers[name] = nil
-            }
-            state.headers[field] = value
-        }
+        state.withLock { $0.setHeader(field, value) }
     }
 
     /// The field that every request gets; nil when there is none of this name.
@@ -137,32 +132,35 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         withMethod method: String, urlString: String, parameters: Any?, error: NSErrorPointer
     ) -> NSMutableURLRequest {
         let request = makeRequest(method, urlString, error)
-        guard error?.pointee == nil else { return request }
-        let serialized = self.request(
-            bySerializingRequest: request as URLRequest, withParameters: parameters, error: error)
-        return serialized.map(Self.mutableRequest) ?? request
+        guard error?.pointee == nil else { return Self.mutableRequest(request) }
+        let serialized = self.request(bySerializingRequest: request, withParameters: parameters, error: error)
+        return Self.mutableRequest(serialized ?? request)
     }
 
     /// Returns a request like this one with the default fields and the parameters in it.
     open func request(
         bySerializingRequest request: URLRequest, withParameters parameters: Any?, error: NSErrorPointer
     ) -> URLRequest? {
-        var result = fillingHeaders(of: request)
-        guard let query = queryString(for: request, parameters, error) else { return nil }
-        guard !encodesParametersInURI(request) else {
-            guard !query.isEmpty, let url = request.url else { return result }
-            guard let complete = url.appendingQueryText(query) else {
-                error?.pointee = .requestSerialization(.badURL, reason: "The query cannot stand in a URL.")
-                return nil
+        do {
+            let encoded = try encode(parameters, for: request.httpMethod ?? "GET") { request }
+            var result = request
+            for (name, value) in httpRequestHeaders where request.value(forHTTPHeaderField: name) == nil {
+                result.setValue(value, forHTTPHeaderField: name)
             }
-            result.url = complete
+            switch encoded {
+            case .nothing: break
+            case .query(let query): result.url = try request.url?.appendingQueryText(query)
+            case .body(let body, let contentType):
+                if result.value(forHTTPHeaderField: "Content-Type") == nil {
+                    result.setValue(contentType, forHTTPHeaderField: "Content-Type")
+                }
+                result.httpBody = body
+            }
             return result
+        } catch let failure {
+            error?.pointee = failure as NSError
+            return nil
         }
-        if result.value(forHTTPHeaderField: "Content-Type") == nil {
-            result.setValue("application/x-www-form-urlencoded", forHTTPHeaderField: "Content-Type")
-        }
-        result.httpBody = query.data(using: String.Encoding(rawValue: stringEncoding)) ?? Data()
-        return result
     }
 
     // MARK: Multipart forms
@@ -216,52 +214,46 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         return result
     }
 
-    // MARK: For serializers of other bodies
+    // MARK: Parts
 
-    /// Whether the parameters of a request go to its query.
-    func encodesParametersInURI(_ request: URLRequest) -> Bool {
-        httpMethodsEncodingParametersInURI.contains(request.httpMethod?.uppercased() ?? "GET")
+    /// What parameters become in a request; serializers of other bodies override it.
+    ///
+    /// - Parameter request: The request that a block is shown which writes queries.
+    func encode(
+        _ parameters: Any?, for method: String, _ request: () -> URLRequest
+    ) throws -> EncodedParameters {
+        let query = try queryString(of: parameters, request)
+        guard !encodesParametersInURI(method) else { return .query(query) }
+        let encoding = String.Encoding(rawValue: stringEncoding)
+        return .body(query.data(using: encoding) ?? Data(), contentType: "application/x-www-form-urlencoded")
     }
 
-    /// The request with the default fields that it lacks.
-    func fillingHeaders(of request: URLRequest) -> URLRequest {
-        var result = request
-        for (name, value) in httpRequestHeaders where request.value(forHTTPHeaderField: name) == nil {
-            result.setValue(value, forHTTPHeaderField: name)
-        }
-        return result
+    /// Whether the parameters of requests with a method go to their query.
+    func encodesParametersInURI(_ method: String) -> Bool {
+        httpMethodsEncodingParametersInURI.contains(method.uppercased())
     }
 
     /// A request with what was set here, and no parameters; `error` says why it has no URL.
-    func makeRequest(_ method: String, _ urlString: String, _ error: NSErrorPointer) -> NSMutableURLRequest {
+    private func makeRequest(_ method: String, _ urlString: String, _ error: NSErrorPointer) -> URLRequest {
         let url = URL(string: urlString)
         if url == nil {
             error?.pointee = .requestSerialization(.badURL, reason: "“\(urlString)” is not a URL.")
         }
-        let request = NSMutableURLRequest(url: url ?? URL(filePath: "/"))
+        var request = URLRequest(url: url ?? URL(filePath: "/"))
         if url == nil { request.url = nil }
         request.httpMethod = method
-        let state = state.withLock { $0 }
-        if let value = state.allowsCellularAccess { request.allowsCellularAccess = value }
-        if let value = state.cachePolicy { request.cachePolicy = value }
-        if let value = state.handlesCookies { request.httpShouldHandleCookies = value }
-        if let value = state.serviceType { request.networkServiceType = value }
-        if let value = state.timeoutInterval { request.timeoutInterval = value }
+        state.withLock { $0.wishes }.apply(to: &request)
         return request
     }
 
-    static func mutableRequest(_ request: URLRequest) -> NSMutableURLRequest {
+    private static func mutableRequest(_ request: URLRequest) -> NSMutableURLRequest {
         (request as NSURLRequest).mutableCopy() as? NSMutableURLRequest ?? NSMutableURLRequest(url: URL(filePath: "/"))
     }
 
-    private func queryString(for request: URLRequest, _ parameters: Any?, _ error: NSErrorPointer) -> String? {
+    private func queryString(of parameters: Any?, _ request: () -> URLRequest) throws -> String {
         guard let parameters else { return "" }
         guard let makeQuery = state.withLock({ $0.makeQuery }) else { return AFQueryStringFromValue(parameters) }
-        let pointer = AutoreleasingUnsafeMutablePointer<NSError?>(nil)
-        let query = makeQuery.value(request, parameters, pointer)
-        guard let failure = pointer.pointee else { return query ?? "" }
-        error?.pointee = failure
-        return nil
+        return try throwingError { makeQuery.value(request(), parameters, $0) } ?? ""
     }
 
     // MARK: Copies and archives
@@ -300,20 +292,6 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         let kept = other.state.withLock {
             RequestSerializerState(headers: $0.headers, style: $0.style, makeQuery: $0.makeQuery)
         }
-        state.withLock { state in
-            state.headers = kept.headers
-            state.style = kept.style
-            state.makeQuery = kept.makeQuery
-        }
-    }
-}
-
-extension URL {
-    /// The URL with this text at the end of its query, which is before the fragment.
-    fileprivate func appendingQueryText(_ query: String) -> URL? {
-        let text = absoluteString
-        let head = text.prefix { $0 != "#" }
-        let separator = !head.contains("?") ? "?" : head.hasSuffix("?") || head.hasSuffix("&") ? "" : "&"
-        return URL(string: "\(head)\(separator)\(query)\(text[head.endIndex...])")
+        state.withLock { $0 = kept }
     }
 }

@@ -26,30 +26,18 @@ open class AFJSONRequestSerializer: AFHTTPRequestSerializer, @unchecked Sendable
         set { options.withLock { $0 = newValue } }
     }
 
-    /// Returns a request like this one with the default fields and the parameters in it.
-    open override func request(
-        bySerializingRequest request: URLRequest, withParameters parameters: Any?, error: NSErrorPointer
-    ) -> URLRequest? {
-        guard !encodesParametersInURI(request) else {
-            return super.request(bySerializingRequest: request, withParameters: parameters, error: error)
-        }
-        var result = fillingHeaders(of: request)
-        guard let parameters else { return result }
+    override func encode(
+        _ parameters: Any?, for method: String, _ request: () -> URLRequest
+    ) throws -> EncodedParameters {
+        guard !encodesParametersInURI(method) else { return try super.encode(parameters, for: method, request) }
+        guard let parameters else { return .nothing }
         guard JSONSerialization.isValidJSONObject(parameters) else {
-            error?.pointee = .requestSerialization(
+            throw NSError.requestSerialization(
                 .cannotDecodeContentData, reason: "The `parameters` argument is not valid JSON.")
-            return nil
         }
-        do {
-            result.httpBody = try JSONSerialization.data(withJSONObject: parameters, options: writingOptions)
-        } catch let failure {
-            error?.pointee = failure as NSError
-            return nil
-        }
-        if result.value(forHTTPHeaderField: "Content-Type") == nil {
-            result.setValue("application/json", forHTTPHeaderField: "Content-Type")
-        }
-        return result
+        return .body(
+            try JSONSerialization.data(withJSONObject: parameters, options: writingOptions),
+            contentType: "application/json")
     }
 
     /// Restores what an archive keeps, the writing options among it.

@@ -39,26 +39,14 @@ open class AFPropertyListRequestSerializer: AFHTTPRequestSerializer, @unchecked 
         set { settings.withLock { $0.writeOptions = newValue } }
     }
 
-    /// Returns a request like this one with the default fields and the parameters in it.
-    open override func request(
-        bySerializingRequest request: URLRequest, withParameters parameters: Any?, error: NSErrorPointer
-    ) -> URLRequest? {
-        guard !encodesParametersInURI(request) else {
-            return super.request(bySerializingRequest: request, withParameters: parameters, error: error)
-        }
-        var result = fillingHeaders(of: request)
-        guard let parameters else { return result }
-        do {
-            result.httpBody = try PropertyListSerialization.data(
-                fromPropertyList: parameters, format: format, options: writeOptions)
-        } catch let failure {
-            error?.pointee = failure as NSError
-            return nil
-        }
-        if result.value(forHTTPHeaderField: "Content-Type") == nil {
-            result.setValue("application/x-plist", forHTTPHeaderField: "Content-Type")
-        }
-        return result
+    override func encode(
+        _ parameters: Any?, for method: String, _ request: () -> URLRequest
+    ) throws -> EncodedParameters {
+        guard !encodesParametersInURI(method) else { return try super.encode(parameters, for: method, request) }
+        guard let parameters else { return .nothing }
+        return .body(
+            try PropertyListSerialization.data(fromPropertyList: parameters, format: format, options: writeOptions),
+            contentType: "application/x-plist")
     }
 
     /// Restores what an archive keeps, the format and the options among it.

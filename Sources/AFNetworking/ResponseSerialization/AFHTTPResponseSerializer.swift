@@ -54,14 +54,20 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, NSSec
         if !verdict.isValid { throw AFUnnamedError() }
     }
 
-    /// Returns the body, whatever the verdict is.
+    /// Makes the object of a response's body, as far as its status and media type allow; here that is the body, whatever
+    /// they are.
     open func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
-        if let failure = validationFailure(response, data).error { error?.pointee = failure }
+        object(of: data, verdict(on: response, data), error)
+    }
+
+    /// Makes the object of a body that has been judged; serializers of this module override it.
+    func object(of data: Data?, _ verdict: ResponseVerdict, _ error: NSErrorPointer) -> Any? {
+        if let failure = verdict.error { error?.pointee = failure }
         return data
     }
 
     /// What validation says, as a subclass may have it.
-    func validationFailure(_ response: URLResponse?, _ data: Data?) -> ResponseVerdict {
+    private func verdict(on response: URLResponse?, _ data: Data?) -> ResponseVerdict {
         do {
             try validate(response as? HTTPURLResponse, data: data)
             return ResponseVerdict()
@@ -72,15 +78,13 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, NSSec
         }
     }
 
-    /// Whether a body is not to be looked at: its media type was wrong, or nobody would hear of the error.
-    ///
-    /// It puts the error of a failed validation into the place for it.
-    func stopsAtGate(_ response: URLResponse?, _ data: Data?, _ error: NSErrorPointer) -> Bool {
-        let verdict = validationFailure(response, data)
-        guard !verdict.isValid else { return false }
-        guard let error else { return true }
-        if let failure = verdict.error { error.pointee = failure }
-        return verdict.error?.contains(AFURLResponseSerializationErrorDomain, .cannotDecodeContentData) ?? false
+    /// Whether the object follows from what ``judge(_:_:)`` and ``object(of:_:_:)`` say: a subclass may have overridden what
+    /// takes Foundation's response, and a compound serializer asks others, which may have.
+    var needsNoResponse: Bool {
+        let type = type(of: self)
+        return type == AFJSONResponseSerializer.self || type == AFHTTPResponseSerializer.self
+            || type == AFPropertyListResponseSerializer.self || type == AFXMLParserResponseSerializer.self
+            || type == AFXMLDocumentResponseSerializer.self
     }
 
     /// Judges a response by status and media type.

@@ -40,14 +40,8 @@ open class AFJSONResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendab
         set { settings.withLock { $0.removesNulls = newValue } }
     }
 
-    /// Makes the object.
-    open override func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
-        guard !stopsAtGate(response, data, error) else { return nil }
-        return object(of: data, error)
-    }
-
-    /// Makes the object of a body that has passed the gate.
-    func object(of data: Data?, _ error: NSErrorPointer) -> Any? {
+    override func object(of data: Data?, _ verdict: ResponseVerdict, _ error: NSErrorPointer) -> Any? {
+        guard !verdict.stops(error) else { return nil }
         guard let data, !data.isEmpty, data != Self.oneSpace else { return nil }
         do {
             let settings = settings.withLock { $0 }

@@ -41,9 +41,8 @@ open class AFPropertyListResponseSerializer: AFHTTPResponseSerializer, @unchecke
         set { settings.withLock { $0.readOptions = newValue.rawValue } }
     }
 
-    /// Makes the object.
-    open override func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
-        guard !stopsAtGate(response, data, error), let data else { return nil }
+    override func object(of data: Data?, _ verdict: ResponseVerdict, _ error: NSErrorPointer) -> Any? {
+        guard !verdict.stops(error), let data else { return nil }
         do {
             let list = try PropertyListGuard.checked(data)
             return try PropertyListSerialization.propertyList(from: list, options: readOptions)

@@ -28,9 +28,8 @@ open class AFXMLDocumentResponseSerializer: AFHTTPResponseSerializer, @unchecked
         set { mask.withLock { $0 = UInt(bitPattern: newValue) } }
     }
 
-    /// Makes the `XMLDocument`.
-    open override func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
-        guard !stopsAtGate(response, data, error) else { return nil }
+    override func object(of data: Data?, _ verdict: ResponseVerdict, _ error: NSErrorPointer) -> Any? {
+        guard !verdict.stops(error) else { return nil }
         do throws(SerializationError) {
             return try XMLContent(data ?? Data())
                 .makeDocument(options: XMLNode.Options(rawValue: UInt(bitPattern: options)))

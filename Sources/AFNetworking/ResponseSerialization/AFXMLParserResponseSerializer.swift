@@ -12,9 +12,8 @@ open class AFXMLParserResponseSerializer: AFHTTPResponseSerializer, @unchecked S
         super.init(contentTypes: ["application/xml", "text/xml"])
     }
 
-    /// Makes the `XMLParser`.
-    open override func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
-        guard !stopsAtGate(response, data, error) else { return nil }
+    override func object(of data: Data?, _ verdict: ResponseVerdict, _ error: NSErrorPointer) -> Any? {
+        guard !verdict.stops(error) else { return nil }
         do throws(SerializationError) {
             return try XMLContent(data ?? Data()).makeParser()
         } catch let failure {

@@ -13,4 +13,14 @@ struct ResponseVerdict {
     var isValid = true
     /// Why it is not valid; an invalid response may have none.
     var error: NSError?
+
+    /// Whether the body is not to be looked at: its media type was wrong, or nobody would hear of the error.
+    ///
+    /// It puts the error of a failed validation into the place for it.
+    func stops(_ error: NSErrorPointer) -> Bool {
+        guard !isValid else { return false }
+        guard let error else { return true }
+        if let failure = self.error { error.pointee = failure }
+        return self.error?.contains(AFURLResponseSerializationErrorDomain, .cannotDecodeContentData) ?? false
+    }
 }

@@ -10,7 +10,7 @@ extension Request {
     ///   - request: The request; its policies and limits are left to the caller.
     ///   - replaceStream: Makes another stream where the body has to be sent again.
     mutating func take(
-        _ request: URLRequest, replaceStream: (@Sendable () -> Handover<InputStream?>)? = nil
+        _ request: URLRequest, replaceStream: (@Sendable () async -> Handover<InputStream?>)? = nil
     ) throws(SessionError) {
         guard let url = request.url else { throw .serialization(.url(.noBase(""))) }
         self.url = url
@@ -64,7 +64,7 @@ extension HTTPURLResponse {
 
 extension HTTPFields {
     /// The fields as a dictionary; values of one name are joined by commas (RFC 9110 §5.3).
-    fileprivate var dictionary: [String: String] {
+    var dictionary: [String: String] {
         var result: [String: String] = [:]
         for field in self { result.merge([field.name.rawName: field.value]) { "\($0), \($1)" } }
         return result

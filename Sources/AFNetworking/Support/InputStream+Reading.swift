@@ -16,15 +16,17 @@ final class BodyStream: InputStream {
 extension RequestBody {
     /// The bytes of a stream, and of those that `replace` makes each time that the body is sent again.
     static func inputStream(
-        _ stream: InputStream, length: Int64?, replace: (@Sendable () -> Handover<InputStream?>)?
+        _ stream: InputStream, length: Int64?, replace: (@Sendable () async -> Handover<InputStream?>)?
     ) -> RequestBody {
         if let stream = stream as? BodyStream { return stream.body }
         let source = InputStreamSource(stream, replace: replace)
         return .stream(length: length, isReplayable: replace != nil) {
-            let stream = try source.next()
+            var opened: Handover<InputStream>?
             let queue = DispatchQueue(label: "com.alamofire.networking.body-stream")
             return BodyReader {
-                try await withCheckedThrowingContinuation { continuation in
+                let stream = if let opened { opened } else { try await source.next() }
+                opened = stream
+                return try await withCheckedThrowingContinuation { continuation in
                     queue.async { continuation.resume(with: Result { try stream.value.readChunk(upTo: 65_536) }) }
                 }
             }

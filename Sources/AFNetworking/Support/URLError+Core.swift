@@ -10,8 +10,7 @@ struct TaskFailure {
     let effective: any Error
 
     /// Translates an error of the core's.
-    init(_ error: any Error, request: URLRequest) {
-        let url = request.url
+    init(_ error: any Error, url: URL?) {
         if case .transport(.tls(let failure, let facts)) = error as? SessionError, failure.isVerdict {
             raw = URLError(.cancelled, url: url, underlying: error)
             effective = URLError(

@@ -21,7 +21,7 @@ final class AFDownloadTask: URLSessionDownloadTask, DrivenTask, @unchecked Senda
     }
 
     override var taskIdentifier: Int { driver.identifier }
-    override var originalRequest: URLRequest? { driver.original }
+    override var originalRequest: URLRequest? { driver.original.urlRequest }
     override var currentRequest: URLRequest? { driver.currentRequest }
     override var response: URLResponse? { driver.response }
     override var state: URLSessionTask.State { driver.taskState }

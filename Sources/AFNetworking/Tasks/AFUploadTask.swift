@@ -17,7 +17,7 @@ final class AFUploadTask: URLSessionUploadTask, DrivenTask, @unchecked Sendable 
     override func cancel() { driver.cancel() }
 
     override var taskIdentifier: Int { driver.identifier }
-    override var originalRequest: URLRequest? { driver.original }
+    override var originalRequest: URLRequest? { driver.original.urlRequest }
     override var currentRequest: URLRequest? { driver.currentRequest }
     override var response: URLResponse? { driver.response }
     override var state: URLSessionTask.State { driver.taskState }

@@ -11,7 +11,7 @@ extension TaskDriver {
         switch result {
         case .success(let outcome): serialize(outcome, into: &ending)
         case .failure(let error):
-            let failure = TaskFailure(error, request: original)
+            let failure = TaskFailure(error, url: original.url)
             raw = failure.raw
             ending.error = change { $0.challengeError } ?? failure.effective
             ending.data = change { $0.partialData }
@@ -30,13 +30,18 @@ extension TaskDriver {
             let (completion, ending, metrics) = delivery.value
             completion?(self, ending.object, ending.error)
             guard queue != nil else { return ending.post(of: task, metrics) }
-            DispatchQueue.main.async { delivery.value.1.post(of: task, delivery.value.2) }
+            Outbox.main.send { delivery.value.1.post(of: task, delivery.value.2) }
         }
     }
 
     private func serialize(_ outcome: TaskOutcome, into ending: inout Ending) {
         let pointer = AutoreleasingUnsafeMutablePointer<NSError?>(nil)
-        ending.object = ending.serializer.responseObject(for: response, data: outcome.data, error: pointer)
+        if let serializer = ending.serializer as? AFHTTPResponseSerializer, serializer.needsNoResponse, let head {
+            let verdict = serializer.judge(ResponseFacts(head) { [self] in response }, outcome.data)
+            ending.object = serializer.object(of: outcome.data, verdict, pointer)
+        } else {
+            ending.object = ending.serializer.responseObject(for: response, data: outcome.data, error: pointer)
+        }
         ending.error = pointer.pointee
         ending.data = outcome.data
         guard let file = outcome.file else { return }

@@ -10,12 +10,12 @@ import Dispatch
 final class TaskDriver: TransferEventSink {
     let manager: AFURLSessionManager
     let identifier: Int
-    let original: URLRequest
+    let original: OriginalRequest
     private let state: Lock<TaskState>
 
     /// Makes a driver of a task that waits to be resumed.
     init(
-        manager: AFURLSessionManager, identifier: Int, original: URLRequest, source: TaskSource,
+        manager: AFURLSessionManager, identifier: Int, original: OriginalRequest, source: TaskSource,
         callbacks: TaskCallbacks
     ) {
         self.manager = manager
@@ -91,7 +91,9 @@ final class TaskDriver: TransferEventSink {
     var head: ResponseHead? { state.withLock { $0.head } }
 
     var currentRequest: URLRequest? {
-        state.withLock { $0.current }.map { URLRequest($0, basedOn: original) } ?? original
+        let current = state.withLock { $0.current }
+        let original = original.urlRequest
+        return current.map { URLRequest($0, basedOn: original) } ?? original
     }
 
     /// The response, made of the head when it is asked for the first time.
@@ -119,7 +121,8 @@ final class TaskDriver: TransferEventSink {
     }
 
     func description(of task: URLSessionTask) -> String {
-        "<\(type(of: task)): \(identifier) \(original.httpMethod ?? "GET") \(original.url?.absoluteString ?? "")>"
+        let request = original.urlRequest
+        return "<\(type(of: task)): \(identifier) \(request.httpMethod ?? "GET") \(request.url?.absoluteString ?? "")>"
     }
 
     // MARK: Progress
@@ -189,7 +192,7 @@ final class TaskDriver: TransferEventSink {
 
     func post(_ name: NSNotification.Name) {
         guard let task else { return }
-        DispatchQueue.main.async { NotificationCenter.default.post(name: name, object: task) }
+        Outbox.main.send { NotificationCenter.default.post(name: name, object: task) }
     }
 
     /// Changes the state.
@@ -227,7 +230,8 @@ final class TaskDriver: TransferEventSink {
         manager.sessionQueue.async { [self] in
             tell(\.uploadProgress, \.uploadProgress, progress.completedBytes, of: progress.totalBytes)
             let expected =
-                progress.totalBytes ?? original.value(forHTTPHeaderField: "Content-Length").flatMap(Int64.init)
+                progress.totalBytes
+                ?? original.urlRequest.value(forHTTPHeaderField: "Content-Length").flatMap(Int64.init)
             manager.urlSession(
                 manager.session, task: task, didSendBodyData: sent, totalBytesSent: progress.completedBytes,
                 totalBytesExpectedToSend: expected ?? NSURLSessionTransferSizeUnknown)
