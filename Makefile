@@ -19,8 +19,10 @@ FLAGS := -Xswiftc -warnings-as-errors --explicit-target-dependency-import-check 
 SWIFT_FILES := $(wildcard Package.swift Sources Tests Examples Benchmarks)
 # A log gets errors only; a terminal gets the progress too.
 QUIET := $(if $(MAKE_TERMOUT),,--quiet)
+# A sanitizer makes tests slow; all of them at once would make each so slow that its time limit ends it.
+FEW_AT_ONCE := --experimental-maximum-parallelization-width 4
 
-.PHONY: help setup setup-library build format check-format test demo tsan asan bench docs clean
+.PHONY: help setup setup-library build format check-format check-hints test demo tsan asan bench docs clean
 
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,7 +43,13 @@ format: ## Format all Swift files in place
 check-format: ## Fail if a Swift file is not formatted
 	swift format lint --strict --recursive --parallel $(SWIFT_FILES)
 
-test: setup check-format build ## Check everything: format, warnings, all tests, against real servers
+# The callers of AFNetworking's verbs are warned where the trait is on, and only there: the build above has no warnings.
+check-hints: setup-library ## Fail if the trait MigrationHints does not say what to call instead
+	@verbs="$$(swift build --traits MigrationHints --scratch-path .build-hints --target AFNetworkingCallSites 2>&1 \
+		| grep -o 'CallSites/.*deprecated: Await it: try await manager\.[a-z]*' | sed 's/.*\.//' | sort -u | tr '\n' ' ')"; \
+	[ "$$verbs" = 'delete get head patch post put ' ] || { echo "only these verbs give a hint: $$verbs"; exit 1; }
+
+test: setup check-format build check-hints ## Check everything: format, warnings, all tests, against real servers
 	$(SERVERS) run $(SERVERS_DIR) -- swift test --skip-build $(FLAGS)
 
 demo: setup-library ## Show what the library does; on a URL of yours: make demo URL=https://…
@@ -50,12 +58,13 @@ demo: setup-library ## Show what the library does; on a URL of yours: make demo 
 
 # Not the example: it guards its state by Synchronization.Mutex, which ThreadSanitizer does not see.
 tsan: setup-library ## Run the tests under ThreadSanitizer
-	swift test --sanitize=thread --scratch-path .build-tsan $(QUIET) --skip 'RealServerTests|FetchTests'
+	swift test --sanitize=thread --scratch-path .build-tsan $(QUIET) $(FEW_AT_ONCE) --skip 'RealServerTests|FetchTests'
 
 # Leaks are not looked for: LeakSanitizer does not see the references in the payloads of Swift's enums, and takes every
 # static Data for one. The suites of lifetimes count what is left.
 asan: setup-library ## Run the tests under AddressSanitizer
-	ASAN_OPTIONS=detect_leaks=0 swift test --sanitize=address --scratch-path .build-asan $(QUIET) --skip RealServerTests
+	ASAN_OPTIONS=detect_leaks=0 swift test --sanitize=address --scratch-path .build-asan $(QUIET) $(FEW_AT_ONCE) \
+		--skip RealServerTests
 
 bench: setup ## Compare with other clients: make bench ROUNDS=5 WORKLOAD=h1-64
 	swift run --configuration release $(QUIET) RouteBench
@@ -73,7 +82,7 @@ docs: setup-library ## Build the documentation into .build/docs
 
 clean: ## Remove everything that was built
 	-@if [ -d $(SERVERS_DIR) ]; then $(SERVERS) stop $(SERVERS_DIR); fi
-	rm -rf .build .build-tsan .build-asan Benchmarks/.build
+	rm -rf .build .build-tsan .build-asan .build-hints Benchmarks/.build
 
 # Installs the packages of $(1) that are missing; asks for no rights when there are none.
 define install

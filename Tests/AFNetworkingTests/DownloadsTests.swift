@@ -92,6 +92,26 @@ import Testing
         }
     }
 
+    @Test func `a serializer judges the head of a download, and has no body to read`() async throws {
+        try await StubServer.with { server in
+            server.route("/file", .text("x"))
+            let manager = AFURLSessionManager(sessionConfiguration: .default)
+            manager.completionQueue = DispatchQueue(label: "completion")
+            let place = folder.appending(path: "list")
+            manager.responseSerializer = AFPropertyListResponseSerializer()
+            let result = await callback { done in
+                manager.downloadTask(
+                    with: URLRequest(url: server.url("/file")), progress: nil, destination: { _, _ in place },
+                    completionHandler: { done(Callback(response: $0, object: $1, error: $2 as NSError?)) }
+                ).resume()
+            }
+            #expect(result.error?.domain == NSCocoaErrorDomain)
+            #expect(result.error?.code == 3840)
+            #expect(result.object as? URL == place)
+            try #expect(Data(contentsOf: place) == Data("x".utf8))
+        }
+    }
+
     @Test func `a download goes on where it was interrupted`() async throws {
         try await StubServer.with { server in
             let gate = try ScriptGate()

@@ -176,6 +176,29 @@ import Testing
         #expect(restored.timeoutInterval == 0)
     }
 
+    @Test func `methods with their parameters in the query can be chosen`() throws {
+        for serializer in [AFHTTPRequestSerializer(), AFJSONRequestSerializer()] {
+            serializer.httpMethodsEncodingParametersInURI = ["POST"]
+            let post = try request(serializer, "POST", ["a": 1])
+            #expect(post.url?.query == "a=1")
+            #expect(post.httpBody == nil)
+            #expect(try request(serializer, "GET", ["a": 1]).httpBody?.isEmpty == false)
+        }
+    }
+
+    @Test func `bodies and the values of forms are in the serializer's encoding`() async throws {
+        let serializer = AFHTTPRequestSerializer()
+        serializer.stringEncoding = String.Encoding.utf16BigEndian.rawValue
+        #expect(try request(serializer, "POST", ["a": "b"]).httpBody == Data([0, 97, 0, 61, 0, 98]))
+        let form = try serializer.multipartFormRequest(
+            withMethod: "POST", urlString: url, parameters: ["a": "b"], constructingBodyWith: nil)
+        let plain = try AFHTTPRequestSerializer().multipartFormRequest(
+            withMethod: "POST", urlString: url, parameters: ["a": "bc"], constructingBodyWith: nil)
+        // Two bytes for the one letter, and one for each part of the name.
+        let lengths = [form, plain].map { $0.value(forHTTPHeaderField: "Content-Length") }
+        #expect(lengths[0] == lengths[1])
+    }
+
     @Test func `constants are what they were`() {
         #expect(AFURLRequestSerializationErrorDomain == "com.alamofire.error.serialization.request")
         #expect(AFNetworkingOperationFailingURLRequestErrorKey == "com.alamofire.serialization.request.error.response")

@@ -151,6 +151,28 @@ import Testing
         }
     }
 
+    @Test func `what arrived before a task failed is in its notification alone`() async throws {
+        try await StubServer.with { server in
+            server.route("/", .truncated(declared: 10, sent: 4))
+            let manager = AFHTTPSessionManager(for: server)
+            let log = Log<Bool>()
+            let posted = await callback { done in
+                let task = manager.dataTask(with: request(server)) { log.add($1 == nil && $2 != nil) }
+                let observer = Observer(.AFNetworkingTaskDidComplete, of: task) {
+                    done(Callback(object: $0.userInfo))
+                }
+                task.resume()
+                Observer.keep(observer)
+            }
+            let userInfo = posted.object as? [AnyHashable: Any]
+            #expect((userInfo?[AFNetworkingTaskDidCompleteResponseDataKey] as? Data)?.count == 4)
+            #expect(
+                (userInfo?[AFNetworkingTaskDidCompleteErrorKey] as? NSError)?.code == NSURLErrorNetworkConnectionLost)
+            #expect(userInfo?[AFNetworkingTaskDidCompleteSerializedResponseKey] == nil)
+            #expect(log.entries == [true])
+        }
+    }
+
     @Test func `a response can be refused by its head, or go to a file after all`() async throws {
         try await StubServer.with { server in
             server.route("/", .json(#"{"a": 1}"#))

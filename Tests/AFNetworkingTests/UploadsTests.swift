@@ -90,6 +90,76 @@ import Testing
         #expect(error.localizedFailureReason == reason)
     }
 
+    @Test func `parts have the header fields and the length that they were given`() async throws {
+        try await StubServer.with { server in
+            server.route("/", .json("{}"))
+            let manager = AFHTTPSessionManager(for: server)
+            // The stream has eight bytes; one that has more than it was said to have is an error.
+            for length in [6, 8] as [Int64] {
+                let result = await post(manager, nil) { form in
+                    form.appendPart(withHeaders: ["X-Part": "1"], body: Data("raw".utf8))
+                    form.appendPart(
+                        with: InputStream(data: Data("streamed".utf8)), name: "s", fileName: "f", length: length,
+                        mimeType: "text/x")
+                    form.throttleBandwidth(withPacketSize: 16, delay: 0)
+                }
+                #expect((result.error == nil) == (length == 8))
+            }
+            let request = try #require(server.activity.requests.last)
+            let text = String(decoding: request.body, as: UTF8.self)
+            #expect(text.contains("\r\nX-Part: 1\r\n\r\nraw\r\n--"))
+            #expect(text.contains("name=\"s\"; filename=\"f\"\r\nContent-Type: text/x\r\n\r\nstreamed\r\n--"))
+            #expect(request.headers["Content-Length"] == "\(request.body.count)")
+        }
+    }
+
+    @Test func `a field of the call takes the place of the form's own`() async throws {
+        try await StubServer.with { server in
+            server.route("/", .json("{}"))
+            let manager = AFHTTPSessionManager(for: server)
+            _ = await manager.call {
+                manager.post(
+                    "", parameters: ["a": 1], headers: ["Content-Type": "text/mine"], constructingBodyWith: nil,
+                    progress: nil, success: $0, failure: $1)
+            }
+            try await #expect(server.requests(count: 1)[0].headers["Content-Type"] == "text/mine")
+        }
+    }
+
+    @Test func `a body that cannot be written to its file is an error`() async throws {
+        let serializer = AFHTTPRequestSerializer()
+        let request = try serializer.multipartFormRequest(
+            withMethod: "POST", urlString: "http://h/", parameters: ["foo": "bar"], constructingBodyWith: nil)
+        let result = await callback { done in
+            serializer.request(
+                withMultipartForm: request as URLRequest,
+                writingStreamContentsToFile: URL(filePath: "/does/not/exist")
+            ) { done(Callback(error: $0 as NSError?)) }
+        }
+        #expect(result.error != nil)
+    }
+
+    @Test func `the length of a stream is what its request says`() async throws {
+        try await StubServer.with { server in
+            server.route("/", .json("{}"))
+            let manager = AFHTTPSessionManager(for: server)
+            let log = Log<Int64>()
+            manager.setTaskDidSendBodyDataBlock { _, _, _, _, expected in log.add(expected) }
+            let request = NSMutableURLRequest(url: server.url("/"))
+            request.httpMethod = "PUT"
+            request.httpBodyStream = InputStream(data: Data("stream".utf8))
+            request.setValue("6", forHTTPHeaderField: "Content-Length")
+            let result = await callback { done in
+                manager.uploadTask(withStreamedRequest: request as URLRequest, progress: nil) {
+                    done(Callback(response: $0, object: $1, error: $2 as NSError?))
+                }.resume()
+            }
+            #expect(result.error == nil)
+            #expect(log.entries.last == 6)
+            try await #expect(server.requests(count: 1)[0].headers["Content-Length"] == "6")
+        }
+    }
+
     @Test func `the body of a form is written to a file, and the request loses it`() async throws {
         let serializer = AFHTTPRequestSerializer()
         let request = try serializer.multipartFormRequest(

@@ -4,6 +4,9 @@
 
 extension AFHTTPSessionManager {
     /// Performs a GET; parameters go to the query.
+    #if MigrationHints
+        @available(*, deprecated, message: "Await it: try await manager.get(…), or the core's session.get(…).")
+    #endif
     @discardableResult
     public func get(
         _ urlString: String, parameters: Any?, progress downloadProgress: ((Progress) -> Void)? = nil,
@@ -15,6 +18,9 @@ extension AFHTTPSessionManager {
     }
 
     /// Performs a HEAD; parameters go to the query.
+    #if MigrationHints
+        @available(*, deprecated, message: "Await it: try await manager.head(…), or the core's session.head(…).")
+    #endif
     @discardableResult
     public func head(
         _ urlString: String, parameters: Any?, success: ((URLSessionDataTask) -> Void)?,
@@ -24,6 +30,9 @@ extension AFHTTPSessionManager {
     }
 
     /// Performs a POST; parameters become the body.
+    #if MigrationHints
+        @available(*, deprecated, message: "Await it: try await manager.post(…), or the core's session.post(…).")
+    #endif
     @discardableResult
     public func post(
         _ urlString: String, parameters: Any?, progress uploadProgress: ((Progress) -> Void)? = nil,
@@ -35,6 +44,9 @@ extension AFHTTPSessionManager {
     }
 
     /// Performs a POST of a multipart form: a field for each parameter, then what the block appends.
+    #if MigrationHints
+        @available(*, deprecated, message: "Await it: try await manager.post(…), or the core's session.post(…).")
+    #endif
     @discardableResult
     public func post(
         _ urlString: String, parameters: Any?, constructingBodyWith block: ((any AFMultipartFormData) -> Void)?,
@@ -47,6 +59,9 @@ extension AFHTTPSessionManager {
     }
 
     /// Performs a PUT; parameters become the body.
+    #if MigrationHints
+        @available(*, deprecated, message: "Await it: try await manager.put(…), or the core's session.put(…).")
+    #endif
     @discardableResult
     public func put(
         _ urlString: String, parameters: Any?, success: ((URLSessionDataTask, Any?) -> Void)?,
@@ -56,6 +71,9 @@ extension AFHTTPSessionManager {
     }
 
     /// Performs a PATCH; parameters become the body.
+    #if MigrationHints
+        @available(*, deprecated, message: "Await it: try await manager.patch(…), or the core's session.patch(…).")
+    #endif
     @discardableResult
     public func patch(
         _ urlString: String, parameters: Any?, success: ((URLSessionDataTask, Any?) -> Void)?,
@@ -65,6 +83,9 @@ extension AFHTTPSessionManager {
     }
 
     /// Performs a DELETE; parameters go to the query.
+    #if MigrationHints
+        @available(*, deprecated, message: "Await it: try await manager.delete(…), or the core's session.delete(…).")
+    #endif
     @discardableResult
     public func delete(
         _ urlString: String, parameters: Any?, success: ((URLSessionDataTask, Any?) -> Void)?,

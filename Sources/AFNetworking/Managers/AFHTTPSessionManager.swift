@@ -243,7 +243,32 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         return made.task
     }
 
-    // MARK: Copies
+    // MARK: Copies and archives
+
+    /// Restores a manager with the archived base URL, configuration, serializers and security policy.
+    public required convenience init?(coder: NSCoder) {
+        self.init(
+            baseURL: coder.decodeValue(URL.self, forKey: "baseURL"),
+            sessionConfiguration: Self.archivedConfiguration(coder))
+        if let archived = coder.decodeObject(of: AFHTTPRequestSerializer.self, forKey: "requestSerializer") {
+            requestSerializer = archived
+        }
+        if let archived = coder.decodeObject(of: AFHTTPResponseSerializer.self, forKey: "responseSerializer") {
+            responseSerializer = archived
+        }
+        if let archived = coder.decodeObject(of: AFSecurityPolicy.self, forKey: "securityPolicy") {
+            securityPolicy = archived
+        }
+    }
+
+    /// Archives the base URL, the configuration, the serializers and the security policy.
+    open override func encode(with coder: NSCoder) {
+        super.encode(with: coder)
+        if let baseURL { coder.encodeValue(baseURL, forKey: "baseURL") }
+        coder.encode(requestSerializer, forKey: "requestSerializer")
+        coder.encode(responseSerializer, forKey: "responseSerializer")
+        coder.encode(securityPolicy, forKey: "securityPolicy")
+    }
 
     /// A manager with the same base URL and configuration, and copies of the serializers and the security policy.
     open override func copy(with zone: NSZone? = nil) -> Any {

@@ -233,13 +233,20 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
 
     // MARK: Copies and archives
 
-    /// Restores a manager with the default configuration: nothing of one can be archived on this system.
+    /// Restores a manager with the archived configuration.
     public required convenience init?(coder: NSCoder) {
-        self.init(sessionConfiguration: nil)
+        self.init(sessionConfiguration: Self.archivedConfiguration(coder))
     }
 
-    /// Archives nothing.
-    open func encode(with coder: NSCoder) {}
+    /// The configuration of an archive; nil where there is none.
+    static func archivedConfiguration(_ coder: NSCoder) -> URLSessionConfiguration? {
+        coder.decodeValue(ArchivedConfiguration.self, forKey: "sessionConfiguration")?.configuration
+    }
+
+    /// Archives what the manager takes over from its configuration; not a shared session of the core's.
+    open func encode(with coder: NSCoder) {
+        coder.encodeValue(ArchivedConfiguration(sessionConfiguration), forKey: "sessionConfiguration")
+    }
 
     /// True.
     open class var supportsSecureCoding: Bool { true }

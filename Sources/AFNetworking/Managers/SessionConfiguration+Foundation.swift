@@ -52,7 +52,8 @@ extension Proxy {
     /// The proxy of a dictionary of CFNetwork's: for HTTPS, for HTTP, or SOCKS.
     fileprivate init?(_ dictionary: [AnyHashable: Any]) {
         for (prefix, kind) in [("HTTPS", Kind.http), ("HTTP", .http), ("SOCKS", .socks5)] {
-            guard let host = dictionary["\(prefix)Proxy"] as? String, let port = dictionary["\(prefix)Port"] as? Int,
+            guard let host = dictionary["\(prefix)Proxy"] as? String,
+                let port = dictionary["\(prefix)Port"].flatMap({ Int("\($0)") }),
                 dictionary["\(prefix)Enable"].map({ "\($0)" != "0" && "\($0)" != "false" }) ?? true
             else { continue }
             self.init(kind, host: host, port: port)

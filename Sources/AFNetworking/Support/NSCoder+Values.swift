@@ -9,7 +9,7 @@ extension NSCoder {
 
     /// Reads a value that was archived as JSON; nil when there is none.
     func decodeValue<Value: Decodable>(_ type: Value.Type, forKey key: String) -> Value? {
-        guard let data = decodeObject(of: NSData.self, forKey: key) else { return nil }
+        guard containsValue(forKey: key), let data = decodeObject(of: NSData.self, forKey: key) else { return nil }
         return try? JSONDecoder().decode(type, from: data as Data)
     }
 }

@@ -86,7 +86,8 @@ private struct Ending {
             userInfo[AFNetworkingTaskDidCompleteResponseDataKey] = data
         }
         userInfo[AFNetworkingTaskDidCompleteSerializedResponseKey] = object
-        userInfo[AFNetworkingTaskDidCompleteErrorKey] = error
+        // In an `Any`, `as? NSError` finds objects only.
+        userInfo[AFNetworkingTaskDidCompleteErrorKey] = error.map { $0 as NSError }
         if !metrics.isEmpty {
             userInfo[AFNetworkingTaskDidCompleteSessionTaskMetrics] = AFURLSessionTaskMetrics(exchanges: metrics)
         }

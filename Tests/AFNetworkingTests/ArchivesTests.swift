@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+
+import AFNetworking
+import AsyncNetworking
+import Testing
+
+/// Rows REQ-035, REQ-055, RES-015, RES-061, SEC-011, USM-014, USM-015, HSM-030: what archives keep, and what Codable values do.
+@Suite struct ArchivesTests {
+    private func restored<Object: NSObject & NSSecureCoding>(_ object: Object) throws -> Object {
+        let data = try NSKeyedArchiver.archivedData(withRootObject: object, requiringSecureCoding: true)
+        return try #require(try NSKeyedUnarchiver.unarchivedObject(ofClass: Object.self, from: data))
+    }
+
+    private var configuration: URLSessionConfiguration {
+        let configuration = URLSessionConfiguration.default
+        configuration.timeoutIntervalForRequest = 7
+        configuration.timeoutIntervalForResource = 70
+        configuration.httpAdditionalHeaders = ["X-A": "a", "X-Number": 5]
+        configuration.httpMaximumConnectionsPerHost = 3
+        configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
+        configuration.httpShouldSetCookies = false
+        configuration.httpCookieAcceptPolicy = .never
+        configuration.connectionProxyDictionary = ["HTTPProxy": "127.0.0.1", "HTTPPort": 8080]
+        return configuration
+    }
+
+    @Test func `a manager of URL sessions keeps its configuration`() throws {
+        let manager = AFURLSessionManager(sessionConfiguration: configuration)
+        manager.completionQueue = .global()
+        let copy = try restored(manager)
+        let kept = copy.session.configuration
+        #expect(kept.timeoutIntervalForRequest == 7)
+        #expect(kept.timeoutIntervalForResource == 70)
+        #expect(kept.httpAdditionalHeaders as? [String: String] == ["X-A": "a", "X-Number": "5"])
+        #expect(kept.httpMaximumConnectionsPerHost == 3)
+        #expect(kept.requestCachePolicy == .reloadIgnoringLocalCacheData)
+        #expect(!kept.httpShouldSetCookies)
+        #expect(kept.httpCookieAcceptPolicy == .never)
+        #expect(copy.coreSession.configuration.proxy == manager.coreSession.configuration.proxy)
+        #expect(copy.completionQueue == nil)
+        let taken = try #require(manager.copy() as? AFURLSessionManager)
+        #expect(taken.session.configuration.timeoutIntervalForRequest == 7)
+        #expect(taken.anyResponseSerializer is AFJSONResponseSerializer)
+    }
+
+    @Test func `a manager of HTTP sessions keeps base, serializers and policy too`() throws {
+        let manager = AFHTTPSessionManager(
+            baseURL: URL(string: "https://example.com/v1"), sessionConfiguration: configuration)
+        let request = AFJSONRequestSerializer(writingOptions: .sortedKeys)
+        request.setValue("v", forHTTPHeaderField: "X-B")
+        manager.requestSerializer = request
+        manager.responseSerializer = AFCompoundResponseSerializer(responseSerializers: [
+            AFJSONResponseSerializer(readingOptions: .fragmentsAllowed), AFHTTPResponseSerializer(),
+        ])
+        manager.securityPolicy = AFSecurityPolicy(pinningMode: .publicKey, withPinnedCertificates: [Data([1])])
+        let copy = try restored(manager)
+        #expect(copy.baseURL == manager.baseURL)
+        #expect(copy.session.configuration.timeoutIntervalForRequest == 7)
+        let serializer = try #require(copy.requestSerializer as? AFJSONRequestSerializer)
+        #expect(serializer.writingOptions == .sortedKeys)
+        #expect(serializer.value(forHTTPHeaderField: "X-B") == "v")
+        let compound = try #require(copy.responseSerializer as? AFCompoundResponseSerializer)
+        let child = compound.responseSerializers.first as? AFJSONResponseSerializer
+        #expect(child?.readingOptions == .fragmentsAllowed)
+        #expect(compound.responseSerializers.count == 2)
+        #expect(copy.securityPolicy.sslPinningMode == .publicKey)
+        #expect(copy.securityPolicy.pinnedCertificates == [Data([1])])
+        let empty = try restored(AFHTTPSessionManager())
+        #expect(empty.baseURL == nil)
+    }
+
+    private struct Settings: Codable {
+        var serializer: AFArchived<AFJSONRequestSerializer>
+        var policy: AFArchived<AFSecurityPolicy>
+    }
+
+    @Test func `all of them are parts of Codable values`() throws {
+        let settings = Settings(
+            serializer: AFArchived(AFJSONRequestSerializer(writingOptions: .sortedKeys)),
+            policy: AFArchived(AFSecurityPolicy(pinningMode: .certificate, withPinnedCertificates: [])))
+        let text = try JSONEncoder().encode(settings)
+        let decoded = try JSONDecoder().decode(Settings.self, from: text)
+        #expect(decoded.serializer.object.writingOptions == .sortedKeys)
+        #expect(decoded.policy.object.sslPinningMode == .certificate)
+    }
+
+    @Test func `what is no archive, or one of something else, is an error`() throws {
+        let other = try JSONEncoder().encode(AFArchived(AFHTTPResponseSerializer()))
+        for text in [Data(#""""#.utf8), Data(#""AAAA""#.utf8), Data("5".utf8), other] {
+            #expect(throws: DecodingError.self) {
+                try JSONDecoder().decode(AFArchived<AFSecurityPolicy>.self, from: text)
+            }
+        }
+    }
+}
