@@ -40,6 +40,55 @@ enum BodySegment: Sendable {
     }
 }
 
+/// The segments of a body, in their order.
+///
+/// Small pieces of bytes next to each other become one segment: they are copied when they are appended, and the body is
+/// then sent like one piece, each time.
+struct BodySegments: Sendable {
+    /// From here on a piece is not copied.
+    static let largeSize = 32 << 10
+
+    private var finished: [BodySegment] = []
+    /// Small pieces that more can join.
+    private var joined = Data()
+
+    /// The segments, in their order.
+    var all: [BodySegment] { joined.isEmpty ? finished : finished + [.bytes(joined)] }
+
+    var isEmpty: Bool { finished.isEmpty && joined.isEmpty }
+
+    /// The number of bytes; nil where a segment does not tell its own, and where 64 bits do not hold it.
+    var length: Int64? {
+        var length = Int64(joined.count)
+        for segment in finished {
+            guard let count = segment.length else { return nil }
+            let (sum, overflows) = length.addingReportingOverflow(count)
+            guard !overflows else { return nil }
+            length = sum
+        }
+        return length
+    }
+
+    mutating func append(_ segment: BodySegment) {
+        guard case .bytes(let bytes) = segment, bytes.count < Self.largeSize else {
+            finish()
+            return finished.append(segment)
+        }
+        if joined.count + bytes.count > SegmentReader.chunkSize { finish() }
+        joined.append(bytes)
+    }
+
+    mutating func append(_ other: BodySegments) {
+        for segment in other.all { append(segment) }
+    }
+
+    private mutating func finish() {
+        guard !joined.isEmpty else { return }
+        finished.append(.bytes(joined))
+        joined = Data()
+    }
+}
+
 /// A stretch of a body that a program's own sequence yields.
 struct StreamSegment: Sendable {
     /// How errors call it.

@@ -24,8 +24,9 @@ public struct MultipartFormData: Sendable {
     public let subtype: Subtype
     /// How fast the body is sent at most; nil, the default, means as fast as the connection takes it.
     public var throttle: BodyThrottle?
-    /// Header block and content of each part.
-    private var parts: [Part] = []
+    /// Header block and content of each part, where the first one too begins with the end of a line, which is not sent.
+    private var segments = BodySegments()
+    private var partCount = 0
 
     /// Creates an empty form with a random boundary: `Boundary+` and 16 hexadecimal digits.
     public init() {
@@ -50,7 +51,7 @@ public struct MultipartFormData: Sendable {
     }
 
     /// Whether nothing was appended.
-    public var isEmpty: Bool { parts.isEmpty }
+    public var isEmpty: Bool { segments.isEmpty }
 
     /// The value of the `Content-Type` field.
     public var contentType: String {
@@ -62,16 +63,9 @@ public struct MultipartFormData: Sendable {
 
     /// The number of bytes of the body; nil where a part does not tell its own, and where 64 bits do not hold it.
     public var length: Int64? {
-        // The first part has no line end before its boundary.
-        var length = Int64(lastLine.count) - (isEmpty ? 0 : 2)
-        for part in parts {
-            guard let content = part.content.length else { return nil }
-            let (sum, overflows) = length.addingReportingOverflow(Int64(part.head.count))
-            let (total, overflowsToo) = sum.addingReportingOverflow(content)
-            guard !overflows, !overflowsToo else { return nil }
-            length = total
-        }
-        return length
+        guard let length = segments.length else { return nil }
+        let (sum, overflows) = length.addingReportingOverflow(Int64(lastLine.count) - (isEmpty ? 0 : 2))
+        return overflows ? nil : sum
     }
 
     // MARK: Fields
@@ -83,7 +77,7 @@ public struct MultipartFormData: Sendable {
 
     /// Appends a field with bytes, without a `Content-Type`.
     public mutating func append(_ data: Data, name: String) {
-        parts.append(Part(head: fieldHead(name, nil, mediaType: nil), content: .bytes(data)))
+        append(fieldHead(name, nil, mediaType: nil), .bytes(data))
     }
 
     /// Appends one field for each name and value of a form, such as `tags[]`; null becomes an empty field.
@@ -152,7 +146,7 @@ public struct MultipartFormData: Sendable {
         if let mediaType, !HTTPField.isValidValue(mediaType) { throw .multipart(.headerValue(name: "Content-Type")) }
         let mediaType = mediaType ?? fileName.map(FileMediaType.ofFile(named:))
         let content = try Self.segment(body, name: name)
-        parts.append(Part(head: fieldHead(name, fileName, mediaType: mediaType), content: content))
+        append(fieldHead(name, fileName, mediaType: mediaType), content)
     }
 
     /// Appends a part with headers of its own, in their order; there may be none.
@@ -171,11 +165,18 @@ public struct MultipartFormData: Sendable {
             guard HTTPField.Name(name) != nil else { throw .multipart(.headerName(name)) }
             guard HTTPField.isValidValue(value) else { throw .multipart(.headerValue(name: name)) }
         }
-        let content = try Self.segment(body, name: "\(parts.count + 1)")
+        let content = try Self.segment(body, name: "\(partCount + 1)")
         var head = beginHead()
         for (name, value) in headers { head.append("\(name): \(value)\r\n") }
         head.append("\r\n")
-        parts.append(Part(head: Data(head.bytes), content: content))
+        append(Data(head.bytes), content)
+    }
+
+    /// Appends a part: the end of what is before, the line with the boundary, the headers; then the content.
+    private mutating func append(_ head: Data, _ content: BodySegment) {
+        segments.append(.bytes(head))
+        segments.append(content)
+        partCount += 1
     }
 
     // MARK: The body
@@ -208,34 +209,24 @@ public struct MultipartFormData: Sendable {
     }
 
     private func plainBody() throws(SerializationError) -> RequestBody {
-        guard !parts.isEmpty else { throw .multipart(.noParts) }
+        guard !isEmpty else { throw .multipart(.noParts) }
+        var segments = segments.all
         let length = length
-        guard length != nil || parts.contains(where: { $0.content.length == nil }) else { throw .multipart(.tooLong) }
-        var segments: [BodySegment] = []
-        segments.reserveCapacity(2 * parts.count + 1)
-        var isReplayable = true
-        for part in parts {
-            segments.append(.bytes(segments.isEmpty ? part.head.dropFirst(2) : part.head))
-            segments.append(part.content)
-            isReplayable = isReplayable && part.content.isReplayable
-        }
+        guard length != nil || segments.contains(where: { $0.length == nil }) else { throw .multipart(.tooLong) }
+        if case .bytes(let bytes)? = segments.first { segments[0] = .bytes(bytes.dropFirst(2)) }
         segments.append(.bytes(lastLine))
-        return .stream(length: length, isReplayable: isReplayable) { [segments] in SegmentReader.make(segments) }
+        return .stream(length: length, isReplayable: segments.allSatisfy(\.isReplayable)) { [segments] in
+            SegmentReader.make(segments)
+        }
     }
 
     /// Puts fields before all parts.
     mutating func prepend(
         _ parameters: Parameters, encoder: URLEncodedFormEncoder, stringEncoding: String.Encoding
     ) throws(SerializationError) {
-        let others = parts
-        parts = []
-        defer { parts += others }
+        let others = segments
+        segments = BodySegments()
+        defer { segments.append(others) }
         try append(parameters, encoder: encoder, stringEncoding: stringEncoding)
-    }
-
-    private struct Part: Sendable {
-        /// The end of what is before, the line with the boundary, the headers.
-        let head: Data
-        let content: BodySegment
     }
 }

@@ -8,9 +8,6 @@ import FoundationEssentials
 struct SegmentReader {
     /// The most bytes of a chunk that is not a program's own.
     static let chunkSize = 256 << 10
-    /// From here on a segment is not copied to stand in one chunk with others.
-    private static let largeSize = 32 << 10
-
     private let segments: [BodySegment]
     private var next = 0
     /// What is left of the segment being read.
@@ -39,8 +36,13 @@ struct SegmentReader {
         while chunk.count < Self.chunkSize {
             switch current {
             case .nothing:
-                guard try openNext(collecting: &chunk) else { return chunk.isEmpty ? nil : chunk }
+                guard try openNext() else { return chunk.isEmpty ? nil : chunk }
             case .bytes(let bytes):
+                if bytes.count < BodySegments.largeSize, chunk.count + bytes.count <= Self.chunkSize {
+                    chunk.append(bytes)
+                    current = .nothing
+                    continue
+                }
                 guard chunk.isEmpty else { return chunk }
                 let piece = bytes.prefix(Self.chunkSize)
                 current = piece.count < bytes.count ? .bytes(bytes.dropFirst(piece.count)) : .nothing
@@ -51,7 +53,7 @@ struct SegmentReader {
                     continue
                 }
                 // A long file is read straight into chunks of its own.
-                guard chunk.isEmpty || left < Self.largeSize else { return chunk }
+                guard chunk.isEmpty || left < BodySegments.largeSize else { return chunk }
                 let bytes = try file.bytes(upTo: min(left, Int64(Self.chunkSize - chunk.count)), of: path)
                 guard !bytes.isEmpty else {
                     throw SerializationError.multipart(
@@ -67,9 +69,8 @@ struct SegmentReader {
         return chunk
     }
 
-    /// Opens the next segment that is not copied at once; false when there is none.
-    private mutating func openNext(collecting chunk: inout Data) throws -> Bool {
-        collectSmallSegments(into: &chunk)
+    /// Opens the next segment; false when there is none.
+    private mutating func openNext() throws -> Bool {
         guard next < segments.count else { return false }
         switch segments[next] {
         case .bytes(let bytes): current = .bytes(bytes)
@@ -80,21 +81,6 @@ struct SegmentReader {
         }
         next += 1
         return true
-    }
-
-    /// Copies the segments that come next into the chunk, as long as they are small and there is room.
-    private mutating func collectSmallSegments(into chunk: inout Data) {
-        var (end, size) = (next, chunk.count)
-        while end < segments.count, case .bytes(let bytes) = segments[end], bytes.count < Self.largeSize,
-            size + bytes.count <= Self.chunkSize
-        {
-            size += bytes.count
-            end += 1
-        }
-        guard size > chunk.count else { return next = end }
-        chunk.reserveCapacity(size)
-        for case .bytes(let bytes) in segments[next..<end] { chunk.append(bytes) }
-        next = end
     }
 
     /// The next chunk of a program's own sequence; nil at its end, which must be where it was declared.
