@@ -27,10 +27,8 @@ public struct CallSite: @unchecked Sendable, CustomStringConvertible {
 
 /// The most common form: a singleton that descends from the session manager.
 class NetworkTools: AFHTTPSessionManager, @unchecked Sendable {
-    static var base = ""
-
     static let shared: NetworkTools = {
-        let tools = NetworkTools(baseURL: URL(string: base))
+        let tools = NetworkTools()
         tools.responseSerializer.acceptableContentTypes?.insert("text/html")
         tools.responseSerializer.acceptableContentTypes?.insert("text/plain")
         return tools

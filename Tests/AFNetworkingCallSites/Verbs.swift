@@ -33,14 +33,12 @@ extension CallSite {
                 failure: { (task: URLSessionDataTask!, error: Error!) -> Void in report("failed") })
         },
         CallSite("a singleton that descends from the manager", "GET /get?a=1") { server, report in
-            NetworkTools.base = server
-            NetworkTools.shared.request(type: .GET, url: "get", parameters: ["a": 1]) { (json, error) in
+            NetworkTools.shared.request(type: .GET, url: server + "get", parameters: ["a": 1]) { (json, error) in
                 report(line(json))
             }
         },
         CallSite("a singleton that posts", "POST /post a=1") { server, report in
-            NetworkTools.base = server
-            NetworkTools.shared.request(type: .POST, url: "post", parameters: ["a": 1]) { json, error in
+            NetworkTools.shared.request(type: .POST, url: server + "post", parameters: ["a": 1]) { json, error in
                 report(error == nil ? line(json) : "failed")
             }
         },

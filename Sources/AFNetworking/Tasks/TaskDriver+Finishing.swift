@@ -79,7 +79,8 @@ private struct Ending {
 
     /// Posts that the task is over; on the main queue.
     func post(of task: URLSessionTask, _ metrics: [TransferMetrics]) {
-        var userInfo: [AnyHashable: Any] = [AFNetworkingTaskDidCompleteResponseSerializerKey: serializer]
+        var userInfo = [AnyHashable: Any](minimumCapacity: 5)
+        userInfo[AFNetworkingTaskDidCompleteResponseSerializerKey] = serializer
         if let file {
             userInfo[AFNetworkingTaskDidCompleteAssetPathKey] = file
         } else {
