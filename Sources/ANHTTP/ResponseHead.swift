@@ -29,9 +29,14 @@ public struct ResponseHead: Sendable {
     /// The media type of `Content-Type`, lower-case and without parameters; nil when there is none. See RFC 9110 §8.3.
     public var mediaType: String? {
         guard let value = headers.first(.contentType) else { return nil }
-        let type = value.prefix { $0 != ";" }.trimmingPrefix(while: \.isWhitespace)
-        guard let last = type.lastIndex(where: { !$0.isWhitespace }) else { return nil }
-        return type[...last].lowercased()
+        let type = value.utf8.prefix { $0 != UInt8(ascii: ";") }.drop(while: Self.isBlank)
+        guard let last = type.lastIndex(where: { !Self.isBlank($0) }) else { return nil }
+        return Substring(type[...last]).lowercased()
+    }
+
+    /// What may stand around a value: OWS of RFC 9110 §5.6.3.
+    private static func isBlank(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
     }
 }
 

@@ -68,6 +68,7 @@ public struct URLResolver: Hashable, Sendable {
 
     /// The string with the bytes percent-encoded that RFC 3986 has no place for.
     private static func encoded(_ string: String) throws(SerializationError) -> String {
+        guard !string.utf8.allSatisfy(isPlain) else { return string }
         var result = ""
         // Brackets are for the addresses of IPv6 in the authority, which ends at the first of these.
         var isInAuthority = isAbsolute(string) || string.hasPrefix("//")
@@ -91,6 +92,17 @@ public struct URLResolver: Hashable, Sendable {
             }
         }
         return result
+    }
+
+    /// Whether a byte stays as it is wherever it stands.
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "-")...UInt8(ascii: ":"), UInt8(ascii: "_"), UInt8(ascii: "?"), UInt8(ascii: "="),
+            UInt8(ascii: "&"):
+            true
+        default: false
+        }
     }
 
     private static func isHexDigit(_ byte: UInt8) -> Bool {
