@@ -99,6 +99,8 @@ actor CurlEngine: EventLoopSource {
             transfer.ticket = admissions.enter(transfer, transfer.origin)
             if transfer.ticket == nil { start(transfer) }
             queueDeadline(of: transfer)
+            // What the source of its body said before was about a transfer that was not there yet.
+            if let error = transfer.uploadError { finish(transfer, .failure(error)) }
         } catch {
             refuse(exchange, error)
         }

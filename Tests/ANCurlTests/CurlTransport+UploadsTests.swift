@@ -150,6 +150,26 @@ import Testing
         }
     }
 
+    @Test func `a source that fails before its transfer begins fails the request all the same`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .hang }
+            let transport = try CurlTransport()
+            // Which of the two is first is chance: the source runs beside the request.
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<8 {
+                    group.addTask {
+                        for _ in 0..<250 {
+                            let body = RequestBody.stream(Generated(count: 3, chunkSize: 2), length: 2)
+                            let error = try await transport.failure(server.request(method: .post, body: body))
+                            guard case .requestBody(.tooLong(2), _) = error else { throw error }
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+        }
+    }
+
     @Test func `a file that is missing, a folder or no regular file fails before anything is sent`() async throws {
         try await StubServer.with { server in
             let transport = try CurlTransport()
