@@ -62,7 +62,7 @@ extension SerializationError {
             case tooDeep(limit: Int)
             /// An object contains itself.
             case cycle
-            /// A few bytes stand for very many values.
+            /// A few bytes stand for very many values, or for very much text.
             case expansion
         }
     }

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+
+import FoundationEssentials
+
+/// The skeleton of a property list in the binary format: which object refers to which, and how long texts and data are.
+struct BinaryPropertyList {
+    let count: Int
+    let top: Int
+    private let bytes: [UInt8]
+    private let offsetSize: Int
+    private let referenceSize: Int
+    private let offsetTable: Int
+
+    /// Reads the trailer, the last 32 bytes; nil when it contradicts itself.
+    init?(_ data: Data) {
+        bytes = Array(data)
+        // What is shorter, the decoder would not take for the binary format.
+        guard bytes.count > 40 else { return nil }
+        let trailer = bytes.count - 32
+        offsetSize = Int(bytes[trailer + 6])
+        referenceSize = Int(bytes[trailer + 7])
+        guard 1...8 ~= offsetSize, 1...8 ~= referenceSize,
+            let count = Self.integer(bytes[(trailer + 8)..<(trailer + 16)]),
+            let top = Self.integer(bytes[(trailer + 16)..<(trailer + 24)]),
+            let table = Self.integer(bytes[(trailer + 24)..<(trailer + 32)]),
+            top < count, table < trailer, count <= (trailer - table) / offsetSize
+        else { return nil }
+        self.count = count
+        self.top = top
+        offsetTable = table
+    }
+
+    /// What is to know of an object; nil for a malformed one.
+    func object(_ index: Int) -> Object? {
+        let entry = offsetTable + index * offsetSize
+        guard let start = Self.integer(bytes[entry..<(entry + offsetSize)]), start < offsetTable else { return nil }
+        let kind = Kind(rawValue: bytes[start] >> 4)
+        guard let kind else { return Object(position: start, references: 0, length: 0) }
+        var position = start + 1
+        var count = Int(bytes[start] & 0xF)
+        if count == 0xF {
+            guard position < offsetTable, bytes[position] >> 4 == 1, bytes[position] & 0xF <= 3 else { return nil }
+            let size = 1 << Int(bytes[position] & 0xF)
+            guard position + 1 + size <= offsetTable,
+                let long = Self.integer(bytes[(position + 1)..<(position + 1 + size)])
+            else { return nil }
+            count = long
+            position += 1 + size
+        }
+        let room = offsetTable - position
+        switch kind {
+        case .data, .text:
+            return count <= room ? Object(position: position, references: 0, length: count) : nil
+        case .wideText:
+            return count <= room / 2 ? Object(position: position, references: 0, length: count * 2) : nil
+        case .array, .set:
+            return count <= room / referenceSize ? Object(position: position, references: count, length: 0) : nil
+        case .dictionary:
+            // As many keys as values.
+            let room = room / referenceSize / 2
+            return count <= room ? Object(position: position, references: count * 2, length: 0) : nil
+        }
+    }
+
+    /// The object that a container refers to with one of its references; nil for a number that an `Int` does not hold.
+    func reference(_ index: Int, of container: Object) -> Int? {
+        let start = container.position + index * referenceSize
+        return Self.integer(bytes[start..<(start + referenceSize)])
+    }
+
+    /// A big-endian integer; nil when an `Int` does not hold it.
+    private static func integer(_ bytes: ArraySlice<UInt8>) -> Int? {
+        var value: UInt64 = 0
+        for byte in bytes { value = value << 8 | UInt64(byte) }
+        return Int(exactly: value)
+    }
+
+    /// An object's size, which is within the bytes.
+    struct Object {
+        /// Where its references or its text begin.
+        fileprivate let position: Int
+        /// How many other objects it refers to.
+        let references: Int
+        /// How many bytes its text or data has.
+        let length: Int
+    }
+
+    /// The kinds of objects that say their size; all others have at most 16 bytes.
+    private enum Kind: UInt8 {
+        case data = 0x4
+        case text = 0x5
+        /// Of UTF-16.
+        case wideText = 0x6
+        case array = 0xA
+        case set = 0xC
+        case dictionary = 0xD
+    }
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import ANSerialization
+import AsyncNetworkingTesting
+import FoundationEssentials
+import Testing
+
+/// Property lists that would trap in the decoder, or take more memory or stack than there is.
+@Suite struct PropertyListGuardTests {
+    private typealias Maker = BinaryPropertyListMaker
+
+    private let type = "application/x-plist"
+
+    private func expectRefusal(
+        _ body: [UInt8], _ reason: Reason, sourceLocation: SourceLocation = #_sourceLocation
+    ) {
+        expectFailure(
+            { try value(of: .propertyList, type: type, body) },
+            where: { error in
+                if case .propertyList(let problem) = error { problem.reason == reason } else { false }
+            }, sourceLocation: sourceLocation)
+    }
+
+    // MARK: XML
+
+    @Test func `10 MB of nested arrays are refused`() {
+        for text in [
+            String(repeating: "<array>", count: 1_500_000),
+            "<plist>" + String(repeating: "<dict><key>a</key>", count: 600_000),
+            "<plist>" + String(repeating: "<array x='/'>", count: 600_000),
+            "<?x \(Self.closed)?><plist>\(Self.deep)",
+        ] {
+            expectFailure {
+                try value(of: .propertyList, type: type, Array(text.utf8))
+            } where: { error in
+                if case .propertyList(let problem) = error { problem.reason == .tooDeep(limit: 512) } else { false }
+            }
+        }
+        #expect(throws: SerializationError.self) {
+            try value(of: .propertyList, type: type, [UInt8](repeating: UInt8(ascii: "("), count: 10_000_000))
+        }
+    }
+
+    private static let closed = String(repeating: "</a>", count: 100_000)
+    private static let deep = String(repeating: "<array>", count: 100_000)
+
+    private static let hiding = [
+        "<plist><?x \(closed)?>\(deep)",
+        "<!DOCTYPE a \(String(repeating: "</a ", count: 100_000))><plist>\(deep)",
+        "<?xml version='1.0'?><?x \(closed)?><plist>\(deep)", "\(closed)<plist>\(deep)", "<plist></plist></plist>",
+        "<!DOCTYPE plist [<!ENTITY x 'y'>]><plist><string>a</string></plist>", "<!ELEMENT a ANY><plist/>",
+    ]
+
+    @Test(arguments: hiding.indices)
+    func `markup that a property list has no use for cannot hide nesting`(index: Int) {
+        expectRefusal(Array(Self.hiding[index].utf8), .malformed)
+    }
+
+    @Test func `a declaration, a document type and comments are passed over`() throws {
+        let text = """
+            <?xml version="1.0" encoding="UTF-8"?><!-- </a> <?x?> -->
+            <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+            <plist><!-- </a> --><string><![CDATA[</a><?x?>]]></string></plist>
+            """
+        #expect(try value(of: .propertyList, type: type, Array(text.utf8)).string == "</a><?x?>")
+    }
+
+    @Test(arguments: ["integer", "real", "date", "data", "string", "key"])
+    func `bytes that are not UTF-8 are refused`(element: String) {
+        let body = Array("<plist><\(element)>".utf8) + [UInt8](repeating: 0xFF, count: 8)
+        expectRefusal(body + Array("</\(element)></plist>".utf8), .malformed)
+    }
+
+    @Test(arguments: [
+        "-9223372036854775807-01-01T00:00:00Z", "9223372036854775807-01-01T00:00:00Z", "1000000-01-01T00:00:00Z",
+        "2001-01-01", "2001-1-1T00:00:00Z", "--1-01-01T00:00:00Z", "", "-", "yesterday",
+    ])
+    func `dates of other forms are refused`(text: String) {
+        expectRefusal(Array("<plist><date>\(text)</date></plist>".utf8), .malformed)
+        expectRefusal(Array("<plist><array><datex y='z'>\(text)</date></array></plist>".utf8), .malformed)
+    }
+
+    @Test func `any date of the right form becomes a date`() throws {
+        var random = SplitMix64(seed: 5)
+        for year in ["0", "0000", "-1", "-999999", "999999"] {
+            for _ in 0..<100 {
+                let two = { Int.random(in: 100...199, using: &random).description.dropFirst() }
+                let date = "\(year)-\(two())-\(two())T\(two()):\(two()):\(two())Z"
+                let list = try value(
+                    of: .propertyList, type: type, Array("<plist><date>\(date)</date></plist>".utf8))
+                guard case .date = list else {
+                    Issue.record("\(date): \(list)")
+                    return
+                }
+            }
+        }
+    }
+
+    // MARK: The binary format
+
+    private typealias Reason = SerializationError.PropertyListProblem.Reason
+
+    private static let hostile: [(name: String, body: [UInt8], reason: Reason)] =
+        [
+            ("an array in itself", Maker.list([Maker.array(of: [0])]), .cycle),
+            ("two arrays in each other", Maker.list([Maker.array(of: [1]), Maker.array(of: [0])]), .cycle),
+            ("arrays that double", Maker.list((0..<40).map { Maker.array(of: [$0 + 1, $0 + 1]) }), .expansion),
+            ("deep arrays", Maker.list((0..<2_000).map { Maker.array(of: [$0 + 1]) }), .tooDeep(limit: 512)),
+            ("a reference to nothing", Maker.list([Maker.array(of: [7])]), .malformed),
+            ("a huge count", Maker.list([[0xAF, 0x13, 0x7F, 255, 255, 255, 255, 255, 255, 255]]), .malformed),
+        ]
+
+    @Test(arguments: hostile.indices)
+    func `hostile binary property lists are refused`(index: Int) {
+        let (name, body, reason) = Self.hostile[index]
+        expectFailure {
+            try value(of: .propertyList, type: type, body)
+        } where: { error in
+            if case .propertyList(let problem) = error { problem.reason == reason } else { false }
+        }
+        // The decoder by itself is guarded too.
+        #expect(throws: SerializationError.self, "\(name)") {
+            try value(
+                of: .decodable(PropertyListValue.self, decoder: PropertyListDecoder(), mediaTypes: nil), type: nil, body
+            )
+        }
+    }
+
+    @Test func `objects may be shared`() throws {
+        #expect(
+            try value(of: .propertyList, type: type, Maker.list([Maker.array(of: [1, 1, 1])]))
+                == .array([.string("a"), .string("a"), .string("a")]))
+    }
+
+    @Test(arguments: [4, 5, 6] as [UInt8])
+    func `text and data beyond the objects are refused`(kind: UInt8) {
+        // In UTF-16 a hundred units take two hundred bytes, of which there are half.
+        let length = kind == 6 ? 100 : 200
+        let leaf = Maker.head(kind, length: length) + [UInt8](repeating: 0x61, count: 100)
+        expectRefusal(Maker.list([leaf]), .malformed)
+        expectRefusal(Maker.list([Maker.array(of: [1]), leaf]), .malformed)
+        expectRefusal(Maker.list([Maker.head(kind, length: 0x7FFF_FFFF)]), .malformed)
+    }
+
+    @Test(arguments: [4, 5, 6] as [UInt8])
+    func `text and data up to the end of the objects are read`(kind: UInt8) throws {
+        let length = kind == 6 ? 50 : 100
+        let leaf = Maker.head(kind, length: length) + [UInt8](repeating: 0x61, count: 100)
+        let list = try value(of: .propertyList, type: type, Maker.list([leaf]))
+        switch kind {
+        case 4: #expect(list == .data(Data(repeating: 0x61, count: 100)))
+        case 5: #expect(list.string == String(repeating: "a", count: 100))
+        default: #expect(list.string == String(repeating: "\u{6161}", count: 50))
+        }
+    }
+
+    @Test(arguments: [4, 5, 6] as [UInt8])
+    func `long text and data are not copied for very many references`(kind: UInt8) {
+        let leaf = Maker.head(kind, length: 100_000) + [UInt8](repeating: 0x61, count: 200_000)
+        let references = (0..<2_000).flatMap { _ in Maker.bytes(1, count: 2) }
+        expectRefusal(Maker.list([Maker.head(0xA, length: 2_000) + references, leaf]), .expansion)
+    }
+
+    @Test func `short text may be shared as in a table`() throws {
+        let rows = (0..<2_000).map { ["identifier": "\($0)", "kind": "one of a few kinds, in words"] }
+        let encoder = PropertyListEncoder()
+        encoder.outputFormat = .binary
+        let body = try encoder.encode(rows)
+        #expect(body.count < 100_000)
+        #expect(try value(of: .propertyList([[String: String]].self), type: type, Array(body)) == rows)
+    }
+
+    @Test func `arrays that overlap are not all read`() {
+        // Each array's references begin with one to the next array, whose bytes are the other references.
+        let count = 500
+        let arrays = (0..<count).map { Maker.head(0xA, length: 100_000) + Maker.bytes($0 + 1, count: 2) }
+        let starts = (0...count).map { $0 * 8 }
+        expectRefusal(
+            Maker.list(arrays + [[UInt8](repeating: 0, count: 200_000)], starts: starts), .expansion)
+    }
+}
