@@ -34,6 +34,13 @@ import Glibc
         return try body(&access)
     }
 
+    /// Puts a new value into a part. What was there is let go of outside the critical section: it may be the last reference
+    /// to something that comes back here as it goes.
+    public func set<Part>(_ part: WritableKeyPath<Value, Part>, to new: Part) {
+        var other = new
+        withLock { swap(&$0[keyPath: part], &other) }
+    }
+
     @usableFromInline
     var access: Value {
         _read { yield value }

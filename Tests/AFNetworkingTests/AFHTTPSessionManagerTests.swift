@@ -206,6 +206,83 @@ import Testing
         }
     }
 
+    @Test func `a subclass can override properties`() async throws {
+        final class Reader: AFJSONResponseSerializer, @unchecked Sendable {
+            override var acceptableContentTypes: Set<String>? {
+                get { nil }
+                set {}
+            }
+            override var readingOptions: JSONSerialization.ReadingOptions {
+                get { .fragmentsAllowed }
+                set {}
+            }
+        }
+        final class Tools: AFHTTPSessionManager, @unchecked Sendable {
+            let queue = DispatchQueue(label: "tools")
+            let base = Log<URL>()
+            override var baseURL: URL? { base.entries.last }
+            override var completionQueue: DispatchQueue? {
+                get { queue }
+                set {}
+            }
+            override var responseSerializer: AFHTTPResponseSerializer {
+                get { Reader() }
+                set {}
+            }
+        }
+        try await StubServer.with { server in
+            server.route("/api/x", .text("5"))
+            let tools = Tools()
+            tools.base.add(server.url("/api/"))
+            let result = await tools.fetch("x")
+            #expect(result.object as? Int == 5)
+            #expect(!result.isOnMainQueue)
+        }
+    }
+
+    @Test func `an override may be called back before it has returned its task`() async throws {
+        final class Eager: AFHTTPSessionManager, @unchecked Sendable {
+            override func dataTask(
+                with request: URLRequest, uploadProgress: ((Progress) -> Void)?,
+                downloadProgress: ((Progress) -> Void)?,
+                completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
+            ) -> URLSessionDataTask {
+                let isOver = DispatchSemaphore(value: 0)
+                let task = super.dataTask(
+                    with: request, uploadProgress: uploadProgress, downloadProgress: downloadProgress
+                ) { response, object, error in
+                    completionHandler?(response, object, error)
+                    isOver.signal()
+                }
+                task.resume()
+                isOver.wait()
+                return task
+            }
+        }
+        try await StubServer.with { server in
+            server.route("/", .json("{}"))
+            let manager = Eager(for: server)
+            // It waits on a thread of its own.
+            let caller = DispatchQueue(label: "caller")
+            let result = await callback { done in
+                caller.async {
+                    manager.get(
+                        "", parameters: nil, headers: nil, progress: nil,
+                        success: { done(Callback(task: $0, object: $1)) },
+                        failure: { done(Callback(task: $0, error: $1 as NSError)) })
+                }
+            }
+            #expect(result.error == nil)
+            #expect(result.task?.state == .completed)
+        }
+    }
+
+    @Test func `a copy of a manager on a session of the core's is on it too`() {
+        let session = SessionManager()
+        let copy = AFHTTPSessionManager(session: session).copy() as? AFHTTPSessionManager
+        #expect(copy?.coreSession === session)
+    }
+
     @Test func `a subclass can override the methods that verbs go through`() async throws {
         final class Recording: AFHTTPSessionManager, @unchecked Sendable {
             let log = Log<String>()

@@ -84,6 +84,32 @@ import Testing
         #expect(decoded.policy.object.sslPinningMode == .certificate)
     }
 
+    @Test func `subclasses come back as what they are`() throws {
+        let serializer = CountingSerializer()
+        serializer.count = 5
+        serializer.isOn = true
+        serializer.name = "x"
+        serializer.setValue("v", forHTTPHeaderField: "X-A")
+        let manager = AFHTTPSessionManager(baseURL: URL(string: "https://example.com/"))
+        manager.requestSerializer = serializer
+        manager.responseSerializer = AFCompoundResponseSerializer(responseSerializers: [AFJSONResponseSerializer()])
+        let text = try JSONEncoder().encode(AFArchived(manager))
+        let decoded = try JSONDecoder().decode(AFArchived<AFHTTPSessionManager>.self, from: text).object
+        let found = try #require(decoded.requestSerializer as? CountingSerializer)
+        #expect(found.count == 5 && found.isOn && found.name == "x")
+        #expect(found.value(forHTTPHeaderField: "X-A") == "v")
+        #expect((decoded.responseSerializer as? AFCompoundResponseSerializer)?.responseSerializers.count == 1)
+    }
+
+    private final class Nested: AFJSONRequestSerializer, @unchecked Sendable {}
+
+    @Test func `a class within another type cannot be archived`() {
+        #expect(throws: EncodingError.self) { try JSONEncoder().encode(AFArchived(Nested())) }
+        let manager = AFHTTPSessionManager()
+        manager.requestSerializer = Nested()
+        #expect(throws: EncodingError.self) { try JSONEncoder().encode(AFArchived(manager)) }
+    }
+
     @Test func `what is no archive, or one of something else, is an error`() throws {
         let other = try JSONEncoder().encode(AFArchived(AFHTTPResponseSerializer()))
         for text in [Data(#""""#.utf8), Data(#""AAAA""#.utf8), Data("5".utf8), other] {
@@ -91,5 +117,30 @@ import Testing
                 try JSONDecoder().decode(AFArchived<AFSecurityPolicy>.self, from: text)
             }
         }
+    }
+}
+
+/// A serializer with something of its own, as subclasses archive it.
+final class CountingSerializer: AFHTTPRequestSerializer, @unchecked Sendable {
+    var count = 0
+    var isOn = false
+    var name = ""
+
+    override init() {
+        super.init()
+    }
+
+    required init?(coder: NSCoder) {
+        super.init(coder: coder)
+        count = coder.decodeInteger(forKey: "count")
+        isOn = coder.decodeBool(forKey: "isOn")
+        name = coder.decodeObject(of: NSString.self, forKey: "name").map { "\($0)" } ?? ""
+    }
+
+    override func encode(with coder: NSCoder) {
+        super.encode(with: coder)
+        coder.encode(count, forKey: "count")
+        coder.encode(isOn, forKey: "isOn")
+        coder.encode(name as NSString, forKey: "name")
     }
 }

@@ -52,6 +52,12 @@ import Testing
         Sample(["a": Date(timeIntervalSince1970: 0)], "a=1970-01-01%2000%3A00%3A00%20%2B0000"),
         Sample(["u": URL(filePath: "/x")], "u=file%3A///x"),
         Sample([1: "one"], "1=one"),
+        Sample(
+            ["a": Int.max, "b": UInt64.max, "c": NSNumber(value: Int64.min), "d": NSNumber(value: UInt64.max)],
+            "a=9223372036854775807&b=18446744073709551615&c=-9223372036854775808&d=18446744073709551615"),
+        Sample(
+            ["a": Float(0.1), "b": NSNumber(value: Float(0.1)), "c": Decimal(string: "0.12345678901234567891") as Any],
+            "a=0.1&b=0.1&c=0.12345678901234567891"),
         Sample(["n": NSNumber(value: true), "m": NSNumber(value: 7), "s": NSString(string: "t")], "m=7&n=1&s=t"),
         Sample(
             ["a": NSArray(array: [1, "b"]), "d": NSDictionary(dictionary: ["k": "v"])], "a%5B%5D=1&a%5B%5D=b&d%5Bk%5D=v"

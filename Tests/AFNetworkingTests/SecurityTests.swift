@@ -95,6 +95,31 @@ import Testing
         }
     }
 
+    @Test func `a policy that is not the manager's own is asked for its own rules`() async throws {
+        try await StubServer.with(.init(tls: .init(TestCertificate.selfSigned()))) { server in
+            server.route("/", .json("{}"))
+            let lax = AFSecurityPolicy()
+            lax.allowInvalidCertificates = true
+            lax.validatesDomainName = false
+            let pinned = AFSecurityPolicy(pinningMode: .certificate, withPinnedCertificates: [Data([1])])
+            // The manager's own policy, one that asks for more, and one that asks for as little.
+            for (policy, isAccepted) in [(lax, true), (AFSecurityPolicy(), false), (pinned, false)] {
+                let manager = AFHTTPSessionManager(for: server)
+                manager.securityPolicy = lax
+                manager.setSessionDidReceiveAuthenticationChallenge { _, challenge, _ in
+                    guard let trust = challenge.protectionSpace.serverTrust else { return .performDefaultHandling }
+                    return policy.evaluateServerTrust(trust, forDomain: challenge.protectionSpace.host)
+                        ? .useCredential : .cancelAuthenticationChallenge
+                }
+                #expect(await (manager.fetch("").error == nil) == isAccepted)
+            }
+            let trust = ServerTrust(host: "a.example", date: Date(), presented: [], chain: [])
+            #expect(AFSecurityPolicy().evaluateServerTrust(trust, forDomain: "a.example"))
+            #expect(!AFSecurityPolicy().evaluateServerTrust(trust, forDomain: "b.example"))
+            #expect(!pinned.evaluateServerTrust(trust, forDomain: "a.example"))
+        }
+    }
+
     @Test func `a handler of challenges may answer in four ways`() async throws {
         try await StubServer.with { server in
             server.route("/") { request in
@@ -123,7 +148,15 @@ import Testing
                     )
                     return nil
                 } == 0)
-            #expect(await outcome { _, _ in "nonsense" } == 0)
+            let manager = AFHTTPSessionManager(for: server)
+            manager.setAuthenticationChallengeHandler { _, _, _, _ in "nonsense" }
+            let error = await manager.fetch("").error
+            #expect(error?.domain == "Invalid Return Value")
+            #expect(
+                error?.localizedFailureReason == """
+                    The return value from the authentication challenge handler must be nil, an NSError, an NSURLCredential \
+                    or an NSNumber.
+                    """)
         }
     }
 

@@ -36,6 +36,55 @@ import Testing
         }
     }
 
+    @Test func `notifications and their keys have the names that they had`() {
+        let names: [NSNotification.Name] = [
+            .AFNetworkingTaskDidResume, .AFNetworkingTaskDidSuspend, .AFNetworkingTaskDidComplete,
+            .AFURLSessionDidInvalidate, .AFURLSessionDownloadTaskDidMoveFileSuccessfully,
+            .AFURLSessionDownloadTaskDidFailToMoveFile,
+        ]
+        #expect(
+            names.map(\.rawValue) == [
+                "com.alamofire.networking.task.resume", "com.alamofire.networking.task.suspend",
+                "com.alamofire.networking.task.complete", "com.alamofire.networking.session.invalidate",
+                "com.alamofire.networking.session.download.file-manager-succeed",
+                "com.alamofire.networking.session.download.file-manager-error",
+            ])
+        let keys = [
+            AFNetworkingTaskDidCompleteResponseDataKey, AFNetworkingTaskDidCompleteSerializedResponseKey,
+            AFNetworkingTaskDidCompleteResponseSerializerKey, AFNetworkingTaskDidCompleteAssetPathKey,
+            AFNetworkingTaskDidCompleteErrorKey, AFNetworkingTaskDidCompleteSessionTaskMetrics,
+        ]
+        #expect(
+            keys == [
+                "com.alamofire.networking.complete.finish.responsedata",
+                "com.alamofire.networking.task.complete.serializedresponse",
+                "com.alamofire.networking.task.complete.responseserializer",
+                "com.alamofire.networking.task.complete.assetpath", "com.alamofire.networking.task.complete.error",
+                "com.alamofire.networking.complete.sessiontaskmetrics",
+            ])
+    }
+
+    @Test func `hooks and progress come on one serial queue, notifications on the main one`() async throws {
+        try await StubServer.with { server in
+            server.route("/", .generated(300_000))
+            let manager = AFHTTPSessionManager(for: server)
+            manager.responseSerializer = AFHTTPResponseSerializer()
+            let log = Log<Bool>()
+            let note: @Sendable () -> Void = { log.add(Callback().isOnMainQueue) }
+            manager.setDataTaskDidReceiveDataBlock { _, _, _ in note() }
+            manager.setTaskDidCompleteBlock { _, _, _ in note() }
+            let posted = await callback { done in
+                let task = manager.dataTask(
+                    with: request(server), uploadProgress: nil, downloadProgress: { _ in note() },
+                    completionHandler: { _, _, _ in note() })
+                Observer.keep(Observer(.AFNetworkingTaskDidComplete, of: task) { _ in done(Callback()) })
+                task.resume()
+            }
+            #expect(posted.isOnMainQueue)
+            #expect(log.entries.count > 3 && !log.entries.contains(true))
+        }
+    }
+
     @Test func `hooks, completion handler and notification come in their order`() async throws {
         try await StubServer.with { server in
             server.route("/", .json("{}"))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANSystem
 import AsyncNetworking
 import Dispatch
 
@@ -29,7 +30,8 @@ extension AFHTTPSessionManager {
 
     private func resolve(_ urlString: String) throws -> URL {
         do throws(SerializationError) {
-            return try base.resolve(urlString)
+            // A subclass may have a base of its own.
+            return try (isSubclassed ? URLResolver(base: baseURL) : base).resolve(urlString)
         } catch {
             throw NSError.requestSerialization(.badURL, reason: "\(error)", underlying: error)
         }
@@ -70,7 +72,7 @@ extension AFHTTPSessionManager {
         TaskCallbacks(
             uploadProgress: uploadProgress.map(Handover.init), downloadProgress: downloadProgress.map(Handover.init),
             completion: Handover { driver, object, error in
-                let task = driver.task as? URLSessionDataTask
+                let task = driver.dataTask
                 if let error { failure?(task, error) } else if let task { success?(task, object) }
             })
     }
@@ -81,14 +83,19 @@ extension AFHTTPSessionManager {
         _ failure: ((URLSessionDataTask?, any Error) -> Void)?
     ) -> (URLResponse, Any?, (any Error)?) -> Void {
         { _, object, error in
-            let task = made.task
+            // An override may resume the task, and be called back, before it has returned it.
+            let task = TaskDriver.ended?.dataTask ?? made.task
             if let error { failure?(task, error) } else if let task { success?(task, object) }
-            made.task = nil
         }
     }
 }
 
-/// The task whose completion handler needs it, and is made before it.
-final class MadeTask {
-    var task: URLSessionDataTask?
+/// The task whose completion handler needs it, and is made before it. Where it was never resumed, its owner alone keeps it.
+final class MadeTask: Sendable {
+    private let made = Lock(WeakTask())
+
+    var task: URLSessionDataTask? {
+        get { made.withLock { $0.value } as? URLSessionDataTask }
+        set { made.withLock { $0 = WeakTask(newValue) } }
+    }
 }

@@ -41,7 +41,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     /// What puts parameters into requests: queries and forms unless set.
     open var requestSerializer: AFHTTPRequestSerializer {
         get { serializer.withLock { $0.value } }
-        set { serializer.withLock { $0 = Handover(newValue) } }
+        set { serializer.set(\.self, to: Handover(newValue)) }
     }
 
     /// What makes objects of responses: JSON unless set. It is looked at when a response is complete.
@@ -237,10 +237,11 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
                 makeDriver(request, .data, callbacks(uploadProgress, downloadProgress, success, failure)))
         }
         let made = MadeTask()
-        made.task = dataTask(
+        let task = dataTask(
             with: request.urlRequest, uploadProgress: uploadProgress, downloadProgress: downloadProgress,
             completionHandler: completion(of: made, success, failure))
-        return made.task
+        made.task = task
+        return task
     }
 
     // MARK: Copies and archives
@@ -272,7 +273,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
 
     /// A manager with the same base URL and configuration, and copies of the serializers and the security policy.
     open override func copy(with zone: NSZone? = nil) -> Any {
-        let copy = AFHTTPSessionManager(baseURL: baseURL, sessionConfiguration: sessionConfiguration)
+        let copy = AFHTTPSessionManager(baseURL: baseURL, sessionConfiguration: copiedConfiguration)
         if let serializer = requestSerializer.copy(with: zone) as? AFHTTPRequestSerializer {
             copy.requestSerializer = serializer
         }

@@ -35,6 +35,18 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
         NotificationCenter.default.post(name: .AFURLSessionDidInvalidate, object: session)
     }
 
+    /// A server has shown its certificate, and there is a block for it: `completionHandler` takes what to make of it, before
+    /// the method returns. It is called within the handshake, on the thread of all connections.
+    open func urlSession(
+        _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        guard let decide = hook(\.sessionChallenge) else { return completionHandler(.performDefaultHandling, nil) }
+        let place = AutoreleasingUnsafeMutablePointer<URLCredential?>(nil)
+        let disposition = decide(session, challenge, place)
+        completionHandler(disposition, place.pointee)
+    }
+
     // MARK: Tasks
 
     /// A redirect is to be followed: `completionHandler` takes the request to follow with, or nil.
@@ -129,6 +141,15 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
     /// A piece of a body has arrived.
     open func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
         hook(\.didReceiveData)?(session, dataTask, data)
+    }
+
+    /// A response could be cached: sessions have no cache, so it is not called.
+    open func urlSession(
+        _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse,
+        completionHandler: @escaping (CachedURLResponse?) -> Void
+    ) {
+        guard let decide = hook(\.willCache) else { return completionHandler(proposedResponse) }
+        completionHandler(decide(session, dataTask, proposedResponse))
     }
 
     // MARK: Download tasks

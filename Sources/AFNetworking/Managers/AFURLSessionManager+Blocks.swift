@@ -34,6 +34,11 @@ extension AFURLSessionManager {
         setHook(\.didComplete, block)
     }
 
+    /// The same, under the name that Swift gave it.
+    public func setTaskDidComplete(_ block: ((URLSession, URLSessionTask, (any Error)?) -> Void)?) {
+        setTaskDidCompleteBlock(block)
+    }
+
     /// Sets what is told what a task cost, an ``AFURLSessionTaskMetrics``; nil removes it.
     public func setTaskDidFinishCollectingMetricsBlock(
         _ block: ((URLSession, URLSessionTask, URLSessionTaskMetrics?) -> Void)?
@@ -86,9 +91,8 @@ extension AFURLSessionManager {
     }
 
     private func setHook<Block>(_ hook: WritableKeyPath<SessionHooks, Handover<Block>?>, _ block: Block?) {
-        state.withLock { state in
-            state.hooks[keyPath: hook] = block.map(Handover.init)
-            state.hasHooks = true
-        }
+        state.withLock { $0.hasHooks = true }
+        let hooks: WritableKeyPath<ManagerState, SessionHooks> = \.hooks
+        state.set(hooks.appending(path: hook), to: block.map(Handover.init))
     }
 }

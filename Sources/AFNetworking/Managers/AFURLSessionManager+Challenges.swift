@@ -22,30 +22,28 @@ extension AFURLSessionManager {
     /// It is called within the handshake, on the thread of all connections, and not on the manager's queue: it must return
     /// at once. `.performDefaultHandling` leaves the decision to the rules of the security policy.
     public func setSessionDidReceiveAuthenticationChallenge(_ block: SessionChallengeBlock?) {
-        state.withLock { state in
-            state.hooks.sessionChallenge = block.map(Handover.init)
-            state.hasHooks = true
-            state.trustEvaluator = block.map { block in
-                let block = Handover(block)
-                return SecurityPolicy.Evaluator { [weak self] trust in
-                    guard let self else { return .followRules }
-                    let place = AutoreleasingUnsafeMutablePointer<URLCredential?>(nil)
-                    switch block.value(session, .of(trust), place) {
-                    case .useCredential: return .accept
-                    case .performDefaultHandling: return .followRules
-                    default: return .refuse("the manager's block refuses it")
-                    }
-                }
-            }
+        let evaluator = SecurityPolicy.Evaluator { [weak self] trust in self?.verdict(on: trust) ?? .followRules }
+        state.withLock { $0.hasHooks = true }
+        state.set(\.hooks.sessionChallenge, to: block.map(Handover.init))
+        state.set(\.trustEvaluator, to: block == nil ? nil : evaluator)
+    }
+
+    private func verdict(on trust: ServerTrust) -> SecurityPolicy.Decision {
+        let answer = Lock(URLSession.AuthChallengeDisposition.cancelAuthenticationChallenge)
+        AFSecurityPolicy.$judge.withValue(securityPolicy) {
+            urlSession(session, didReceive: .of(trust)) { disposition, _ in answer.withLock { $0 = disposition } }
+        }
+        switch answer.withLock({ $0 }) {
+        case .useCredential: return .accept
+        case .performDefaultHandling: return .followRules
+        default: return .refuse("the manager's block refuses it")
         }
     }
 
     /// Sets what answers servers and proxies that ask for a credential; nil removes it, and their refusals are responses.
     public func setAuthenticationChallengeHandler(_ handler: TaskChallengeBlock?) {
-        state.withLock { state in
-            state.hooks.taskChallenge = handler.map(Handover.init)
-            state.hasHooks = true
-        }
+        state.withLock { $0.hasHooks = true }
+        state.set(\.hooks.taskChallenge, to: handler.map(Handover.init))
     }
 
     /// Sets what answers servers and proxies that ask for a credential, as AFNetworking 3 had it: the credential goes into

@@ -17,8 +17,7 @@ extension AFURLSessionManager {
     func coreRequest(for driver: TaskDriver, _ source: TaskSource) throws -> (SessionManager, Request) {
         let original = driver.original
         let limit = state.withLock { $0.configuration.timeoutIntervalForRequest }
-        let timeout = original.timeoutInterval
-        let ownLimit = timeout == 60 || timeout == limit ? nil : timeout
+        let ownLimit = original.timeoutInterval.flatMap { $0 == limit ? nil : $0 }
         var (core, request) = try state.withLock { state in
             state.renew()
             guard !state.isInvalid else { throw SessionError.invalidated as any Error }

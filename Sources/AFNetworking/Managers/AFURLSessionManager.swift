@@ -53,23 +53,21 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     open var securityPolicy: AFSecurityPolicy {
         get { state.withLock { $0.securityPolicy } }
         set {
-            state.withLock { state in
-                state.securityPolicy = newValue
-                state.hasOwnPolicy = true
-            }
+            state.withLock { $0.hasOwnPolicy = true }
+            state.set(\.securityPolicy, to: newValue)
         }
     }
 
     /// What makes objects of responses, whatever its type.
     public var anyResponseSerializer: any AFURLResponseSerialization {
         get { state.withLock { $0.responseSerializer.value } }
-        set { state.withLock { $0.responseSerializer = Handover(newValue) } }
+        set { state.set(\.responseSerializer, to: Handover(newValue)) }
     }
 
     /// A manager of reachability, which this one does not ask: by default the shared one, not started.
     open var reachabilityManager: AFNetworkReachabilityManager {
         get { state.withLock { $0.reachabilityManager ?? .shared() } }
-        set { state.withLock { $0.reachabilityManager = newValue } }
+        set { state.set(\.reachabilityManager, to: newValue) }
     }
 
     /// Where completion handlers are called; nil, the default, for the main queue.
@@ -91,9 +89,8 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     )
     public var operationQueue: OperationQueue { OperationQueue() }
 
-    var completionPlace: (DispatchQueue?, DispatchGroup?) {
-        state.withLock { ($0.completionQueue, $0.completionGroup) }
-    }
+    /// Where completion handlers are called, as a subclass may have it.
+    var completionPlace: (DispatchQueue?, DispatchGroup?) { (completionQueue, completionGroup) }
 
     var maximumBodySize: Int { state.withLock { $0.maximumBodySize } }
 
@@ -253,7 +250,12 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
 
     /// A manager with the same configuration, and nothing else of this one's.
     open func copy(with zone: NSZone? = nil) -> Any {
-        AFURLSessionManager(sessionConfiguration: sessionConfiguration)
+        AFURLSessionManager(sessionConfiguration: copiedConfiguration)
+    }
+
+    /// The configuration for a copy, which shares a session of the core's where this manager does.
+    var copiedConfiguration: URLSessionConfiguration {
+        state.withLock { $0.isShared ? .sharing($0.core) : $0.configuration }
     }
 
     /// The manager's class, address, session and tasks.

@@ -129,7 +129,7 @@ struct ManagerState: Sendable {
         }
         let options = core.configuration.transfer.with { options in
             options.tls.policy = policy
-            if let timeout { options.timeouts.idle = timeout > 0 ? .seconds(timeout) : nil }
+            if let timeout { options.timeouts.idle = timeout.limit }
         }
         let request = Request(url: URL(filePath: "/"), options: options)
         if templates.count >= 8 { templates.removeFirst() }

@@ -32,8 +32,8 @@ extension SessionConfiguration {
 }
 
 extension TimeInterval {
-    /// The limit of so many seconds; none for zero and less.
-    fileprivate var limit: Duration? { self > 0 ? .seconds(self) : nil }
+    /// The limit of so many seconds; none for zero and less, and for more than 30 years.
+    var limit: Duration? { self > 0 && self < 1e9 ? .seconds(self) : nil }
 }
 
 extension CachePolicy {

@@ -118,7 +118,7 @@ open class AFNetworkReachabilityManager: NSObject, @unchecked Sendable {
 
     /// Sets what is called on the main queue for each report; nil removes it.
     open func setReachabilityStatusChange(_ block: ((AFNetworkReachabilityStatus) -> Void)?) {
-        state.withLock { $0.didChange = block.map(Handover.init) }
+        state.set(\.didChange, to: block.map(Handover.init))
     }
 
     private func report(_ status: AFNetworkReachabilityStatus) {

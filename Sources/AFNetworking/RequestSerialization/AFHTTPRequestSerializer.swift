@@ -110,17 +110,15 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
 
     /// Has queries written in a style, and no more by a block.
     open func setQueryStringSerializationWith(_ style: AFHTTPRequestQueryStringSerializationStyle) {
-        state.withLock { state in
-            state.style = style
-            state.makeQuery = nil
-        }
+        state.withLock { $0.style = style }
+        state.set(\.makeQuery, to: nil)
     }
 
     /// Has queries and form bodies written by a block, whose text is sent as it is; nil removes it.
     ///
     /// The block gets the request, the parameters, and a place for an error, which ends the request.
     open func setQueryStringSerializationWith(_ block: QueryBlock?) {
-        state.withLock { $0.makeQuery = block.map(Handover.init) }
+        state.set(\.makeQuery, to: block.map(Handover.init))
     }
 
     // MARK: Requests
@@ -131,8 +129,11 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
     open func request(
         withMethod method: String, urlString: String, parameters: Any?, error: NSErrorPointer
     ) -> NSMutableURLRequest {
-        let request = makeRequest(method, urlString, error)
-        guard error?.pointee == nil else { return Self.mutableRequest(request) }
+        let request = makeRequest(method, urlString)
+        guard request.url != nil else {
+            error?.pointee = .requestSerialization(.badURL, reason: "“\(urlString)” is not a URL.")
+            return Self.mutableRequest(request)
+        }
         let serialized = self.request(bySerializingRequest: request, withParameters: parameters, error: error)
         return Self.mutableRequest(serialized ?? request)
     }
@@ -172,8 +173,12 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         withMethod method: String, urlString: String, parameters: [String: Any]?,
         constructingBodyWith block: ((any AFMultipartFormData) -> Void)?, error: NSErrorPointer
     ) -> NSMutableURLRequest {
-        let base = request(withMethod: method, urlString: urlString, parameters: nil, error: error)
-        guard error?.pointee == nil else { return base }
+        let failure = AutoreleasingUnsafeMutablePointer<NSError?>(nil)
+        let base = request(withMethod: method, urlString: urlString, parameters: nil, error: failure)
+        guard failure.pointee == nil else {
+            error?.pointee = failure.pointee
+            return base
+        }
         guard method != "GET", method != "HEAD" else {
             error?.pointee = .requestSerialization(.unsupportedURL, reason: "\(method) has no multipart form.")
             return base
@@ -233,12 +238,9 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         httpMethodsEncodingParametersInURI.contains(method.uppercased())
     }
 
-    /// A request with what was set here, and no parameters; `error` says why it has no URL.
-    private func makeRequest(_ method: String, _ urlString: String, _ error: NSErrorPointer) -> URLRequest {
+    /// A request with what was set here, and no parameters; it has no URL where the string is none.
+    private func makeRequest(_ method: String, _ urlString: String) -> URLRequest {
         let url = URL(string: urlString)
-        if url == nil {
-            error?.pointee = .requestSerialization(.badURL, reason: "“\(urlString)” is not a URL.")
-        }
         var request = URLRequest(url: url ?? URL(filePath: "/"))
         if url == nil { request.url = nil }
         request.httpMethod = method

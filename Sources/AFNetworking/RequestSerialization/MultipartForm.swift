@@ -101,7 +101,7 @@ extension RequestBody {
                 }
                 let packet = rest.prefix(size)
                 rest = Data(rest.dropFirst(size))
-                try await Task.sleep(for: .seconds(pause))
+                try await Task.sleep(for: pause.limit ?? .zero)
                 return Data(packet)
             }
         }

@@ -74,8 +74,9 @@ private func text(of value: Any) -> String {
     case let string as String: string
     case let url as URL: url.absoluteString
     case let date as Date: queryText(of: .date(date)) ?? date.description
-    case let number as NSNumber:
-        isFloatingPoint(number) ? queryText(of: .double(number.doubleValue)) ?? "\(number)" : number.stringValue
+    case let number as any BinaryInteger: "\(number)"
+    case let decimal as Decimal: "\(decimal)"
+    case let number as NSNumber: text(of: number)
     default: "\(value)"
     }
 }
@@ -101,8 +102,10 @@ extension Optional: OptionalValue {
     fileprivate var content: Any? { self }
 }
 
-/// Whether a number has a fraction, or could have.
-private func isFloatingPoint(_ number: NSNumber) -> Bool {
-    number.doubleValue != number.doubleValue.rounded() || number.doubleValue.magnitude >= 0x1p53
-        || number.stringValue.contains(".")
+/// A number as its type has it: whole ones digit by digit, however large they are.
+private func text(of number: NSNumber) -> String {
+    let text = number.stringValue
+    let isWhole = text.utf8.allSatisfy { 0x30...0x39 ~= $0 || $0 == UInt8(ascii: "-") }
+    guard !isWhole, !(number is NSDecimalNumber), let double = Double(text) else { return text }
+    return queryText(of: .double(double)) ?? text
 }

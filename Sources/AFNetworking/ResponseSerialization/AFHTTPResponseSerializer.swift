@@ -89,10 +89,9 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, NSSec
 
     /// Judges a response by status and media type.
     func judge(_ response: ResponseFacts, _ data: Data?) -> ResponseVerdict {
-        let acceptance = acceptance.withLock { $0 }
         let isEmpty = data?.isEmpty ?? true
         var verdict = ResponseVerdict()
-        if let types = acceptance.contentTypes, !response.hasMediaType(among: types),
+        if let types = acceptableContentTypes, !response.hasMediaType(among: types),
             !(response.mediaType == nil && isEmpty)
         {
             verdict.isValid = false
@@ -102,7 +101,7 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, NSSec
                     .cannotDecodeContentData, "Request failed: unacceptable content-type: \(type)", data)
             }
         }
-        if let codes = acceptance.statusCodes, !codes.contains(response.status), response.url != nil {
+        if let codes = acceptableStatusCodes, !codes.contains(response.status), response.url != nil {
             verdict.isValid = false
             let text = "Request failed: \(response.phrase) (\(response.status))"
             verdict.error = .combined(response.error(.badServerResponse, text, data), underlying: verdict.error)

@@ -44,10 +44,9 @@ open class AFJSONResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendab
         guard !verdict.stops(error) else { return nil }
         guard let data, !data.isEmpty, data != Self.oneSpace else { return nil }
         do {
-            let settings = settings.withLock { $0 }
-            let options = JSONSerialization.ReadingOptions(rawValue: settings.readingOptions)
+            let options = readingOptions
             let object = try JSONSerialization.jsonObject(with: data, options: options)
-            return settings.removesNulls ? AFJSONObjectByRemovingKeysWithNullValues(object, options) : object
+            return removesKeysWithNullValues ? AFJSONObjectByRemovingKeysWithNullValues(object, options) : object
         } catch let failure {
             error?.pointee = .combined(failure as NSError, underlying: error?.pointee)
             return nil

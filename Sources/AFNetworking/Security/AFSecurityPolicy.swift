@@ -29,6 +29,14 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
         var validatesDomainName = true
         /// The policy of the core; nil after a change.
         var policy: SecurityPolicy?
+        /// What asks a subclass.
+        var evaluator: SecurityPolicy.Evaluator?
+
+        var rules: TrustRules {
+            TrustRules(
+                mode: pinningMode, pins: pinnedCertificates ?? [], allowsInvalid: allowInvalidCertificates,
+                validatesName: validatesDomainName)
+        }
 
         enum CodingKeys: CodingKey {
             case pinningMode, pinnedCertificates, allowInvalidCertificates, validatesDomainName
@@ -85,35 +93,43 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
         set { change { $0.validatesDomainName = newValue } }
     }
 
-    /// Decides on a server. By default, as the rules came out.
+    /// Decides on a server, by the rules of this policy.
     ///
-    /// It is called within the handshake, on the thread of all connections: it must return at once.
+    /// It is called within the handshake, on the thread of all connections: it must return at once. The rules of a policy
+    /// that is not the manager's own are applied to the certificates that are at hand; where that is not enough to say that
+    /// they hold, the answer is no.
     open func evaluateServerTrust(_ serverTrust: SecTrust, forDomain domain: String?) -> Bool {
-        serverTrust.failure == nil
+        if Self.judge === self, domain == nil || domain == serverTrust.host { return serverTrust.failure == nil }
+        return TrustRules(self).accept(serverTrust, domain, judgedLaxly: Self.judge?.allowInvalidCertificates ?? false)
     }
+
+    /// The policy whose rules the trust was judged by that is being decided on.
+    @TaskLocal static var judge: AFSecurityPolicy?
 
     /// The core's policy with the same rules.
     public var policy: SecurityPolicy {
-        if let policy = state.withLock({ $0.policy }) { return policy }
-        let state = state.withLock { $0 }
-        var policy = SecurityPolicy()
-        policy.pinningMode =
-            switch state.pinningMode {
-            case .none: .none
-            case .publicKey: .publicKey
-            case .certificate: .certificate
-            }
-        policy.pinnedCertificates = (state.pinnedCertificates ?? []).sorted { $0.lexicographicallyPrecedes($1) }
-        policy.allowsInvalidCertificates = state.allowInvalidCertificates
-        policy.validatesDomainName = state.validatesDomainName
-        if type(of: self) != AFSecurityPolicy.self {
-            policy.evaluator = SecurityPolicy.Evaluator { [weak self] trust in
-                guard let self else { return .followRules }
-                return evaluateServerTrust(trust, forDomain: trust.host) ? .accept : .refuse("the policy refuses it")
-            }
+        // What a subclass says may change at any time, but its evaluator stays: requests of equal policies share connections.
+        guard type(of: self) == AFSecurityPolicy.self else {
+            return TrustRules(self).policy(
+                evaluator: state.withLock { state in
+                    let evaluator = state.evaluator ?? makeEvaluator()
+                    state.evaluator = evaluator
+                    return evaluator
+                })
         }
-        self.state.withLock { [policy] in $0.policy = policy }
-        return policy
+        return state.withLock { state in
+            let policy = state.policy ?? state.rules.policy(evaluator: nil)
+            state.policy = policy
+            return policy
+        }
+    }
+
+    private func makeEvaluator() -> SecurityPolicy.Evaluator {
+        SecurityPolicy.Evaluator { [weak self] trust in
+            guard let self else { return .followRules }
+            let isAccepted = Self.$judge.withValue(self) { evaluateServerTrust(trust, forDomain: trust.host) }
+            return isAccepted ? .accept : .refuse("the policy refuses it")
+        }
     }
 
     private func change(_ change: (inout State) -> Void) {
@@ -144,7 +160,10 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
     open func copy(with zone: NSZone? = nil) -> Any {
         let copy = AFSecurityPolicy()
         let own = state.withLock { $0 }
-        copy.change { $0 = own }
+        copy.change { state in
+            state = own
+            state.evaluator = nil
+        }
         return copy
     }
 }

@@ -26,13 +26,33 @@ final class Answer<Value: Sendable>: Sendable {
 }
 
 extension AFURLSessionManager {
-    /// Asks on the manager's queue, and waits for the answer; one that is never given is the fallback.
+    /// Asks on the manager's queue, and waits for the answer. One that can never be given any more is the fallback, and so is
+    /// that of a task which is cancelled meanwhile.
     func answer<Value: Sendable>(
         unless fallback: Value, _ ask: @escaping @Sendable (_ answer: @escaping @Sendable (Value) -> Void) -> Void
     ) async -> Value {
-        await withCheckedContinuation { waiter in
-            let answer = Answer(waiter, unless: fallback)
-            sessionQueue.async { ask { answer.give($0) } }
+        let question = Lock(Question<Value>())
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { waiter in
+                let answer = Answer(waiter, unless: fallback)
+                let isCancelled = question.withLock { question in
+                    question.answer = answer
+                    return question.isCancelled
+                }
+                guard !isCancelled else { return answer.give(fallback) }
+                sessionQueue.async { ask { answer.give($0) } }
+            }
+        } onCancel: {
+            question.withLock { question in
+                question.isCancelled = true
+                return question.answer
+            }?.give(fallback)
         }
     }
+}
+
+/// What is asked; whoever can answer keeps the answer.
+private struct Question<Value: Sendable>: Sendable {
+    weak var answer: Answer<Value>?
+    var isCancelled = false
 }

@@ -26,11 +26,12 @@ enum OriginalRequest: Sendable {
         }
     }
 
-    /// How long nothing may move, in seconds; 60 is what requests have that were told nothing.
-    var timeoutInterval: TimeInterval {
+    /// How long nothing may move, in seconds; nil where the request was told nothing.
+    var timeoutInterval: TimeInterval? {
         switch self {
-        case .given(let request): request.timeoutInterval
-        case .made(let made): made.wishes.timeoutInterval ?? 60
+        // This is what requests have that were told nothing.
+        case .given(let request): request.timeoutInterval == 60 ? nil : request.timeoutInterval
+        case .made(let made): made.wishes.timeoutInterval
         }
     }
 

@@ -6,7 +6,7 @@ import Dispatch
 extension TaskDriver {
     /// Ends the task: hooks, then the completion handler, then the notification.
     func finish(_ result: Result<TaskOutcome, any Error>) async {
-        var ending = Ending(serializer: manager.anyResponseSerializer)
+        var ending = Ending(serializer: manager.currentSerializer)
         var raw: (any Error)?
         switch result {
         case .success(let outcome): serialize(outcome, into: &ending)
@@ -17,7 +17,7 @@ extension TaskDriver {
             ending.data = change { $0.partialData }
         }
         // What was sent to the manager's queue before is heard before the end.
-        let isWatched = manager.isObserved || change { $0.callbacks.isWatched }
+        let isWatched = manager.isObserved || change { $0.isWatched }
         if isWatched { await onSessionQueue { Handover(()) } }
         let metrics = change { $0.metrics }
         let (callbacks, task) = change { [raw] state in state.finish(raw) }
@@ -28,7 +28,8 @@ extension TaskDriver {
         let (queue, group) = manager.completionPlace
         (queue ?? .main).async(group: group) { [self] in
             let (completion, ending, metrics) = delivery.value
-            completion?(self, ending.object, ending.error)
+            Self.$ended.withValue(self) { completion?(self, ending.object, ending.error) }
+            change { $0.dataTask = nil }
             guard queue != nil else { return ending.post(of: task, metrics) }
             Outbox.main.send { delivery.value.1.post(of: task, delivery.value.2) }
         }
@@ -60,9 +61,23 @@ extension TaskDriver {
     }
 }
 
-extension TaskCallbacks {
+extension TaskState {
     /// Whether something was sent to the manager's queue that has to be heard before the end.
-    fileprivate var isWatched: Bool { uploadProgress != nil || downloadProgress != nil }
+    fileprivate var isWatched: Bool {
+        callbacks.uploadProgress != nil || callbacks.downloadProgress != nil || uploadProgress != nil
+            || downloadProgress != nil
+    }
+}
+
+extension AFURLSessionManager {
+    /// What makes objects of responses, as a subclass may have it.
+    fileprivate var currentSerializer: any AFURLResponseSerialization {
+        let serializer = anyResponseSerializer
+        guard isSubclassed, serializer is AFHTTPResponseSerializer, let manager = self as? AFHTTPSessionManager else {
+            return serializer
+        }
+        return manager.responseSerializer
+    }
 }
 
 /// What a task ended with.

@@ -88,7 +88,10 @@ extension TaskDriver {
         case .allow: return
         case .cancel: throw CancellationError()
         case .becomeDownload:
-            change { $0.source = .dataToFile }
+            change { state in
+                state.source = .dataToFile
+                state.dataTask = dataTask
+            }
             let downloadTask = AFDownloadTask(self)
             change { $0.running = downloadTask }
             manager.taskRuns(downloadTask, identifier)

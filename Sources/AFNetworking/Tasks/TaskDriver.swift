@@ -12,6 +12,8 @@ final class TaskDriver: TransferEventSink {
     let identifier: Int
     let original: OriginalRequest
     private let state: Lock<TaskState>
+    /// Held while the task is resumed, suspended or cancelled, so that the core hears of it in the same order.
+    private let steering = Lock(())
 
     /// Makes a driver of a task that waits to be resumed.
     init(
@@ -30,43 +32,61 @@ final class TaskDriver: TransferEventSink {
         manager.state.withLock { $0.add(task, identifier) }
     }
 
+    /// The driver whose completion handler is being called.
+    @TaskLocal static var ended: TaskDriver?
+
+    /// The task that callbacks of verbs are given.
+    var dataTask: URLSessionDataTask? {
+        state.withLock { $0.dataTask ?? $0.task?.value as? URLSessionDataTask }
+    }
+
     /// The task that users hold; nil when they have all dropped one that does not run.
     var task: URLSessionTask? { state.withLock { $0.task?.value } }
 
     // MARK: What users do
 
     func resume() {
-        let step = state.withLock { $0.resume() }
-        switch step {
-        case .none: return
-        case .start: start()
-        case .goOn(let work): work.transfer.resume()
+        let isChanged = steering.withLock { _ in
+            switch state.withLock({ $0.resume() }) {
+            case .none: return false
+            case .start: start()
+            case .goOn(let work): work.transfer.resume()
+            }
+            return true
         }
-        post(.AFNetworkingTaskDidResume)
+        if isChanged { post(.AFNetworkingTaskDidResume) }
     }
 
     func suspend() {
-        switch state.withLock({ $0.suspend() }) {
-        case .none: return
-        case .start: break
-        case .goOn(let work): work.transfer.suspend()
+        let isChanged = steering.withLock { _ in
+            switch state.withLock({ $0.suspend() }) {
+            case .none: return false
+            case .start: break
+            case .goOn(let work): work.transfer.suspend()
+            }
+            return true
         }
-        post(.AFNetworkingTaskDidSuspend)
+        if isChanged { post(.AFNetworkingTaskDidSuspend) }
     }
 
     func cancel() {
-        switch state.withLock({ $0.cancel() }) {
-        case .none: return
-        case .start: end(with: .failure(CancellationError()))
-        case .goOn(let work): work.transfer.cancel()
+        steering.withLock { _ in
+            switch state.withLock({ $0.cancel() }) {
+            case .none: break
+            case .start: end(with: .failure(CancellationError()))
+            case .goOn(let work): work.transfer.cancel()
+            }
         }
     }
 
     /// Cancels, and hands over what a download needs to go on later, on the manager's queue.
     func cancel(producingResumeData completionHandler: @escaping (Data?) -> Void) {
         let completionHandler = Handover(completionHandler)
-        let step = state.withLock { $0.cancel() }
-        if case .start = step { end(with: .failure(CancellationError())) }
+        let step = steering.withLock { _ in
+            let step = state.withLock { $0.cancel() }
+            if case .start = step { end(with: .failure(CancellationError())) }
+            return step
+        }
         // It ends with the transfer.
         Task { [manager] in
             var data: ResumeData?
@@ -115,8 +135,11 @@ final class TaskDriver: TransferEventSink {
     var priority: Float {
         get { state.withLock { $0.priority } }
         set {
-            state.withLock { $0.priority = newValue }
-            transfer?.priority = TransferPriority(rawValue: Double(newValue))
+            let work = state.withLock { state in
+                state.priority = newValue
+                return state.work
+            }
+            work?.transfer.priority = TransferPriority(rawValue: Double(newValue))
         }
     }
 
@@ -169,6 +192,8 @@ final class TaskDriver: TransferEventSink {
 
     private func end(with result: Result<TaskOutcome, any Error>) {
         register()
+        // There may be one that was looked at and never resumed.
+        state.withLock { $0.work }?.transfer.cancel()
         // It ends at once.
         Task { await finish(result) }
     }
@@ -180,7 +205,15 @@ final class TaskDriver: TransferEventSink {
     }
 
     private func makeWork() throws -> TaskWork {
-        let source = state.withLock { $0.source }
+        let (source, priority) = state.withLock { ($0.source, $0.priority) }
+        let work = try makeWork(source)
+        if priority != URLSessionTask.defaultPriority {
+            work.transfer.priority = TransferPriority(rawValue: Double(priority))
+        }
+        return work
+    }
+
+    private func makeWork(_ source: TaskSource) throws -> TaskWork {
         let (session, request) = try manager.coreRequest(for: self, source)
         if case .download(let resumeData) = source { return makeDownload(session, request, resumeData) }
         return TaskWork(
@@ -220,7 +253,9 @@ final class TaskDriver: TransferEventSink {
 
     private func didSend(_ progress: TransferProgress) {
         let (task, sent, isWatched) = state.withLock { state in
-            let sent = progress.completedBytes - state.counts.sent
+            // Of a body that is sent again the count begins anew.
+            let before = progress.completedBytes < state.counts.sent ? 0 : state.counts.sent
+            let sent = progress.completedBytes - before
             state.counts.sent = progress.completedBytes
             state.counts.expectedToSend = progress.totalBytes ?? NSURLSessionTransferSizeUnknown
             let isWatched = state.callbacks.uploadProgress != nil || state.uploadProgress != nil

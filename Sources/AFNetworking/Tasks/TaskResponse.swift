@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 
-/// A response whose suggested name is the URL's where the server names none, as on Apple's systems.
+/// A response whose suggested name is the URL's where the server names none, as on Apple's systems, and that names a file in
+/// whatever folder it is appended to: in no other one.
 final class TaskResponse: HTTPURLResponse, @unchecked Sendable {
     override var suggestedFilename: String? {
-        guard let name = super.suggestedFilename, name != "Unknown" else {
-            guard let last = url?.lastPathComponent, !last.isEmpty, last != "/" else { return "Unknown" }
-            return last
-        }
-        return name
+        let given = super.suggestedFilename
+        let name = (given == "Unknown" ? nil : given) ?? url?.lastPathComponent ?? ""
+        let plain = String(String.UnicodeScalarView(name.unicodeScalars.map { $0 == "/" || $0 == "\0" ? "_" : $0 }))
+        return plain.isEmpty || plain == "_" || plain == "." || plain == ".." ? "Unknown" : plain
     }
 }

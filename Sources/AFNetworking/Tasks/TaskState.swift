@@ -21,6 +21,8 @@ struct TaskState: Sendable {
     var error: (any Error)?
     var uploadProgress: Progress?
     var downloadProgress: Progress?
+    /// The task that has become a download, which callbacks are told of until it is over.
+    var dataTask: URLSessionDataTask?
     var description: String?
     var priority = URLSessionTask.defaultPriority
     /// What the handler of challenges has ended the task with.
@@ -133,7 +135,7 @@ struct TaskCounts: Sendable {
 struct WeakTask: Sendable {
     private(set) weak var value: URLSessionTask?
 
-    init(_ task: URLSessionTask) {
+    init(_ task: URLSessionTask? = nil) {
         value = task
     }
 }

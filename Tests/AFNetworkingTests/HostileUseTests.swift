@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+
+import AFNetworking
+import ANSystem
+import AsyncNetworking
+import AsyncNetworkingTesting
+import Dispatch
+import Testing
+
+/// What users and servers may do, and what then must not happen: traps, hangs, callbacks that are lost, files elsewhere.
+@Suite(.timeLimit(.minutes(1))) struct HostileUseTests {
+    @Test(arguments: [TimeInterval.infinity, .greatestFiniteMagnitude, .nan, -1, 0])
+    func `a time limit may be any number`(limit: TimeInterval) async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .json("{}") }
+            let manager = AFHTTPSessionManager(for: server) {
+                $0.timeoutIntervalForRequest = limit
+                $0.timeoutIntervalForResource = limit
+            }
+            manager.requestSerializer.timeoutInterval = limit
+            let result = await manager.call {
+                manager.post(
+                    "", parameters: ["a": 1], headers: nil,
+                    constructingBodyWith: { $0.throttleBandwidth(withPacketSize: 1000, delay: limit > 0 ? 0 : limit) },
+                    progress: nil, success: $0, failure: $1)
+            }
+            #expect(result.error == nil)
+        }
+    }
+
+    @Test func `a suggested name stays in its folder`() async throws {
+        try await StubServer.with { server in
+            server.fallback { request in
+                guard request.target.hasPrefix("/named") else { return .text("x") }
+                let name = request.target.hasSuffix("dots") ? ".." : "../../up"
+                return .reply(headers: ["Content-Disposition": "attachment; filename=\"\(name)\""])
+            }
+            let manager = AFHTTPSessionManager(for: server)
+            manager.responseSerializer = AFHTTPResponseSerializer()
+            for path in ["x/..%2F..%2Fup", "x/%2E%2E", "named", "named/dots", "x/a%00b", "x/%2F"] {
+                let name = try #require(await manager.fetch(path).response?.suggestedFilename)
+                #expect(!name.contains("/") && name != ".." && name != "." && !name.isEmpty, "\(path)")
+            }
+            #expect(await manager.fetch("x/report.pdf").response?.suggestedFilename == "report.pdf")
+        }
+    }
+
+    @Test func `a task that waits for the answer to a challenge can be cancelled`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .status(401, headers: ["WWW-Authenticate": "Basic realm=\"x\""]) }
+            let manager = AFHTTPSessionManager(for: server)
+            let kept = Lock<Kept?>(nil)
+            let asked = AsyncStream<Void>.makeStream()
+            manager.setAuthenticationChallengeHandler { _, _, _, answer in
+                kept.withLock { $0 = Kept(answer: answer) }
+                asked.continuation.yield()
+                return nil
+            }
+            async let result = manager.fetch("")
+            var iterator = asked.stream.makeAsyncIterator()
+            _ = await iterator.next()
+            manager.tasks.first?.cancel()
+            #expect(await result.error?.code == -999)
+            kept.withLock { $0 }?.answer(.useCredential, nil)
+        }
+    }
+
+    /// An answer that is given late.
+    private struct Kept: @unchecked Sendable {
+        let answer: (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    }
+
+    @Test func `a verb whose response goes to a file calls back with its task`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .json(#"{"a": 1}"#) }
+            let manager = AFHTTPSessionManager(for: server)
+            // Foundation calls the case deprecated, because its own sessions cannot do it.
+            manager.setDataTaskDidReceiveResponseBlock { _, _, _ in .init(rawValue: 2) ?? .cancel }
+            let result = await manager.fetch("")
+            #expect(result.error == nil)
+            #expect(result.task?.originalRequest?.url == server.url("/"))
+        }
+    }
+
+    /// Comes back to a manager as it goes.
+    private final class Owner: @unchecked Sendable {
+        let manager: AFHTTPSessionManager
+        let reachability: AFNetworkReachabilityManager
+
+        init(_ manager: AFHTTPSessionManager, _ reachability: AFNetworkReachabilityManager) {
+            self.manager = manager
+            self.reachability = reachability
+        }
+
+        deinit {
+            _ = manager.tasks
+            _ = manager.requestSerializer
+            reachability.stopMonitoring()
+        }
+    }
+
+    @Test func `an owner may end with the block that keeps it`() {
+        let manager = AFHTTPSessionManager()
+        let reachability = AFNetworkReachabilityManager.manager()
+        func owner() -> Owner { Owner(manager, reachability) }
+        manager.setTaskDidCompleteBlock { [owner = owner()] _, _, _ in withExtendedLifetime(owner) {} }
+        manager.setTaskDidComplete(nil)
+        manager.setAuthenticationChallengeHandler { [owner = owner()] _, _, _, _ in owner.manager }
+        manager.setAuthenticationChallengeHandler(nil)
+        manager.setSessionDidReceiveAuthenticationChallenge { [owner = owner()] _, _, _ in
+            withExtendedLifetime(owner) { .performDefaultHandling }
+        }
+        manager.setSessionDidReceiveAuthenticationChallenge(nil)
+        reachability.setReachabilityStatusChange { [owner = owner()] _ in withExtendedLifetime(owner) {} }
+        reachability.setReachabilityStatusChange(nil)
+        manager.requestSerializer.setQueryStringSerializationWith { [owner = owner()] _, _, _ in "\(owner)" }
+        manager.requestSerializer.setQueryStringSerializationWith(nil)
+        #expect(manager.tasks.isEmpty)
+    }
+
+    @Test func `a task that is resumed and suspended at once from all sides ends after the last resume`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .json("{}") }
+            let manager = AFHTTPSessionManager(for: server)
+            for _ in 0..<100 {
+                let result = await callback { done in
+                    let task = manager.dataTask(with: URLRequest(url: server.url("/"))) {
+                        done(Callback(response: $0, object: $1, error: $2 as NSError?))
+                    }
+                    DispatchQueue.concurrentPerform(iterations: 8) { $0 % 2 == 0 ? task.resume() : task.suspend() }
+                    task.resume()
+                }
+                #expect(result.error == nil)
+            }
+        }
+    }
+
+    @Test func `looking at a task before it is resumed changes nothing`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .json("{}") }
+            let manager = AFHTTPSessionManager(for: server)
+            let log = Log<String>()
+            let result = await callback { done in
+                let task = manager.dataTask(with: URLRequest(url: server.url("/"))) {
+                    done(Callback(response: $0, object: $1, error: $2 as NSError?))
+                }
+                task.priority = 0.9
+                manager.setDataTaskDidReceiveResponseBlock { _, _, _ in
+                    log.add("asked")
+                    return .allow
+                }
+                task.resume()
+                #expect(task.priority == 0.9)
+            }
+            #expect(result.error == nil)
+            #expect(log.entries == ["asked"])
+            let looked = manager.dataTask(with: URLRequest(url: server.url("/"))) { _, _, _ in }
+            let transfer = try #require(looked.transfer)
+            looked.cancel()
+            var last: TransferOutcome?
+            for await event in transfer.events { if case .finished(let outcome) = event { last = outcome } }
+            #expect(last != nil)
+        }
+    }
+}
