@@ -4,11 +4,12 @@ package import FoundationEssentials
 
 /// Brings XML into UTF-8, so that what is checked byte by byte is what the parser behind reads.
 package enum XMLText {
-    /// The document in UTF-8; as it is when it was so already.
+    /// The document in UTF-8, without a byte order mark and without the name of another encoding in its XML declaration.
     ///
     /// The encoding is, in this order: what a byte order mark says; `charset`; what zeros among the first bytes say; what the
-    /// XML declaration says; UTF-8 (RFC 7303 §3, XML 1.0 appendix F). A document of another encoding loses its declaration,
-    /// which would be wrong now.
+    /// XML declaration says; UTF-8 (RFC 7303 §3, XML 1.0 appendix F).
+    ///
+    /// A document that its parser could nevertheless take for one of another encoding gets a declaration before it.
     ///
     /// - Throws: ``SerializationError/text(_:)``.
     package static func utf8(_ data: Data, charset: String? = nil) throws(SerializationError) -> Data {
@@ -17,23 +18,17 @@ package enum XMLText {
         if let marked = TextEncoding(byteOrderMarkOf: data) {
             encoding = marked
         } else {
-            claimed = charset ?? zeroPattern(data) ?? declaredEncoding(data)
+            claimed = charset ?? zeroPattern(data) ?? XMLDeclaration(data)?.encoding
             guard let known = TextEncoding(charset: claimed ?? "utf-8") else {
                 throw .text(.unknownCharset(claimed ?? "utf-8"))
             }
             encoding = known
         }
-        if encoding == .utf8 {
-            // The parser would believe a declaration that contradicts what is known by the header.
-            guard charset != nil, let declared = declaredEncoding(data), TextEncoding(charset: declared) != .utf8 else {
-                return data
-            }
-            return withoutDeclaration(data)
-        }
+        guard encoding != .utf8 else { return declaredAsUTF8(data) }
         guard let text = encoding.decode(data) else {
             throw .text(.invalidBytes(charset: claimed ?? encoding.name))
         }
-        return withoutDeclaration(Data(text.utf8))
+        return declaredAsUTF8(Data(text.utf8))
     }
 
     /// The encoding in whose units `<` or `<?` is written with zeros.
@@ -49,27 +44,24 @@ package enum XMLText {
         }
     }
 
-    /// The value of `encoding` in the XML declaration.
-    private static func declaredEncoding(_ data: Data) -> String? {
-        guard let range = declaration(data) else { return nil }
-        let declaration = String(decoding: data[range], as: UTF8.self)
-        guard let name = declaration.firstRange(of: "encoding") else { return nil }
-        let rest = declaration[name.upperBound...].drop { $0.isWhitespace || $0 == "=" }
-        guard let quote = rest.first, quote == "\"" || quote == "'" else { return nil }
-        return rest.dropFirst().prefix { $0 != quote }.lowercased()
-    }
-
-    private static func withoutDeclaration(_ data: Data) -> Data {
-        guard let range = declaration(data) else { return data }
-        return data[range.upperBound...]
-    }
-
-    /// `<?xml … ?>` at the very start.
-    private static func declaration(_ data: Data) -> Range<Data.Index>? {
-        guard data.starts(with: Array("<?xml".utf8)), let end = data.prefix(1_024).firstRange(of: Data("?>".utf8))
-        else {
-            return nil
+    /// A document of UTF-8 that no parser takes for anything else.
+    ///
+    /// libxml2 obeys byte order marks, zeros among the first bytes, the first letters in EBCDIC, and a declaration even after
+    /// a mark that contradicts it, or when it is not well-formed.
+    private static func declaredAsUTF8(_ data: Data) -> Data {
+        let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+        var document = data
+        // After a second mark, a declaration would still be obeyed.
+        while document.starts(with: mark) { document = document.dropFirst(mark.count) }
+        guard let declaration = XMLDeclaration(document) else {
+            let isPlain = document.prefix(3).allSatisfy { 1..<0x80 ~= $0 }
+            return isPlain ? document : plainDeclaration + document
         }
-        return data.startIndex..<end.upperBound
+        // The parser finds the second declaration, and says so.
+        guard declaration.isWellFormed else { return plainDeclaration + document }
+        guard let range = declaration.encodingRange, declaration.encoding != "utf-8" else { return document }
+        return document[..<range.lowerBound] + document[range.upperBound...]
     }
+
+    private static let plainDeclaration = Data("<?xml version=\"1.0\"?>".utf8)
 }

@@ -186,6 +186,34 @@ import Testing
         }
     }
 
+    /// A document type with an entity, and a use of it, for a parser that obeys “utf-7” or UTF-16.
+    private static let hidden = "+ADwAIQ-DOCTYPE a [+ADwAIQ-ENTITY x 'expanded'+AD4]+AD4<a>+ACY-x;</a>"
+    private static let wide: [UInt8] = "<?xml version='1.0'?><!DOCTYPE a [<!ENTITY x 'expanded'>]><a>&x;</a>".utf8
+        .flatMap { [$0, 0] }
+    private static let mark = Data([0xEF, 0xBB, 0xBF])
+    private static let far = String(repeating: " ", count: 2_000)
+
+    private static let hiding: [(body: Data, charset: String?)] = [
+        (mark + Data("<?xml version='1.0' encoding='UTF-7'?>\(hidden)".utf8), nil),
+        (mark + mark + Data("<?xml version='1.0' encoding='UTF-7'?>\(hidden)".utf8), nil),
+        (Data("<?xml version='1.0'\(far)encoding='UTF-7'?>\(hidden)".utf8), nil),
+        (Data("<?xml version='1.0'\(far)encoding='UTF-7'?>\(hidden)".utf8), "utf-8"),
+        (Data("<?xml version='1.0' encoding='UTF-7' >\(hidden)".utf8), nil),
+        (Data(wide), "utf-8"), (mark + wide, nil), (mark + [0xFF, 0xFE] + wide, nil),
+    ]
+
+    @Test(arguments: hiding.indices)
+    func `no encoding hides declarations from what looks for them`(index: Int) throws {
+        let (body, charset) = Self.hiding[index]
+        let type = "text/xml" + (charset.map { "; charset=\($0)" } ?? "")
+        #expect(failure { try value(of: .xmlDocument, body, type: type) } != nil)
+        // The parser by events has not looked at all of it before it is asked to.
+        guard let content = try? value(of: .xmlParser, body, type: type) else { return }
+        let recorder = Recorder()
+        #expect(throws: SerializationError.self) { try content.parse(with: recorder) }
+        #expect(!recorder.text.contains("expanded"))
+    }
+
     @Test func `default attributes are refused, which each element would repeat`() {
         let text = "<!DOCTYPE a [<!ATTLIST a x CDATA \"\(String(repeating: "y", count: 100_000))\">]><a/>"
         #expect(problem { try value(of: .xmlDocument, text) }?.reason == .declaration("ATTLIST"))

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+
+import FoundationEssentials
+
+/// `<?xml version="1.0" encoding="…"?>` at the very start of a document whose markup is ASCII (XML 1.0 §2.8).
+struct XMLDeclaration {
+    /// The value of `encoding`, in lower case.
+    private(set) var encoding: String?
+    /// Where the encoding stands, with its name and the blanks before it.
+    private(set) var encodingRange: Range<Data.Index>?
+    /// Whether it is written as XML says, and says no more than one encoding.
+    private(set) var isWellFormed = false
+
+    private let data: Data
+    private var position: Data.Index
+
+    /// Reads the declaration; nil when there is none.
+    init?(_ data: Data) {
+        self.data = data
+        guard data.starts(with: "<?xml".utf8) else { return nil }
+        position = data.startIndex + 5
+        guard skipBlanks() else { return nil }
+        position = data.startIndex + 5
+        isWellFormed = readAttributes()
+        if !isWellFormed { encoding = nil }
+    }
+
+    private mutating func readAttributes() -> Bool {
+        while true {
+            let start = position
+            let hasBlanks = skipBlanks()
+            if take("?") { return take(">") }
+            guard hasBlanks, let name = readToken() else { return false }
+            skipBlanks()
+            guard take("=") else { return false }
+            skipBlanks()
+            let quote: Unicode.Scalar = take("\"") ? "\"" : "'"
+            guard quote == "\"" || take("'"), let value = readToken(), take(quote) else { return false }
+            guard name == "encoding" else { continue }
+            guard encoding == nil else { return false }
+            encoding = value.lowercased()
+            encodingRange = start..<position
+        }
+    }
+
+    /// Letters, digits and what else names, versions and encodings consist of.
+    private mutating func readToken() -> String? {
+        let token = data[position...].prefix { byte in
+            switch byte {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"),
+                UInt8(ascii: ":"):
+                true
+            default: false
+            }
+        }
+        position = token.endIndex
+        return token.isEmpty ? nil : String(decoding: token, as: UTF8.self)
+    }
+
+    private mutating func take(_ scalar: Unicode.Scalar) -> Bool {
+        guard position < data.endIndex, data[position] == UInt8(ascii: scalar) else { return false }
+        position += 1
+        return true
+    }
+
+    /// Goes past blanks, and returns whether there were any.
+    @discardableResult
+    private mutating func skipBlanks() -> Bool {
+        let start = position
+        while take(" ") || take("\t") || take("\n") || take("\r") {}
+        return position > start
+    }
+}
