@@ -322,6 +322,70 @@ import Testing
         }
     }
 
+    @Test func `the end of a session waits for its own tasks, and hooks are told of theirs`() async throws {
+        try await StubServer.with { server in
+            let gates = [try ScriptGate(), try ScriptGate()]
+            server.route("/0", Script([.wait(gates[0]), .reply(Reply(body: .string("{}")))]))
+            server.route("/1", Script([.wait(gates[1]), .reply(Reply(body: .string("{}")))]))
+            let manager = AFHTTPSessionManager(for: server)
+            manager.responseSerializer = AFHTTPResponseSerializer()
+            let ended = AsyncStream<ObjectIdentifier>.makeStream()
+            let told = Log<ObjectIdentifier>()
+            manager.setSessionDidBecomeInvalidBlock { session, _ in ended.continuation.yield(ObjectIdentifier(session))
+            }
+            manager.setTaskDidCompleteBlock { session, _, _ in told.add(ObjectIdentifier(session)) }
+            let sessions = Log<URLSession>()
+            func start(_ path: String) async throws -> Task<Callback, Never> {
+                sessions.add(manager.session)
+                let count = server.activity.requests.count
+                let task = Task { await manager.fetch(path) }
+                try await server.requests(count: count + 1)
+                return task
+            }
+            let old = try await start("0")
+            manager.invalidateSessionCancelingTasks(false, resetSession: true)
+            let new = try await start("1")
+            #expect(sessions.entries[0] !== sessions.entries[1])
+            gates[0].open()
+            #expect(await old.value.error == nil)
+            var iterator = ended.stream.makeAsyncIterator()
+            // The task of the new session still runs.
+            #expect(await iterator.next() == ObjectIdentifier(sessions.entries[0]))
+            gates[1].open()
+            #expect(await new.value.error == nil)
+            #expect(told.entries == sessions.entries.map { ObjectIdentifier($0) })
+        }
+    }
+
+    @Test func `a task that waits to be resumed is not ended by an invalidation that lets tasks finish`() async throws {
+        try await StubServer.with { server in
+            server.route("/", .json("{}"))
+            let manager = AFHTTPSessionManager(for: server)
+            let result = await callback { done in
+                let task = manager.dataTask(with: request(server)) {
+                    done(Callback(response: $0, object: $1, error: $2 as NSError?))
+                }
+                manager.invalidateSessionCancelingTasks(false)
+                task.resume()
+            }
+            #expect(result.error == nil)
+            #expect(await manager.fetch("").error != nil)
+        }
+    }
+
+    @Test func `tasks of the session are the manager's`() async throws {
+        try await StubServer.with { server in
+            server.route("/", .json("{}"))
+            let manager = AFHTTPSessionManager(for: server) { $0.httpAdditionalHeaders = ["X-A": "a"] }
+            let isOver = AsyncStream<Void>.makeStream()
+            manager.setTaskDidCompleteBlock { _, _, _ in isOver.continuation.yield() }
+            manager.session.dataTask(with: server.url("/")).resume()
+            var iterator = isOver.stream.makeAsyncIterator()
+            _ = await iterator.next()
+            try await #expect(server.requests(count: 1)[0].headers["X-A"] == "a")
+        }
+    }
+
     @Test func `a callback that cancels is not called again`() async throws {
         try await StubServer.with { server in
             server.route("/", .generated(300_000))

@@ -83,8 +83,8 @@ extension TaskDriver {
         guard let task else { return nil }
         let challenge = Handover(URLAuthenticationChallenge.of(challenge))
         let given = await manager.answer(unless: ChallengeAnswer(.cancelAuthenticationChallenge, nil)) {
-            [manager] answer in
-            manager.urlSession(manager.session, task: task, didReceive: challenge.value) {
+            [manager, session] answer in
+            manager.urlSession(session, task: task, didReceive: challenge.value) {
                 answer(ChallengeAnswer($0, $1))
             }
         }

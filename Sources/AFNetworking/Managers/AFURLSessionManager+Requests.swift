@@ -6,9 +6,10 @@ import AsyncNetworking
 extension AFURLSessionManager {
     /// Makes what is behind a new task.
     func makeDriver(_ request: OriginalRequest, _ source: TaskSource, _ callbacks: TaskCallbacks) -> TaskDriver {
-        let identifier = state.withLock { $0.takeIdentifier() }
+        let (identifier, generation) = state.withLock { ($0.takeIdentifier(), $0.generation) }
         return TaskDriver(
-            manager: self, identifier: identifier, original: request, source: source, callbacks: callbacks)
+            manager: self, identifier: identifier, generation: generation, original: request, source: source,
+            callbacks: callbacks)
     }
 
     /// The core's session and request for a task that starts.
@@ -49,8 +50,8 @@ extension AFURLSessionManager {
     }
 
     /// Keeps a task that runs.
-    func taskRuns(_ task: URLSessionTask, _ identifier: Int) {
-        state.withLock { $0.run(task, identifier) }
+    func taskRuns(_ task: URLSessionTask, _ driver: TaskDriver) {
+        state.withLock { $0.run(task, driver.identifier, of: driver.generation) }
     }
 
     /// Lets a task go that is over.
@@ -69,6 +70,8 @@ extension AFURLSessionManager {
     public func invalidateSessionCancelingTasks(_ cancelPendingTasks: Bool, resetSession: Bool = false) {
         // The session is made now, if there is none, because the end is told with it.
         _ = session
+        // The core takes no more tasks: those that wait to be resumed are among its tasks before.
+        if !cancelPendingTasks { for task in tasks { _ = task.transfer } }
         let (tasks, core) = state.withLock { ($0.tasks, $0.invalidate(resetting: resetSession)) }
         if cancelPendingTasks { for task in tasks { task.cancel() } }
         if let core {
@@ -90,7 +93,7 @@ extension AFURLSessionManager {
     /// - Returns: The place; nil where nobody said one.
     func move(_ task: URLSessionDownloadTask, _ location: URL, destination: () -> URL?) -> URL? {
         let driver = (task as? any DrivenTask)?.driver
-        if isObserved { urlSession(session, downloadTask: task, didFinishDownloadingTo: location) }
+        if isObserved { urlSession(driver?.session ?? session, downloadTask: task, didFinishDownloadingTo: location) }
         if let place = driver?.change({ $0.place }) { return place }
         guard let place = destination() else { return nil }
         move(task, from: location, to: place)
@@ -102,8 +105,8 @@ extension TaskDriver {
     /// Another stream for a body that has to be sent again.
     fileprivate func newBodyStream() async -> Handover<InputStream?> {
         guard let task else { return Handover(nil) }
-        return await manager.answer(unless: Handover(nil)) { [manager] answer in
-            manager.urlSession(manager.session, task: task) { answer(Handover($0)) }
+        return await manager.answer(unless: Handover(nil)) { [manager, session] answer in
+            manager.urlSession(session, task: task) { answer(Handover($0)) }
         }
     }
 
@@ -111,9 +114,9 @@ extension TaskDriver {
     fileprivate func decide(on head: ResponseHead, _ proposed: Request) async throws -> Request? {
         guard let task, let response = HTTPURLResponse.make(head) else { return proposed }
         let request = URLRequest(proposed, basedOn: original.urlRequest)
-        let decided = await manager.answer(unless: URLRequest?.none) { [manager] answer in
+        let decided = await manager.answer(unless: URLRequest?.none) { [manager, session] answer in
             manager.urlSession(
-                manager.session, task: task, willPerformHTTPRedirection: response, newRequest: request,
+                session, task: task, willPerformHTTPRedirection: response, newRequest: request,
                 completionHandler: answer)
         }
         guard let decided else { return nil }

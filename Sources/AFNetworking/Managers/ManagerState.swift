@@ -21,11 +21,13 @@ struct ManagerState: Sendable {
 
     /// Whether new tasks fail.
     private(set) var isInvalid = false
-    /// The sessions whose end is still to be told, once the last task is over.
-    private var ending: [ManagerSession?] = []
+    /// The sessions whose end is still to be told, once the last of their tasks is over.
+    private var ending: [(session: ManagerSession?, generation: Int)] = []
     private(set) var session: ManagerSession?
+    /// How many sessions there were before this one.
+    private(set) var generation = 0
     private var lastIdentifier = 0
-    private var running: [Int: URLSessionTask] = [:]
+    private var running: [Int: (task: URLSessionTask, generation: Int)] = [:]
     private var waiting: [Int: WeakTask] = [:]
     private var templates: [Template] = []
 
@@ -51,9 +53,9 @@ struct ManagerState: Sendable {
         waiting[identifier] = WeakTask(task)
     }
 
-    mutating func run(_ task: URLSessionTask, _ identifier: Int) {
+    mutating func run(_ task: URLSessionTask, _ identifier: Int, of generation: Int) {
         waiting[identifier] = nil
-        running[identifier] = task
+        running[identifier] = (task, generation)
     }
 
     /// Notes that a task is over; returns the sessions that end with it.
@@ -64,13 +66,15 @@ struct ManagerState: Sendable {
 
     /// The tasks that are not over, oldest first.
     var tasks: [URLSessionTask] {
-        let all = running.merging(waiting.compactMapValues(\.value)) { first, _ in first }
+        let all = running.mapValues(\.task).merging(waiting.compactMapValues(\.value)) { first, _ in first }
         return all.sorted { $0.key < $1.key }.map(\.value)
     }
 
     // MARK: Sessions
 
-    mutating func session(of manager: AFURLSessionManager) -> ManagerSession {
+    /// The present session, or one before it whose tasks are not over.
+    mutating func session(of manager: AFURLSessionManager, generation: Int? = nil) -> ManagerSession {
+        if let old = ending.first(where: { $0.generation == generation }), let session = old.session { return session }
         if let session { return session }
         let made = ManagerSession(configuration: configuration, manager: manager)
         session = made
@@ -83,8 +87,9 @@ struct ManagerState: Sendable {
     mutating func invalidate(resetting: Bool) -> SessionManager? {
         let old = core
         isInvalid = true
-        ending.append(session)
+        ending.append((session, generation))
         if resetting {
+            generation += 1
             nextIsNew = true
             session = nil
         }
@@ -93,11 +98,12 @@ struct ManagerState: Sendable {
 
     private var nextIsNew = false
 
-    /// The sessions that were invalidated and have ended, because the last task is over.
+    /// The sessions that were invalidated and have ended, because their last task is over.
     mutating func takeEndedSessions() -> [ManagerSession] {
-        guard !ending.isEmpty, running.isEmpty else { return [] }
-        defer { ending = [] }
-        return ending.compactMap(\.self)
+        guard !ending.isEmpty else { return [] }
+        let alive = Set(running.values.map(\.generation))
+        defer { ending.removeAll { !alive.contains($0.generation) } }
+        return ending.filter { !alive.contains($0.generation) }.compactMap(\.session)
     }
 
     /// Makes the session that a reset has asked for, when it is used.

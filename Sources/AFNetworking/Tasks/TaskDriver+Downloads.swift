@@ -50,7 +50,7 @@ extension TaskDriver {
                 tell(\.downloadProgress, \.downloadProgress, offset, of: total)
                 guard manager.isObserved else { return }
                 manager.urlSession(
-                    manager.session, downloadTask: task, didResumeAtOffset: offset,
+                    session, downloadTask: task, didResumeAtOffset: offset,
                     expectedTotalBytes: total ?? NSURLSessionTransferSizeUnknown)
             }
         default: break
@@ -74,7 +74,7 @@ extension TaskDriver {
         tell(\.downloadProgress, \.downloadProgress, total, of: expected < 0 ? nil : expected)
         guard manager.isObserved, let task = task as? URLSessionDownloadTask else { return }
         manager.urlSession(
-            manager.session, downloadTask: task, didWriteData: count, totalBytesWritten: total,
+            session, downloadTask: task, didWriteData: count, totalBytesWritten: total,
             totalBytesExpectedToWrite: expected)
     }
 }

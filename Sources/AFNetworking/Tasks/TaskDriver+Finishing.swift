@@ -51,11 +51,11 @@ extension TaskDriver {
     }
 
     private func tellEnd(of task: URLSessionTask, _ raw: (any Error)?, _ metrics: [TransferMetrics]) async {
-        await onSessionQueue { [manager] in
+        await onSessionQueue { [manager, session] in
             guard manager.isObserved else { return Handover(()) }
             manager.urlSession(
-                manager.session, task: task, didFinishCollecting: AFURLSessionTaskMetrics(exchanges: metrics))
-            manager.urlSession(manager.session, task: task, didCompleteWithError: raw)
+                session, task: task, didFinishCollecting: AFURLSessionTaskMetrics(exchanges: metrics))
+            manager.urlSession(session, task: task, didCompleteWithError: raw)
             return Handover(())
         }
     }

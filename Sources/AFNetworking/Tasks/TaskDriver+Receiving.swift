@@ -70,7 +70,7 @@ extension TaskDriver {
         await onSessionQueue { [self] in
             if let task = task as? URLSessionDataTask {
                 tell(\.downloadProgress, \.downloadProgress, total, of: expected < 0 ? nil : expected)
-                if manager.isObserved { manager.urlSession(manager.session, dataTask: task, didReceive: chunk) }
+                if manager.isObserved { manager.urlSession(session, dataTask: task, didReceive: chunk) }
             } else {
                 didWrite(Int64(chunk.count), total, of: expected)
             }
@@ -81,8 +81,9 @@ extension TaskDriver {
     /// Asks what is to become of a response.
     private func decide(_ head: ResponseHead) async throws {
         guard let dataTask = task as? URLSessionDataTask, let response else { return }
-        let disposition = await manager.answer(unless: URLSession.ResponseDisposition.cancel) { [manager] answer in
-            manager.urlSession(manager.session, dataTask: dataTask, didReceive: response, completionHandler: answer)
+        let disposition = await manager.answer(unless: URLSession.ResponseDisposition.cancel) {
+            [manager, session] answer in
+            manager.urlSession(session, dataTask: dataTask, didReceive: response, completionHandler: answer)
         }
         switch disposition {
         case .allow: return
@@ -94,9 +95,9 @@ extension TaskDriver {
             }
             let downloadTask = AFDownloadTask(self)
             change { $0.running = downloadTask }
-            manager.taskRuns(downloadTask, identifier)
-            await onSessionQueue { [manager] in
-                manager.urlSession(manager.session, dataTask: dataTask, didBecome: downloadTask)
+            manager.taskRuns(downloadTask, self)
+            await onSessionQueue { [manager, session] in
+                manager.urlSession(session, dataTask: dataTask, didBecome: downloadTask)
                 return Handover(())
             }
         @unknown default: return

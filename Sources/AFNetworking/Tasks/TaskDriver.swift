@@ -10,6 +10,8 @@ import Dispatch
 final class TaskDriver: TransferEventSink {
     let manager: AFURLSessionManager
     let identifier: Int
+    /// Which of the manager's sessions the task belongs to.
+    let generation: Int
     let original: OriginalRequest
     private let state: Lock<TaskState>
     /// Held while the task is resumed, suspended or cancelled, so that the core hears of it in the same order.
@@ -17,11 +19,12 @@ final class TaskDriver: TransferEventSink {
 
     /// Makes a driver of a task that waits to be resumed.
     init(
-        manager: AFURLSessionManager, identifier: Int, original: OriginalRequest, source: TaskSource,
+        manager: AFURLSessionManager, identifier: Int, generation: Int, original: OriginalRequest, source: TaskSource,
         callbacks: TaskCallbacks
     ) {
         self.manager = manager
         self.identifier = identifier
+        self.generation = generation
         self.original = original
         state = Lock(TaskState(source: source, callbacks: callbacks))
     }
@@ -31,6 +34,9 @@ final class TaskDriver: TransferEventSink {
         state.withLock { $0.task = WeakTask(task) }
         manager.state.withLock { $0.add(task, identifier) }
     }
+
+    /// The session that hooks are told of.
+    var session: URLSession { manager.state.withLock { $0.session(of: manager, generation: generation) } }
 
     /// The driver whose completion handler is being called.
     @TaskLocal static var ended: TaskDriver?
@@ -201,7 +207,7 @@ final class TaskDriver: TransferEventSink {
     private func register() {
         guard let task = state.withLock({ $0.task?.value }) else { return }
         state.withLock { $0.running = task }
-        manager.taskRuns(task, identifier)
+        manager.taskRuns(task, self)
     }
 
     private func makeWork() throws -> TaskWork {
@@ -268,7 +274,7 @@ final class TaskDriver: TransferEventSink {
                 progress.totalBytes
                 ?? original.urlRequest.value(forHTTPHeaderField: "Content-Length").flatMap(Int64.init)
             manager.urlSession(
-                manager.session, task: task, didSendBodyData: sent, totalBytesSent: progress.completedBytes,
+                session, task: task, didSendBodyData: sent, totalBytesSent: progress.completedBytes,
                 totalBytesExpectedToSend: expected ?? NSURLSessionTransferSizeUnknown)
         }
     }
