@@ -5,6 +5,8 @@
 /// ```swift
 /// let page = try await api.get("status", as: .json.anyMediaType)
 /// ```
+///
+/// Behind a ``CompoundResponseSerializer`` a word changes what all its children need, and no child's own validation.
 public protocol AdjustableResponseSerializer: ResponseSerializer {
     /// The responses that it takes.
     var validation: ResponseValidation { get set }

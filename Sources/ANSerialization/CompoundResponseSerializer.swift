@@ -25,10 +25,13 @@ public import FoundationEssentials
 ///
 /// When no child has a value, ``SerializationError/compound(_:)`` carries the error of each, in their order. To let no
 /// response fail for its type, put ``DataResponseSerializer`` last.
+///
+/// Each child validates by itself, so `.anyMediaType`, `.anyStatus` and `.unvalidated` behind the whole change nothing: put
+/// them behind the children. What `.accepting(statuses:)` and the like say behind the whole is needed in addition.
 public struct CompoundResponseSerializer<Output: Sendable>: AdjustableResponseSerializer {
     /// The serializers, in the order in which they are tried.
     public var children: [any ResponseSerializer<Output>]
-    /// What all children need; anything unless said otherwise, for each child validates by itself.
+    /// What all children need; anything unless said otherwise.
     public var validation: ResponseValidation
 
     /// Creates a serializer of several.
@@ -44,15 +47,13 @@ public struct CompoundResponseSerializer<Output: Sendable>: AdjustableResponseSe
         let outcome = firstOutcome(of: head, body)
         if let error = outcome.error { throw error }
         if let value = outcome.value { return value }
-        guard let child = children.first(where: { $0.isEmpty(head, body) }) else {
-            throw SerializationError.compound([])
-        }
+        guard let child = firstMissing(head, body) else { throw SerializationError.compound([]) }
         return try child.serialize(head, body)
     }
 
-    /// Whether each child misses a body.
+    /// Whether each child misses a body, and one of them takes the response.
     public func isEmpty(_ head: ResponseHead, _ body: Data) -> Bool {
-        !children.isEmpty && children.allSatisfy { $0.isEmpty(head, body) }
+        firstMissing(head, body) != nil && children.allSatisfy { $0.isEmpty(head, body) }
     }
 
     /// The outcome of the first child that makes a value.
@@ -61,12 +62,20 @@ public struct CompoundResponseSerializer<Output: Sendable>: AdjustableResponseSe
         return firstOutcome(of: head, body)
     }
 
-    /// The first outcome with a value; without one, what the children failed for, if any of them did.
+    /// The first child that takes the response and misses a body, which may be missing.
+    private func firstMissing(_ head: ResponseHead, _ body: Data) -> (any ResponseSerializer<Output>)? {
+        children.first { $0.isEmpty(head, body) && $0.validation.rejection(of: head, body) == nil }
+    }
+
+    /// The first outcome with a value of a media type that its child takes; without one, what the children failed for, if all
+    /// of them did.
     private func firstOutcome(of head: ResponseHead, _ body: Data) -> SerializationOutcome<Output> {
         var errors: [any Error] = []
         for child in children {
             let outcome = child.outcome(of: head, body)
-            guard outcome.value == nil else { return outcome }
+            // A value may be there all the same: data is, whatever its type.
+            let isRejected = outcome.rejection?.rejectsMediaType ?? false
+            guard isRejected || outcome.value == nil else { return outcome }
             if let error = outcome.error { errors.append(error) }
         }
         let hasMissing = errors.count < children.count

@@ -42,6 +42,47 @@ import Testing
         #expect(try value(of: .optional(serializer), status: 204, type: nil, []) == nil)
     }
 
+    @Test(arguments: [404, 500])
+    func `an empty body of a status that no child takes is no value`(status: Int) throws {
+        let serializer = CompoundResponseSerializer<Reply>([Self.json, Self.list])
+        expectFailure {
+            try value(of: .optional(serializer), status: status, type: nil, []) as Any
+        } where: { error in
+            error.rejection?.status == status
+        }
+        #expect(serializer.isEmpty(makeHead(status: status), Data()) == false)
+    }
+
+    @Test func `an empty body is missing to the child that takes the status`() throws {
+        let list = PropertyListResponseSerializer().anyStatus.map { Reply.list($0) }
+        let serializer = CompoundResponseSerializer<Reply>([Self.json, list])
+        #expect(try value(of: .optional(serializer), status: 404, type: nil, []) == nil)
+        #expect(try value(of: serializer, status: 404, type: nil, []) == .list(.dictionary([:])))
+    }
+
+    @Test func `data of a type that is not wanted is left to the next child`() throws {
+        let image = DataResponseSerializer().accepting(mediaTypes: ["image/*"])
+        let text = StringResponseSerializer().map { Data($0.uppercased().utf8) }
+        let serializer = CompoundResponseSerializer<Data>([image, text])
+        #expect(try value(of: serializer, type: "image/png", Array("a".utf8)) == Data("a".utf8))
+        #expect(try value(of: serializer, type: "text/plain", Array("a".utf8)) == Data("A".utf8))
+        expectFailure {
+            try value(of: CompoundResponseSerializer<Data>([image, image]), type: "text/plain", [1])
+        } where: { error in
+            if case .compound(let errors) = error { errors.count == 2 } else { false }
+        }
+        // What rejects the status only has understood the body.
+        #expect(serializer.outcome(of: makeHead(status: 404, type: "image/png"), Data([1])).value == Data([1]))
+    }
+
+    @Test func `words behind the whole do not change the children`() {
+        for changed in [serializer.anyMediaType, serializer.anyStatus, serializer.unvalidated] {
+            #expect(throws: SerializationError.self) {
+                try value(of: changed, status: 404, type: "application/json", Array("[1]".utf8))
+            }
+        }
+    }
+
     @Test func `the errors of all children are kept in their order`() {
         let serializer = CompoundResponseSerializer<Reply>([Self.json, Self.list])
         expectFailure {
