@@ -7,7 +7,12 @@ extension Parameters {
     ///
     /// A `Date` stays a date, a `Data` stays bytes, a `URL` becomes its text, a `Decimal` a double.
     ///
-    /// - Throws: ``SerializationError/parameters(_:)`` when the value is nested too deeply or fails to encode itself.
+    /// A value that contains itself fails as one that is nested too deeply. It cannot be stopped where it writes nothing before
+    /// it hands itself an encoder from `superEncoder()` or `superEncoder(forKey:)`, for these cannot throw: then the stack
+    /// overflows.
+    ///
+    /// - Throws: ``SerializationError/parameters(_:)`` when the value is nested more than ``maximumDepth`` levels deep or fails
+    ///   to encode itself.
     public init(encoding value: some Encodable) throws(SerializationError) {
         do {
             self = try ParametersEncoder(path: [], depth: 0).box(value)

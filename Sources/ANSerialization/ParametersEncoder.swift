@@ -6,8 +6,11 @@ import FoundationEssentials
 struct ParametersEncoder: Encoder {
     let node = ParametersNode()
     let path: [any CodingKey]
-    /// How many values are encoding themselves; more than the path has steps where a value encodes as another one.
+    /// How many values are encoding themselves; more than the path has steps where a value encodes as another one, as an
+    /// optional does.
     private let depth: Int
+    /// How many values may: two for each level that parameters may have.
+    private static let maximumDepth = 2 * Parameters.maximumDepth
 
     init(path: [any CodingKey], depth: Int) {
         self.path = path
@@ -30,16 +33,37 @@ struct ParametersEncoder: Encoder {
         ParametersSingleValueContainer(encoder: self)
     }
 
+    /// Whether parameters do not reach down to here.
+    ///
+    /// Containers are made without throwing, so there may be such an encoder. It refuses every value, and stands for all that
+    /// is nested still deeper.
+    var isTooDeep: Bool { path.count > Parameters.maximumDepth }
+
     /// An encoder for a value below this one.
     func child(_ key: some CodingKey) -> ParametersEncoder {
-        ParametersEncoder(path: path + [key], depth: depth + 1)
+        ParametersEncoder(path: path + [key], depth: depth)
+    }
+
+    /// Takes a value.
+    func encode(_ value: some Encodable) throws {
+        node.become(try box(value))
+    }
+
+    /// Takes the absence of a value.
+    func encodeNil() throws {
+        try checkDepth()
+        node.become(.null)
+    }
+
+    private func checkDepth() throws(SerializationError) {
+        guard !isTooDeep, depth <= Self.maximumDepth else {
+            throw .parameters(.tooDeep(limit: Parameters.maximumDepth))
+        }
     }
 
     /// The value as parameters: directly where it is a scalar, else by letting it encode itself.
     func box(_ value: some Encodable) throws -> Parameters {
-        guard depth <= Parameters.maximumDepth else {
-            throw SerializationError.parameters(.tooDeep(limit: Parameters.maximumDepth))
-        }
+        try checkDepth()
         switch value {
         case let value as Parameters: return value
         case let value as String: return .string(value)
@@ -59,7 +83,7 @@ struct ParametersEncoder: Encoder {
         default:
             let encoder = ParametersEncoder(path: path, depth: depth + 1)
             try value.encode(to: encoder)
-            return encoder.node.parameters
+            return try encoder.node.parameters(depth: path.count)
         }
     }
 }

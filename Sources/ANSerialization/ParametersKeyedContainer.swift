@@ -11,13 +11,12 @@ struct ParametersKeyedContainer<Key: CodingKey>: KeyedEncodingContainerProtocol 
 
     var codingPath: [any CodingKey] { encoder.path }
 
-    mutating func encodeNil(forKey key: Key) {
-        added(key).node.become(.null)
+    mutating func encodeNil(forKey key: Key) throws {
+        try added(key).encodeNil()
     }
 
     mutating func encode(_ value: some Encodable, forKey key: Key) throws {
-        let child = added(key)
-        child.node.become(try child.box(value))
+        try added(key).encode(value)
     }
 
     mutating func nestedContainer<NestedKey: CodingKey>(
@@ -39,6 +38,7 @@ struct ParametersKeyedContainer<Key: CodingKey>: KeyedEncodingContainerProtocol 
     }
 
     private func added(_ key: some CodingKey) -> ParametersEncoder {
+        guard !encoder.isTooDeep else { return encoder }
         let child = encoder.child(key)
         encoder.node.add(child.node, named: key.stringValue)
         return child

@@ -41,15 +41,26 @@ final class ParametersNode {
         if case .array(let elements) = content { elements.count } else { 0 }
     }
 
-    /// The tree below this place.
+    /// The tree below this place, which is so deep in the whole.
     ///
     /// A value that encoded nothing is an empty dictionary, as in `JSONEncoder`.
-    var parameters: Parameters {
+    ///
+    /// - Throws: ``SerializationError/parameters(_:)`` for a tree that is too deep.
+    func parameters(depth: Int) throws(SerializationError) -> Parameters {
+        guard depth <= Parameters.maximumDepth else {
+            throw .parameters(.tooDeep(limit: Parameters.maximumDepth))
+        }
         switch content {
-        case .empty: [:]
-        case .value(let value): value
-        case .dictionary(let entries): .dictionary(entries.map { Parameters.Entry($0.0, $0.1.parameters) })
-        case .array(let elements): .array(elements.map(\.parameters))
+        case .empty: return [:]
+        case .value(let value): return value
+        case .dictionary(let nodes):
+            var entries: [Parameters.Entry] = []
+            for (name, node) in nodes { entries.append(.init(name, try node.parameters(depth: depth + 1))) }
+            return .dictionary(entries)
+        case .array(let nodes):
+            var elements: [Parameters] = []
+            for node in nodes { elements.append(try node.parameters(depth: depth + 1)) }
+            return .array(elements)
         }
     }
 }

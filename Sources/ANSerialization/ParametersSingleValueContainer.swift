@@ -6,11 +6,11 @@ struct ParametersSingleValueContainer: SingleValueEncodingContainer {
 
     var codingPath: [any CodingKey] { encoder.path }
 
-    mutating func encodeNil() {
-        encoder.node.become(.null)
+    mutating func encodeNil() throws {
+        try encoder.encodeNil()
     }
 
     mutating func encode(_ value: some Encodable) throws {
-        encoder.node.become(try encoder.box(value))
+        try encoder.encode(value)
     }
 }

@@ -7,13 +7,12 @@ struct ParametersUnkeyedContainer: UnkeyedEncodingContainer {
     var codingPath: [any CodingKey] { encoder.path }
     var count: Int { encoder.node.count }
 
-    mutating func encodeNil() {
-        added().node.become(.null)
+    mutating func encodeNil() throws {
+        try added().encodeNil()
     }
 
     mutating func encode(_ value: some Encodable) throws {
-        let child = added()
-        child.node.become(try child.box(value))
+        try added().encode(value)
     }
 
     mutating func nestedContainer<NestedKey: CodingKey>(
@@ -31,6 +30,7 @@ struct ParametersUnkeyedContainer: UnkeyedEncodingContainer {
     }
 
     private func added() -> ParametersEncoder {
+        guard !encoder.isTooDeep else { return encoder }
         let child = encoder.child(IndexKey(index: count))
         encoder.node.add(child.node)
         return child

@@ -91,6 +91,102 @@ import Testing
         }
     }
 
+    /// A cycle by encoders that it makes itself, which writes a value or nothing at all on its way.
+    private final class SuperCycle: Encodable, Sendable {
+        let isKeyed: Bool
+
+        init(isKeyed: Bool) {
+            self.isKeyed = isKeyed
+        }
+
+        func encode(to encoder: any Encoder) throws {
+            if isKeyed {
+                var container = encoder.container(keyedBy: AnyKey.self)
+                try container.encodeNil(forKey: AnyKey(stringValue: "nil"))
+                try encode(to: container.superEncoder(forKey: AnyKey(stringValue: "next")))
+            } else {
+                var container = encoder.unkeyedContainer()
+                try container.encodeNil()
+                try encode(to: container.superEncoder())
+            }
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `a cycle by encoders for superclasses fails too`(isKeyed: Bool) {
+        expectFailure {
+            try Parameters(encoding: SuperCycle(isKeyed: isKeyed))
+        } where: { error in
+            if case .parameters(.tooDeep(512)) = error { true } else { false }
+        }
+    }
+
+    /// Containers in each other, of which the innermost is empty.
+    private struct Nest: Encodable {
+        let levels: Int
+        let isKeyed: Bool
+
+        func encode(to encoder: any Encoder) throws {
+            if isKeyed {
+                var container = encoder.container(keyedBy: AnyKey.self)
+                for _ in 1..<levels {
+                    container = container.nestedContainer(keyedBy: AnyKey.self, forKey: AnyKey(stringValue: "a"))
+                }
+            } else {
+                var container = encoder.unkeyedContainer()
+                for _ in 1..<levels { container = container.nestedUnkeyedContainer() }
+            }
+        }
+    }
+
+    /// A list in which each element holds the next one.
+    private final class Link: Encodable, Sendable {
+        let next: [Link?]
+
+        init(levels: Int) {
+            next = levels > 1 ? [Link(levels: levels - 1)] : []
+        }
+
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.unkeyedContainer()
+            for link in next { try container.encode(link) }
+        }
+    }
+
+    /// How many arrays and dictionaries are around the innermost value, each of which holds one.
+    private func levels(of parameters: Parameters) -> Int {
+        var levels = 0
+        var current: Parameters? = parameters
+        while let value = current {
+            switch value {
+            case .dictionary(let entries): current = entries.first?.value
+            case .array(let elements): current = elements.first
+            default: return levels
+            }
+            levels += 1
+        }
+        return levels
+    }
+
+    private static let makers: [@Sendable (Int) throws -> Parameters] = [
+        { try Parameters(encoding: Link(levels: $0)) }, { try Parameters(encoding: Nest(levels: $0, isKeyed: true)) },
+        { try Parameters(encoding: Nest(levels: $0, isKeyed: false)) },
+    ]
+
+    @Test(arguments: makers.indices)
+    func `each level counts once, up to the limit`(index: Int) throws {
+        // The innermost container is a value in 512 others.
+        #expect(try levels(of: Self.makers[index](513)) == 513)
+        for count in [514, 1_000, 100_000] {
+            guard index > 0 || count <= 1_000 else { continue }
+            expectFailure {
+                try Self.makers[index](count)
+            } where: { error in
+                if case .parameters(.tooDeep(512)) = error { true } else { false }
+            }
+        }
+    }
+
     private struct Failing: Encodable {
         func encode(to encoder: any Encoder) throws {
             throw EncodingError.invalidValue(
