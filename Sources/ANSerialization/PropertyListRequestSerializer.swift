@@ -13,6 +13,9 @@ import FoundationEssentials
 ///
 /// A dictionary or an array is outermost. Property lists have no null and no dictionary whose names repeat, and in XML no
 /// control characters: such parameters fail with ``SerializationError/ParametersProblem/notInPropertyList(path:reason:)``.
+/// Dates lie in the years 1 to 9999 in XML, which has whole seconds only, and are any finite number in the binary format;
+/// others fail with ``SerializationError/ParametersProblem/dateOutOfRange(path:)``. Foundation writes dates before 15 October
+/// 1582 in the Julian calendar into XML, and reads them so.
 public struct PropertyListRequestSerializer: RequestSerializer {
     /// The rules for queries, and what holds for every request.
     public var base: HTTPRequestSerializer

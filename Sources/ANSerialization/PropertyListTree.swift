@@ -57,7 +57,14 @@ struct PropertyListTree: Encodable {
             }
         case .null: throw refusal(path, "there is no null")
         case .raw: throw .parameters(.rawText(path: path.pathDescription))
-        case .double, .integer, .unsigned, .bool, .date, .data: break
+        case .date(let date) where isXML:
+            // The encoder would write another date instead.
+            _ = try Parameters.text(of: date) { path.pathDescription }
+        case .date(let date):
+            guard date.timeIntervalSinceReferenceDate.isFinite else {
+                throw .parameters(.dateOutOfRange(path: path.pathDescription))
+            }
+        case .double, .integer, .unsigned, .bool, .data: break
         }
     }
 

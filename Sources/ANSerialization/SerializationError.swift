@@ -60,7 +60,7 @@ public enum SerializationError: Error, Sendable {
     public enum ParametersProblem: Sendable {
         /// NaN or an infinity has no form in queries or JSON.
         case notFinite(path: String)
-        /// A date lies outside the years 1 to 9999.
+        /// A date lies outside the years 1 to 9999, or is not finite.
         case dateOutOfRange(path: String)
         /// The value is nested more deeply than the limit.
         case tooDeep(limit: Int)

@@ -107,6 +107,39 @@ import Testing
         }
     }
 
+    @Test(
+        arguments: [-62_135_596_801, 253_402_300_800, .nan, .infinity, -.infinity, 1e300] as [Double],
+        [PropertyListRequestSerializer.Format.xml, .binary])
+    func `dates that would be sent as others are refused`(seconds: Double, format: PropertyListRequestSerializer.Format)
+        throws
+    {
+        let date = Date(timeIntervalSince1970: seconds)
+        let serializer = PropertyListRequestSerializer(format: format)
+        guard format == .xml || !seconds.isFinite else {
+            let request = try serialize("POST", ["a": [.date(date)]], with: serializer)
+            #expect(try PropertyListDecoder().decode([String: [Date]].self, from: data(request)) == ["a": [date]])
+            return
+        }
+        expectFailure {
+            try serialize("POST", ["a": [.date(date)]], with: serializer)
+        } where: { error in
+            if case .parameters(.dateOutOfRange("a[0]")) = error { true } else { false }
+        }
+    }
+
+    @Test(
+        arguments: [
+            (0, "1970-01-01T00:00:00Z"), (253_402_300_799.5, "9999-12-31T23:59:59Z"),
+            (-12_219_292_800, "1582-10-15T00:00:00Z"), (-12_219_292_801, "1582-10-04T23:59:59Z"),
+            (-62_135_596_800, "0001-01-03T00:00:00Z"),
+        ] as [(Double, String)])
+    func `dates of the years 1 to 9999 are sent in XML, the old ones in the Julian calendar`(
+        seconds: Double, text: String
+    ) throws {
+        let request = try serialize("POST", ["a": .date(Date(timeIntervalSince1970: seconds))])
+        #expect(String(decoding: try data(request), as: UTF8.self).contains("<date>\(text)</date>"))
+    }
+
     @Test func `control characters are no matter in the binary format`() throws {
         let request = try serialize("POST", ["a": "\u{1}"], with: PropertyListRequestSerializer(format: .binary))
         #expect(try PropertyListDecoder().decode([String: String].self, from: data(request)) == ["a": "\u{1}"])
