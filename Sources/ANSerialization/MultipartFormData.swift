@@ -82,17 +82,19 @@ public struct MultipartFormData: Sendable {
 
     /// Appends one field for each name and value of a form, such as `tags[]`; null becomes an empty field.
     ///
-    /// Bytes at the top or within dictionaries and arrays stay bytes.
+    /// Bytes at the top or within dictionaries and arrays stay bytes. Where it throws, nothing was appended.
     ///
     /// - Throws: ``SerializationError/parameters(_:)``, also for text that the encoding lacks.
     public mutating func append(
         _ parameters: Parameters, encoder: URLEncodedFormEncoder = URLEncodedFormEncoder(),
         stringEncoding: String.Encoding = .utf8
     ) throws(SerializationError) {
+        var fields: [(name: String, content: Data)] = []
         for pair in try encoder.multipartPairs(parameters) {
             guard let data = pair.content(in: stringEncoding) else { throw .parameters(.textEncoding(path: pair.name)) }
-            append(data, name: pair.name)
+            fields.append((pair.name, data))
         }
+        for field in fields { append(field.content, name: field.name) }
     }
 
     // MARK: Files and other parts

@@ -302,11 +302,20 @@ import Testing
             bytes == Data("--B\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n".utf8) + Data([0xFF, 0])
                 + Data("\r\n--B\r\nContent-Disposition: form-data; name=\"b[]\"\r\n\r\n".utf8) + Data([0xFC])
                 + Data("\r\n--B--\r\n".utf8))
+    }
+
+    @Test func `of parameters that fail nothing is appended`() async throws {
+        var form = try MultipartFormData(boundary: "B")
         expectFailure {
-            try form.append(["c": "€"], stringEncoding: .isoLatin1)
+            try form.append(["a": "ü", "b": 1, "c": "€"], stringEncoding: .isoLatin1)
         } where: { error in
             if case .parameters(.textEncoding("c")) = error { true } else { false }
         }
+        #expect(form.isEmpty)
+        form.append("x", name: "d")
+        #expect(
+            try await text(of: form.makeBody().body)
+                == "--B\r\nContent-Disposition: form-data; name=\"d\"\r\n\r\nx\r\n--B--\r\n")
     }
 
     @Test func `a form is written to a file of its length, in place of another one`() async throws {

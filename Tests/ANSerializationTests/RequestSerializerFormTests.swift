@@ -41,6 +41,26 @@ import Testing
         #expect(request.method.rawValue == method)
     }
 
+    @Test func `parameters come before a file or a stream too`() async throws {
+        let serializer = HTTPRequestSerializer()
+        let field = "--B\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n"
+        try await withFile(named: "f.txt", Data("content".utf8)) { path in
+            var form = try MultipartFormData(boundary: "B")
+            try form.append(file: path, name: "file")
+            let request = try serializer.serialize(makeRequest("POST"), parameters: ["a": 1], form: form)
+            let expected =
+                field + "--B\r\nContent-Disposition: form-data; name=\"file\"; filename=\"f.txt\"\r\n"
+                + "Content-Type: text/plain\r\n\r\ncontent\r\n--B--\r\n"
+            #expect(try await text(of: request.body) == expected)
+            #expect(request.body.length == Int64(expected.utf8.count))
+        }
+        var form = try MultipartFormData(boundary: "B")
+        try form.append(.stream(Chunks(["x", "yz"])), headers: [])
+        let request = try serializer.serialize(makeRequest("POST"), parameters: ["a": 1], form: form)
+        #expect(try await text(of: request.body) == field + "--B\r\n\r\nxyz\r\n--B--\r\n")
+        #expect(request.body.length == nil)
+    }
+
     @Test func `names and text are as the serializer writes them`() async throws {
         var serializer = JSONRequestSerializer()
         serializer.base.encoder.keys = .snakeCase
