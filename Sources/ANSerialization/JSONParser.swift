@@ -15,7 +15,7 @@ struct JSONParser {
     var position = 0
     private var depth = 0
 
-    private init(_ data: Data, _ options: JSONReadingOptions) {
+    init(_ data: Data, _ options: JSONReadingOptions) {
         bytes = Array(data)
         self.options = options
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
@@ -46,20 +46,9 @@ struct JSONParser {
         }
     }
 
-    /// Where the value at the path begins; where the path does not lead to its end, the last value that it leads to.
-    static func offset(of path: [PathStep], in data: Data, options: JSONReadingOptions) -> Int {
-        var parser = JSONParser(data, options)
-        var offset = parser.position
-        for step in path {
-            guard let next = try? parser.enter(step) else { return offset }
-            offset = next
-        }
-        return offset
-    }
-
     // MARK: Values
 
-    private mutating func parseValue() throws(SerializationError) -> JSONValue {
+    mutating func parseValue() throws(SerializationError) -> JSONValue {
         try skipWhitespace()
         switch try currentByte() {
         case UInt8(ascii: "{"): return .object(try parseObject())
@@ -202,38 +191,9 @@ struct JSONParser {
         return value
     }
 
-    // MARK: Steps
+    // MARK: Bytes
 
-    /// Goes to the value that the step leads to, which is returned as an offset; nil when there is none.
-    private mutating func enter(_ step: PathStep) throws(SerializationError) -> Int? {
-        try skipWhitespace()
-        let opening = try currentByte()
-        position += 1
-        switch (step, opening) {
-        case (.index(let index), UInt8(ascii: "[")):
-            guard index >= 0, try !take(UInt8(ascii: "]")) else { return nil }
-            for _ in 0..<index {
-                _ = try parseValue()
-                guard try takeComma(before: UInt8(ascii: "]")) else { return nil }
-            }
-            try skipWhitespace()
-            return position
-        case (.name(let wanted), UInt8(ascii: "{")):
-            guard try !take(UInt8(ascii: "}")) else { return nil }
-            repeat {
-                if try parseName() == wanted {
-                    try skipWhitespace()
-                    return position
-                }
-                _ = try parseValue()
-            } while try takeComma(before: UInt8(ascii: "}"))
-            return nil
-        default:
-            return nil
-        }
-    }
-
-    private mutating func parseName() throws(SerializationError) -> String {
+    mutating func parseName() throws(SerializationError) -> String {
         try skipWhitespace()
         let byte = try currentByte()
         let name: String
@@ -260,7 +220,7 @@ struct JSONParser {
     }
 
     /// Goes past a comma and returns true, or past the end of the array or object and returns false.
-    private mutating func takeComma(before end: UInt8) throws(SerializationError) -> Bool {
+    mutating func takeComma(before end: UInt8) throws(SerializationError) -> Bool {
         if try take(end) { return false }
         try expect(UInt8(ascii: ","))
         guard allowsJSON5 else { return true }
@@ -268,7 +228,7 @@ struct JSONParser {
     }
 
     /// Goes past the byte, after whitespace, if it is the next one.
-    private mutating func take(_ byte: UInt8) throws(SerializationError) -> Bool {
+    mutating func take(_ byte: UInt8) throws(SerializationError) -> Bool {
         try skipWhitespace()
         guard try currentByte() == byte else { return false }
         position += 1
@@ -289,7 +249,7 @@ struct JSONParser {
         guard position > start else { throw failure(.unexpectedByte(try currentByte())) }
     }
 
-    private mutating func skipWhitespace() throws(SerializationError) {
+    mutating func skipWhitespace() throws(SerializationError) {
         while position < bytes.count {
             switch bytes[position] {
             case UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\n"), UInt8(ascii: "\r"): position += 1

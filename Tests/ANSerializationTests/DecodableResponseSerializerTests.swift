@@ -54,6 +54,16 @@ import Testing
         }
     }
 
+    @Test func `keys that are integers lead to their values`() {
+        let others = (10..<40).map { "\"\($0)\":\"another value\"," }.joined()
+        expectFailure {
+            try decode([String: [Int: String]].self, "{\"names\":{\(others)\"7\":17}}")
+        } where: { error in
+            guard case .decoding(let problem) = error else { return false }
+            return problem.path == "names[7]" && problem.excerpt.hasSuffix("another value\",\"7\":17}}")
+        }
+    }
+
     @Test func `a missing key is named with the object that lacks it`() {
         expectFailure {
             try decode([User].self, #"[{"name":"Ada"},{"nam":"Grace"}]"#)

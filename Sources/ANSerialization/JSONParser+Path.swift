@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+
+import FoundationEssentials
+
+extension JSONParser {
+    /// Where the value at the path begins; where the path does not lead to its end, the last value that it leads to.
+    static func offset(of path: [PathStep], in data: Data, options: JSONReadingOptions) -> Int {
+        var parser = JSONParser(data, options)
+        var offset = parser.position
+        for step in path {
+            guard let next = try? parser.enter(step) else { return offset }
+            offset = next
+        }
+        return offset
+    }
+
+    /// Goes to the value that the step leads to, which is returned as an offset; nil when there is none.
+    ///
+    /// An index leads to a value of an object too: the keys of a dictionary may be integers, and `JSONDecoder` does not say in
+    /// which of both it was.
+    private mutating func enter(_ step: PathStep) throws(SerializationError) -> Int? {
+        try skipWhitespace()
+        let opening = try currentByte()
+        position += 1
+        switch (step, opening) {
+        case (.index(let index), UInt8(ascii: "[")): return try enterArray(index)
+        case (.index(let index), UInt8(ascii: "{")): return try enterObject(String(index))
+        case (.name(let name), UInt8(ascii: "{")): return try enterObject(name)
+        default: return nil
+        }
+    }
+
+    private mutating func enterArray(_ index: Int) throws(SerializationError) -> Int? {
+        guard index >= 0, try !take(UInt8(ascii: "]")) else { return nil }
+        for _ in 0..<index {
+            _ = try parseValue()
+            guard try takeComma(before: UInt8(ascii: "]")) else { return nil }
+        }
+        try skipWhitespace()
+        return position
+    }
+
+    private mutating func enterObject(_ wanted: String) throws(SerializationError) -> Int? {
+        guard try !take(UInt8(ascii: "}")) else { return nil }
+        repeat {
+            if try parseName() == wanted {
+                try skipWhitespace()
+                return position
+            }
+            _ = try parseValue()
+        } while try takeComma(before: UInt8(ascii: "}"))
+        return nil
+    }
+}
