@@ -56,9 +56,19 @@ public struct TextEncoding: Hashable, Sendable, CustomStringConvertible {
 
     /// The encoding with this name or one of its usual aliases, in any case; nil when it is not known.
     ///
-    /// Names are those of the WHATWG Encoding Standard, with its meaning of them: what servers call `shift_jis` is
-    /// Windows-31J, `gb2312` is GB 18030, `euc-kr` is Windows-949. Others, such as UTF-7, are not known: a server could make
-    /// a program read markup in them that nothing before it has seen. See ``init(systemCharset:)`` for all.
+    /// Names are those of the WHATWG Encoding Standard, and `utf-32` with its orders. What servers call `shift_jis` is
+    /// Windows-31J, `gb2312` is GB 18030, `euc-kr` is Windows-949, as there. These mean what their own standards say, and
+    /// something else there:
+    ///
+    /// | name | here | in the Encoding Standard |
+    /// |---|---|---|
+    /// | `iso-8859-1`, `latin1` | ISO 8859-1 | Windows-1252 |
+    /// | `us-ascii`, `ascii` | ASCII; other bytes are invalid | Windows-1252 |
+    /// | `iso-8859-9`, `latin5` | ISO 8859-9 | Windows-1254 |
+    /// | `utf-16` | big-endian without a byte order mark | little-endian |
+    ///
+    /// Others, such as UTF-7, are not known: a server could make a program read markup in them that nothing before it has
+    /// seen. See ``init(systemCharset:)`` for all.
     public init?(charset: String) {
         let name = charset.lowercased()
         switch name {
