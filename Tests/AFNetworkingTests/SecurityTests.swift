@@ -120,6 +120,28 @@ import Testing
         }
     }
 
+    @Test func `a handler of challenges is asked about certificates too`() async throws {
+        try await StubServer.with(.init(tls: .init(TestCertificate.selfSigned()))) { server in
+            server.route("/", .json("{}"))
+            func outcome(_ answer: @escaping (SecTrust) -> Any?) async -> Int {
+                let manager = AFHTTPSessionManager(for: server)
+                manager.setAuthenticationChallengeHandler { _, task, challenge, _ in
+                    guard challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodServerTrust,
+                        task.originalRequest?.url == server.url("/"), let trust = challenge.protectionSpace.serverTrust
+                    else { return NSNumber(value: 1) }
+                    return answer(trust)
+                }
+                return await manager.fetch("").error?.code ?? 0
+            }
+            #expect(await outcome { URLCredential(trust: $0) } == 0)
+            #expect(await outcome { _ in NSError(domain: "mine", code: 7) } == 7)
+            #expect(await outcome { _ in nil } == -1202)
+            // What is meant for a server that asks for a password trusts none.
+            #expect(await outcome { _ in URLCredential(user: "", password: "", persistence: .none) } == -1202)
+            #expect(await outcome { _ in NSNumber(value: 1) } == -1202)
+        }
+    }
+
     @Test func `a handler of challenges may answer in four ways`() async throws {
         try await StubServer.with { server in
             server.route("/") { request in

@@ -22,28 +22,45 @@ extension AFURLSessionManager {
     /// It is called within the handshake, on the thread of all connections, and not on the manager's queue: it must return
     /// at once. `.performDefaultHandling` leaves the decision to the rules of the security policy.
     public func setSessionDidReceiveAuthenticationChallenge(_ block: SessionChallengeBlock?) {
-        let evaluator = SecurityPolicy.Evaluator { [weak self] trust in self?.verdict(on: trust) ?? .followRules }
         state.withLock { $0.hasHooks = true }
         state.set(\.hooks.sessionChallenge, to: block.map(Handover.init))
-        state.set(\.trustEvaluator, to: block == nil ? nil : evaluator)
-    }
-
-    private func verdict(on trust: ServerTrust) -> SecurityPolicy.Decision {
-        let answer = Lock(URLSession.AuthChallengeDisposition.cancelAuthenticationChallenge)
-        AFSecurityPolicy.$judge.withValue(securityPolicy) {
-            urlSession(session, didReceive: .of(trust)) { disposition, _ in answer.withLock { $0 = disposition } }
-        }
-        switch answer.withLock({ $0 }) {
-        case .useCredential: return .accept
-        case .performDefaultHandling: return .followRules
-        default: return .refuse("the manager's block refuses it")
-        }
+        installEvaluator()
     }
 
     /// Sets what answers servers and proxies that ask for a credential; nil removes it, and their refusals are responses.
+    ///
+    /// It is asked about certificates too, unless ``setSessionDidReceiveAuthenticationChallenge(_:)`` decides on them: within
+    /// the handshake, on the thread of all connections, for one of the tasks to the host. A credential made of the trust
+    /// accepts the server, an error ends the task; all else leaves the decision to the rules of the security policy, and so
+    /// does an answer that comes after the handler has returned.
     public func setAuthenticationChallengeHandler(_ handler: TaskChallengeBlock?) {
         state.withLock { $0.hasHooks = true }
         state.set(\.hooks.taskChallenge, to: handler.map(Handover.init))
+        installEvaluator()
+    }
+
+    private func installEvaluator() {
+        let evaluator = SecurityPolicy.Evaluator { [weak self] trust in self?.verdict(on: trust) ?? .followRules }
+        let isWanted = state.withLock { $0.hooks.sessionChallenge != nil || $0.hooks.taskChallenge != nil }
+        state.set(\.trustEvaluator, to: isWanted ? evaluator : nil)
+    }
+
+    private func verdict(on trust: ServerTrust) -> SecurityPolicy.Decision {
+        let isOfSession = state.withLock { $0.hooks.sessionChallenge != nil }
+        let decision = Lock<SecurityPolicy.Decision?>(nil)
+        AFSecurityPolicy.$judge.withValue(securityPolicy) {
+            guard !isOfSession else {
+                return urlSession(session, didReceive: .of(trust)) { disposition, _ in
+                    decision.withLock { $0 = .of(disposition, accepts: true) }
+                }
+            }
+            guard let task = tasks.first(where: { $0.currentRequest?.url?.host == trust.host }) else { return }
+            urlSession(session, task: task, didReceive: .of(trust)) { disposition, credential in
+                decision.withLock { $0 = .of(disposition, accepts: credential?.isOfTrust ?? false) }
+            }
+        }
+        return decision.withLock { $0 }
+            ?? (isOfSession ? .refuse("the manager's block has not answered") : .followRules)
     }
 
     /// Sets what answers servers and proxies that ask for a credential, as AFNetworking 3 had it: the credential goes into
@@ -62,6 +79,17 @@ extension AFURLSessionManager {
             let disposition = block(session, task, challenge, place)
             if disposition == .useCredential, let credential = place.pointee { return credential }
             return NSNumber(value: disposition.rawValue)
+        }
+    }
+}
+
+extension SecurityPolicy.Decision {
+    /// What a handler says of a server.
+    fileprivate static func of(_ disposition: URLSession.AuthChallengeDisposition, accepts: Bool) -> Self {
+        switch disposition {
+        case .useCredential: accepts ? .accept : .followRules
+        case .performDefaultHandling: .followRules
+        default: .refuse("the manager's block refuses it")
         }
     }
 }

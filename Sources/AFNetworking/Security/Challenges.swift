@@ -13,8 +13,14 @@ extension URLProtectionSpace {
 extension URLCredential {
     /// A credential that says that a server is trusted.
     public convenience init(trust: SecTrust) {
-        self.init(user: "", password: "", persistence: .none)
+        self.init(user: Self.trustedUser, password: "", persistence: .none)
     }
+
+    /// Whether it says that a server is trusted.
+    var isOfTrust: Bool { user == Self.trustedUser }
+
+    /// No user of a server's: Foundation's class has no room for anything else.
+    private static let trustedUser = "trust \(UUID())"
 }
 
 /// A protection space with what a server has shown.
