@@ -93,6 +93,26 @@ extension CallSite {
                 "get", parameters: nil, headers: nil, progress: nil, success: { _, r in report(line(r)) },
                 failure: { _, e in report("\(e)") })
         },
+        CallSite("what tasks are told at their end, as a method without its last word", "complete") { server, report in
+            let manager = AFURLSessionManager()
+            var text = ""
+            manager.setTaskDidComplete { _, _, _ in text = "complete" }
+            manager.dataTask(with: URLRequest(url: URL(string: server + "get")!)) { _, _, _ in report(text) }.resume()
+        },
+        CallSite("a certificate of one's own", "no challenge") { server, report in
+            let manager = AFHTTPSessionManager(baseURL: URL(string: server))
+            manager.setAuthenticationChallengeHandler { session, task, challenge, completionHandler in
+                if challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodServerTrust {
+                    return URLCredential(trust: challenge.protectionSpace.serverTrust!)
+                }
+                return NSNumber(value: URLSession.AuthChallengeDisposition.performDefaultHandling.rawValue)
+            }
+            manager.get("get", parameters: nil, headers: nil, progress: nil) { _, _ in
+                report("no challenge")
+            } failure: { _, _ in
+                report("failed")
+            }
+        },
         CallSite("what tasks are told at their end", "complete nil") { server, report in
             let manager = AFURLSessionManager()
             var text = ""
