@@ -6,7 +6,8 @@ package import FoundationEssentials
 /// an object of the binary format anew for each reference to it, also one from within itself, and traps at bytes that are not
 /// UTF-8, at years beyond its calendar and at text beyond the end.
 package enum PropertyListGuard {
-    static let maximumDepth = 512
+    /// A value of unknown type is read by trying one type after the other, which takes the longer the deeper it stands.
+    static let maximumDepth = 64
     /// How many bytes a byte of a binary property list may stand for: objects are shared, but not for ever.
     private static let maximumExpansion = 64
     /// What short property lists may stand for nevertheless, in bytes.

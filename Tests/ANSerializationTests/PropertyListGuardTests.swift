@@ -34,7 +34,7 @@ import Testing
             expectFailure {
                 try value(of: .propertyList, type: type, Array(text.utf8))
             } where: { error in
-                if case .propertyList(let problem) = error { problem.reason == .tooDeep(limit: 512) } else { false }
+                if case .propertyList(let problem) = error { problem.reason == .tooDeep(limit: 64) } else { false }
             }
         }
         #expect(throws: SerializationError.self) {
@@ -106,7 +106,7 @@ import Testing
             ("an array in itself", Maker.list([Maker.array(of: [0])]), .cycle),
             ("two arrays in each other", Maker.list([Maker.array(of: [1]), Maker.array(of: [0])]), .cycle),
             ("arrays that double", Maker.list((0..<40).map { Maker.array(of: [$0 + 1, $0 + 1]) }), .expansion),
-            ("deep arrays", Maker.list((0..<2_000).map { Maker.array(of: [$0 + 1]) }), .tooDeep(limit: 512)),
+            ("deep arrays", Maker.list((0..<2_000).map { Maker.array(of: [$0 + 1]) }), .tooDeep(limit: 64)),
             ("a reference to nothing", Maker.list([Maker.array(of: [7])]), .malformed),
             ("a huge count", Maker.list([[0xAF, 0x13, 0x7F, 255, 255, 255, 255, 255, 255, 255]]), .malformed),
         ]

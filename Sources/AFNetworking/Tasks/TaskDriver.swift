@@ -15,7 +15,7 @@ final class TaskDriver: TransferEventSink {
     let original: OriginalRequest
     private let state: Lock<TaskState>
     /// Held while the task is resumed, suspended or cancelled, so that the core hears of it in the same order.
-    private let steering = Lock(())
+    private let steering = NSLock()
 
     /// Makes a driver of a task that waits to be resumed.
     init(
@@ -52,7 +52,7 @@ final class TaskDriver: TransferEventSink {
     // MARK: What users do
 
     func resume() {
-        let isChanged = steering.withLock { _ in
+        let isChanged = steering.withLock {
             switch state.withLock({ $0.resume() }) {
             case .none: return false
             case .start: start()
@@ -64,7 +64,7 @@ final class TaskDriver: TransferEventSink {
     }
 
     func suspend() {
-        let isChanged = steering.withLock { _ in
+        let isChanged = steering.withLock {
             switch state.withLock({ $0.suspend() }) {
             case .none: return false
             case .start: break
@@ -76,7 +76,7 @@ final class TaskDriver: TransferEventSink {
     }
 
     func cancel() {
-        steering.withLock { _ in
+        steering.withLock {
             switch state.withLock({ $0.cancel() }) {
             case .none: break
             case .start: end(with: .failure(CancellationError()))
@@ -88,7 +88,7 @@ final class TaskDriver: TransferEventSink {
     /// Cancels, and hands over what a download needs to go on later, on the manager's queue.
     func cancel(producingResumeData completionHandler: @escaping (Data?) -> Void) {
         let completionHandler = Handover(completionHandler)
-        let step = steering.withLock { _ in
+        let step = steering.withLock {
             let step = state.withLock { $0.cancel() }
             if case .start = step { end(with: .failure(CancellationError())) }
             return step
