@@ -54,7 +54,8 @@ extension AFURLSessionManager {
                     decision.withLock { $0 = .of(disposition, accepts: true) }
                 }
             }
-            guard let task = tasks.first(where: { $0.currentRequest?.url?.host == trust.host }) else { return }
+            let drivers = state.withLock { $0.tasks }.compactMap { ($0 as? any DrivenTask)?.driver }
+            guard let task = drivers.first(where: { $0.currentURL?.host == trust.host })?.task else { return }
             urlSession(session, task: task, didReceive: .of(trust)) { disposition, credential in
                 decision.withLock { $0 = .of(disposition, accepts: credential?.isOfTrust ?? false) }
             }

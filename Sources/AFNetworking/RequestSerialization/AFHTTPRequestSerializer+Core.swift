@@ -14,7 +14,7 @@ extension AFHTTPRequestSerializer {
         _ method: String, _ url: URL, _ parameters: Any?, _ headers: [String: String]?
     ) throws -> MadeRequest? {
         let state = state.withLock { $0 }
-        guard !isSubclassed, state.makeQuery == nil, !method.contains(where: \.isLowercase),
+        guard !isSubclassed, state.makeQuery == nil, !method.utf8.contains(where: { 0x61...0x7A ~= $0 }),
             let httpMethod = HTTPRequest.Method(method), var fields = state.fields,
             let replaced = HTTPFields(sorted: headers ?? [:])
         else { return nil }

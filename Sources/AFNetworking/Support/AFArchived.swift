@@ -75,6 +75,7 @@ private struct ArchivedObject: Codable {
 /// What the classes of this module archive under a key.
 private enum ArchivedValue: Codable {
     case data(Data)
+    case text(String)
     case object(ArchivedObject)
     case objects([ArchivedObject])
     case number(Double)
@@ -99,7 +100,7 @@ private final class ValueCoder: NSCoder {
     override func encode(_ object: Any?, forKey key: String) {
         switch object {
         case let data as Data: entries[key] = .data(data)
-        case let string as String: entries[key] = .data(Data(string.utf8))
+        case let string as String: entries[key] = .text(string)
         case let array as [any NSCoding & NSObject]:
             let archived = array.compactMap(ArchivedObject.init)
             hasFailed = hasFailed || archived.count < array.count
@@ -143,12 +144,8 @@ private final class ValueCoder: NSCoder {
 
     override func decodeObject(of classes: [AnyClass]?, forKey key: String) -> Any? {
         switch entries[key] {
-        case .data(let data):
-            if classes?.contains(where: { $0 == NSString.self }) ?? false {
-                String(decoding: data, as: UTF8.self) as NSString
-            } else {
-                data as NSData
-            }
+        case .data(let data): data as NSData
+        case .text(let text): text as NSString
         case .object(let object): object.restored(as: classes ?? [])
         case .objects(let objects): objects.compactMap { $0.restored(as: classes ?? []) } as NSArray
         case .number, .integer, nil: nil

@@ -122,6 +122,9 @@ final class TaskDriver: TransferEventSink {
         return current.map { URLRequest($0, basedOn: original) } ?? original
     }
 
+    /// The URL of ``currentRequest``.
+    var currentURL: URL? { state.withLock { $0.current?.url } ?? original.url }
+
     /// The response, made of the head when it is asked for the first time.
     var response: HTTPURLResponse? {
         let (made, head) = state.withLock { ($0.response, $0.head) }
