@@ -45,6 +45,8 @@ check-format: ## Fail if a Swift file is not formatted
 
 # The callers of AFNetworking's verbs are warned where the trait is on, and only there: the build above has no warnings.
 check-hints: setup-library ## Fail if the trait MigrationHints does not say what to call instead
+	@# What was compiled before would give no warnings again.
+	@rm -rf .build-hints
 	@verbs="$$(swift build --traits MigrationHints --scratch-path .build-hints --target AFNetworkingCallSites 2>&1 \
 		| grep -o 'CallSites/.*deprecated: Await it: try await manager\.[a-z]*' | sed 's/.*\.//' | sort -u | tr '\n' ' ')"; \
 	[ "$$verbs" = 'delete get head patch post put ' ] || { echo "only these verbs give a hint: $$verbs"; exit 1; }
