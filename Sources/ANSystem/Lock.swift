@@ -1,27 +1,33 @@
 // SPDX-License-Identifier: MIT
 
-import Glibc
+public import Glibc
 
 /// A value that one thread at a time may read or change.
 ///
-/// It owns a `pthread_mutex_t`, which ThreadSanitizer understands; `Synchronization.Mutex` reports false races on Linux.
+/// It has a `pthread_mutex_t`, which ThreadSanitizer understands; `Synchronization.Mutex` reports false races on Linux. Copies
+/// are the same lock: mutex and value live in one allocation, at an address that stays.
 /// The critical section must be short and must not call out to unknown code: the mutex is neither recursive nor fair.
-@safe public final class Lock<Value: Sendable>: @unchecked Sendable {
-    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
-    private var value: Value
+@safe public struct Lock<Value: Sendable>: @unchecked Sendable {
+    @usableFromInline let storage: Storage
 
-    /// Creates an unlocked lock that guards `value`.
-    public init(_ value: Value) {
-        unsafe mutex = .allocate(capacity: 1)
-        unsafe mutex.initialize(to: pthread_mutex_t())
-        unsafe pthread_mutex_init(mutex, nil)
-        self.value = value
+    /// The value, with the mutex behind it.
+    @safe @usableFromInline final class Storage: ManagedBuffer<Value, pthread_mutex_t> {
+        deinit {
+            _ = unsafe withUnsafeMutablePointerToElements { unsafe pthread_mutex_destroy($0) }
+        }
     }
 
-    deinit {
-        unsafe pthread_mutex_destroy(mutex)
-        unsafe mutex.deinitialize(count: 1)
-        unsafe mutex.deallocate()
+    /// Creates an unlocked lock that guards `value`.
+    @inlinable
+    public init(_ value: Value) {
+        let buffer = unsafe Storage.create(minimumCapacity: 1) { buffer in
+            unsafe buffer.withUnsafeMutablePointerToElements { mutex in
+                unsafe mutex.initialize(to: pthread_mutex_t())
+                unsafe pthread_mutex_init(mutex, nil)
+            }
+            return value
+        }
+        storage = unsafe unsafeDowncast(buffer, to: Storage.self)
     }
 
     /// Runs `body` with exclusive access to the value and returns its result.
@@ -29,9 +35,11 @@ import Glibc
     public func withLock<Result, Failure: Error>(
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        acquire()
-        defer { release() }
-        return try body(&access)
+        try unsafe storage.withUnsafeMutablePointers { (value, mutex) throws(Failure) in
+            unsafe Self.acquire(mutex)
+            defer { unsafe Self.release(mutex) }
+            return try unsafe body(&value.pointee)
+        }
     }
 
     /// Puts a new value into a part. What was there is let go of outside the critical section: it may be the last reference
@@ -42,18 +50,12 @@ import Glibc
     }
 
     @usableFromInline
-    var access: Value {
-        _read { yield value }
-        _modify { yield &value }
-    }
-
-    @usableFromInline
-    func acquire() {
+    static func acquire(_ mutex: UnsafeMutablePointer<pthread_mutex_t>) {
         unsafe pthread_mutex_lock(mutex)
     }
 
     @usableFromInline
-    func release() {
+    static func release(_ mutex: UnsafeMutablePointer<pthread_mutex_t>) {
         unsafe pthread_mutex_unlock(mutex)
     }
 }
