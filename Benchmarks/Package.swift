@@ -53,14 +53,15 @@ if measuresOurClient {
     let library = Target.Dependency.product(name: "AsyncNetworking", package: "AsyncNetworking")
     package.targets += [
         .executableTarget(name: "OurClient", dependencies: ["ClientKit", library], swiftSettings: settings),
-        // What a session adds to its transport.
+        // What a request takes without a network.
         .target(name: "AllocationCounter"),
-        .executableTarget(
-            name: "PipelineCost", dependencies: ["AllocationCounter", library], swiftSettings: settings),
+        .target(name: "CostKit", dependencies: ["AllocationCounter", library], swiftSettings: settings),
+        // What a session adds to its transport.
+        .executableTarget(name: "PipelineCost", dependencies: ["CostKit", library], swiftSettings: settings),
         // What AFNetworking's interface adds to the core.
         .executableTarget(
             name: "ShimCost",
-            dependencies: [library, .product(name: "AFNetworking", package: "AsyncNetworking")],
+            dependencies: ["CostKit", library, .product(name: "AFNetworking", package: "AsyncNetworking")],
             swiftSettings: settings),
         // Forms and multipart bodies.
         .executableTarget(

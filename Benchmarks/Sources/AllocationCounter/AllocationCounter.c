@@ -16,9 +16,15 @@ extern void *__libc_memalign(size_t alignment, size_t size);
 extern void __libc_free(void *memory);
 
 static atomic_long allocations;
+static atomic_int is_counting;
 
 static void count(void) {
-    atomic_fetch_add_explicit(&allocations, 1, memory_order_relaxed);
+    if (atomic_load_explicit(&is_counting, memory_order_relaxed))
+        atomic_fetch_add_explicit(&allocations, 1, memory_order_relaxed);
+}
+
+void count_allocations(int is_on) {
+    atomic_store_explicit(&is_counting, is_on, memory_order_relaxed);
 }
 
 long allocation_count(void) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-import AllocationCounter
 import AsyncNetworking
+import CostKit
 import FoundationEssentials
 import Glibc
 
@@ -54,26 +54,13 @@ struct PipelineCost {
         }
     }
 
-    /// The best of five runs: what disturbs a run only adds to it.
+    /// The best of five runs.
     private static func measure(_ requests: Int, _ request: (URL) async throws -> Void) async throws -> Cost {
         guard let url = URL(string: "http://127.0.0.1/small.json") else { throw CancellationError() }
-        for _ in 0..<requests / 10 { try await request(url) }
-        var best: Cost?
-        for _ in 0..<5 {
-            let (start, allocations) = (processorMicroseconds(), allocation_count())
-            for _ in 0..<requests { try await request(url) }
-            let cost = Cost(
-                microseconds: (processorMicroseconds() - start) / Double(requests),
-                allocations: Double(allocation_count() - allocations) / Double(requests))
-            best = best.map { $0.microseconds < cost.microseconds ? $0 : cost } ?? cost
-        }
-        return best ?? Cost(microseconds: 0, allocations: 0)
-    }
-
-    private static func processorMicroseconds() -> Double {
-        var usage = rusage()
-        getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
-        return [usage.ru_utime, usage.ru_stime].map { Double($0.tv_sec) * 1e6 + Double($0.tv_usec) }.reduce(0, +)
+        func run(_ count: Int) async throws { for _ in 0..<count { try await request(url) } }
+        var best = try await Cost.measure(requests, run)
+        for _ in 1..<5 { best = Cost.min(best, try await .measure(requests, run)) }
+        return best
     }
 }
 
@@ -86,33 +73,6 @@ private struct Case {
         self.name = name
         self.configure = configure
     }
-}
-
-/// What one request takes.
-private struct Cost: CustomStringConvertible {
-    var microseconds: Double
-    var allocations: Double
-
-    static func - (left: Cost, right: Cost) -> Cost {
-        Cost(microseconds: left.microseconds - right.microseconds, allocations: left.allocations - right.allocations)
-    }
-
-    var description: String {
-        "\((microseconds * 100).rounded() / 100) µs, \((allocations * 10).rounded() / 10) allocations"
-    }
-}
-
-/// Answers from memory.
-private struct InstantTransport: Transport {
-    func perform(
-        _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?,
-        body: (ResponseHead, ResponseBody) async throws -> Void
-    ) async throws {
-        events?.receive(.finished(TransferMetrics()))
-        try await body(ResponseHead(status: .ok, url: request.url), ResponseBody(Data()))
-    }
-
-    func shutdown() async {}
 }
 
 private struct Passing: Interceptor {

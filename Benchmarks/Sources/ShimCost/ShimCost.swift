@@ -2,45 +2,39 @@
 
 import AFNetworking
 import AsyncNetworking
-import Glibc
+import CostKit
 import Synchronization
 
 /// Measures what AFNetworking's interface adds to a request, in processor time with 64 in flight: `ShimCost [REQUESTS]`.
 ///
 /// The transport answers at once and from memory. The request is a GET with a small JSON document as its answer; on the one
-/// side a task of the core's with the core's JSON, on the other side the verb with its callback on a queue, Foundation's
-/// response and JSON, and both notifications.
+/// side a task of the core's with the core's JSON, on the other side the verb with its callback, Foundation's JSON, and both
+/// notifications: called back on the main queue, which is the default, and on a queue of the program's own.
 @main
 struct ShimCost {
     static let bar = 10.0
 
     @concurrent static func main() async throws {
         let requests = CommandLine.arguments.dropFirst().first.flatMap { Int($0) } ?? 20_000
+        let transport = InstantTransport(
+            answer: Data(#"{"id": 7, "name": "Ada", "tags": ["math", "code"], "x": 1}"#.utf8),
+            headers: [.contentType: "application/json", .contentLength: "58", .server: "x"])
         let session = SessionManager(
-            SessionConfiguration(baseURL: URL(string: "http://127.0.0.1/")) { $0.transport = InstantTransport() })
-        let manager = AFHTTPSessionManager(session: session)
-        manager.completionQueue = DispatchQueue(label: "completion")
-        var core = Double.infinity
-        var shim = Double.infinity
-        // The best of seven runs, in turn: what disturbs a run only adds to it.
+            SessionConfiguration(baseURL: URL(string: "http://127.0.0.1/")) { $0.transport = transport })
+        let onMain = AFHTTPSessionManager(session: session)
+        let onQueue = AFHTTPSessionManager(session: session)
+        onQueue.completionQueue = DispatchQueue(label: "completion")
+        var (core, main, queue): (Cost?, Cost?, Cost?)
+        // The best of seven runs, in turn.
         for _ in 0..<7 {
-            core = min(core, try await measure(requests) { try await perform($0, with: session) })
-            shim = min(shim, try await measure(requests) { await Callbacks(manager).perform($0) })
+            core = Cost.min(core, try await .measure(requests) { try await perform($0, with: session) })
+            main = Cost.min(main, await .measure(requests) { await Callbacks(onMain).perform($0) })
+            queue = Cost.min(queue, await .measure(requests) { await Callbacks(onQueue).perform($0) })
         }
-        print("A task of the core's takes \(rounded(core)) µs, a verb of AFNetworking's \(rounded(shim)) µs.")
-        print("It adds \(rounded(shim - core)) µs (the aim is \(bar) µs).")
-    }
-
-    private static func rounded(_ number: Double) -> Double {
-        (number * 100).rounded() / 100
-    }
-
-    /// The processor time of a request, in microseconds.
-    private static func measure(_ requests: Int, _ perform: (Int) async throws -> Void) async throws -> Double {
-        try await perform(requests / 10)
-        let start = processorMicroseconds()
-        try await perform(requests)
-        return (processorMicroseconds() - start) / Double(requests)
+        guard let core, let main, let queue else { return }
+        print("A task of the core's takes \(core).")
+        print("A verb of AFNetworking's that calls back on the main queue adds \(main - core) (the aim is \(bar) µs).")
+        print("One that calls back on another queue adds \(queue - core).")
     }
 
     /// Performs so many requests, 64 at a time.
@@ -57,12 +51,6 @@ struct ShimCost {
             }
             try await group.waitForAll()
         }
-    }
-
-    private static func processorMicroseconds() -> Double {
-        var usage = rusage()
-        getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
-        return [usage.ru_utime, usage.ru_stime].map { Double($0.tv_sec) * 1e6 + Double($0.tv_usec) }.reduce(0, +)
     }
 }
 
@@ -107,23 +95,4 @@ private final class Callbacks: Sendable {
         if isNext { start() }
         waiter?.resume()
     }
-}
-
-/// Answers from memory.
-private struct InstantTransport: Transport {
-    private static let answer = Data(#"{"id": 7, "name": "Ada", "tags": ["math", "code"], "x": 1}"#.utf8)
-
-    func perform(
-        _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?,
-        body: (ResponseHead, ResponseBody) async throws -> Void
-    ) async throws {
-        events?.receive(.finished(TransferMetrics()))
-        let head = ResponseHead(
-            status: .ok,
-            headers: [.contentType: "application/json", .contentLength: "\(Self.answer.count)", .server: "x"],
-            url: request.url)
-        try await body(head, ResponseBody(Self.answer))
-    }
-
-    func shutdown() async {}
 }

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+
+public import AsyncNetworking
+public import FoundationEssentials
+
+/// Answers at once and from memory.
+public struct InstantTransport: Transport {
+    private let answer: Data
+    private let headers: HTTPFields
+
+    public init(answer: Data = Data(), headers: HTTPFields = [:]) {
+        self.answer = answer
+        self.headers = headers
+    }
+
+    public func perform(
+        _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?,
+        body: (ResponseHead, ResponseBody) async throws -> Void
+    ) async throws {
+        events?.receive(.finished(TransferMetrics()))
+        try await body(ResponseHead(status: .ok, headers: headers, url: request.url), ResponseBody(answer))
+    }
+
+    public func shutdown() async {}
+}
