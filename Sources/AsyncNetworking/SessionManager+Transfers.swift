@@ -71,8 +71,13 @@ extension SessionManager {
     }
 
     /// Makes a task of a request; one without, and one that is not taken, fails at once.
+    ///
+    /// - Parameters:
+    ///   - isResumed: Whether it starts at once.
+    ///   - ending: Done with the result when the task is over, before its value is there.
     nonisolated func makeTask<Value>(
-        _ kind: SessionTask.Kind, _ request: Result<Request, any Error>,
+        _ kind: SessionTask.Kind, _ request: Result<Request, any Error>, isResumed: Bool = false,
+        ending: (@Sendable (Result<Value, any Error>) async -> Void)? = nil,
         work: @escaping @Sendable (Transfer) async throws -> Value
     ) -> TransferTask<Value> {
         let (core, task) = registry.begin(try? request.get()) { id in
@@ -81,9 +86,11 @@ extension SessionManager {
         }
         guard let task else {
             let error: any Error = if case .failure(let error) = request { error } else { SessionError.invalidated }
-            return TransferTask(core, failingWith: error)
+            return TransferTask(core, failingWith: error, ending: ending)
         }
-        return TransferTask(core, whenOver: { [registry] in registry.end(task) }) { core in
+        // Before its work begins, which then has nothing to wait for.
+        if isResumed { core.resume() }
+        return TransferTask(core, whenOver: { [registry] in registry.end(task) }, ending: ending) { core in
             try await work(Transfer(task: task, core: core))
         }
     }

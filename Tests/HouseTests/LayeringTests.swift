@@ -29,7 +29,7 @@ import Testing
         "AsyncNetworkingImages": ["AsyncNetworking", "HTTPTypes", "FoundationEssentials"],
         "AFNetworking": [
             "AsyncNetworking", "AsyncNetworkingXML", "ANSystem", "HTTPTypes", "Dispatch", "Foundation",
-            "FoundationNetworking", "FoundationXML",
+            "FoundationNetworking", "FoundationXML", "Synchronization",
         ],
         // Beside it: for tests.
         "AsyncNetworkingTesting": [

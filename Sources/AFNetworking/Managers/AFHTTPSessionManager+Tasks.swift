@@ -58,23 +58,46 @@ extension AFHTTPSessionManager {
         return Dictionary(fields.map { ("\($0.key.base)", $0.value) }) { first, _ in first }
     }
 
+    /// Performs a request: by the method for any verb where a subclass may have its own.
+    func perform(
+        _ method: String, _ urlString: String, _ parameters: Any?, _ headers: [String: String]?,
+        uploadProgress: ((Progress) -> Void)? = nil, downloadProgress: ((Progress) -> Void)? = nil,
+        _ success: ((URLSessionDataTask, Any?) -> Void)?, _ failure: ((URLSessionDataTask?, any Error) -> Void)?
+    ) -> URLSessionDataTask? {
+        guard isSubclassed else {
+            return makeTask(
+                method, urlString, parameters, headers, uploadProgress: uploadProgress,
+                downloadProgress: downloadProgress, success, failure, isResumed: true)
+        }
+        return started(
+            dataTask(
+                withHTTPMethod: method, urlString: urlString, parameters: parameters, headers: headers,
+                uploadProgress: uploadProgress, downloadProgress: downloadProgress, success: success,
+                failure: failure))
+    }
+
+    /// Makes a task of a verb's, which makes no response of Foundation's for a completion handler.
+    func makeTask(
+        _ method: String, _ urlString: String, _ parameters: Any?, _ headers: [String: String]?,
+        uploadProgress: ((Progress) -> Void)?, downloadProgress: ((Progress) -> Void)?,
+        _ success: ((URLSessionDataTask, Any?) -> Void)?, _ failure: ((URLSessionDataTask?, any Error) -> Void)?,
+        isResumed: Bool
+    ) -> URLSessionDataTask? {
+        let request = orTelling(failure) { try makeRequest(method, urlString, parameters, headers) }
+        guard let request else { return nil }
+        return AFDataTask(
+            makeDriver(
+                request, .data,
+                TaskCallbacks(
+                    uploadProgress: uploadProgress, downloadProgress: downloadProgress,
+                    completion: .blocks(success: success, failure: failure))),
+            isResumed: isResumed)
+    }
+
     /// The task, resumed.
     func started<Task: URLSessionTask>(_ task: Task?) -> Task? {
         task?.resume()
         return task
-    }
-
-    /// Callbacks that make no response for a completion handler.
-    func callbacks(
-        _ uploadProgress: ((Progress) -> Void)?, _ downloadProgress: ((Progress) -> Void)?,
-        _ success: ((URLSessionDataTask, Any?) -> Void)?, _ failure: ((URLSessionDataTask?, any Error) -> Void)?
-    ) -> TaskCallbacks {
-        TaskCallbacks(
-            uploadProgress: uploadProgress.map(Handover.init), downloadProgress: downloadProgress.map(Handover.init),
-            completion: Handover { driver, object, error in
-                let task = driver.dataTask
-                if let error { failure?(task, error) } else if let task { success?(task, object) }
-            })
     }
 
     /// A completion handler that calls one of two blocks.
@@ -84,7 +107,7 @@ extension AFHTTPSessionManager {
     ) -> (URLResponse, Any?, (any Error)?) -> Void {
         { _, object, error in
             // An override may resume the task, and be called back, before it has returned it.
-            let task = TaskDriver.ended?.dataTask ?? made.task
+            let task = TaskDriver.ended ?? made.task
             if let error { failure?(task, error) } else if let task { success?(task, object) }
         }
     }

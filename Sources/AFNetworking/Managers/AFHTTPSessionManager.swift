@@ -97,11 +97,9 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         progress downloadProgress: ((Progress) -> Void)?,
         success: ((URLSessionDataTask, Any?) -> Void)?, failure: ((URLSessionDataTask?, any Error) -> Void)?
     ) -> URLSessionDataTask? {
-        started(
-            dataTask(
-                withHTTPMethod: "GET", urlString: urlString, parameters: parameters, headers: headers,
-                uploadProgress: nil,
-                downloadProgress: downloadProgress, success: success, failure: failure))
+        perform(
+            "GET", urlString, parameters, headers, downloadProgress: downloadProgress, success,
+            failure)
     }
 
     /// Performs a HEAD; parameters go to the query.
@@ -113,11 +111,9 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         _ urlString: String, parameters: Any?, headers: [String: String]?, success: ((URLSessionDataTask) -> Void)?,
         failure: ((URLSessionDataTask?, any Error) -> Void)?
     ) -> URLSessionDataTask? {
-        started(
-            dataTask(
-                withHTTPMethod: "HEAD", urlString: urlString, parameters: parameters, headers: headers,
-                uploadProgress: nil, downloadProgress: nil,
-                success: success.map { success in { task, _ in success(task) } }, failure: failure))
+        perform(
+            "HEAD", urlString, parameters, headers,
+            success.map { success in { task, _ in success(task) } }, failure)
     }
 
     /// Performs a POST; parameters become the body.
@@ -130,10 +126,9 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         progress uploadProgress: ((Progress) -> Void)?,
         success: ((URLSessionDataTask, Any?) -> Void)?, failure: ((URLSessionDataTask?, any Error) -> Void)?
     ) -> URLSessionDataTask? {
-        started(
-            dataTask(
-                withHTTPMethod: "POST", urlString: urlString, parameters: parameters, headers: headers,
-                uploadProgress: uploadProgress, downloadProgress: nil, success: success, failure: failure))
+        perform(
+            "POST", urlString, parameters, headers, uploadProgress: uploadProgress, success,
+            failure)
     }
 
     /// Performs a POST of a multipart form: a field for each parameter, then what the block appends.
@@ -156,9 +151,12 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         }
         guard let request else { return nil }
         guard isSubclassed else {
-            return started(
-                AFUploadTask(
-                    makeDriver(.given(request), .upload(nil), callbacks(uploadProgress, nil, success, failure))))
+            return AFUploadTask(
+                makeDriver(
+                    .given(request), .upload(nil),
+                    TaskCallbacks(
+                        uploadProgress: uploadProgress, completion: .blocks(success: success, failure: failure))),
+                isResumed: true)
         }
         let made = MadeTask()
         let task = uploadTask(
@@ -177,10 +175,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         _ urlString: String, parameters: Any?, headers: [String: String]?,
         success: ((URLSessionDataTask, Any?) -> Void)?, failure: ((URLSessionDataTask?, any Error) -> Void)?
     ) -> URLSessionDataTask? {
-        started(
-            dataTask(
-                withHTTPMethod: "PUT", urlString: urlString, parameters: parameters, headers: headers,
-                uploadProgress: nil, downloadProgress: nil, success: success, failure: failure))
+        perform("PUT", urlString, parameters, headers, success, failure)
     }
 
     /// Performs a PATCH; parameters become the body.
@@ -192,10 +187,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         _ urlString: String, parameters: Any?, headers: [String: String]?,
         success: ((URLSessionDataTask, Any?) -> Void)?, failure: ((URLSessionDataTask?, any Error) -> Void)?
     ) -> URLSessionDataTask? {
-        started(
-            dataTask(
-                withHTTPMethod: "PATCH", urlString: urlString, parameters: parameters, headers: headers,
-                uploadProgress: nil, downloadProgress: nil, success: success, failure: failure))
+        perform("PATCH", urlString, parameters, headers, success, failure)
     }
 
     /// Performs a DELETE; parameters go to the query.
@@ -207,10 +199,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         _ urlString: String, parameters: Any?, headers: [String: String]?,
         success: ((URLSessionDataTask, Any?) -> Void)?, failure: ((URLSessionDataTask?, any Error) -> Void)?
     ) -> URLSessionDataTask? {
-        started(
-            dataTask(
-                withHTTPMethod: "DELETE", urlString: urlString, parameters: parameters, headers: headers,
-                uploadProgress: nil, downloadProgress: nil, success: success, failure: failure))
+        perform("DELETE", urlString, parameters, headers, success, failure)
     }
 
     /// Makes a task for any method, which waits to be resumed.
@@ -229,12 +218,13 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         uploadProgress: ((Progress) -> Void)?, downloadProgress: ((Progress) -> Void)?,
         success: ((URLSessionDataTask, Any?) -> Void)?, failure: ((URLSessionDataTask?, any Error) -> Void)?
     ) -> URLSessionDataTask? {
+        guard isSubclassed else {
+            return makeTask(
+                method, urlString, parameters, headers, uploadProgress: uploadProgress,
+                downloadProgress: downloadProgress, success, failure, isResumed: false)
+        }
         guard let request = orTelling(failure, { try makeRequest(method, urlString, parameters, headers) }) else {
             return nil
-        }
-        guard isSubclassed else {
-            return AFDataTask(
-                makeDriver(request, .data, callbacks(uploadProgress, downloadProgress, success, failure)))
         }
         let made = MadeTask()
         let task = dataTask(

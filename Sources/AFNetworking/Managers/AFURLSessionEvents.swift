@@ -2,6 +2,7 @@
 
 import ANSystem
 import Dispatch
+import Synchronization
 
 /// What happens to a manager's session and tasks: each event is a method that calls the block for it.
 ///
@@ -18,7 +19,17 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
     }
 
     /// Whether somebody listens to more than the ends of tasks: a block, or a subclass.
-    var isObserved: Bool { isSubclassed || state.withLock { $0.hasHooks } }
+    var isObserved: Bool { isSubclassed || hasHooks.load(ordering: .acquiring) }
+
+    /// Whether there ever was a block.
+    private let hasHooks = Atomic(false)
+
+    /// Sets a block, or removes it.
+    func setHook<Block>(_ hook: WritableKeyPath<SessionHooks, Handover<Block>?>, _ block: Block?) {
+        let hooks: WritableKeyPath<ManagerState, SessionHooks> = \.hooks
+        state.set(hooks.appending(path: hook), to: block.map(Handover.init))
+        hasHooks.store(true, ordering: .releasing)
+    }
 
     /// Whether methods may be overridden.
     var isSubclassed: Bool { type(of: self) != AFURLSessionManager.self && type(of: self) != AFHTTPSessionManager.self }

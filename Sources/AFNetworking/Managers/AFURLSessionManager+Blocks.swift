@@ -89,10 +89,4 @@ extension AFURLSessionManager {
     public func setDownloadTaskDidResumeBlock(_ block: ((URLSession, URLSessionDownloadTask, Int64, Int64) -> Void)?) {
         setHook(\.didResume, block)
     }
-
-    private func setHook<Block>(_ hook: WritableKeyPath<SessionHooks, Handover<Block>?>, _ block: Block?) {
-        state.withLock { $0.hasHooks = true }
-        let hooks: WritableKeyPath<ManagerState, SessionHooks> = \.hooks
-        state.set(hooks.appending(path: hook), to: block.map(Handover.init))
-    }
 }

@@ -22,8 +22,7 @@ extension AFURLSessionManager {
     /// It is called within the handshake, on the thread of all connections, and not on the manager's queue: it must return
     /// at once. `.performDefaultHandling` leaves the decision to the rules of the security policy.
     public func setSessionDidReceiveAuthenticationChallenge(_ block: SessionChallengeBlock?) {
-        state.withLock { $0.hasHooks = true }
-        state.set(\.hooks.sessionChallenge, to: block.map(Handover.init))
+        setHook(\.sessionChallenge, block)
         installEvaluator()
     }
 
@@ -34,8 +33,7 @@ extension AFURLSessionManager {
     /// accepts the server, an error ends the task; all else leaves the decision to the rules of the security policy, and so
     /// does an answer that comes after the handler has returned.
     public func setAuthenticationChallengeHandler(_ handler: TaskChallengeBlock?) {
-        state.withLock { $0.hasHooks = true }
-        state.set(\.hooks.taskChallenge, to: handler.map(Handover.init))
+        setHook(\.taskChallenge, handler)
         installEvaluator()
     }
 

@@ -89,15 +89,11 @@ extension AFURLSessionManager {
     }
 
     /// Moves a download to where the manager's block, or else `destination`, says.
-    ///
-    /// - Returns: The place; nil where nobody said one.
-    func move(_ task: URLSessionDownloadTask, _ location: URL, destination: () -> URL?) -> URL? {
+    func move(_ task: URLSessionDownloadTask, _ location: URL, destination: () -> URL?) {
         let driver = (task as? any DrivenTask)?.driver
         if isObserved { urlSession(driver?.session ?? session, downloadTask: task, didFinishDownloadingTo: location) }
-        if let place = driver?.change({ $0.place }) { return place }
-        guard let place = destination() else { return nil }
+        guard driver?.change({ $0.place }) == nil, let place = destination() else { return }
         move(task, from: location, to: place)
-        return place
     }
 }
 
@@ -127,37 +123,5 @@ extension TaskDriver {
         try result.take(decided)
         if decided.httpBody == nil, decided.httpBodyStream == nil { result.body = body }
         return result
-    }
-}
-
-extension TaskCallbacks {
-    /// Callbacks whose completion handler takes a response and an object.
-    init(
-        uploadProgress: Handover<(Progress) -> Void>? = nil, downloadProgress: Handover<(Progress) -> Void>? = nil,
-        response: ((URLResponse, Any?, (any Error)?) -> Void)?
-    ) {
-        self.init(uploadProgress: uploadProgress, downloadProgress: downloadProgress)
-        guard let response else { return }
-        completion = Handover { driver, object, error in response(driver.givenResponse, object, error) }
-    }
-
-    /// Callbacks whose completion handler takes a response and the place of a file.
-    init(
-        downloadProgress: Handover<(Progress) -> Void>?, destination: Handover<(URL, URLResponse) -> URL>?,
-        file: ((URLResponse, URL?, (any Error)?) -> Void)?
-    ) {
-        self.init(downloadProgress: downloadProgress, destination: destination)
-        guard let file else { return }
-        completion = Handover { driver, object, error in file(driver.givenResponse, object as? URL, error) }
-    }
-}
-
-extension TaskDriver {
-    /// The response, or one that says nothing where there is none.
-    fileprivate var givenResponse: URLResponse {
-        response
-            ?? URLResponse(
-                url: original.url ?? URL(filePath: "/"), mimeType: nil, expectedContentLength: -1,
-                textEncodingName: nil)
     }
 }

@@ -90,7 +90,10 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     public var operationQueue: OperationQueue { OperationQueue() }
 
     /// Where completion handlers are called, as a subclass may have it.
-    var completionPlace: (DispatchQueue?, DispatchGroup?) { (completionQueue, completionGroup) }
+    var completionPlace: (DispatchQueue?, DispatchGroup?) {
+        isSubclassed
+            ? (completionQueue, completionGroup) : state.withLock { ($0.completionQueue, $0.completionGroup) }
+    }
 
     var maximumBodySize: Int { state.withLock { $0.maximumBodySize } }
 
@@ -128,8 +131,8 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
             makeDriver(
                 .given(request), .data,
                 TaskCallbacks(
-                    uploadProgress: uploadProgress.map(Handover.init),
-                    downloadProgress: downloadProgress.map(Handover.init), response: completionHandler)))
+                    uploadProgress: uploadProgress, downloadProgress: downloadProgress,
+                    completion: completionHandler.map { .object($0) } ?? .none)))
     }
 
     /// Makes a task that sends a file; it waits to be resumed.
@@ -174,8 +177,8 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
             makeDriver(
                 .given(request), .download(nil),
                 TaskCallbacks(
-                    downloadProgress: progress.map(Handover.init), destination: destination.map(Handover.init),
-                    file: completionHandler)))
+                    downloadProgress: progress, destination: destination,
+                    completion: completionHandler.map { .file($0) } ?? .none)))
     }
 
     /// Makes a task that goes on with a download that was cancelled, or has failed; it waits to be resumed.
@@ -199,8 +202,8 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
             makeDriver(
                 .given(request), .download(data),
                 TaskCallbacks(
-                    downloadProgress: progress.map(Handover.init), destination: destination.map(Handover.init),
-                    file: completionHandler)))
+                    downloadProgress: progress, destination: destination,
+                    completion: completionHandler.map { .file($0) } ?? .none)))
     }
 
     private func makeUploadTask(
@@ -210,7 +213,8 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         AFUploadTask(
             makeDriver(
                 .given(request), .upload(body),
-                TaskCallbacks(uploadProgress: progress.map(Handover.init), response: completionHandler)))
+                TaskCallbacks(
+                    uploadProgress: progress, completion: completionHandler.map { .object($0) } ?? .none)))
     }
 
     /// How much of a task's body was sent; nil for a task that is over, or of another manager.

@@ -17,7 +17,6 @@ struct ManagerState: Sendable {
     var completionQueue: DispatchQueue?
     var completionGroup: DispatchGroup?
     var hooks = SessionHooks()
-    var hasHooks = false
 
     /// Whether new tasks fail.
     private(set) var isInvalid = false

@@ -6,11 +6,14 @@
 final class AFDownloadTask: URLSessionDownloadTask, DrivenTask, @unchecked Sendable {
     let driver: TaskDriver
 
-    init(_ driver: TaskDriver) {
+    /// Creates the task of a driver: one that waits to be resumed, or one that starts at once.
+    init(_ driver: TaskDriver, isResumed: Bool = false) {
         self.driver = driver
         super.init()
-        driver.adopt(self)
+        if isResumed { driver.begin(self) } else { driver.adopt(self) }
     }
+
+    deinit { driver.abandon() }
 
     override func resume() { driver.resume() }
     override func suspend() { driver.suspend() }

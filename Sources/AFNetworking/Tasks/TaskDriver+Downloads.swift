@@ -10,24 +10,31 @@ extension TaskDriver {
     }
 
     /// Makes the core's download, which goes on where an earlier one was.
-    func makeDownload(_ session: SessionManager, _ request: Request, _ resumeData: ResumeData?) -> TaskWork {
+    func makeDownload(_ session: SessionManager, _ request: Request, _ resumeData: ResumeData?) -> DownloadTask {
         let temporary = Self.makeTemporaryPlace()
         let options = DownloadOptions().with { $0.resumeData = resumeData }
-        let task = session.makeDownloadTask(for: request, to: .file(temporary.path), options: options)
+        let task = session.makeDownloadTask(for: .success(request), to: .file(temporary.path), options) { file in
+            await self.finish(self.received(file, at: temporary))
+        }
         task.core.observeEvents { [weak self] event in self?.note(event) }
         task.core.observeDownloadProgress { [weak self] progress in self?.didReceive(progress) }
-        return TaskWork(task) { [weak self] file in
-            guard let self else { throw CancellationError() }
-            try keepErrorPage(file, at: temporary)
-            return TaskOutcome(file: await onSessionQueue { [self] in Handover(moveDownload(from: temporary)) })
-        }
+        return task
     }
 
-    /// Makes a file of the page that came in place of what was asked for: it belongs where the file would have been.
-    private func keepErrorPage(_ file: Result<DownloadedFile, any Error>, at place: URL) throws {
-        guard case .failure(let error) = file else { return }
-        guard let rejection = (error as? SessionError)?.rejection else { throw error }
-        try rejection.body.write(to: place)
+    /// Moves what has come to where it belongs: also the page that came in place of what was asked for.
+    private func received(
+        _ file: Result<Response<DownloadedFile>, any Error>, at temporary: URL
+    ) async -> Result<Void, any Error> {
+        do {
+            if case .failure(let error) = file {
+                guard let rejection = (error as? SessionError)?.rejection else { throw error }
+                try rejection.body.write(to: temporary)
+            }
+            await moveDownload(from: temporary)
+            return .success(())
+        } catch {
+            return .failure(error)
+        }
     }
 
     private func note(_ event: TaskEvent) {

@@ -5,49 +5,90 @@ import Dispatch
 
 extension TaskDriver {
     /// Ends the task: hooks, then the completion handler, then the notification.
-    func finish(_ result: Result<TaskOutcome, any Error>) async {
+    func finish(_ result: Result<Void, any Error>) async {
         var ending = Ending(serializer: manager.currentSerializer)
         var raw: (any Error)?
+        let (data, place) = change { state in
+            defer { state.data = Data() }
+            return (state.data, state.place)
+        }
+        ending.data = data
         switch result {
-        case .success(let outcome): serialize(outcome, into: &ending)
+        case .success:
+            serialize(data, into: &ending)
+            if let place {
+                ending.object = place
+                ending.file = place
+            }
         case .failure(let error):
             let failure = TaskFailure(error, url: original.url)
             raw = failure.raw
             ending.error = change { $0.challengeError } ?? failure.effective
-            ending.data = change { $0.partialData }
         }
         // What was sent to the manager's queue before is heard before the end.
         let isWatched = manager.isObserved || change { $0.isWatched }
         if isWatched { await onSessionQueue { Handover(()) } }
-        let metrics = change { $0.metrics }
         let (callbacks, task) = change { [raw] state in state.finish(raw) }
-        if let task, isWatched { await tellEnd(of: task, raw, metrics) }
+        ending.metrics = change { $0.metrics }
+        if let task, isWatched { await tellEnd(of: task, raw, ending.metrics) }
         manager.taskEnded(identifier)
-        guard let task else { return }
-        let delivery = Handover((callbacks.completion?.value, ending, metrics))
+        if let task { deliver(Handover(ending), of: task, to: callbacks) }
+    }
+
+    /// Calls the completion handler, then posts that the task is over.
+    private func deliver(
+        _ ending: Handover<Ending>, of task: URLSessionTask, to callbacks: Handover<TaskCallbacks>
+    ) {
         let (queue, group) = manager.completionPlace
-        (queue ?? .main).async(group: group) { [self] in
-            let (completion, ending, metrics) = delivery.value
-            Self.$ended.withValue(self) { completion?(self, ending.object, ending.error) }
-            change { $0.dataTask = nil }
-            guard queue != nil else { return ending.post(of: task, metrics) }
-            Outbox.main.send { delivery.value.1.post(of: task, delivery.value.2) }
+        guard let queue else {
+            group?.enter()
+            return Outbox.main.send { [self] in
+                complete(callbacks.value.completion, ending.value, task)
+                ending.value.post(of: task)
+                group?.leave()
+            }
+        }
+        queue.async(group: group) { [self] in
+            complete(callbacks.value.completion, ending.value, task)
+            Outbox.main.send { ending.value.post(of: task) }
         }
     }
 
-    private func serialize(_ outcome: TaskOutcome, into ending: inout Ending) {
+    private func complete(_ completion: TaskCallbacks.Completion, _ ending: Ending, _ task: URLSessionTask) {
+        let dataTask = change { state in
+            defer { state.dataTask = nil }
+            return state.dataTask
+        }
+        switch completion {
+        case .none: return
+        case .blocks(let success, let failure):
+            let task = dataTask ?? task as? URLSessionDataTask
+            if let error = ending.error { failure?(task, error) } else if let task { success?(task, ending.object) }
+        case .object(let handler):
+            Self.$ended.withValue(dataTask ?? task as? URLSessionDataTask) {
+                handler(givenResponse, ending.object, ending.error)
+            }
+        case .file(let handler): handler(givenResponse, ending.object as? URL, ending.error)
+        }
+    }
+
+    /// The response, or one that says nothing where there is none.
+    private var givenResponse: URLResponse {
+        response
+            ?? URLResponse(
+                url: original.url ?? URL(filePath: "/"), mimeType: nil, expectedContentLength: -1,
+                textEncodingName: nil)
+    }
+
+    private func serialize(_ data: Data, into ending: inout Ending) {
         let pointer = AutoreleasingUnsafeMutablePointer<NSError?>(nil)
         if let serializer = ending.serializer as? AFHTTPResponseSerializer, serializer.needsNoResponse, let head {
-            let verdict = serializer.judge(ResponseFacts(head) { [self] in response }, outcome.data)
-            ending.object = serializer.object(of: outcome.data, verdict, pointer)
+            let verdict = serializer.judge(ResponseFacts(head) { [self] in response }, data)
+            ending.object = serializer.object(of: data, verdict, pointer)
         } else {
-            ending.object = ending.serializer.responseObject(for: response, data: outcome.data, error: pointer)
+            ending.object = ending.serializer.responseObject(for: response, data: data, error: pointer)
         }
         ending.error = pointer.pointee
-        ending.data = outcome.data
-        guard let file = outcome.file else { return }
-        ending.object = file
-        ending.file = file
     }
 
     private func tellEnd(of task: URLSessionTask, _ raw: (any Error)?, _ metrics: [TransferMetrics]) async {
@@ -64,7 +105,7 @@ extension TaskDriver {
 extension TaskState {
     /// Whether something was sent to the manager's queue that has to be heard before the end.
     fileprivate var isWatched: Bool {
-        callbacks.uploadProgress != nil || callbacks.downloadProgress != nil || uploadProgress != nil
+        callbacks.value.uploadProgress != nil || callbacks.value.downloadProgress != nil || uploadProgress != nil
             || downloadProgress != nil
     }
 }
@@ -87,13 +128,14 @@ private struct Ending {
     var error: (any Error)?
     var data = Data()
     var file: URL?
+    var metrics: [TransferMetrics] = []
 
     init(serializer: any AFURLResponseSerialization) {
         self.serializer = serializer
     }
 
     /// Posts that the task is over; on the main queue.
-    func post(of task: URLSessionTask, _ metrics: [TransferMetrics]) {
+    func post(of task: URLSessionTask) {
         var userInfo = [AnyHashable: Any](minimumCapacity: 5)
         userInfo[AFNetworkingTaskDidCompleteResponseSerializerKey] = serializer
         if let file {

@@ -5,7 +5,7 @@ import AsyncNetworking
 
 extension TaskDriver {
     /// Reads a response; runs in the core's task.
-    func receive(_ head: ResponseHead, _ body: ResponseBody, _ core: TransferCore) async throws -> TaskOutcome {
+    func receive(_ head: ResponseHead, _ body: ResponseBody, _ core: TransferCore) async throws {
         let expected = head.expectedContentLength
         change { state in
             state.head = head
@@ -18,29 +18,21 @@ extension TaskDriver {
         return try await receiveData(body, expected, core)
     }
 
-    private func receiveData(
-        _ body: ResponseBody, _ expected: Int64, _ core: TransferCore
-    ) async throws -> TaskOutcome {
+    private func receiveData(_ body: ResponseBody, _ expected: Int64, _ core: TransferCore) async throws {
+        let limit = manager.maximumBodySize
         var data = Data()
-        do {
-            for try await chunk in body {
-                guard chunk.count <= manager.maximumBodySize - data.count else {
-                    throw TransportError.responseTooLarge(.body(limit: manager.maximumBodySize), TransferFacts())
-                }
-                data.append(chunk)
-                await didReceive(chunk, expected)
-                try await core.pass()
+        defer { change { [data] in $0.data = data } }
+        for try await chunk in body {
+            guard chunk.count <= limit - data.count else {
+                throw TransportError.responseTooLarge(.body(limit: limit), TransferFacts())
             }
-        } catch {
-            change { [data] in $0.partialData = data }
-            throw error
+            data.append(chunk)
+            await didReceive(chunk, expected)
+            try await core.pass()
         }
-        return TaskOutcome(data: data)
     }
 
-    private func receiveFile(
-        _ body: ResponseBody, _ expected: Int64, _ core: TransferCore
-    ) async throws -> TaskOutcome {
+    private func receiveFile(_ body: ResponseBody, _ expected: Int64, _ core: TransferCore) async throws {
         let temporary = Self.makeTemporaryPlace()
         do {
             var file = try AtomicFile(destination: temporary.path)
@@ -56,15 +48,17 @@ extension TaskDriver {
                     path: temporary.path, call: error.call, errno: error.code,
                     message: SystemError.message(for: error.code)))
         }
-        let place = await onSessionQueue { [self] in Handover(moveDownload(from: temporary)) }
-        return TaskOutcome(file: place)
+        await moveDownload(from: temporary)
     }
 
     /// Takes note of a piece of the body, and tells whoever listens.
     private func didReceive(_ chunk: Data, _ expected: Int64) async {
         let (total, isWatched) = change { state in
             state.counts.received += Int64(chunk.count)
-            return (state.counts.received, state.callbacks.downloadProgress != nil || state.downloadProgress != nil)
+            return (
+                state.counts.received,
+                state.callbacks.value.downloadProgress != nil || state.downloadProgress != nil
+            )
         }
         guard isWatched || manager.isObserved else { return }
         await onSessionQueue { [self] in
@@ -104,15 +98,14 @@ extension TaskDriver {
         }
     }
 
-    /// Moves a download to where it belongs; on the manager's queue.
-    ///
-    /// - Returns: Where that is, even where the file could not be moved; nil where nobody said.
-    func moveDownload(from temporary: URL) -> URL? {
-        defer { try? FileManager.default.removeItem(at: temporary) }
-        guard let task = task as? URLSessionDownloadTask else { return nil }
-        let destination = change { $0.callbacks.destination }
-        return manager.move(task, temporary) { [self] in
-            response.flatMap { response in destination?.value(temporary, response) }
+    /// Moves a download to where it belongs; it stays nowhere where nobody says where that is.
+    func moveDownload(from temporary: URL) async {
+        await onSessionQueue { [self] in
+            defer { try? FileManager.default.removeItem(at: temporary) }
+            guard let task = task as? URLSessionDownloadTask else { return Handover(()) }
+            let destination = change { $0.callbacks.value.destination }
+            manager.move(task, temporary) { response.flatMap { response in destination?(temporary, response) } }
+            return Handover(())
         }
     }
 }

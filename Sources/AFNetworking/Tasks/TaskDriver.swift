@@ -15,7 +15,7 @@ final class TaskDriver: TransferEventSink {
     let original: OriginalRequest
     private let state: Lock<TaskState>
     /// Held while the task is resumed, suspended or cancelled, so that the core hears of it in the same order.
-    private let steering = NSLock()
+    private let steering = Lock(())
 
     /// Makes a driver of a task that waits to be resumed.
     init(
@@ -29,30 +29,39 @@ final class TaskDriver: TransferEventSink {
         state = Lock(TaskState(source: source, callbacks: callbacks))
     }
 
-    /// Becomes what is behind a task.
+    /// Becomes what is behind a task that waits to be resumed.
     func adopt(_ task: URLSessionTask) {
         state.withLock { $0.task = WeakTask(task) }
         manager.state.withLock { $0.add(task, identifier) }
     }
 
+    /// Becomes what is behind a task, and starts it.
+    func begin(_ task: URLSessionTask) {
+        steering.withLock { _ in
+            state.withLock { $0.begin(task) }
+            start()
+        }
+        post(.AFNetworkingTaskDidResume, of: task)
+    }
+
+    /// The task is gone: if it was never resumed, it never will be.
+    func abandon() {
+        state.withLock { $0.isLookedAt ? $0.work : nil }?.transfer.cancel()
+    }
+
     /// The session that hooks are told of.
     var session: URLSession { manager.state.withLock { $0.session(of: manager, generation: generation) } }
 
-    /// The driver whose completion handler is being called.
-    @TaskLocal static var ended: TaskDriver?
-
-    /// The task that callbacks of verbs are given.
-    var dataTask: URLSessionDataTask? {
-        state.withLock { $0.dataTask ?? $0.task?.value as? URLSessionDataTask }
-    }
+    /// The task whose completion handler is being called, if it collects.
+    @TaskLocal static var ended: URLSessionDataTask?
 
     /// The task that users hold; nil when they have all dropped one that does not run.
-    var task: URLSessionTask? { state.withLock { $0.task?.value } }
+    var task: URLSessionTask? { state.withLock { $0.running ?? $0.task?.value } }
 
     // MARK: What users do
 
     func resume() {
-        let isChanged = steering.withLock {
+        let isChanged = steering.withLock { _ in
             switch state.withLock({ $0.resume() }) {
             case .none: return false
             case .start: start()
@@ -60,11 +69,11 @@ final class TaskDriver: TransferEventSink {
             }
             return true
         }
-        if isChanged { post(.AFNetworkingTaskDidResume) }
+        if isChanged, let task { post(.AFNetworkingTaskDidResume, of: task) }
     }
 
     func suspend() {
-        let isChanged = steering.withLock {
+        let isChanged = steering.withLock { _ in
             switch state.withLock({ $0.suspend() }) {
             case .none: return false
             case .start: break
@@ -72,14 +81,14 @@ final class TaskDriver: TransferEventSink {
             }
             return true
         }
-        if isChanged { post(.AFNetworkingTaskDidSuspend) }
+        if isChanged, let task { post(.AFNetworkingTaskDidSuspend, of: task) }
     }
 
     func cancel() {
-        steering.withLock {
+        steering.withLock { _ in
             switch state.withLock({ $0.cancel() }) {
             case .none: break
-            case .start: end(with: .failure(CancellationError()))
+            case .start: end(with: CancellationError())
             case .goOn(let work): work.transfer.cancel()
             }
         }
@@ -88,9 +97,9 @@ final class TaskDriver: TransferEventSink {
     /// Cancels, and hands over what a download needs to go on later, on the manager's queue.
     func cancel(producingResumeData completionHandler: @escaping (Data?) -> Void) {
         let completionHandler = Handover(completionHandler)
-        let step = steering.withLock {
+        let step = steering.withLock { _ in
             let step = state.withLock { $0.cancel() }
-            if case .start = step { end(with: .failure(CancellationError())) }
+            if case .start = step { end(with: CancellationError()) }
             return step
         }
         // It ends with the transfer.
@@ -104,9 +113,11 @@ final class TaskDriver: TransferEventSink {
 
     /// The core's task, made now if there is none yet; nil when the request cannot be made, or was never sent.
     var transfer: TransferCore? {
-        if let work = state.withLock({ $0.work }) { return work.transfer }
-        guard state.withLock({ $0.phase == .suspended }), let made = try? makeWork() else { return nil }
-        return state.withLock { $0.keep(made) }.transfer
+        steering.withLock { _ in
+            if let work = state.withLock({ $0.work }) { return work.transfer }
+            guard state.withLock({ $0.phase == .suspended }) else { return nil }
+            return try? makeWork(isResumed: false).transfer
+        }
     }
 
     // MARK: What is seen
@@ -182,58 +193,54 @@ final class TaskDriver: TransferEventSink {
     // MARK: Work
 
     private func start() {
-        do {
-            let made = try state.withLock { $0.work } ?? makeWork()
-            let work = state.withLock { $0.keep(made) }
-            register()
-            // It ends with the transfer.
-            Task { await finish(Result { try await work.outcome() }) }
-            // Whoever was faster has left word in the state.
-            switch taskState {
-            case .running: work.transfer.resume()
-            case .canceling: work.transfer.cancel()
-            default: break
-            }
-        } catch {
-            end(with: .failure(error))
+        register()
+        guard let work = state.withLock({ $0.work }) else {
+            do { try makeWork(isResumed: true) } catch { end(with: error) }
+            return
         }
+        work.transfer.resume()
+        // Whoever has looked at it may have ended it.
+        if taskState == .completed { manager.taskEnded(identifier) }
     }
 
-    private func end(with result: Result<TaskOutcome, any Error>) {
+    /// Ends the task before its work began.
+    private func end(with error: any Error) {
         register()
-        // There may be one that was looked at and never resumed.
-        state.withLock { $0.work }?.transfer.cancel()
+        // There may be some that was looked at and never resumed: then that ends the task.
+        if let work = state.withLock({ $0.work }) { return work.transfer.cancel() }
         // It ends at once.
-        Task { await finish(result) }
+        Task { await finish(.failure(error)) }
     }
 
     private func register() {
-        guard let task = state.withLock({ $0.task?.value }) else { return }
-        state.withLock { $0.running = task }
+        guard let task = state.withLock({ $0.run() }) else { return }
         manager.taskRuns(task, self)
     }
 
-    private func makeWork() throws -> TaskWork {
+    /// Makes the core's task, which ends this one when it is over.
+    @discardableResult
+    private func makeWork(isResumed: Bool) throws -> TaskWork {
         let (source, priority) = state.withLock { ($0.source, $0.priority) }
-        let work = try makeWork(source)
+        let (session, request) = try manager.coreRequest(for: self, source)
+        let work: TaskWork
+        if case .download(let resumeData) = source {
+            work = .download(makeDownload(session, request, resumeData))
+        } else {
+            work = .collection(
+                session.makeTask(
+                    source.kind, for: request, reporting: self,
+                    isResumed: isResumed && priority == URLSessionTask.defaultPriority,
+                    body: { try await self.receive($0, $1, $2) }, ending: { await self.finish($0) }))
+        }
+        state.withLock { $0.work = work }
         if priority != URLSessionTask.defaultPriority {
             work.transfer.priority = TransferPriority(rawValue: Double(priority))
         }
+        if isResumed { work.transfer.resume() }
         return work
     }
 
-    private func makeWork(_ source: TaskSource) throws -> TaskWork {
-        let (session, request) = try manager.coreRequest(for: self, source)
-        if case .download(let resumeData) = source { return makeDownload(session, request, resumeData) }
-        return TaskWork(
-            session.makeTask(source.kind, for: request, reporting: self) { [weak self] head, body, core in
-                guard let self else { throw CancellationError() }
-                return try await receive(head, body, core)
-            })
-    }
-
-    func post(_ name: NSNotification.Name) {
-        guard let task else { return }
+    private func post(_ name: NSNotification.Name, of task: URLSessionTask) {
         Outbox.main.send { NotificationCenter.default.post(name: name, object: task) }
     }
 
@@ -267,8 +274,8 @@ final class TaskDriver: TransferEventSink {
             let sent = progress.completedBytes - before
             state.counts.sent = progress.completedBytes
             state.counts.expectedToSend = progress.totalBytes ?? NSURLSessionTransferSizeUnknown
-            let isWatched = state.callbacks.uploadProgress != nil || state.uploadProgress != nil
-            return (state.task?.value, sent, isWatched)
+            let isWatched = state.callbacks.value.uploadProgress != nil || state.uploadProgress != nil
+            return (state.running, sent, isWatched)
         }
         guard let task, sent != 0, isWatched || manager.isObserved else { return }
         manager.sessionQueue.async { [self] in
@@ -284,14 +291,14 @@ final class TaskDriver: TransferEventSink {
 
     /// Brings a progress up to date, and tells the block for it; on the manager's queue.
     func tell(
-        _ block: any KeyPath<TaskCallbacks, Handover<(Progress) -> Void>?> & Sendable,
+        _ block: any KeyPath<TaskCallbacks, ((Progress) -> Void)?> & Sendable,
         _ direction: any WritableKeyPath<TaskState, Progress?> & Sendable, _ completed: Int64, of total: Int64?
     ) {
-        let (callback, existing) = state.withLock { ($0.callbacks[keyPath: block], $0[keyPath: direction]) }
+        let (callback, existing) = state.withLock { ($0.callbacks.value[keyPath: block], $0[keyPath: direction]) }
         guard callback != nil || existing != nil else { return }
         let progress = existing ?? progress(direction)
         progress.totalUnitCount = total ?? NSURLSessionTransferSizeUnknown
         progress.completedUnitCount = completed
-        callback?.value(progress)
+        callback?(progress)
     }
 }

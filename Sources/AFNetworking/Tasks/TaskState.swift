@@ -8,9 +8,9 @@ struct TaskState: Sendable {
     /// The task itself while it runs.
     var running: URLSessionTask?
     var source: TaskSource
-    var callbacks: TaskCallbacks
+    private(set) var callbacks: Handover<TaskCallbacks>
     private(set) var phase = URLSessionTask.State.suspended
-    private(set) var work: TaskWork?
+    var work: TaskWork?
     private var wasStarted = false
 
     var current: Request?
@@ -29,12 +29,12 @@ struct TaskState: Sendable {
     var challengeError: (any Error)?
     /// Where the download was put.
     var place: URL?
-    /// What arrived before the transfer failed.
-    var partialData = Data()
+    /// What has arrived of a response that is collected.
+    var data = Data()
 
     init(source: TaskSource, callbacks: TaskCallbacks) {
         self.source = source
-        self.callbacks = callbacks
+        self.callbacks = Handover(callbacks)
     }
 
     /// What a change asks for.
@@ -45,6 +45,20 @@ struct TaskState: Sendable {
         case start
         /// That the core's task is told.
         case goOn(TaskWork)
+    }
+
+    /// Starts with its task.
+    mutating func begin(_ task: URLSessionTask) {
+        running = task
+        phase = .running
+        wasStarted = true
+    }
+
+    /// Keeps its task while it runs; nil where nobody has kept it so far, and when it is over.
+    mutating func run() -> URLSessionTask? {
+        guard phase != .completed else { return nil }
+        if running == nil { running = task?.value }
+        return running
     }
 
     mutating func resume() -> Step {
@@ -73,17 +87,13 @@ struct TaskState: Sendable {
         return work.map(Step.goOn) ?? .none
     }
 
-    /// Keeps the work, unless there is some.
-    mutating func keep(_ made: TaskWork) -> TaskWork {
-        let kept = work ?? made
-        work = kept
-        return kept
-    }
+    /// Whether it was never resumed and has work all the same, because somebody has looked at it.
+    var isLookedAt: Bool { !wasStarted && work != nil }
 
     /// Is over; gives away what was kept for the way.
-    mutating func finish(_ error: (any Error)?) -> (callbacks: TaskCallbacks, task: URLSessionTask?) {
+    mutating func finish(_ error: (any Error)?) -> (callbacks: Handover<TaskCallbacks>, task: URLSessionTask?) {
         defer {
-            callbacks = TaskCallbacks()
+            callbacks = Handover(TaskCallbacks())
             running = nil
         }
         phase = .completed
@@ -116,11 +126,24 @@ enum TaskSource: Sendable {
 }
 
 /// What a task was given to call.
-struct TaskCallbacks: Sendable {
-    var uploadProgress: Handover<(Progress) -> Void>?
-    var downloadProgress: Handover<(Progress) -> Void>?
-    var destination: Handover<(URL, URLResponse) -> URL>?
-    var completion: Handover<(TaskDriver, Any?, (any Error)?) -> Void>?
+struct TaskCallbacks {
+    var uploadProgress: ((Progress) -> Void)?
+    var downloadProgress: ((Progress) -> Void)?
+    var destination: ((URL, URLResponse) -> URL)?
+    var completion = Completion.none
+
+    /// What is called when a task is over.
+    enum Completion {
+        /// Nothing.
+        case none
+        /// The blocks of a verb.
+        case blocks(
+            success: ((URLSessionDataTask, Any?) -> Void)?, failure: ((URLSessionDataTask?, any Error) -> Void)?)
+        /// The completion handler of a task that collects.
+        case object((URLResponse, Any?, (any Error)?) -> Void)
+        /// The completion handler of a download.
+        case file((URLResponse, URL?, (any Error)?) -> Void)
+    }
 }
 
 /// How much a task has moved; -1 where the whole is not known.

@@ -2,42 +2,30 @@
 
 import AsyncNetworking
 
-/// The core's task behind a task: what is done to it, and what it brings.
-struct TaskWork: Sendable {
-    /// Resumes, suspends and cancels it.
-    let transfer: TransferCore
-    /// What it brings, once it is over.
-    let outcome: @Sendable () async throws -> TaskOutcome
-    /// Cancels it, and returns what it takes to go on later.
-    let interrupt: @Sendable () async -> ResumeData?
+/// The core's task behind a task.
+enum TaskWork: Sendable {
+    /// It collects the response.
+    case collection(TransferTask<Void>)
+    /// It writes the response to a file.
+    case download(DownloadTask)
 
-    /// The work of a task that collects.
-    init(_ task: TransferTask<TaskOutcome>) {
-        transfer = task.core
-        outcome = { try await task.value }
-        interrupt = {
-            task.cancel()
-            return nil
+    /// Resumes, suspends and cancels it.
+    var transfer: TransferCore {
+        switch self {
+        case .collection(let task): task.core
+        case .download(let task): task.core
         }
     }
 
-    /// The work of a download; `finish` makes the outcome of the file.
-    init(
-        _ task: DownloadTask,
-        finish: @escaping @Sendable (Result<DownloadedFile, any Error>) async throws -> TaskOutcome
-    ) {
-        transfer = task.core
-        outcome = { try await finish(Result { try await task.value.value }) }
-        interrupt = { await task.cancelProducingResumeData() }
+    /// Cancels it, and returns what it takes to go on later.
+    func interrupt() async -> ResumeData? {
+        switch self {
+        case .collection(let task):
+            task.cancel()
+            return nil
+        case .download(let task): return await task.cancelProducingResumeData()
+        }
     }
-}
-
-/// What a transfer has brought.
-struct TaskOutcome: Sendable {
-    /// The body; empty for a download.
-    var data = Data()
-    /// Where a download was put.
-    var file: URL?
 }
 
 extension ResumeData {

@@ -146,13 +146,17 @@ extension SessionManager {
 
     // MARK: How they are made
 
-    private nonisolated func makeDownloadTask(
-        for request: Result<Request, any Error>, to destination: DownloadDestination, _ options: DownloadOptions
+    /// Makes a task that writes a response to a file.
+    ///
+    /// - Parameter ending: Done with the result when the task is over, before its value is there.
+    package nonisolated func makeDownloadTask(
+        for request: Result<Request, any Error>, to destination: DownloadDestination, _ options: DownloadOptions,
+        ending: (@Sendable (Result<Response<DownloadedFile>, any Error>) async -> Void)? = nil
     ) -> DownloadTask {
         let redirects = (try? request.get())?.redirects ?? configuration.redirects
         let job = DownloadJob(
             destination: destination, options: options, sensitiveHeaders: redirects.sensitiveHeaders)
-        return makeTask(.download, request) { try await self.download($0, job) }
+        return makeTask(.download, request, ending: ending) { try await self.download($0, job) }
     }
 }
 

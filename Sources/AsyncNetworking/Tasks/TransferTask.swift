@@ -13,34 +13,43 @@ public final class TransferTask<Value: Sendable>: TransferHandle {
     public let core: TransferCore
     private let work: Task<Value, any Error>
 
-    /// Makes a task that does `work` once it is resumed, and calls `whenOver` as the last thing.
+    /// Makes a task that does `work` once it is resumed, then calls `whenOver`, then does `ending` with the result.
     init(
         _ core: TransferCore, whenOver: @escaping @Sendable () -> Void,
+        ending: (@Sendable (Result<Value, any Error>) async -> Void)? = nil,
         work: @escaping @Sendable (TransferCore) async throws -> Value
     ) {
         self.core = core
         // It ends with the transfer, which ``TransferHandle/cancel()`` and the manager's invalidation end.
         self.work = Task {
-            defer { whenOver() }
+            let result: Result<Value, any Error>
             do {
                 try await core.pass()
-                let value = try await work(core)
+                result = .success(try await work(core))
                 core.finish(.succeeded)
-                return value
             } catch {
+                result = .failure(error)
                 core.finish(TransferOutcome(error))
-                throw error
             }
+            whenOver()
+            await ending?(result)
+            return try result.get()
         }
         core.begin { [work = self.work] in work.cancel() }
     }
 
-    /// Makes a task that has failed.
-    init(_ core: TransferCore, failingWith error: any Error) {
+    /// Makes a task that has failed; `ending` is done with the error.
+    init(
+        _ core: TransferCore, failingWith error: any Error,
+        ending: (@Sendable (Result<Value, any Error>) async -> Void)? = nil
+    ) {
         self.core = core
         core.finish(TransferOutcome(error))
         // It ends at once.
-        work = Task { throw error }
+        work = Task {
+            await ending?(.failure(error))
+            throw error
+        }
     }
 
     deinit {
