@@ -4,12 +4,12 @@ import AllocationCounter
 import Glibc
 
 /// What one request takes of the processor and of the allocator.
-public struct Cost: CustomStringConvertible, Sendable {
-    public var microseconds: Double
-    public var allocations: Double
+package struct Cost: CustomStringConvertible, Sendable {
+    package var microseconds: Double
+    package var allocations: Double
 
     /// Measures `perform`, which performs so many requests. Allocations are counted in a run of their own.
-    public static func measure(
+    package static func measure(
         _ requests: Int, isolation: isolated (any Actor)? = #isolation, _ perform: (Int) async throws -> Void
     ) async rethrows -> Cost {
         try await perform(requests / 10)
@@ -26,15 +26,15 @@ public struct Cost: CustomStringConvertible, Sendable {
     }
 
     /// The cheaper one: what disturbs a run only adds to it.
-    public static func min(_ left: Cost?, _ right: Cost) -> Cost {
+    package static func min(_ left: Cost?, _ right: Cost) -> Cost {
         left.map { $0.microseconds < right.microseconds ? $0 : right } ?? right
     }
 
-    public static func - (left: Cost, right: Cost) -> Cost {
+    package static func - (left: Cost, right: Cost) -> Cost {
         Cost(microseconds: left.microseconds - right.microseconds, allocations: left.allocations - right.allocations)
     }
 
-    public var description: String {
+    package var description: String {
         "\((microseconds * 100).rounded() / 100) µs, \((allocations * 10).rounded() / 10) allocations"
     }
 

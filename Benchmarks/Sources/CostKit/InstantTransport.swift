@@ -4,16 +4,16 @@ public import AsyncNetworking
 public import FoundationEssentials
 
 /// Answers at once and from memory.
-public struct InstantTransport: Transport {
+package struct InstantTransport: Transport {
     private let answer: Data
     private let headers: HTTPFields
 
-    public init(answer: Data = Data(), headers: HTTPFields = [:]) {
+    package init(answer: Data = Data(), headers: HTTPFields = [:]) {
         self.answer = answer
         self.headers = headers
     }
 
-    public func perform(
+    package func perform(
         _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?,
         body: (ResponseHead, ResponseBody) async throws -> Void
     ) async throws {
@@ -21,5 +21,5 @@ public struct InstantTransport: Transport {
         try await body(ResponseHead(status: .ok, headers: headers, url: request.url), ResponseBody(answer))
     }
 
-    public func shutdown() async {}
+    package func shutdown() async {}
 }

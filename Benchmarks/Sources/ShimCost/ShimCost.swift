@@ -5,7 +5,8 @@ import AsyncNetworking
 import CostKit
 import Synchronization
 
-/// Measures what AFNetworking's interface adds to a request, in processor time with 64 in flight: `ShimCost [REQUESTS]`.
+/// Measures what AFNetworking's interface adds to a request, in processor time with 64 in flight:
+/// `ShimCost [REQUESTS [core | main | queue]]`, the second for one of the three alone, under a profiler.
 ///
 /// The transport answers at once and from memory. The request is a GET with a small JSON document as its answer; on the one
 /// side a task of the core's with the core's JSON, on the other side the verb with its callback, Foundation's JSON, and both
@@ -16,6 +17,7 @@ struct ShimCost {
 
     @concurrent static func main() async throws {
         let requests = CommandLine.arguments.dropFirst().first.flatMap { Int($0) } ?? 20_000
+        let only = CommandLine.arguments.dropFirst(2).first
         let transport = InstantTransport(
             answer: Data(#"{"id": 7, "name": "Ada", "tags": ["math", "code"], "x": 1}"#.utf8),
             headers: [.contentType: "application/json", .contentLength: "58", .server: "x"])
@@ -27,9 +29,15 @@ struct ShimCost {
         var (core, main, queue): (Cost?, Cost?, Cost?)
         // The best of seven runs, in turn.
         for _ in 0..<7 {
-            core = Cost.min(core, try await .measure(requests) { try await perform($0, with: session) })
-            main = Cost.min(main, await .measure(requests) { await Callbacks(onMain).perform($0) })
-            queue = Cost.min(queue, await .measure(requests) { await Callbacks(onQueue).perform($0) })
+            if only == nil || only == "core" {
+                core = Cost.min(core, try await .measure(requests) { try await perform($0, with: session) })
+            }
+            if only == nil || only == "main" {
+                main = Cost.min(main, await .measure(requests) { await Callbacks(onMain).perform($0) })
+            }
+            if only == nil || only == "queue" {
+                queue = Cost.min(queue, await .measure(requests) { await Callbacks(onQueue).perform($0) })
+            }
         }
         guard let core, let main, let queue else { return }
         print("A task of the core's takes \(core).")
