@@ -63,15 +63,21 @@ public struct Request: Sendable {
     }
 
     /// Takes the options of `other`, where this request has none of its own: without copying them, unless they are changed.
+    ///
+    /// Options are large: a caller's asynchronous frame is to have no place for them.
+    @inline(never)
     package mutating func inheritOptions(from other: Request) {
         guard sharedOptions == nil else { return }
         sharedOptions = other.sharedOptions
         if let changed = changedOptions(of: options ?? TransferOptions()) { options = changed }
     }
 
-    /// The most bytes that a collected body of this request's response may have in a session with these options.
-    package func maximumBodySize(in session: TransferOptions) -> Int {
-        (options ?? changedOptions(of: session) ?? session).maximumBodySize
+    /// The most bytes that a collected body of this request's response may have, where it inherits options.
+    @inline(never)
+    package func maximumBodySize(inheritingFrom other: Request) -> Int {
+        var request = self
+        request.inheritOptions(from: other)
+        return request.sharedOptions?.value.maximumBodySize ?? TransferOptions().maximumBodySize
     }
 
     /// The options as the request changes them; nil when it changes none.

@@ -92,11 +92,31 @@ public struct ResponseEnding: Sendable {
     /// The trailer fields.
     public var trailers: HTTPFields
     /// What the exchange cost.
-    public var metrics: TransferMetrics
+    public var metrics: TransferMetrics {
+        get { sharedMetrics.value }
+        set { sharedMetrics = Shared(newValue) }
+    }
+
+    package private(set) var sharedMetrics: Shared<TransferMetrics>
 
     /// Creates an ending.
     public init(trailers: HTTPFields = [:], metrics: TransferMetrics = TransferMetrics()) {
         self.trailers = trailers
-        self.metrics = metrics
+        sharedMetrics = Shared(metrics)
+    }
+
+    /// Creates an ending with metrics that others have too.
+    package init(trailers: HTTPFields, metrics: Shared<TransferMetrics>) {
+        self.trailers = trailers
+        sharedMetrics = metrics
+    }
+}
+
+/// A large value behind a reference: what has it is small, and copied at once.
+package final class Shared<Value: Sendable>: Sendable {
+    package let value: Value
+
+    package init(_ value: Value) {
+        self.value = value
     }
 }

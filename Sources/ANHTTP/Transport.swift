@@ -76,5 +76,5 @@ public enum TransferEvent: Sendable {
     /// Body bytes were received.
     case downloadProgress(TransferProgress)
     /// The exchange ended, well or not.
-    case finished(TransferMetrics)
+    indirect case finished(TransferMetrics)
 }

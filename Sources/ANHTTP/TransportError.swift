@@ -17,7 +17,7 @@
 
 /// Why an exchange failed below HTTP's own status codes.
 @nonexhaustive
-public enum TransportError: Error, Sendable {
+public indirect enum TransportError: Error, Sendable {
     /// The request cannot be sent as it stands; nothing was sent.
     case invalidRequest(RequestProblem)
     /// The linked libcurl lacks what the request requires; nothing was sent.

@@ -16,7 +16,7 @@
 
 /// Why a value could not be turned into a request, or a response into a value.
 @nonexhaustive
-public enum SerializationError: Error, Sendable {
+public indirect enum SerializationError: Error, Sendable {
     /// A string is not a URL that can be requested.
     case url(URLProblem)
     /// Parameters cannot be encoded.

@@ -95,6 +95,7 @@ final class CallMonitor: TransferEventSink {
 
 extension Pipeline {
     /// Performs a call under the eyes of the session's monitors.
+    @inline(never)
     func monitor<Value>(
         _ call: PipelineCall, of task: SessionTask, perform: (PipelineCall) async throws -> Value
     ) async throws -> Value {

@@ -5,9 +5,9 @@ import ANHTTP
 extension Pipeline {
     /// Follows redirects until a response is none, or is to be returned as it is.
     func followRedirects(
-        of call: PipelineCall, by policy: RedirectPolicy,
-        respond: (ResponseHead, ResponseBody) async throws -> Void
+        of call: PipelineCall, respond: (ResponseHead, ResponseBody) async throws -> Void
     ) async throws {
+        let policy = call.request.redirects ?? redirects
         var call = call
         var history: [ResponseHead] = []
         while true {

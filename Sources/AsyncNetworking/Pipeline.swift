@@ -8,7 +8,7 @@ import HTTPTypes
 ///
 /// Each step gets the call and what to do with the response; it passes both on, changed or not, once, again, or not at all.
 /// A step with nothing to do is not entered, so it costs a comparison.
-struct Pipeline: Sendable {
+final class Pipeline: Sendable {
     let transport: any Transport
     let interceptors: [any Interceptor]
     let attemptInterceptors: [any Interceptor]
@@ -30,7 +30,7 @@ struct Pipeline: Sendable {
     let uptime: Stopwatch
     private let headers: HTTPFields
     /// Carries the session's transfer options to requests without any.
-    private let template: Request
+    let template: Request
 
     init(
         transport: any Transport, configuration: SessionConfiguration, headers: HTTPFields, registry: TaskRegistry
@@ -87,6 +87,7 @@ struct Pipeline: Sendable {
         return try await monitor(call, of: task) { call in try await perform(call, body: body) }
     }
 
+    @inline(never)
     private func perform<Value>(
         _ call: PipelineCall, body: (ResponseHead, ResponseBody) async throws -> Value
     ) async throws -> Value {
@@ -109,15 +110,12 @@ struct Pipeline: Sendable {
             return try await intercept(call, by: interceptors[...], before: .defaults, respond: respond)
         }
         if first <= .defaults { fillDefaults(of: &call.request) }
-        if first <= .retries, (call.request.retries?.limit ?? retries.limit) > 0 {
-            return try await retry(call, by: call.request.retries ?? retries, respond: respond)
-        }
-        if first <= .redirects {
-            let policy = call.request.redirects ?? redirects
-            if policy.isEnabled { return try await followRedirects(of: call, by: policy, respond: respond) }
+        if first <= .retries, isRetrying(call.request) { return try await retry(call, respond: respond) }
+        if first <= .redirects, isFollowingRedirects(of: call.request) {
+            return try await followRedirects(of: call, respond: respond)
         }
         if first <= .authentication, isAuthenticating || call.request.hasOwnAuthentication {
-            return try await authenticate(call, by: call.request.authentication ?? authentication, respond: respond)
+            return try await authenticate(call, respond: respond)
         }
         if first <= .cache { try (call.request.cachePolicy ?? cachePolicy).apply(to: &call.request) }
         if first <= .connectivity, call.request.waitsForConnectivity ?? waitsForConnectivity {
@@ -130,6 +128,15 @@ struct Pipeline: Sendable {
         try await transport.perform(
             call.request, delivery: call.delivery, reporting: call.events, body: respond)
     }
+
+    // What a request says of its policies is looked at outside of the asynchronous functions, whose frames have no place for
+    // it then.
+
+    @inline(never)
+    private func isRetrying(_ request: Request) -> Bool { (request.retries ?? retries).limit > 0 }
+
+    @inline(never)
+    private func isFollowingRedirects(of request: Request) -> Bool { (request.redirects ?? redirects).isEnabled }
 
     /// Waits; ends early with an error when the task is cancelled, or when the session cancels its requests.
     func pause(_ duration: Duration) async throws {
@@ -172,6 +179,7 @@ struct Pipeline: Sendable {
         case over, limit, sessionEnds
     }
 
+    @inline(never)
     private func fillDefaults(of request: inout Request) {
         request.inheritOptions(from: template)
         let own = request.headers

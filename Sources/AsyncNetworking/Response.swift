@@ -12,15 +12,20 @@ public struct Response<Value: Sendable>: Sendable {
     /// The trailer fields.
     public var trailers: HTTPFields
     /// What the last exchange cost, and the attempts before it.
-    public var metrics: TransferMetrics
+    public var metrics: TransferMetrics {
+        get { sharedMetrics.value }
+        set { sharedMetrics = Shared(newValue) }
+    }
+
+    private var sharedMetrics: Shared<TransferMetrics>
 
     /// Creates a response.
     public init(_ value: Value, head: ResponseHead, ending: ResponseEnding = ResponseEnding()) {
         self.value = value
         self.head = head
         trailers = ending.trailers
-        metrics = ending.metrics
-        metrics.retries = head.retries
+        sharedMetrics = ending.sharedMetrics
+        if head.retries != RetryHistory() { metrics.retries = head.retries }
     }
 
     /// The status code.
@@ -35,6 +40,6 @@ public struct Response<Value: Sendable>: Sendable {
         _ transform: (Value) throws(Failure) -> Other
     ) throws(Failure) -> Response<Other> {
         Response<Other>(
-            try transform(value), head: head, ending: ResponseEnding(trailers: trailers, metrics: metrics))
+            try transform(value), head: head, ending: ResponseEnding(trailers: trailers, metrics: sharedMetrics))
     }
 }

@@ -20,7 +20,7 @@ public import FoundationEssentials
 
 /// What the functions of a ``SessionManager`` throw, besides `CancellationError`.
 @nonexhaustive
-public enum SessionError: Error, Sendable {
+public indirect enum SessionError: Error, Sendable {
     /// The exchange failed.
     case transport(TransportError)
     /// The request could not be made of its parameters, or the response was not what was wanted.
@@ -42,7 +42,7 @@ public enum SessionError: Error, Sendable {
     /// A download has not the digest that the program expects, or that its server says it has.
     case digest(DigestMismatch)
     /// A download has failed for this reason; what has come of it is there to go on with.
-    indirect case interrupted(by: SessionError, ResumeData)
+    case interrupted(by: SessionError, ResumeData)
     /// The manager was invalidated or shut down before.
     case invalidated
 

@@ -11,7 +11,7 @@ extension SessionManager {
     /// - Throws: ``SessionError``, among it ``ANHTTP/TransportError/responseTooLarge(_:_:)`` above
     ///   ``ANHTTP/TransferOptions/maximumBodySize``; or `CancellationError`.
     public nonisolated func data(for request: Request) async throws -> Response<Data> {
-        let limit = request.maximumBodySize(in: configuration.transfer)
+        let limit = request.maximumBodySize(inheritingFrom: pipeline.template)
         return try await perform(
             registry.begin(.data, request), delivery: .collected(upTo: limit)
         ) { head, body in

@@ -98,7 +98,7 @@ extension SessionManager {
     /// Performs a task's request and collects the body, as far as the task may work.
     private nonisolated func collect(_ transfer: Transfer) async throws -> Response<Data> {
         let core = transfer.core
-        let limit = transfer.task.request.maximumBodySize(in: configuration.transfer)
+        let limit = transfer.task.request.maximumBodySize(inheritingFrom: pipeline.template)
         return try await perform(
             transfer.gatedTask(), delivery: .streamed, reporting: core.monitor
         ) { head, body in
@@ -124,6 +124,7 @@ struct Transfer: Sendable {
     let core: TransferCore
 
     /// The task with a body that is read only while the task may work. A small one is at hand as a whole, and stays.
+    @inline(never)
     func gatedTask(_ change: (inout Request) -> Void = { _ in }) throws -> SessionTask {
         var request = task.request
         change(&request)

@@ -77,11 +77,16 @@ public actor SessionManager {
         defer { if task.core == nil { registry.end(task) } }
         do {
             return try await pipeline.perform(task, delivery: delivery, reporting: events, body: body)
-        } catch TransportError.shutDown where registry.isCancelling {
-            throw CancellationError()
         } catch {
-            throw SessionError.lifting(error)
+            throw lifted(error)
         }
+    }
+
+    /// What a program is told of an error. Errors are large: the frames of requests are to have no place for them.
+    @inline(never)
+    private nonisolated func lifted(_ error: any Error) -> any Error {
+        if case TransportError.shutDown = error, registry.isCancelling { return CancellationError() }
+        return SessionError.lifting(error)
     }
 
     // MARK: Life cycle

@@ -40,7 +40,8 @@ import Testing
         request.changeOptions { $0.maximumBodySize += 10 }
         request.changeOptions { $0.maximumBodySize *= 2 }
         #expect(request.options == nil)
-        #expect(request.maximumBodySize(in: TransferOptions().with { $0.maximumBodySize = 0 }) == 20)
+        #expect(request.maximumBodySize(inheritingFrom: session) == 22)
+        #expect(request.options == nil)
         request.inheritOptions(from: session)
         #expect(request.options?.maximumBodySize == 22)
         #expect(request.options?.maximumHeadSize == 2)
@@ -50,7 +51,7 @@ import Testing
 
         request.changeOptions { $0.maximumBodySize = 5 }
         #expect(request.options?.maximumBodySize == 5)
-        #expect(request.maximumBodySize(in: TransferOptions()) == 5)
+        #expect(request.maximumBodySize(inheritingFrom: session) == 5)
     }
 
     @Test func `a request inherits options with their token, unless it has its own`() throws {

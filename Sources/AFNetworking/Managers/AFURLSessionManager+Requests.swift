@@ -17,15 +17,15 @@ extension AFURLSessionManager {
     /// - Throws: ``AsyncNetworking/SessionError``.
     func coreRequest(for driver: TaskDriver, _ source: TaskSource) throws -> (SessionManager, Request) {
         let original = driver.original
-        let limit = state.withLock { $0.configuration.timeoutIntervalForRequest }
-        let ownLimit = original.timeoutInterval.flatMap { $0 == limit ? nil : $0 }
+        let limit = original.timeoutInterval
         var (core, request) = try state.withLock { state in
             state.renew()
             guard !state.isInvalid else { throw SessionError.invalidated as any Error }
             if let problem = state.policyProblem { throw problem }
-            return (state.core, state.template(timeout: ownLimit))
+            let isOwn = limit.map { $0 != state.configuration.timeoutIntervalForRequest } ?? false
+            return (state.core, state.template(timeout: isOwn ? limit : nil))
         }
-        try original.fill(&request) { [weak driver] in await driver?.newBodyStream() ?? Handover(nil) }
+        try original.fill(&request, for: driver)
         if case .upload(let body?) = source { request.body = body }
         if isObserved {
             request.redirects = redirects(of: core, for: driver)
@@ -99,7 +99,7 @@ extension AFURLSessionManager {
 
 extension TaskDriver {
     /// Another stream for a body that has to be sent again.
-    fileprivate func newBodyStream() async -> Handover<InputStream?> {
+    func newBodyStream() async -> Handover<InputStream?> {
         guard let task else { return Handover(nil) }
         return await manager.answer(unless: Handover(nil)) { [manager, session] answer in
             manager.urlSession(session, task: task) { answer(Handover($0)) }

@@ -74,8 +74,8 @@ extension HTTPFields {
 extension ResponseHead {
     /// The bytes that are expected of the body; -1 where that is unknown, as for one that is compressed.
     var expectedContentLength: Int64 {
-        if let coding = headers[.contentEncoding], coding.lowercased() != "identity" { return -1 }
-        return headers[.contentLength].flatMap(Int64.init) ?? -1
+        if let coding = headers.first(.contentEncoding), coding.lowercased() != "identity" { return -1 }
+        return headers.first(.contentLength).flatMap(Int64.init) ?? -1
     }
 }
 

@@ -35,15 +35,12 @@ enum OriginalRequest: Sendable {
         }
     }
 
-    /// Puts what is to be sent into a request of the core's.
-    ///
-    /// - Parameter replaceStream: Makes another stream where the body has to be sent again.
-    func fill(
-        _ request: inout Request, replaceStream: @escaping @Sendable () async -> Handover<InputStream?>
-    ) throws(SessionError) {
+    /// Puts what is to be sent into a request of the core's, for a driver that is asked for another stream where the body has
+    /// to be sent again.
+    func fill(_ request: inout Request, for driver: TaskDriver) throws(SessionError) {
         switch self {
         case .given(let given):
-            try request.take(given, replaceStream: replaceStream)
+            try request.take(given) { [weak driver] in await driver?.newBodyStream() ?? Handover(nil) }
             request.wish(given.cachePolicy, handlesCookies: given.httpShouldHandleCookies)
         case .made(let made):
             request.method = made.method

@@ -136,19 +136,26 @@ private struct Ending {
 
     /// Posts that the task is over; on the main queue.
     func post(of task: URLSessionTask) {
+        let keys = Self.keys.value
         var userInfo = [AnyHashable: Any](minimumCapacity: 5)
-        userInfo[AFNetworkingTaskDidCompleteResponseSerializerKey] = serializer
-        if let file {
-            userInfo[AFNetworkingTaskDidCompleteAssetPathKey] = file
-        } else {
-            userInfo[AFNetworkingTaskDidCompleteResponseDataKey] = data
-        }
-        userInfo[AFNetworkingTaskDidCompleteSerializedResponseKey] = object
+        userInfo[keys.serializer] = serializer
+        if let file { userInfo[keys.assetPath] = file } else { userInfo[keys.data] = data }
+        userInfo[keys.object] = object
         // In an `Any`, `as? NSError` finds objects only.
-        userInfo[AFNetworkingTaskDidCompleteErrorKey] = error.map { $0 as NSError }
-        if !metrics.isEmpty {
-            userInfo[AFNetworkingTaskDidCompleteSessionTaskMetrics] = AFURLSessionTaskMetrics(exchanges: metrics)
-        }
+        userInfo[keys.error] = error.map { $0 as NSError }
+        if !metrics.isEmpty { userInfo[keys.metrics] = AFURLSessionTaskMetrics(exchanges: metrics) }
         NotificationCenter.default.post(name: .AFNetworkingTaskDidComplete, object: task, userInfo: userInfo)
     }
+
+    /// The keys, made once: to make one of a string takes longer than to use it.
+    private struct Keys {
+        let serializer = AnyHashable(AFNetworkingTaskDidCompleteResponseSerializerKey)
+        let assetPath = AnyHashable(AFNetworkingTaskDidCompleteAssetPathKey)
+        let data = AnyHashable(AFNetworkingTaskDidCompleteResponseDataKey)
+        let object = AnyHashable(AFNetworkingTaskDidCompleteSerializedResponseKey)
+        let error = AnyHashable(AFNetworkingTaskDidCompleteErrorKey)
+        let metrics = AnyHashable(AFNetworkingTaskDidCompleteSessionTaskMetrics)
+    }
+
+    private static let keys = Handover(Keys())
 }

@@ -8,9 +8,9 @@ import HTTPTypes
 extension Pipeline {
     /// Performs a call that shows who makes it; see ``AuthenticationPolicy``.
     func authenticate(
-        _ call: PipelineCall, by policy: AuthenticationPolicy,
-        respond: (ResponseHead, ResponseBody) async throws -> Void
+        _ call: PipelineCall, respond: (ResponseHead, ResponseBody) async throws -> Void
     ) async throws {
+        let policy = call.request.authentication ?? authentication
         guard !call.request.headers.contains(.authorization) else {
             return try await answerChallenges(call, by: policy, respond: respond)
         }

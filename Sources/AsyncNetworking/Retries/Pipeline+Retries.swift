@@ -7,9 +7,9 @@ import FoundationEssentials
 extension Pipeline {
     /// Performs a call again as long as it goes wrong and the policy wants it to.
     func retry(
-        _ call: PipelineCall, by policy: RetryPolicy,
-        respond: (ResponseHead, ResponseBody) async throws -> Void
+        _ call: PipelineCall, respond: (ResponseHead, ResponseBody) async throws -> Void
     ) async throws {
+        let policy = call.request.retries ?? retries
         var plan = RetryPlan(policy)
         let origin = Origin(call.request.url)
         let stopwatch = Stopwatch(clock)

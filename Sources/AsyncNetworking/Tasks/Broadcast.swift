@@ -122,7 +122,11 @@ package struct BroadcastState<Element, Waiter> {
         case .newest where !kept.isEmpty:
             kept[0] = element
             dropped += 1
-        case .newest, .all:
+        case .newest:
+            kept.append(element)
+        case .all:
+            // So many does a task without incidents send.
+            if kept.isEmpty { kept.reserveCapacity(6) }
             kept.append(element)
         }
         return takeWaiters()

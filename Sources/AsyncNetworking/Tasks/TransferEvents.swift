@@ -14,15 +14,15 @@ public enum TaskEvent: Sendable {
     /// The task was asked to end.
     case cancelled
     /// A request leaves: the first one, that of a redirect, a retry, or an answer to a challenge.
-    case request(Request)
+    indirect case request(Request)
     /// An interim response, 100 to 199.
-    case informational(ResponseHead)
+    indirect case informational(ResponseHead)
     /// The response has begun: the last one, not those that redirect.
-    case response(ResponseHead)
+    indirect case response(ResponseHead)
     /// A download goes on in the middle of its file: so many bytes are there, of so many where that is known.
     case continued(offset: Int64, total: Int64?)
     /// An exchange has ended, well or not, and this is what it cost.
-    case metrics(TransferMetrics)
+    indirect case metrics(TransferMetrics)
     /// The task is over; always the last event.
     case finished(TransferOutcome)
 }
