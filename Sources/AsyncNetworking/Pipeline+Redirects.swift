@@ -27,10 +27,17 @@ extension Pipeline {
             guard history.count < policy.maximum else {
                 throw SessionError.redirect(.tooMany(limit: policy.maximum))
             }
-            call.monitor?.receive(.redirected(by: redirect.head, to: redirect.next))
+            call.redirect(by: redirect.head, to: redirect.next)
             history.append(redirect.head)
-            call.request = redirect.next
         }
+    }
+}
+
+extension PipelineCall {
+    @inline(never)
+    fileprivate mutating func redirect(by head: ResponseHead, to next: Request) {
+        monitor?.receive(.redirected(by: head, to: next))
+        request = next
     }
 }
 

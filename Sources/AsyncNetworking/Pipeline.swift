@@ -8,6 +8,9 @@ import HTTPTypes
 ///
 /// Each step gets the call and what to do with the response; it passes both on, changed or not, once, again, or not at all.
 /// A step with nothing to do is not entered, so it costs a comparison.
+///
+/// The frame of an asynchronous function is on the heap as long as the request is under way, and what is inlined into it has
+/// its places there. What looks at options, policies and errors, which are large, is therefore not inlined.
 final class Pipeline: Sendable {
     let transport: any Transport
     let interceptors: [any Interceptor]
@@ -102,41 +105,39 @@ final class Pipeline: Sendable {
     }
 
     /// Performs a call from one step on, and runs `respond` once with the response that comes back to that step.
+    @inline(never)
     func perform(
         _ call: PipelineCall, from first: Step, respond: (ResponseHead, ResponseBody) async throws -> Void
     ) async throws {
         var call = call
-        if first <= .interceptors, !interceptors.isEmpty {
-            return try await intercept(call, by: interceptors[...], before: .defaults, respond: respond)
+        switch try advance(&call, from: first) {
+        case .interceptors: try await intercept(call, by: interceptors[...], before: .defaults, respond: respond)
+        case .retries: try await retry(call, respond: respond)
+        case .redirects: try await followRedirects(of: call, respond: respond)
+        case .authentication: try await authenticate(call, respond: respond)
+        case .connectivity: try await whenConnected(call, respond: respond)
+        case .attemptInterceptors:
+            try await intercept(call, by: attemptInterceptors[...], before: .exchange, respond: respond)
+        case .defaults, .cache, .exchange:
+            try await transport.perform(
+                call.request, delivery: call.delivery, reporting: call.events, body: respond)
         }
-        if first <= .defaults { fillDefaults(of: &call.request) }
-        if first <= .retries, isRetrying(call.request) { return try await retry(call, respond: respond) }
-        if first <= .redirects, isFollowingRedirects(of: call.request) {
-            return try await followRedirects(of: call, respond: respond)
-        }
-        if first <= .authentication, isAuthenticating || call.request.hasOwnAuthentication {
-            return try await authenticate(call, respond: respond)
-        }
-        if first <= .cache { try (call.request.cachePolicy ?? cachePolicy).apply(to: &call.request) }
-        if first <= .connectivity, call.request.waitsForConnectivity ?? waitsForConnectivity {
-            return try await whenConnected(call, respond: respond)
-        }
-        if first <= .attemptInterceptors, !attemptInterceptors.isEmpty {
-            return try await intercept(call, by: attemptInterceptors[...], before: .exchange, respond: respond)
-        }
-        call.events?.receive(.started(call.request))
-        try await transport.perform(
-            call.request, delivery: call.delivery, reporting: call.events, body: respond)
     }
 
-    // What a request says of its policies is looked at outside of the asynchronous functions, whose frames have no place for
-    // it then.
-
+    /// Takes the steps that only change the request, from one on; returns the first of the others that has something to do.
     @inline(never)
-    private func isRetrying(_ request: Request) -> Bool { (request.retries ?? retries).limit > 0 }
-
-    @inline(never)
-    private func isFollowingRedirects(of request: Request) -> Bool { (request.redirects ?? redirects).isEnabled }
+    private func advance(_ call: inout PipelineCall, from first: Step) throws -> Step {
+        if first <= .interceptors, !interceptors.isEmpty { return .interceptors }
+        if first <= .defaults { fillDefaults(of: &call.request) }
+        if first <= .retries, (call.request.retries ?? retries).limit > 0 { return .retries }
+        if first <= .redirects, (call.request.redirects ?? redirects).isEnabled { return .redirects }
+        if first <= .authentication, isAuthenticating || call.request.hasOwnAuthentication { return .authentication }
+        if first <= .cache { try (call.request.cachePolicy ?? cachePolicy).apply(to: &call.request) }
+        if first <= .connectivity, call.request.waitsForConnectivity ?? waitsForConnectivity { return .connectivity }
+        if first <= .attemptInterceptors, !attemptInterceptors.isEmpty { return .attemptInterceptors }
+        call.events?.receive(.started(call.request))
+        return .exchange
+    }
 
     /// Waits; ends early with an error when the task is cancelled, or when the session cancels its requests.
     func pause(_ duration: Duration) async throws {
@@ -179,7 +180,6 @@ final class Pipeline: Sendable {
         case over, limit, sessionEnds
     }
 
-    @inline(never)
     private func fillDefaults(of request: inout Request) {
         request.inheritOptions(from: template)
         let own = request.headers

@@ -42,13 +42,22 @@ extension Pipeline {
                 failed = (.failure(error), wait)
             }
             guard let failed else { return }
-            let noted = plan.note(failed.result, metrics.value, wait: failed.wait)
-            call.monitor?.receive(.retrying(after: noted))
+            note(failed, metrics, in: &plan, monitor: call.monitor)
             try await pause(failed.wait)
         }
     }
 
+    @inline(never)
+    private func note(
+        _ failed: (result: RetryPlan.AttemptResult, wait: Duration), _ metrics: LastMetrics, in plan: inout RetryPlan,
+        monitor: CallMonitor?
+    ) {
+        let noted = plan.note(failed.result, metrics.value, wait: failed.wait)
+        monitor?.receive(.retrying(after: noted))
+    }
+
     /// How long to wait before the next attempt; nil where there is none.
+    @inline(never)
     private func decide(
         _ result: RetryPlan.AttemptResult, on request: Request, _ plan: inout RetryPlan, _ stopwatch: Stopwatch,
         _ origin: Origin
@@ -76,6 +85,7 @@ extension Pipeline {
         }
     }
 
+    @inline(never)
     private static func adding(_ history: RetryHistory, to error: any Error) -> any Error {
         (error as? TransportError)?.changingFacts { $0.retries = history } ?? error
     }
@@ -88,6 +98,7 @@ extension Pipeline.Step {
 
 extension Request {
     /// Bounds the total time of an exchange, and that of the wait for a route, by what is left of a longer one.
+    @inline(never)
     fileprivate mutating func limitTotalTime(to limit: Duration?) {
         guard let limit, var options else { return }
         options.timeouts.total = min(options.timeouts.total ?? limit, limit)
