@@ -81,9 +81,17 @@ extension ResponseBodySource {
             guard chunk.count <= limit - collected.count else {
                 throw TransportError.responseTooLarge(.body(limit: limit), TransferFacts())
             }
-            collected.append(chunk)
+            collected.collect(chunk)
         }
         return collected
+    }
+}
+
+extension Data {
+    /// Appends a chunk; the first one is taken as it is, without a copy.
+    package mutating func collect(_ chunk: Data) {
+        // Whoever gets the bytes may count them from 0.
+        if isEmpty, chunk.startIndex == 0 { self = chunk } else { append(chunk) }
     }
 }
 

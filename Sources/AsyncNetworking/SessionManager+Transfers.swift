@@ -109,7 +109,7 @@ extension SessionManager {
                 guard chunk.count <= limit - data.count else {
                     throw TransportError.responseTooLarge(.body(limit: limit), TransferFacts())
                 }
-                data.append(chunk)
+                data.collect(chunk)
                 try await core.pass()
             }
             core.monitor.complete(Int64(data.count))

@@ -162,4 +162,38 @@ import Testing
             #expect(last != nil)
         }
     }
+
+    @Test func `a task that was looked at and dropped unresumed is cancelled, and calls nobody`() async throws {
+        let manager = AFHTTPSessionManager(baseURL: URL(string: "http://127.0.0.1:1/"))
+        let log = Log<String>()
+        var task: URLSessionDataTask? = manager.dataTask(with: URLRequest(url: URL(filePath: "/"))) { _, _, _ in
+            log.add("called")
+        }
+        weak let dropped = task
+        let transfer = try #require(task?.transfer)
+        task = nil
+        #expect(dropped == nil)
+        for await _ in transfer.events {}
+        #expect(transfer.status.state == .finished)
+        #expect(manager.tasks.isEmpty)
+        #expect(await manager.coreSession.tasks.isEmpty)
+        #expect(log.entries == [])
+    }
+
+    @Test func `who starts a task by its core task is called back all the same`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .json("{}") }
+            let manager = AFHTTPSessionManager(for: server)
+            let held = Log<URLSessionDataTask>()
+            let result = await callback { done in
+                let task = manager.dataTask(with: URLRequest(url: server.url("/"))) {
+                    done(Callback(response: $0, object: $1, error: $2 as NSError?))
+                }
+                held.add(task)
+                task.transfer?.resume()
+            }
+            #expect(result.error == nil)
+            #expect(manager.tasks.isEmpty)
+        }
+    }
 }

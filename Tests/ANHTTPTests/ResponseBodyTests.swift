@@ -59,6 +59,13 @@ import Testing
         }
     }
 
+    @Test func `what was collected of one chunk counts its bytes from 0, wherever the chunk came from`() async throws {
+        let whole = Data("abcde".utf8)
+        let collected = try await ResponseBody(source: Pieces([whole[2...]])).collect(upTo: 5)
+        #expect(collected.startIndex == 0)
+        #expect(collected == Data("cde".utf8))
+    }
+
     @Test func `lines run over chunks, and an error passes through`() async throws {
         var lines: [String] = []
         for try await line in ResponseBody(source: Pieces(["a\r", "\nb", "c\n", "d"])).lines { lines.append(line) }
@@ -82,11 +89,16 @@ import Testing
 
 /// A body that comes in pieces.
 private actor Pieces: ResponseBodySource {
-    private var rest: [String]
+    private var rest: [Data]
     private let failure: (any Error)?
 
-    init(_ pieces: [String], failure: (any Error)? = nil) {
+    init(_ pieces: [Data]) {
         rest = pieces
+        failure = nil
+    }
+
+    init(_ pieces: [String], failure: (any Error)? = nil) {
+        rest = pieces.map { Data($0.utf8) }
         self.failure = failure
     }
 
@@ -95,7 +107,7 @@ private actor Pieces: ResponseBodySource {
             if let failure { throw failure }
             return nil
         }
-        return Data(rest.removeFirst().utf8)
+        return rest.removeFirst()
     }
 
     nonisolated var ending: ResponseEnding? { nil }

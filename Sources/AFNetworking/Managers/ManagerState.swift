@@ -60,6 +60,7 @@ struct ManagerState: Sendable {
     /// Notes that a task is over; returns the sessions that end with it.
     mutating func end(_ identifier: Int) -> [ManagerSession] {
         running[identifier] = nil
+        waiting[identifier] = nil
         return takeEndedSessions()
     }
 

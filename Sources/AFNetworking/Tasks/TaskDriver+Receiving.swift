@@ -26,7 +26,7 @@ extension TaskDriver {
             guard chunk.count <= limit - data.count else {
                 throw TransportError.responseTooLarge(.body(limit: limit), TransferFacts())
             }
-            data.append(chunk)
+            data.collect(chunk)
             await didReceive(chunk, expected)
             try await core.pass()
         }
