@@ -65,7 +65,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
 
 /// Where the bytes of a ``ResponseBody`` come from.
 public protocol ResponseBodySource: Sendable {
-    /// The next bytes, not empty; nil at the end, and from then on.
+    /// The next bytes, not empty, which do not change afterwards; nil at the end, and from then on.
     func next() async throws -> Data?
     /// All bytes that are left; fails above `limit`.
     func collect(upTo limit: Int) async throws -> Data

@@ -283,6 +283,43 @@ import Testing
         #expect(copy?.coreSession === session)
     }
 
+    @Test func `an override may be called back within a verb of another manager`() async throws {
+        final class Forwarding: AFHTTPSessionManager, @unchecked Sendable {
+            let other = AFHTTPSessionManager(baseURL: nil)
+            override func dataTask(
+                with request: URLRequest, uploadProgress: ((Progress) -> Void)?,
+                downloadProgress: ((Progress) -> Void)?,
+                completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
+            ) -> URLSessionDataTask {
+                let isOver = DispatchSemaphore(value: 0)
+                other.completionQueue = DispatchQueue(label: "other")
+                let task = other.get(
+                    request.url?.absoluteString ?? "", parameters: nil, headers: nil, progress: nil,
+                    success: { task, object in
+                        if let response = task.response { completionHandler?(response, object, nil) }
+                        isOver.signal()
+                    }, failure: { _, _ in isOver.signal() })
+                isOver.wait()
+                return task ?? super.dataTask(with: request, uploadProgress: nil, downloadProgress: nil) { _, _, _ in }
+            }
+        }
+        try await StubServer.with { server in
+            server.fallback { _ in .json("{\"a\":1}") }
+            let manager = Forwarding(for: server)
+            // It waits on a thread of its own.
+            let caller = DispatchQueue(label: "caller")
+            let result = await callback { done in
+                caller.async {
+                    manager.get(
+                        "", parameters: nil, headers: nil, progress: nil,
+                        success: { done(Callback(task: $0, object: $1)) },
+                        failure: { done(Callback(task: $0, error: $1 as NSError)) })
+                }
+            }
+            #expect(result.dictionary?["a"] as? Int == 1)
+        }
+    }
+
     @Test func `a subclass can override the methods that verbs go through`() async throws {
         final class Recording: AFHTTPSessionManager, @unchecked Sendable {
             let log = Log<String>()

@@ -5,6 +5,7 @@ import ANSystem
 import AsyncNetworking
 import AsyncNetworkingTesting
 import Dispatch
+import Glibc
 import Testing
 
 /// What users and servers may do, and what then must not happen: traps, hangs, callbacks that are lost, files elsewhere.
@@ -178,6 +179,47 @@ import Testing
         #expect(manager.tasks.isEmpty)
         #expect(await manager.coreSession.tasks.isEmpty)
         #expect(log.entries == [])
+    }
+
+    @Test func `a task that was started by its core task goes on when it is dropped`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .json("{}") }
+            let manager = AFHTTPSessionManager(for: server)
+            var task: URLSessionDataTask? = manager.dataTask(with: URLRequest(url: server.url("/"))) { _, _, _ in }
+            let transfer = try #require(task?.transfer)
+            transfer.resume()
+            task = nil
+            var last: TransferOutcome?
+            for await event in transfer.events { if case .finished(let outcome) = event { last = outcome } }
+            guard case .succeeded = last else {
+                Issue.record("\(String(describing: last))")
+                return
+            }
+            #expect(manager.tasks.isEmpty)
+        }
+    }
+
+    @Test func `a completion handler does not overtake what was sent to the main queue before`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .json("{}") }
+            let manager = AFHTTPSessionManager(for: server)
+            manager.completionQueue = nil
+            let log = Log<String>()
+            _ = await callback { done in
+                DispatchQueue.main.async {
+                    manager.get(
+                        "", parameters: nil, headers: nil, progress: nil,
+                        success: { _, _ in
+                            log.add("success")
+                            done(Callback())
+                        }, failure: { _, _ in done(Callback()) })
+                    DispatchQueue.main.async { log.add("sent") }
+                    // The queue is busy until the request is over.
+                    while !manager.tasks.isEmpty { usleep(100) }
+                }
+            }
+            #expect(log.entries == ["sent", "success"])
+        }
     }
 
     @Test func `who starts a task by its core task is called back all the same`() async throws {

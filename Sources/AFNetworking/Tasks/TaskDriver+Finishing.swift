@@ -40,35 +40,32 @@ extension TaskDriver {
         _ ending: Handover<Ending>, of task: URLSessionTask, to callbacks: Handover<TaskCallbacks>
     ) {
         let (queue, group) = manager.completionPlace
-        guard let queue else {
-            group?.enter()
-            return Outbox.main.send { [self] in
-                complete(callbacks.value.completion, ending.value, task)
-                ending.value.post(of: task)
-                group?.leave()
-            }
-        }
-        queue.async(group: group) { [self] in
+        // Each by itself: what a program has sent to the main queue before comes before.
+        (queue ?? .main).async(group: group) { [self] in
             complete(callbacks.value.completion, ending.value, task)
+            guard queue != nil else { return ending.value.post(of: task) }
             Outbox.main.send { ending.value.post(of: task) }
         }
     }
 
     private func complete(_ completion: TaskCallbacks.Completion, _ ending: Ending, _ task: URLSessionTask) {
-        let dataTask = change { state in
+        let became = change { state in
             defer { state.dataTask = nil }
             return state.dataTask
         }
-        switch completion {
-        case .none: return
-        case .blocks(let success, let failure):
-            let task = dataTask ?? task as? URLSessionDataTask
-            if let error = ending.error { failure?(task, error) } else if let task { success?(task, ending.object) }
-        case .object(let handler):
-            Self.$ended.withValue(dataTask ?? task as? URLSessionDataTask) {
-                handler(givenResponse, ending.object, ending.error)
+        let dataTask = became ?? task as? URLSessionDataTask
+        Self.$ended.withValue(dataTask) {
+            switch completion {
+            case .none: return
+            case .blocks(let success, let failure):
+                if let error = ending.error {
+                    failure?(dataTask, error)
+                } else if let dataTask {
+                    success?(dataTask, ending.object)
+                }
+            case .object(let handler): handler(givenResponse, ending.object, ending.error)
+            case .file(let handler): handler(givenResponse, ending.object as? URL, ending.error)
             }
-        case .file(let handler): handler(givenResponse, ending.object as? URL, ending.error)
         }
     }
 

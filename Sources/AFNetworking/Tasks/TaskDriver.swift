@@ -15,7 +15,7 @@ final class TaskDriver: TransferEventSink {
     let original: OriginalRequest
     private let state: Lock<TaskState>
     /// Held while the task is resumed, suspended or cancelled, so that the core hears of it in the same order.
-    private let steering = Lock(())
+    private let steering = NSLock()
 
     /// Makes a driver of a task that waits to be resumed.
     init(
@@ -37,16 +37,16 @@ final class TaskDriver: TransferEventSink {
 
     /// Becomes what is behind a task, and starts it.
     func begin(_ task: URLSessionTask) {
-        steering.withLock { _ in
+        steering.withLock {
             state.withLock { $0.begin(task) }
+            post(.AFNetworkingTaskDidResume)
             start()
         }
-        post(.AFNetworkingTaskDidResume, of: task)
     }
 
     /// The task is gone: if it was never resumed, it never will be.
     func abandon() {
-        state.withLock { $0.isLookedAt ? $0.work : nil }?.transfer.cancel()
+        state.withLock { $0.isLookedAt ? $0.work : nil }?.transfer.abandon()
     }
 
     /// The session that hooks are told of.
@@ -61,31 +61,25 @@ final class TaskDriver: TransferEventSink {
     // MARK: What users do
 
     func resume() {
-        let isChanged = steering.withLock { _ in
-            switch state.withLock({ $0.resume() }) {
-            case .none: return false
-            case .start: start()
-            case .goOn(let work): work.transfer.resume()
-            }
-            return true
+        steering.withLock {
+            let step = state.withLock { $0.resume() }
+            if case .none = step { return }
+            post(.AFNetworkingTaskDidResume)
+            if case .goOn(let work) = step { work.transfer.resume() } else { start() }
         }
-        if isChanged, let task { post(.AFNetworkingTaskDidResume, of: task) }
     }
 
     func suspend() {
-        let isChanged = steering.withLock { _ in
-            switch state.withLock({ $0.suspend() }) {
-            case .none: return false
-            case .start: break
-            case .goOn(let work): work.transfer.suspend()
-            }
-            return true
+        steering.withLock {
+            let step = state.withLock { $0.suspend() }
+            if case .none = step { return }
+            post(.AFNetworkingTaskDidSuspend)
+            if case .goOn(let work) = step { work.transfer.suspend() }
         }
-        if isChanged, let task { post(.AFNetworkingTaskDidSuspend, of: task) }
     }
 
     func cancel() {
-        steering.withLock { _ in
+        steering.withLock {
             switch state.withLock({ $0.cancel() }) {
             case .none: break
             case .start: end(with: CancellationError())
@@ -97,7 +91,7 @@ final class TaskDriver: TransferEventSink {
     /// Cancels, and hands over what a download needs to go on later, on the manager's queue.
     func cancel(producingResumeData completionHandler: @escaping (Data?) -> Void) {
         let completionHandler = Handover(completionHandler)
-        let step = steering.withLock { _ in
+        let step = steering.withLock {
             let step = state.withLock { $0.cancel() }
             if case .start = step { end(with: CancellationError()) }
             return step
@@ -113,7 +107,7 @@ final class TaskDriver: TransferEventSink {
 
     /// The core's task, made now if there is none yet; nil when the request cannot be made, or was never sent.
     var transfer: TransferCore? {
-        steering.withLock { _ in
+        steering.withLock {
             if let work = state.withLock({ $0.work }) { return work.transfer }
             guard state.withLock({ $0.phase == .suspended }) else { return nil }
             return try? makeWork(isResumed: false).transfer
@@ -199,17 +193,24 @@ final class TaskDriver: TransferEventSink {
             return
         }
         work.transfer.resume()
-        // Whoever has looked at it may have ended it.
-        if taskState == .completed { manager.taskEnded(identifier) }
+        forgetIfOver()
     }
 
     /// Ends the task before its work began.
     private func end(with error: any Error) {
         register()
         // There may be some that was looked at and never resumed: then that ends the task.
-        if let work = state.withLock({ $0.work }) { return work.transfer.cancel() }
+        if let work = state.withLock({ $0.work }) {
+            work.transfer.cancel()
+            return forgetIfOver()
+        }
         // It ends at once.
         Task { await finish(.failure(error)) }
+    }
+
+    /// Whoever has looked at the core's task may have ended it while this one was registered.
+    private func forgetIfOver() {
+        if taskState == .completed { manager.taskEnded(identifier) }
     }
 
     private func register() {
@@ -240,7 +241,8 @@ final class TaskDriver: TransferEventSink {
         return work
     }
 
-    private func post(_ name: NSNotification.Name, of task: URLSessionTask) {
+    private func post(_ name: NSNotification.Name) {
+        guard let task else { return }
         Outbox.main.send { NotificationCenter.default.post(name: name, object: task) }
     }
 
@@ -275,7 +277,7 @@ final class TaskDriver: TransferEventSink {
             state.counts.sent = progress.completedBytes
             state.counts.expectedToSend = progress.totalBytes ?? NSURLSessionTransferSizeUnknown
             let isWatched = state.callbacks.value.uploadProgress != nil || state.uploadProgress != nil
-            return (state.running, sent, isWatched)
+            return (state.running ?? state.task?.value, sent, isWatched)
         }
         guard let task, sent != 0, isWatched || manager.isObserved else { return }
         manager.sessionQueue.async { [self] in

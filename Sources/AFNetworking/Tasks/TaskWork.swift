@@ -23,7 +23,7 @@ enum TaskWork: Sendable {
         case .collection(let task):
             task.cancel()
             return nil
-        case .download(let task): return await task.cancelProducingResumeData()
+        case .download(let task): return await task.core.cancelProducingResumeData()
         }
     }
 }

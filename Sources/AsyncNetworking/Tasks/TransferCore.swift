@@ -57,7 +57,7 @@ public final class TransferCore: Sendable {
     }
 
     /// The last handle is gone: a task that was never started never will be.
-    func abandon() {
+    package func abandon() {
         if state.withLock({ !$0.machine.wasResumed }) { cancel() }
     }
 
@@ -102,6 +102,14 @@ public final class TransferCore: Sendable {
     /// Returns when the task is over, or the calling task is cancelled.
     func waitForEnd() async {
         for await _ in ProgressStream(broadcast: states) {}
+    }
+
+    /// Cancels a download, and returns what it takes to go on with it as soon as the transfer is over.
+    package func cancelProducingResumeData() async -> ResumeData? {
+        isResumeDataWanted = true
+        cancel()
+        await waitForEnd()
+        return resumeData
     }
 
     // MARK: What the work does
