@@ -44,6 +44,8 @@ public struct PartialFile: ~Copyable {
 
     deinit {
         if !isKept { unsafe unlink(path) }
+        // A process that is being started at this moment has a copy of the descriptor, which would keep the lock.
+        flock(file.number, LOCK_UN)
     }
 
     /// Opens and locks. A writer before us may have moved or removed the file between the two: then what the path leads to

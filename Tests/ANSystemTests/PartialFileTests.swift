@@ -76,6 +76,23 @@ import Testing
         _ = try PartialFile(path: path, opening: .existing)
     }
 
+    @Test func `a copy of the descriptor, as a process that is being started has one, does not keep the lock`() throws {
+        var copies: [Int32] = []
+        defer { for copy in copies { close(copy) } }
+        do {
+            let file = try PartialFile(path: path, opening: .new)
+            let manager = FileManager.default
+            for name in try manager.contentsOfDirectory(atPath: "/proc/self/fd") {
+                guard let number = Int32(name) else { continue }
+                let target = try? manager.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(name)")
+                if copies.isEmpty, target == path { copies.append(dup(number)) }
+            }
+            file.keep()
+        }
+        #expect(copies.count == 1)
+        _ = try PartialFile(path: path, opening: .existing)
+    }
+
     @Test func `a file that is there is replaced, or is an error that keeps both`() throws {
         try leave("new")
         _ = FileManager.default.createFile(atPath: folder + "/a", contents: Data("old".utf8))
