@@ -73,16 +73,18 @@ extension SessionManager {
     /// Makes a task of a request; one without, and one that is not taken, fails at once.
     ///
     /// - Parameters:
+    ///   - priority: How soon it gets its turn.
     ///   - isResumed: Whether it starts at once.
     ///   - ending: Done with the result when the task is over, before its value is there.
     nonisolated func makeTask<Value>(
-        _ kind: SessionTask.Kind, _ request: Result<Request, any Error>, isResumed: Bool = false,
-        ending: (@Sendable (Result<Value, any Error>) async -> Void)? = nil,
+        _ kind: SessionTask.Kind, _ request: Result<Request, any Error>, priority: TransferPriority = .normal,
+        isResumed: Bool = false, ending: (@Sendable (Result<Value, any Error>) async -> Void)? = nil,
         work: @escaping @Sendable (Transfer) async throws -> Value
     ) -> TransferTask<Value> {
         let (core, task) = registry.begin(try? request.get()) { id in
             TransferCore(
-                id: id, kind: kind, request: try? request.get(), scheduler: scheduler, clock: configuration.clock)
+                id: id, kind: kind, request: try? request.get(), priority: priority, scheduler: scheduler,
+                clock: configuration.clock)
         }
         guard let task else {
             let error: any Error = if case .failure(let error) = request { error } else { SessionError.invalidated }

@@ -262,16 +262,7 @@ import Testing
         try await StubServer.with { server in
             server.route("/", .json("{}"))
             let manager = Eager(for: server)
-            // It waits on a thread of its own.
-            let caller = DispatchQueue(label: "caller")
-            let result = await callback { done in
-                caller.async {
-                    manager.get(
-                        "", parameters: nil, headers: nil, progress: nil,
-                        success: { done(Callback(task: $0, object: $1)) },
-                        failure: { done(Callback(task: $0, error: $1 as NSError)) })
-                }
-            }
+            let result = await manager.fetchFromOwnThread("")
             #expect(result.error == nil)
             #expect(result.task?.state == .completed)
         }
@@ -306,16 +297,7 @@ import Testing
         try await StubServer.with { server in
             server.fallback { _ in .json("{\"a\":1}") }
             let manager = Forwarding(for: server)
-            // It waits on a thread of its own.
-            let caller = DispatchQueue(label: "caller")
-            let result = await callback { done in
-                caller.async {
-                    manager.get(
-                        "", parameters: nil, headers: nil, progress: nil,
-                        success: { done(Callback(task: $0, object: $1)) },
-                        failure: { done(Callback(task: $0, error: $1 as NSError)) })
-                }
-            }
+            let result = await manager.fetchFromOwnThread("")
             #expect(result.dictionary?["a"] as? Int == 1)
         }
     }

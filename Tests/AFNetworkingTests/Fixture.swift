@@ -70,4 +70,17 @@ extension AFHTTPSessionManager {
     func fetch(_ path: String, parameters: Any? = nil, headers: [String: String]? = nil) async -> Callback {
         await call { get(path, parameters: parameters, headers: headers, progress: nil, success: $0, failure: $1) }
     }
+
+    /// The outcome of a GET that is called on a thread of its own, for methods that wait.
+    func fetchFromOwnThread(_ path: String) async -> Callback {
+        let caller = DispatchQueue(label: "caller")
+        return await callback { done in
+            caller.async { [self] in
+                get(
+                    path, parameters: nil, headers: nil, progress: nil,
+                    success: { done(Callback(task: $0, object: $1)) },
+                    failure: { done(Callback(task: $0, error: $1 as NSError)) })
+            }
+        }
+    }
 }

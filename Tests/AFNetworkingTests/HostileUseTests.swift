@@ -214,7 +214,7 @@ import Testing
                             done(Callback())
                         }, failure: { _, _ in done(Callback()) })
                     DispatchQueue.main.async { log.add("sent") }
-                    // The queue is busy until the request is over.
+                    // The queue is busy until the request is over, of which nothing tells but on this queue.
                     while !manager.tasks.isEmpty { usleep(100) }
                 }
             }

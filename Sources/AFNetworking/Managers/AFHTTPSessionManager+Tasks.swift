@@ -100,25 +100,50 @@ extension AFHTTPSessionManager {
         return task
     }
 
-    /// A completion handler that calls one of two blocks.
-    func completion(
-        of made: MadeTask, _ success: ((URLSessionDataTask, Any?) -> Void)?,
-        _ failure: ((URLSessionDataTask?, any Error) -> Void)?
-    ) -> (URLResponse, Any?, (any Error)?) -> Void {
-        { _, object, error in
-            // An override may resume the task, and be called back, before it has returned it.
-            let task = TaskDriver.ended ?? made.task
-            if let error { failure?(task, error) } else if let task { success?(task, object) }
+    /// What `make`, which may be overridden, makes with a completion handler that calls one of two blocks.
+    func making<Task: URLSessionDataTask>(
+        _ success: ((URLSessionDataTask, Any?) -> Void)?, _ failure: ((URLSessionDataTask?, any Error) -> Void)?,
+        _ make: (@escaping (URLResponse, Any?, (any Error)?) -> Void) -> Task
+    ) -> Task {
+        let made = MadeTask()
+        let task = make { _, object, error in
+            made.use { task in
+                if let error { failure?(task, error) } else if let task { success?(task, object) }
+            }
         }
+        for call in made.set(task) { call(task) }
+        return task
     }
 }
 
 /// The task whose completion handler needs it, and is made before it. Where it was never resumed, its owner alone keeps it.
-final class MadeTask: Sendable {
-    private let made = Lock(WeakTask())
+private final class MadeTask: Sendable {
+    private let state = Lock(State())
 
-    var task: URLSessionDataTask? {
-        get { made.withLock { $0.value } as? URLSessionDataTask }
-        set { made.withLock { $0 = WeakTask(newValue) } }
+    private struct State {
+        var task: WeakTask?
+        var calls: [Handover<(URLSessionDataTask?) -> Void>] = []
+    }
+
+    /// Calls `call` with the task that has ended on this thread, or else with the one that was made; where an override has
+    /// resumed that and is called back before it has returned it, later.
+    func use(_ call: @escaping (URLSessionDataTask?) -> Void) {
+        if let ended = TaskDriver.ended { return call(ended) }
+        let later = Handover(call)
+        let task = state.withLock { state in
+            if state.task == nil { state.calls.append(later) }
+            return state.task
+        }
+        if let task { call(task.value as? URLSessionDataTask) }
+    }
+
+    /// The task was made; returns those who have waited for it.
+    func set(_ task: URLSessionDataTask) -> [(URLSessionDataTask?) -> Void] {
+        let calls = state.withLock { state in
+            defer { state.calls = [] }
+            state.task = WeakTask(task)
+            return state.calls
+        }
+        return calls.map(\.value)
     }
 }

@@ -158,12 +158,10 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
                         uploadProgress: uploadProgress, completion: .blocks(success: success, failure: failure))),
                 isResumed: true)
         }
-        let made = MadeTask()
-        let task = uploadTask(
-            withStreamedRequest: request, progress: uploadProgress,
-            completionHandler: completion(of: made, success, failure))
-        made.task = task
-        return started(task)
+        return started(
+            making(success, failure) {
+                uploadTask(withStreamedRequest: request, progress: uploadProgress, completionHandler: $0)
+            })
     }
 
     /// Performs a PUT; parameters become the body.
@@ -226,12 +224,11 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         guard let request = orTelling(failure, { try makeRequest(method, urlString, parameters, headers) }) else {
             return nil
         }
-        let made = MadeTask()
-        let task = dataTask(
-            with: request.urlRequest, uploadProgress: uploadProgress, downloadProgress: downloadProgress,
-            completionHandler: completion(of: made, success, failure))
-        made.task = task
-        return task
+        return making(success, failure) {
+            dataTask(
+                with: request.urlRequest, uploadProgress: uploadProgress, downloadProgress: downloadProgress,
+                completionHandler: $0)
+        }
     }
 
     // MARK: Copies and archives

@@ -6,11 +6,11 @@
 final class AFDownloadTask: URLSessionDownloadTask, DrivenTask, @unchecked Sendable {
     let driver: TaskDriver
 
-    /// Creates the task of a driver: one that waits to be resumed, or one that starts at once.
-    init(_ driver: TaskDriver, isResumed: Bool = false) {
+    /// Creates the task of a driver, which waits to be resumed.
+    init(_ driver: TaskDriver) {
         self.driver = driver
         super.init()
-        if isResumed { driver.begin(self) } else { driver.adopt(self) }
+        driver.adopt(self)
     }
 
     deinit { driver.abandon() }

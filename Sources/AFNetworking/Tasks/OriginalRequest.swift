@@ -40,7 +40,11 @@ enum OriginalRequest: Sendable {
     func fill(_ request: inout Request, for driver: TaskDriver) throws(SessionError) {
         switch self {
         case .given(let given):
-            try request.take(given) { [weak driver] in await driver?.newBodyStream() ?? Handover(nil) }
+            if given.httpBodyStream == nil {
+                try request.take(given)
+            } else {
+                try request.take(given) { [weak driver] in await driver?.newBodyStream() ?? Handover(nil) }
+            }
             request.wish(given.cachePolicy, handlesCookies: given.httpShouldHandleCookies)
         case .made(let made):
             request.method = made.method

@@ -10,12 +10,15 @@ extension TaskDriver {
     }
 
     /// Makes the core's download, which goes on where an earlier one was.
-    func makeDownload(_ session: SessionManager, _ request: Request, _ resumeData: ResumeData?) -> DownloadTask {
+    func makeDownload(
+        _ session: SessionManager, _ request: Request, _ resumeData: ResumeData?, _ priority: TransferPriority
+    ) -> DownloadTask {
         let temporary = Self.makeTemporaryPlace()
         let options = DownloadOptions().with { $0.resumeData = resumeData }
         let task = session.makeDownloadTask(for: .success(request), to: .file(temporary.path), options) { file in
             await self.finish(self.received(file, at: temporary))
         }
+        task.priority = priority
         task.core.observeEvents { [weak self] event in self?.note(event) }
         task.core.observeDownloadProgress { [weak self] progress in self?.didReceive(progress) }
         return task

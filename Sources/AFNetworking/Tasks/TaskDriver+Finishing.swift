@@ -8,28 +8,25 @@ extension TaskDriver {
     func finish(_ result: Result<Void, any Error>) async {
         var ending = Ending(serializer: manager.currentSerializer)
         var raw: (any Error)?
-        let (data, place) = change { state in
-            defer { state.data = Data() }
-            return (state.data, state.place)
-        }
-        ending.data = data
+        let (outcome, isFollowed) = change { ($0.takeOutcome(), $0.isWatched) }
+        ending.data = outcome.data
         switch result {
         case .success:
-            serialize(data, into: &ending)
-            if let place {
+            serialize(outcome.head, into: &ending)
+            if let place = outcome.place {
                 ending.object = place
                 ending.file = place
             }
         case .failure(let error):
             let failure = TaskFailure(error, url: original.url)
             raw = failure.raw
-            ending.error = change { $0.challengeError } ?? failure.effective
+            ending.error = outcome.challengeError ?? failure.effective
         }
         // What was sent to the manager's queue before is heard before the end.
-        let isWatched = manager.isObserved || change { $0.isWatched }
+        let isWatched = isFollowed || manager.isObserved
         if isWatched { await onSessionQueue { Handover(()) } }
-        let (callbacks, task) = change { [raw] state in state.finish(raw) }
-        ending.metrics = change { $0.metrics }
+        let (callbacks, task, metrics) = change { [raw] state in state.finish(raw) }
+        ending.metrics = metrics
         if let task, isWatched { await tellEnd(of: task, raw, ending.metrics) }
         manager.taskEnded(identifier)
         if let task { deliver(Handover(ending), of: task, to: callbacks) }
@@ -54,18 +51,17 @@ extension TaskDriver {
             return state.dataTask
         }
         let dataTask = became ?? task as? URLSessionDataTask
-        Self.$ended.withValue(dataTask) {
-            switch completion {
-            case .none: return
-            case .blocks(let success, let failure):
-                if let error = ending.error {
-                    failure?(dataTask, error)
-                } else if let dataTask {
-                    success?(dataTask, ending.object)
-                }
-            case .object(let handler): handler(givenResponse, ending.object, ending.error)
-            case .file(let handler): handler(givenResponse, ending.object as? URL, ending.error)
+        switch completion {
+        case .none: return
+        case .blocks(let success, let failure):
+            if let error = ending.error {
+                failure?(dataTask, error)
+            } else if let dataTask {
+                success?(dataTask, ending.object)
             }
+        case .object(let handler):
+            Self.$ended.withValue(dataTask) { handler(givenResponse, ending.object, ending.error) }
+        case .file(let handler): handler(givenResponse, ending.object as? URL, ending.error)
         }
     }
 
@@ -77,13 +73,13 @@ extension TaskDriver {
                 textEncodingName: nil)
     }
 
-    private func serialize(_ data: Data, into ending: inout Ending) {
+    private func serialize(_ head: ResponseHead?, into ending: inout Ending) {
         let pointer = AutoreleasingUnsafeMutablePointer<NSError?>(nil)
         if let serializer = ending.serializer as? AFHTTPResponseSerializer, serializer.needsNoResponse, let head {
-            let verdict = serializer.judge(ResponseFacts(head) { [self] in response }, data)
-            ending.object = serializer.object(of: data, verdict, pointer)
+            let verdict = serializer.judge(ResponseFacts(head) { [self] in response }, ending.data)
+            ending.object = serializer.object(of: ending.data, verdict, pointer)
         } else {
-            ending.object = ending.serializer.responseObject(for: response, data: data, error: pointer)
+            ending.object = ending.serializer.responseObject(for: response, data: ending.data, error: pointer)
         }
         ending.error = pointer.pointee
     }

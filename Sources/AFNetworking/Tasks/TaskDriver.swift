@@ -221,23 +221,20 @@ final class TaskDriver: TransferEventSink {
     /// Makes the core's task, which ends this one when it is over.
     @discardableResult
     private func makeWork(isResumed: Bool) throws -> TaskWork {
-        let (source, priority) = state.withLock { ($0.source, $0.priority) }
+        let (source, number) = state.withLock { ($0.source, $0.priority) }
+        let priority = TransferPriority(rawValue: Double(number))
         let (session, request) = try manager.coreRequest(for: self, source)
         let work: TaskWork
         if case .download(let resumeData) = source {
-            work = .download(makeDownload(session, request, resumeData))
+            work = .download(makeDownload(session, request, resumeData, priority))
+            if isResumed { work.transfer.resume() }
         } else {
             work = .collection(
                 session.makeTask(
-                    source.kind, for: request, reporting: self,
-                    isResumed: isResumed && priority == URLSessionTask.defaultPriority,
+                    source.kind, for: request, reporting: self, priority: priority, isResumed: isResumed,
                     body: { try await self.receive($0, $1, $2) }, ending: { await self.finish($0) }))
         }
         state.withLock { $0.work = work }
-        if priority != URLSessionTask.defaultPriority {
-            work.transfer.priority = TransferPriority(rawValue: Double(priority))
-        }
-        if isResumed { work.transfer.resume() }
         return work
     }
 

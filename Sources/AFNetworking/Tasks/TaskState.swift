@@ -90,16 +90,32 @@ struct TaskState: Sendable {
     /// Whether it was never resumed and has work all the same, because somebody has looked at it.
     var isLookedAt: Bool { !wasStarted && work != nil }
 
+    /// Gives away what a completion handler is told of.
+    mutating func takeOutcome() -> TaskOutcome {
+        defer { data = Data() }
+        return TaskOutcome(head: head, data: data, place: place, challengeError: challengeError)
+    }
+
     /// Is over; gives away what was kept for the way.
-    mutating func finish(_ error: (any Error)?) -> (callbacks: Handover<TaskCallbacks>, task: URLSessionTask?) {
+    mutating func finish(
+        _ error: (any Error)?
+    ) -> (callbacks: Handover<TaskCallbacks>, task: URLSessionTask?, metrics: [TransferMetrics]) {
         defer {
             callbacks = Handover(TaskCallbacks())
             running = nil
         }
         phase = .completed
         self.error = error
-        return (callbacks, running ?? task?.value)
+        return (callbacks, running ?? task?.value, metrics)
     }
+}
+
+/// What a task has brought.
+struct TaskOutcome {
+    let head: ResponseHead?
+    let data: Data
+    let place: URL?
+    let challengeError: (any Error)?
 }
 
 /// What a task does.

@@ -11,15 +11,17 @@ extension SessionManager {
     ///   - kind: What the task is called.
     ///   - request: What is sent.
     ///   - events: Told what happens in each exchange, on the network's thread.
+    ///   - priority: How soon it gets its turn.
     ///   - isResumed: Whether it starts at once.
     ///   - body: Lent the response's body while it runs, and the task.
     ///   - ending: Done with the result when the task is over, before its value is there.
     package nonisolated func makeTask<Value: Sendable>(
-        _ kind: SessionTask.Kind, for request: Request, reporting events: any TransferEventSink, isResumed: Bool,
+        _ kind: SessionTask.Kind, for request: Request, reporting events: any TransferEventSink,
+        priority: TransferPriority, isResumed: Bool,
         body: @escaping @Sendable (ResponseHead, ResponseBody, TransferCore) async throws -> Value,
         ending: @escaping @Sendable (Result<Value, any Error>) async -> Void
     ) -> TransferTask<Value> {
-        makeTask(kind, .success(request), isResumed: isResumed, ending: ending) { transfer in
+        makeTask(kind, .success(request), priority: priority, isResumed: isResumed, ending: ending) { transfer in
             let core = transfer.core
             let sink = EventPair(first: core.monitor, second: events)
             return try await self.perform(

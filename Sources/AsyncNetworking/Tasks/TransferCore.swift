@@ -15,11 +15,11 @@ public final class TransferCore: Sendable {
     let events = Broadcast<TaskEvent>(keeping: .all)
     let states = Broadcast<TransferState>()
     private let scheduler: TransferScheduler
-    private let state = Lock(State())
+    private let state: Lock<State>
 
     private struct State {
         var machine = TransferStateMachine()
-        var priority = TransferPriority.normal
+        var priority: TransferPriority
         var label: String?
         var tags: Set<String> = []
         var response: ResponseHead?
@@ -31,13 +31,14 @@ public final class TransferCore: Sendable {
     }
 
     init(
-        id: UInt64, kind: SessionTask.Kind, request: Request?, scheduler: TransferScheduler,
-        clock: any Clock<Duration>
+        id: UInt64, kind: SessionTask.Kind, request: Request?, priority: TransferPriority,
+        scheduler: TransferScheduler, clock: any Clock<Duration>
     ) {
         self.id = id
         self.kind = kind
         self.request = request
         self.scheduler = scheduler
+        state = Lock(State(priority: priority))
         monitor = ProgressMonitor(events: events, stopwatch: Stopwatch(clock))
         events.send(.created)
     }
@@ -104,7 +105,8 @@ public final class TransferCore: Sendable {
         for await _ in ProgressStream(broadcast: states) {}
     }
 
-    /// Cancels a download, and returns what it takes to go on with it as soon as the transfer is over.
+    /// Cancels a download, and returns what it takes to go on with it as soon as the transfer is over: before what is done
+    /// with its result, for which the task's own method waits too.
     package func cancelProducingResumeData() async -> ResumeData? {
         isResumeDataWanted = true
         cancel()
