@@ -81,31 +81,30 @@ extension SessionManager {
         isResumed: Bool = false, ending: (@Sendable (Result<Value, any Error>) async -> Void)? = nil,
         work: @escaping @Sendable (Transfer) async throws -> Value
     ) -> TransferTask<Value> {
-        let (core, task) = registry.begin(try? request.get()) { id in
+        let wanted = try? request.get()
+        let (core, isTaken) = registry.begin { id in
             TransferCore(
-                id: id, kind: kind, request: try? request.get(), priority: priority, scheduler: scheduler,
-                clock: configuration.clock)
+                id: id, kind: kind, request: wanted, priority: priority, scheduler: scheduler,
+                stopwatch: pipeline.uptime)
         }
-        guard let task else {
+        guard isTaken, let wanted else {
             let error: any Error = if case .failure(let error) = request { error } else { SessionError.invalidated }
             return TransferTask(core, failingWith: error, ending: ending)
         }
         // Before its work begins, which then has nothing to wait for.
         if isResumed { core.resume() }
-        return TransferTask(core, whenOver: { [registry] in registry.end(task) }, ending: ending) { core in
-            try await work(Transfer(task: task, core: core))
-        }
+        return TransferTask(Transfer(core: core, request: wanted), in: registry, ending: ending, work: work)
     }
 
     /// Performs a task's request and collects the body, as far as the task may work.
     private nonisolated func collect(_ transfer: Transfer) async throws -> Response<Data> {
         let core = transfer.core
-        let limit = transfer.task.request.maximumBodySize(inheritingFrom: pipeline.template)
+        let limit = transfer.request.maximumBodySize(inheritingFrom: pipeline.template)
         return try await perform(
             transfer.gatedTask(), delivery: .streamed, reporting: core.monitor
         ) { head, body in
             core.receive(head)
-            core.monitor.accept()
+            core.accept()
             var data = Data()
             for try await chunk in body {
                 guard chunk.count <= limit - data.count else {
@@ -114,7 +113,7 @@ extension SessionManager {
                 data.collect(chunk)
                 try await core.pass()
             }
-            core.monitor.complete(Int64(data.count))
+            core.complete(Int64(data.count))
             return Response(data, head: head, ending: body.ending ?? ResponseEnding())
         }
     }
@@ -122,16 +121,16 @@ extension SessionManager {
 
 /// A task at work.
 struct Transfer: Sendable {
-    let task: SessionTask
     let core: TransferCore
+    let request: Request
 
     /// The task with a body that is read only while the task may work. A small one is at hand as a whole, and stays.
     @inline(never)
     func gatedTask(_ change: (inout Request) -> Void = { _ in }) throws -> SessionTask {
-        var request = task.request
+        var request = request
         change(&request)
         if let length = request.body.length, length <= BodySource.chunkSize {
-            return SessionTask(id: task.id, kind: task.kind, request: request, core: core)
+            return SessionTask(id: core.id, kind: core.kind, request: request, core: core)
         }
         do throws(TransportError) {
             let source = try BodySource(request.body)
@@ -145,7 +144,7 @@ struct Transfer: Sendable {
         } catch {
             throw SessionError.transport(error)
         }
-        return SessionTask(id: task.id, kind: task.kind, request: request, core: core)
+        return SessionTask(id: core.id, kind: core.kind, request: request, core: core)
     }
 }
 

@@ -74,7 +74,7 @@ public actor SessionManager {
         _ task: SessionTask, delivery: BodyDelivery, reporting events: (any TransferEventSink)? = nil,
         body: (ResponseHead, ResponseBody) async throws -> Value
     ) async throws -> Value {
-        defer { if task.core == nil { registry.end(task) } }
+        defer { if task.core == nil { registry.end(task.id) } }
         do {
             return try await pipeline.perform(task, delivery: delivery, reporting: events, body: body)
         } catch {

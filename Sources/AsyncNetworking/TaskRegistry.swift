@@ -44,7 +44,7 @@ final class TaskRegistry: Sendable {
     private let state = Lock(State())
 
     private struct State {
-        var tasks: [UInt64: SessionTask] = [:]
+        var entries: [UInt64: Entry] = [:]
         var acceptance = Acceptance.open
         /// Those who wait for the last task to end.
         var emptyWaiters: Waiters = [:]
@@ -68,6 +68,22 @@ final class TaskRegistry: Sendable {
         }
     }
 
+    /// A task that is not over.
+    private enum Entry: Sendable {
+        /// A request of an async function.
+        case request(SessionTask)
+        /// A task with a handle.
+        case transfer(TransferCore)
+
+        var task: SessionTask? {
+            switch self {
+            case .request(let task): task
+            case .transfer(let core):
+                core.request.map { SessionTask(id: core.id, kind: core.kind, request: $0, core: core) }
+            }
+        }
+    }
+
     private typealias Waiters = [UInt64: CheckedContinuation<Void, Never>]
 
     /// Whether tasks may begin and how running ones end.
@@ -87,36 +103,34 @@ final class TaskRegistry: Sendable {
         try state.withLock { state throws(SessionError) in
             guard case .open = state.acceptance else { throw .invalidated }
             let task = SessionTask(id: state.takeNumber(), kind: kind, request: request)
-            state.tasks[task.id] = task
+            state.entries[task.id] = .request(task)
             return task
         }
     }
 
-    /// Notes that a task begins that `makeCore` makes with a number; nil when no more tasks are taken.
-    func begin(
-        _ request: Request?, makeCore: (_ id: UInt64) -> TransferCore
-    ) -> (core: TransferCore, task: SessionTask?) {
+    /// Notes that a task with a handle begins, which `makeCore` makes with a number; false where it has no request, and when
+    /// no more tasks are taken.
+    func begin(_ makeCore: (_ id: UInt64) -> TransferCore) -> (core: TransferCore, isTaken: Bool) {
         state.withLock { state in
             let core = makeCore(state.takeNumber())
-            guard let request, case .open = state.acceptance else { return (core, nil) }
-            let task = SessionTask(id: core.id, kind: core.kind, request: request, core: core)
-            state.tasks[task.id] = task
-            return (core, task)
+            guard core.request != nil, case .open = state.acceptance else { return (core, false) }
+            state.entries[core.id] = .transfer(core)
+            return (core, true)
         }
     }
 
     /// Notes that a task has ended.
-    func end(_ task: SessionTask) {
+    func end(_ id: UInt64) {
         let waiters = state.withLock { state in
-            state.tasks[task.id] = nil
-            return state.tasks.isEmpty && !state.emptyWaiters.isEmpty ? state.take(\.emptyWaiters) : []
+            state.entries[id] = nil
+            return state.entries.isEmpty && !state.emptyWaiters.isEmpty ? state.take(\.emptyWaiters) : []
         }
         for waiter in waiters { waiter.resume() }
     }
 
     /// The running tasks, oldest first.
     var tasks: [SessionTask] {
-        state.withLock { Array($0.tasks.values) }.sorted { $0.id < $1.id }
+        state.withLock { Array($0.entries.values) }.compactMap(\.task).sorted { $0.id < $1.id }
     }
 
     /// Takes no more tasks.
@@ -139,7 +153,7 @@ final class TaskRegistry: Sendable {
 
     /// Returns when no task is running, or when the calling task is cancelled.
     func waitUntilEmpty() async {
-        await wait(among: \.emptyWaiters) { $0.tasks.isEmpty }
+        await wait(among: \.emptyWaiters) { $0.entries.isEmpty }
     }
 
     /// Returns when running tasks are being cancelled, or when the calling task is.

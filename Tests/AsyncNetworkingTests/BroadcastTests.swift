@@ -6,7 +6,7 @@ import Testing
 
 /// Without tasks: waiters are names.
 @Suite struct BroadcastStateTests {
-    private var state = BroadcastState<Int, String>()
+    private var state = BroadcastState<Int, String>(BroadcastValues())
 
     private func describe(_ answer: BroadcastState<Int, String>.Answer) -> String {
         switch answer {
@@ -74,6 +74,46 @@ import Testing
         #expect(state.removeWaiter(tickets[0]) == "a")
         #expect(state.removeWaiter(tickets[0]) == nil)
         #expect(state.send(1) == ["b"])
+    }
+}
+
+@Suite(.timeLimit(.minutes(1))) struct DeferredBroadcastTests {
+    /// What a reader hears who asks for the broadcast after so many of three values and the end.
+    private func heard(askingAfter steps: Int, _ history: BroadcastHistory) async -> [Int] {
+        var deferred = DeferredBroadcast<Int>(keeping: history)
+        var reader: ProgressStream<Int>?
+        for step in 0...4 {
+            if step == steps { reader = ProgressStream(broadcast: deferred.broadcast) }
+            if step < 3 { deferred.send(step) } else { deferred.finish() }
+        }
+        return await reader?.reduce(into: []) { $0.append($1) } ?? []
+    }
+
+    @Test(arguments: 0...4) func `of everything, all is heard, whenever it is asked for`(_ steps: Int) async {
+        #expect(await heard(askingAfter: steps, .all) == [0, 1, 2])
+    }
+
+    @Test(arguments: 0...4) func `of values, the latest is heard, whenever it is asked for`(_ steps: Int) async {
+        #expect(await heard(askingAfter: steps, .newest) == [2])
+    }
+
+    @Test func `its latest value is known before it is made and after`() {
+        var deferred = DeferredBroadcast<Int>()
+        deferred.send(1)
+        deferred.send(nil)
+        #expect(deferred.latest == 1)
+        #expect(deferred.broadcast.latest == 1)
+        deferred.send(2)
+        #expect(deferred.latest == 2)
+        #expect(deferred.broadcast === deferred.broadcast)
+    }
+
+    @Test func `nothing is heard after the end`() async {
+        var deferred = DeferredBroadcast<Int>(keeping: .all)
+        deferred.finish()
+        deferred.send(1)
+        let stream = ProgressStream(broadcast: deferred.broadcast)
+        #expect(await stream.reduce(into: []) { $0.append($1) } == [])
     }
 }
 

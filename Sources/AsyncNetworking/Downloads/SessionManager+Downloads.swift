@@ -26,13 +26,13 @@ extension SessionManager {
     nonisolated func download(_ transfer: Transfer, _ job: DownloadJob) async throws -> Response<DownloadedFile> {
         let core = transfer.core
         let file = try DownloadFile(
-            job, for: transfer.task.request, session: configuration.transfer,
+            job, for: transfer.request, session: configuration.transfer,
             stopwatch: Stopwatch(configuration.clock))
         do {
             var ending: Ending?
             while ending == nil { ending = try await fill(file, by: transfer) }
             guard let ending else { throw CancellationError() }
-            core.monitor.complete(file.size)
+            core.complete(file.size)
             let result = try await file.commit(ending.head)
             return Response(result, head: ending.head, ending: ending.ending)
         } catch {
@@ -67,15 +67,15 @@ extension SessionManager {
             case .write:
                 core.receive(head)
                 try file.beginWhole(head)
-                core.monitor.accept()
+                core.accept()
             case .append(let range):
                 core.receive(head)
                 try await file.beginPart(head, range) { try await core.pass() }
-                core.monitor.accept(offset: file.size, total: range.total)
+                core.accept(offset: file.size, total: range.total)
             case .complete:
                 core.receive(head)
                 try await file.beginPart(head, nil) { try await core.pass() }
-                core.monitor.accept(offset: file.size, total: file.size)
+                core.accept(offset: file.size, total: file.size)
                 return (head, ResponseEnding())
             }
             for try await chunk in body {

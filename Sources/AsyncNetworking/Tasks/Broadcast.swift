@@ -15,9 +15,9 @@ package final class Broadcast<Element: Sendable>: Sendable {
         var observers: [@Sendable (Element?) -> Void] = []
     }
 
-    /// Creates a broadcast without a value.
-    package init(keeping: BroadcastHistory = .newest) {
-        state = Lock(State(core: BroadcastState(keeping: keeping)))
+    /// Creates a broadcast, with values that there are already.
+    package init(_ values: BroadcastValues<Element> = BroadcastValues()) {
+        state = Lock(State(core: BroadcastState(values)))
     }
 
     /// Publishes a value.
@@ -87,23 +87,63 @@ package enum BroadcastHistory: Hashable, Sendable {
     case all
 }
 
-/// The values of a ``Broadcast``, their numbers, and who waits for the next.
-package struct BroadcastState<Element, Waiter> {
+/// The values of a ``Broadcast``, and their numbers.
+package struct BroadcastValues<Element> {
     private let history: BroadcastHistory
-    private var kept: [Element] = []
-    /// How many values there were before those that are kept.
-    private var dropped = 0
+    /// Those before the newest, where all are kept.
+    private var earlier: [Element] = []
+    /// The newest value.
+    package private(set) var latest: Element?
+    private var count = 0
     package private(set) var isFinished = false
-    private var waiters: [UInt64: Waiter] = [:]
-    private var lastTicket: UInt64 = 0
 
-    /// Creates a state without a value.
+    /// Creates values of which there is none yet.
     package init(keeping history: BroadcastHistory = .newest) {
         self.history = history
     }
 
+    /// Takes a new value; false after the end.
+    package mutating func send(_ element: Element) -> Bool {
+        guard !isFinished else { return false }
+        if history == .all, let latest {
+            // So many does a task without incidents send before its last.
+            if earlier.isEmpty { earlier.reserveCapacity(5) }
+            earlier.append(latest)
+        }
+        latest = element
+        count += 1
+        return true
+    }
+
+    /// Ends.
+    package mutating func finish() {
+        isFinished = true
+    }
+
+    /// The first value that is kept and has a number above `seen`, the first of all being 1.
+    package func value(after seen: Int) -> (value: Element, number: Int)? {
+        guard seen < count, let latest else { return nil }
+        return history == .all && seen < earlier.count ? (earlier[seen], seen + 1) : (latest, count)
+    }
+}
+
+extension BroadcastValues: Sendable where Element: Sendable {}
+
+/// The values of a ``Broadcast``, and who waits for the next.
+package struct BroadcastState<Element, Waiter> {
+    private var values: BroadcastValues<Element>
+    private var waiters: [UInt64: Waiter] = [:]
+    private var lastTicket: UInt64 = 0
+
+    /// Creates a state without waiters.
+    package init(_ values: BroadcastValues<Element>) {
+        self.values = values
+    }
+
     /// The newest value.
-    package var latest: Element? { kept.last }
+    package var latest: Element? { values.latest }
+
+    package var isFinished: Bool { values.isFinished }
 
     /// What a reader finds.
     package enum Answer {
@@ -117,31 +157,18 @@ package struct BroadcastState<Element, Waiter> {
 
     /// Takes a new value; returns the waiters to wake.
     package mutating func send(_ element: Element) -> [Waiter] {
-        guard !isFinished else { return [] }
-        switch history {
-        case .newest where !kept.isEmpty:
-            kept[0] = element
-            dropped += 1
-        case .newest:
-            kept.append(element)
-        case .all:
-            // So many does a task without incidents send.
-            if kept.isEmpty { kept.reserveCapacity(6) }
-            kept.append(element)
-        }
-        return takeWaiters()
+        values.send(element) ? takeWaiters() : []
     }
 
     /// Ends; returns the waiters to wake.
     package mutating func finish() -> [Waiter] {
-        isFinished = true
+        values.finish()
         return takeWaiters()
     }
 
     /// What a reader finds that has seen the values up to number `seen`, the first being 1.
     package func next(after seen: Int) -> Answer {
-        let index = max(0, seen - dropped)
-        if index < kept.count { return .value(kept[index], number: dropped + index + 1) }
+        if let (value, number) = values.value(after: seen) { return .value(value, number: number) }
         return isFinished ? .end : .wait
     }
 

@@ -1,65 +1,42 @@
 // SPDX-License-Identifier: MIT
 
 import ANHTTP
-import ANSystem
 
-/// Listens to the exchanges of a task and tells its readers: of progress by the newest value, of the rest by events.
+/// Listens to the exchanges of a task for its readers: for those of progress, and for those of events.
 ///
-/// The transport reports at most every 50 ms, so nothing here is on the way of the bytes.
-final class ProgressMonitor: TransferEventSink {
-    let uploads = Broadcast<TransferProgress>()
-    let downloads = Broadcast<TransferProgress>()
-    private let events: Broadcast<TaskEvent>
-    private let stopwatch: Stopwatch
-    private let tracker = Lock(ProgressTracker())
-
-    init(events: Broadcast<TaskEvent>, stopwatch: Stopwatch) {
-        self.events = events
-        self.stopwatch = stopwatch
-    }
+/// The transport reports progress at most every 50 ms, so nothing here is on the way of the bytes.
+struct ProgressMonitor: TransferEventSink {
+    let core: TransferCore
 
     func receive(_ event: TransferEvent) {
         switch event {
         case .started(let request):
-            events.send(.request(request))
-            tracker.withLock { $0.beginExchange(at: stopwatch.elapsed) }
-        case .informational(let head): events.send(.informational(head))
-        case .uploadProgress(let progress): publish(on: uploads) { $0.send(progress, at: $1) }
-        case .downloadProgress(let progress): publish(on: downloads) { $0.receive(progress, at: $1) }
-        case .finished(let metrics): events.send(.metrics(metrics))
+            core.track { state, time in
+                state.events.send(.request(request))
+                state.tracker.beginExchange(at: time)
+            }
+        case .informational(let head): core.track { state, _ in state.events.send(.informational(head)) }
+        case .uploadProgress(let progress):
+            core.track { state, time in state.uploads.send(state.tracker.send(progress, at: time)) }
+        case .downloadProgress(let progress):
+            core.track { state, time in state.downloads.send(state.tracker.receive(progress, at: time)) }
+        case .finished(let metrics): core.track { state, _ in state.events.send(.metrics(metrics)) }
         case .head: break
         }
     }
+}
 
+extension TransferCore {
     /// What this exchange receives is the task's response, after so many bytes that were there before.
     func accept(offset: Int64 = 0, total: Int64? = nil) {
-        publish(on: downloads) { $0.accept(offset: offset, total: total, at: $1) }
-        if offset > 0 { events.send(.continued(offset: offset, total: total)) }
+        track { state, time in
+            state.downloads.send(state.tracker.accept(offset: offset, total: total, at: time))
+            if offset > 0 { state.events.send(.continued(offset: offset, total: total)) }
+        }
     }
 
     /// The response is complete.
     func complete(_ size: Int64) {
-        publish(on: downloads) { tracker, _ in tracker.complete(size) }
-    }
-
-    /// The task pauses.
-    func interrupt() {
-        tracker.withLock { $0.interrupt() }
-    }
-
-    /// The task is over.
-    func finish() {
-        uploads.finish()
-        downloads.finish()
-    }
-
-    /// Values leave under the lock: an older one cannot overtake a newer one.
-    private func publish(
-        on broadcast: Broadcast<TransferProgress>, _ step: (inout ProgressTracker, Duration) -> TransferProgress?
-    ) {
-        let time = stopwatch.elapsed
-        tracker.withLock { tracker in
-            if let progress = step(&tracker, time) { broadcast.send(progress) }
-        }
+        track { state, _ in state.downloads.send(state.tracker.complete(size)) }
     }
 }

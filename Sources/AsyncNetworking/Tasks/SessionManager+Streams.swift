@@ -28,7 +28,7 @@ extension SessionManager {
                 transfer.gatedTask(), delivery: .streamed, reporting: sink
             ) { head, responseBody in
                 core.receive(head)
-                core.monitor.accept()
+                core.accept()
                 return try await body(head, responseBody, core)
             }
         }
@@ -43,7 +43,7 @@ extension TransferCore {
 
     /// Calls `observer` with the progress of the response; it must return at once and not use the task.
     package func observeDownloadProgress(_ observer: @escaping @Sendable (TransferProgress) -> Void) {
-        monitor.downloads.observe { if let progress = $0 { observer(progress) } }
+        downloads.observe { if let progress = $0 { observer(progress) } }
     }
 }
 

@@ -11,36 +11,44 @@ public final class TransferCore: Sendable {
     let id: UInt64
     let kind: SessionTask.Kind
     let request: Request?
-    let monitor: ProgressMonitor
-    let events = Broadcast<TaskEvent>(keeping: .all)
-    let states = Broadcast<TransferState>()
     private let scheduler: TransferScheduler
+    private let stopwatch: Stopwatch
     private let state: Lock<State>
 
-    private struct State {
-        var machine = TransferStateMachine()
-        var priority: TransferPriority
-        var label: String?
-        var tags: Set<String> = []
-        var response: ResponseHead?
-        var outcome: TransferOutcome?
-        var isResumeDataWanted = false
-        var resumeData: ResumeData?
+    /// What changes of a task.
+    struct State: Sendable {
+        fileprivate var machine = TransferStateMachine()
+        fileprivate var priority: TransferPriority
+        fileprivate var label: String?
+        fileprivate var tags: Set<String> = []
+        fileprivate var response: ResponseHead?
+        fileprivate var outcome: TransferOutcome?
+        fileprivate var isResumeDataWanted = false
+        fileprivate var resumeData: ResumeData?
         /// Ends the work; nil before there is some.
-        var stopWork: (@Sendable () -> Void)?
+        fileprivate var stopWork: (@Sendable () -> Void)?
+        fileprivate var states = DeferredBroadcast<TransferState>()
+        var events = DeferredBroadcast<TaskEvent>(keeping: .all)
+        var tracker = ProgressTracker()
+        var uploads = DeferredBroadcast<TransferProgress>()
+        var downloads = DeferredBroadcast<TransferProgress>()
+
+        fileprivate init(_ priority: TransferPriority) {
+            self.priority = priority
+            events.send(.created)
+        }
     }
 
     init(
         id: UInt64, kind: SessionTask.Kind, request: Request?, priority: TransferPriority,
-        scheduler: TransferScheduler, clock: any Clock<Duration>
+        scheduler: TransferScheduler, stopwatch: Stopwatch
     ) {
         self.id = id
         self.kind = kind
         self.request = request
         self.scheduler = scheduler
-        state = Lock(State(priority: priority))
-        monitor = ProgressMonitor(events: events, stopwatch: Stopwatch(clock))
-        events.send(.created)
+        self.stopwatch = stopwatch
+        state = Lock(State(priority))
     }
 
     // MARK: What handles do
@@ -65,8 +73,8 @@ public final class TransferCore: Sendable {
     var status: TransferStatus {
         state.withLock { state in
             TransferStatus(
-                state: state.machine.state, response: state.response, uploadProgress: monitor.uploads.latest,
-                downloadProgress: monitor.downloads.latest, outcome: state.outcome)
+                state: state.machine.state, response: state.response, uploadProgress: state.uploads.latest,
+                downloadProgress: state.downloads.latest, outcome: state.outcome)
         }
     }
 
@@ -99,6 +107,13 @@ public final class TransferCore: Sendable {
         get { state.withLock { $0.resumeData } }
         set { state.withLock { $0.resumeData = newValue } }
     }
+
+    // MARK: What readers hear
+
+    var events: Broadcast<TaskEvent> { state.withLock { $0.events.broadcast } }
+    var uploads: Broadcast<TransferProgress> { state.withLock { $0.uploads.broadcast } }
+    var downloads: Broadcast<TransferProgress> { state.withLock { $0.downloads.broadcast } }
+    private var states: Broadcast<TransferState> { state.withLock { $0.states.broadcast } }
 
     /// Returns when the task is over, or the calling task is cancelled.
     func waitForEnd() async {
@@ -140,25 +155,35 @@ public final class TransferCore: Sendable {
         throw CancellationError()
     }
 
+    /// Where the task's exchanges report.
+    var monitor: ProgressMonitor { ProgressMonitor(core: self) }
+
+    /// Changes what is known of progress; values leave under the lock, so that an older one cannot overtake a newer one.
+    func track(_ step: (inout State, _ time: Duration) -> Void) {
+        let time = stopwatch.elapsed
+        state.withLock { step(&$0, time) }
+    }
+
     /// The response has begun.
     func receive(_ head: ResponseHead) {
         state.withLock { state in
             state.response = head
-            events.send(.response(head))
+            state.events.send(.response(head))
         }
     }
 
     /// The work is over.
     func finish(_ outcome: TransferOutcome) {
-        monitor.finish()
         let demand = state.withLock { state in
+            state.uploads.finish()
+            state.downloads.finish()
             guard let demand = state.machine.finish() else { return TransferStateMachine.Demand.nothing }
             state.outcome = outcome
             state.stopWork = nil
-            events.send(.finished(outcome))
-            events.finish()
-            states.send(.finished)
-            states.finish()
+            state.events.send(.finished(outcome))
+            state.events.finish()
+            state.states.send(.finished)
+            state.states.finish()
             return demand
         }
         scheduler.meet(demand, of: self)
@@ -170,7 +195,7 @@ public final class TransferCore: Sendable {
     func admit() -> Bool {
         state.withLock { state in
             guard state.machine.admit() else { return false }
-            states.send(.running)
+            state.states.send(.running)
             return true
         }
     }
@@ -180,17 +205,17 @@ public final class TransferCore: Sendable {
     ) {
         let change = state.withLock { state in
             guard let demand = step(&state.machine) else { return Change() }
-            events.send(event)
+            state.events.send(event)
             let now = state.machine.state
             guard now != .cancelling else { return Change(demand: demand, isCancelled: true, stopWork: state.stopWork) }
-            if now == .suspended { monitor.interrupt() }
-            states.send(now)
+            if now == .suspended { state.tracker.interrupt() }
+            state.states.send(now)
             return Change(demand: demand)
         }
         scheduler.meet(change.demand, of: self)
         // The work first: whoever waits in ``pass()`` then finds its own task cancelled, and takes that for the reason.
         change.stopWork?()
-        if change.isCancelled { states.send(.cancelling) }
+        if change.isCancelled { state.withLock { $0.states.send(.cancelling) } }
     }
 
     /// What is left to do after a change of state.

@@ -52,7 +52,7 @@ public struct TransferGroup: Sendable {
         let state = Lock(ProgressSum(count: handles.count))
         if handles.isEmpty { sum.finish() }
         for (index, handle) in handles.enumerated() {
-            let own = handle.kind == .upload ? handle.core.monitor.uploads : handle.core.monitor.downloads
+            let own = handle.kind == .upload ? handle.core.uploads : handle.core.downloads
             // It ends with the task.
             own.observe { [weak sum] progress in
                 guard let sum else { return }

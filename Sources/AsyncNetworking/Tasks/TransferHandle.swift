@@ -47,12 +47,12 @@ extension TransferHandle {
     /// How much of the request's body was sent: the latest value first, then newer ones, until the task is over.
     ///
     /// "Sent" means handed to the connection. A body that is sent again, for a redirect or a challenge, starts over.
-    public var uploadProgress: ProgressStream<TransferProgress> { ProgressStream(broadcast: core.monitor.uploads) }
+    public var uploadProgress: ProgressStream<TransferProgress> { ProgressStream(broadcast: core.uploads) }
 
     /// How much of the response's body was received: the latest value first, then newer ones, until the task is over.
     ///
     /// Bodies of redirects and of rejected downloads are no progress.
-    public var downloadProgress: ProgressStream<TransferProgress> { ProgressStream(broadcast: core.monitor.downloads) }
+    public var downloadProgress: ProgressStream<TransferProgress> { ProgressStream(broadcast: core.downloads) }
 
     /// The progress of what the task is for: ``uploadProgress`` of an upload, otherwise ``downloadProgress``.
     ///

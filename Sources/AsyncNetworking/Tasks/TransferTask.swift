@@ -13,25 +13,25 @@ public final class TransferTask<Value: Sendable>: TransferHandle {
     public let core: TransferCore
     private let work: Task<Value, any Error>
 
-    /// Makes a task that does `work` once it is resumed, then calls `whenOver`, then does `ending` with the result.
+    /// Makes a task that does `work` once it is resumed, then leaves the registry, then does `ending` with the result.
     init(
-        _ core: TransferCore, whenOver: @escaping @Sendable () -> Void,
-        ending: (@Sendable (Result<Value, any Error>) async -> Void)? = nil,
-        work: @escaping @Sendable (TransferCore) async throws -> Value
+        _ transfer: Transfer, in registry: TaskRegistry, ending: (@Sendable (Result<Value, any Error>) async -> Void)?,
+        work: @escaping @Sendable (Transfer) async throws -> Value
     ) {
+        let core = transfer.core
         self.core = core
         // It ends with the transfer, which ``TransferHandle/cancel()`` and the manager's invalidation end.
         self.work = Task {
             let result: Result<Value, any Error>
             do {
                 try await core.pass()
-                result = .success(try await work(core))
+                result = .success(try await work(transfer))
                 core.finish(.succeeded)
             } catch {
                 result = .failure(error)
                 core.finish(TransferOutcome(error))
             }
-            whenOver()
+            registry.end(core.id)
             await ending?(result)
             return try result.get()
         }
@@ -41,7 +41,7 @@ public final class TransferTask<Value: Sendable>: TransferHandle {
     /// Makes a task that has failed; `ending` is done with the error.
     init(
         _ core: TransferCore, failingWith error: any Error,
-        ending: (@Sendable (Result<Value, any Error>) async -> Void)? = nil
+        ending: (@Sendable (Result<Value, any Error>) async -> Void)?
     ) {
         self.core = core
         core.finish(TransferOutcome(error))
