@@ -31,10 +31,14 @@ public struct URLResolver: Hashable, Sendable {
         case appendingPath
     }
 
+    /// The base as text, where a path below it is resolved by writing it behind.
+    private let prefix: String?
+
     /// Creates a resolver; without a base all strings must be absolute URLs.
     public init(base: URL?, mode: Mode = .reference) {
         self.base = base.map(Self.withTrailingSlash)
         self.mode = mode
+        prefix = self.base.flatMap(Self.prefix)
     }
 
     /// The absolute URL that the string means.
@@ -45,6 +49,7 @@ public struct URLResolver: Hashable, Sendable {
             guard let base else { throw .url(.noBase(string)) }
             return try Self.checked(base.absoluteURL, from: base.absoluteString)
         }
+        if let prefix, Self.isPlainPath(string), let url = URL(string: prefix + string) { return url }
         let encoded = try Self.encoded(string)
         let reference = mode == .appendingPath && !Self.isAbsolute(encoded) ? Self.below(encoded) : encoded
         guard
@@ -64,6 +69,26 @@ public struct URLResolver: Hashable, Sendable {
         else { return base }
         components.percentEncodedPath += "/"
         return components.url ?? base
+    }
+
+    /// The text of a base that ends in a path without dots to remove.
+    private static func prefix(_ base: URL) -> String? {
+        let text = base.absoluteString
+        guard text.hasSuffix("/"), !text.contains("/."), !text.contains(where: { $0 == "?" || $0 == "#" }),
+            (try? checked(base, from: text)) != nil
+        else { return nil }
+        return text
+    }
+
+    /// Whether a string is a path below the base, with or without a query, that has nothing to encode and no dots to remove.
+    private static func isPlainPath(_ string: String) -> Bool {
+        var previous = UInt8(ascii: "/")
+        for byte in string.utf8 {
+            guard isPlain(byte), byte != UInt8(ascii: ":") else { return false }
+            if previous == UInt8(ascii: "/"), byte == UInt8(ascii: ".") { return false }
+            previous = byte
+        }
+        return string.utf8.first != UInt8(ascii: "/")
     }
 
     /// The string with the bytes percent-encoded that RFC 3986 has no place for.

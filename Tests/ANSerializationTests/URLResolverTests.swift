@@ -19,7 +19,11 @@ import Testing
         ("../x", "http://example.com/x"), ("?a=b", "http://example.com/v1/?a=b"), ("", "http://example.com/v1/"),
         ("#f", "http://example.com/v1/#f"), ("./a:b", "http://example.com/v1/a:b"), ("..", "http://example.com/"),
         ("../../../x", "http://example.com/x"), ("//other.example/x", "http://other.example/x"),
-        ("HTTPS://Example2.com/x", "HTTPS://Example2.com/x"),
+        ("HTTPS://Example2.com/x", "HTTPS://Example2.com/x"), ("a//b/", "http://example.com/v1/a//b/"),
+        ("a/../b", "http://example.com/v1/b"), ("a/./b", "http://example.com/v1/a/b"),
+        ("a/..", "http://example.com/v1/"),
+        (".well-known/x", "http://example.com/v1/.well-known/x"), ("a.b", "http://example.com/v1/a.b"),
+        ("x?y=a/../b", "http://example.com/v1/x?y=a/../b"), ("a/b:c", "http://example.com/v1/a/b:c"),
     ])
     func `strings are references to the base`(string: String, url: String) throws {
         #expect(try resolve(string, "http://example.com/v1/") == url)
@@ -41,7 +45,9 @@ import Testing
         ("http://example.com", "foo", "http://example.com/foo"),
         ("http://example.com", "?a=b", "http://example.com?a=b"),
         ("http://x.com/api?x=1", "foo", "http://x.com/api/foo"),
-        ("http://x.com:8080/api", "/foo", "http://x.com:8080/foo"),
+        ("http://x.com:8080/api", "/foo", "http://x.com:8080/foo"), ("http://x.com/a/../b/", "c", "http://x.com/b/c"),
+        ("http://x.com/api/?x=1", "c", "http://x.com/api/c"),
+        ("http://x.com/api/#f", "c?d=e", "http://x.com/api/c?d=e"),
     ])
     func `nothing of the base's path is lost without a slash`(base: String, string: String, url: String) throws {
         #expect(try resolve(string, base) == url)
