@@ -77,8 +77,11 @@ public struct Request: Sendable {
     package func maximumBodySize(inheritingFrom other: Request) -> Int {
         var request = self
         request.inheritOptions(from: other)
-        return request.sharedOptions?.value.maximumBodySize ?? TransferOptions().maximumBodySize
+        return request.maximumBodySize
     }
+
+    /// The most bytes that a collected body of this request's response may have.
+    package var maximumBodySize: Int { sharedOptions?.value.maximumBodySize ?? TransferOptions().maximumBodySize }
 
     /// The options as the request changes them; nil when it changes none.
     private func changedOptions(of session: TransferOptions) -> TransferOptions? {

@@ -89,13 +89,20 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     )
     public var operationQueue: OperationQueue { OperationQueue() }
 
-    /// Where completion handlers are called, as a subclass may have it.
-    var completionPlace: (DispatchQueue?, DispatchGroup?) {
-        isSubclassed
-            ? (completionQueue, completionGroup) : state.withLock { ($0.completionQueue, $0.completionGroup) }
+    /// What becomes of a response at this moment, as a subclass may have it.
+    var delivery: TaskDelivery {
+        guard isSubclassed else {
+            return state.withLock { state in
+                TaskDelivery(
+                    serializer: state.responseSerializer.value, queue: state.completionQueue,
+                    group: state.completionGroup)
+            }
+        }
+        let serializer = anyResponseSerializer
+        let manager = serializer is AFHTTPResponseSerializer ? self as? AFHTTPSessionManager : nil
+        return TaskDelivery(
+            serializer: manager?.responseSerializer ?? serializer, queue: completionQueue, group: completionGroup)
     }
-
-    var maximumBodySize: Int { state.withLock { $0.maximumBodySize } }
 
     // MARK: Tasks
 

@@ -37,8 +37,6 @@ struct ManagerState: Sendable {
         isShared = shared != nil
     }
 
-    var maximumBodySize: Int { core.configuration.transfer.maximumBodySize }
-
     // MARK: Tasks
 
     mutating func takeIdentifier() -> Int {

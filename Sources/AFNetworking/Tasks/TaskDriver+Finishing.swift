@@ -6,7 +6,7 @@ import Dispatch
 extension TaskDriver {
     /// Ends the task: hooks, then the completion handler, then the notification.
     func finish(_ result: Result<Void, any Error>) async {
-        var ending = Ending(serializer: manager.currentSerializer)
+        var ending = Ending(delivery: manager.delivery)
         var raw: (any Error)?
         let (outcome, isFollowed) = change { ($0.takeOutcome(), $0.isWatched) }
         ending.data = outcome.data
@@ -36,11 +36,11 @@ extension TaskDriver {
     private func deliver(
         _ ending: Handover<Ending>, of task: URLSessionTask, to callbacks: Handover<TaskCallbacks>
     ) {
-        let (queue, group) = manager.completionPlace
+        let delivery = ending.value.delivery
         // Each by itself: what a program has sent to the main queue before comes before.
-        (queue ?? .main).async(group: group) { [self] in
+        (delivery.queue ?? .main).async(group: delivery.group) { [self] in
             complete(callbacks.value.completion, ending.value, task)
-            guard queue != nil else { return ending.value.post(of: task) }
+            guard ending.value.delivery.queue != nil else { return ending.value.post(of: task) }
             Outbox.main.send { ending.value.post(of: task) }
         }
     }
@@ -75,11 +75,13 @@ extension TaskDriver {
 
     private func serialize(_ head: ResponseHead?, into ending: inout Ending) {
         let pointer = AutoreleasingUnsafeMutablePointer<NSError?>(nil)
-        if let serializer = ending.serializer as? AFHTTPResponseSerializer, serializer.needsNoResponse, let head {
+        if let serializer = ending.delivery.serializer as? AFHTTPResponseSerializer, serializer.needsNoResponse,
+            let head
+        {
             let verdict = serializer.judge(ResponseFacts(head) { [self] in response }, ending.data)
             ending.object = serializer.object(of: ending.data, verdict, pointer)
         } else {
-            ending.object = ending.serializer.responseObject(for: response, data: ending.data, error: pointer)
+            ending.object = ending.delivery.serializer.responseObject(for: response, data: ending.data, error: pointer)
         }
         ending.error = pointer.pointee
     }
@@ -103,35 +105,33 @@ extension TaskState {
     }
 }
 
-extension AFURLSessionManager {
-    /// What makes objects of responses, as a subclass may have it.
-    fileprivate var currentSerializer: any AFURLResponseSerialization {
-        let serializer = anyResponseSerializer
-        guard isSubclassed, serializer is AFHTTPResponseSerializer, let manager = self as? AFHTTPSessionManager else {
-            return serializer
-        }
-        return manager.responseSerializer
-    }
+/// What becomes of a task's response.
+struct TaskDelivery {
+    /// What makes objects of responses.
+    let serializer: any AFURLResponseSerialization
+    /// Where completion handlers are called; nil for the main queue.
+    let queue: DispatchQueue?
+    let group: DispatchGroup?
 }
 
 /// What a task ended with.
 private struct Ending {
-    let serializer: any AFURLResponseSerialization
+    let delivery: TaskDelivery
     var object: Any?
     var error: (any Error)?
     var data = Data()
     var file: URL?
     var metrics: [TransferMetrics] = []
 
-    init(serializer: any AFURLResponseSerialization) {
-        self.serializer = serializer
+    init(delivery: TaskDelivery) {
+        self.delivery = delivery
     }
 
     /// Posts that the task is over; on the main queue.
     func post(of task: URLSessionTask) {
         let keys = Self.keys.value
         var userInfo = [AnyHashable: Any](minimumCapacity: 5)
-        userInfo[keys.serializer] = serializer
+        userInfo[keys.serializer] = delivery.serializer
         if let file { userInfo[keys.assetPath] = file } else { userInfo[keys.data] = data }
         userInfo[keys.object] = object
         // In an `Any`, `as? NSError` finds objects only.

@@ -19,7 +19,8 @@ extension TaskDriver {
     }
 
     private func receiveData(_ body: ResponseBody, _ expected: Int64, _ core: TransferCore) async throws {
-        let limit = manager.maximumBodySize
+        // The manager's requests have the options of its session.
+        let limit = core.request?.maximumBodySize ?? 0
         var data = Data()
         defer { change { [data] in $0.data = data } }
         for try await chunk in body {

@@ -14,8 +14,9 @@ final class TaskDriver: TransferEventSink {
     let generation: Int
     let original: OriginalRequest
     private let state: Lock<TaskState>
-    /// Held while the task is resumed, suspended or cancelled, so that the core hears of it in the same order.
-    private let steering = NSLock()
+    /// The core's task, once there is one. Its lock is held while the task is resumed, suspended or cancelled, so that the
+    /// core hears of it in the same order.
+    private let work = Lock<TaskWork?>(nil)
 
     /// Makes a driver of a task that waits to be resumed.
     init(
@@ -37,16 +38,18 @@ final class TaskDriver: TransferEventSink {
 
     /// Becomes what is behind a task, and starts it.
     func begin(_ task: URLSessionTask) {
-        steering.withLock {
+        work.withLock { work in
             state.withLock { $0.begin(task) }
-            post(.AFNetworkingTaskDidResume)
-            start()
+            post(.AFNetworkingTaskDidResume, of: task)
+            manager.taskRuns(task, self)
+            launch(&work)
         }
     }
 
-    /// The task is gone: if it was never resumed, it never will be.
+    /// The task is gone: if it was never resumed, it never will be, though somebody may have looked at its work.
     func abandon() {
-        state.withLock { $0.isLookedAt ? $0.work : nil }?.transfer.abandon()
+        guard !state.withLock({ $0.wasStarted }) else { return }
+        work.withLock { $0 }?.transfer.abandon()
     }
 
     /// The session that hooks are told of.
@@ -61,29 +64,34 @@ final class TaskDriver: TransferEventSink {
     // MARK: What users do
 
     func resume() {
-        steering.withLock {
-            let step = state.withLock { $0.resume() }
-            if case .none = step { return }
-            post(.AFNetworkingTaskDidResume)
-            if case .goOn(let work) = step { work.transfer.resume() } else { start() }
+        work.withLock { work in
+            switch state.withLock({ $0.resume() }) {
+            case .none: return
+            case .start:
+                post(.AFNetworkingTaskDidResume, of: task)
+                start(&work)
+            case .goOn:
+                guard let work else { return }
+                post(.AFNetworkingTaskDidResume, of: task)
+                work.transfer.resume()
+            }
         }
     }
 
     func suspend() {
-        steering.withLock {
-            let step = state.withLock { $0.suspend() }
-            if case .none = step { return }
-            post(.AFNetworkingTaskDidSuspend)
-            if case .goOn(let work) = step { work.transfer.suspend() }
+        work.withLock { work in
+            guard state.withLock({ $0.suspend() }) else { return }
+            post(.AFNetworkingTaskDidSuspend, of: task)
+            work?.transfer.suspend()
         }
     }
 
     func cancel() {
-        steering.withLock {
+        work.withLock { work in
             switch state.withLock({ $0.cancel() }) {
-            case .none: break
-            case .start: end(with: CancellationError())
-            case .goOn(let work): work.transfer.cancel()
+            case .none: return
+            case .start: end(work, with: CancellationError())
+            case .goOn: work?.transfer.cancel()
             }
         }
     }
@@ -91,26 +99,27 @@ final class TaskDriver: TransferEventSink {
     /// Cancels, and hands over what a download needs to go on later, on the manager's queue.
     func cancel(producingResumeData completionHandler: @escaping (Data?) -> Void) {
         let completionHandler = Handover(completionHandler)
-        let step = steering.withLock {
-            let step = state.withLock { $0.cancel() }
-            if case .start = step { end(with: CancellationError()) }
-            return step
+        let interrupted: TaskWork? = work.withLock { work in
+            switch state.withLock({ $0.cancel() }) {
+            case .none: return nil
+            case .start:
+                end(work, with: CancellationError())
+                return nil
+            case .goOn: return work
+            }
         }
         // It ends with the transfer.
         Task { [manager] in
-            var data: ResumeData?
-            if case .goOn(let work) = step { data = await work.interrupt() }
-            let archived = data?.archived
+            let archived = await interrupted?.interrupt()?.archived
             manager.sessionQueue.async { completionHandler.value(archived) }
         }
     }
 
     /// The core's task, made now if there is none yet; nil when the request cannot be made, or was never sent.
     var transfer: TransferCore? {
-        steering.withLock {
-            if let work = state.withLock({ $0.work }) { return work.transfer }
-            guard state.withLock({ $0.phase == .suspended }) else { return nil }
-            return try? makeWork(isResumed: false).transfer
+        work.withLock { work in
+            if work == nil, taskState == .suspended { work = try? makeWork(isResumed: false) }
+            return work?.transfer
         }
     }
 
@@ -149,11 +158,8 @@ final class TaskDriver: TransferEventSink {
     var priority: Float {
         get { state.withLock { $0.priority } }
         set {
-            let work = state.withLock { state in
-                state.priority = newValue
-                return state.work
-            }
-            work?.transfer.priority = TransferPriority(rawValue: Double(newValue))
+            state.withLock { $0.priority = newValue }
+            work.withLock { $0 }?.transfer.priority = TransferPriority(rawValue: Double(newValue))
         }
     }
 
@@ -186,21 +192,21 @@ final class TaskDriver: TransferEventSink {
 
     // MARK: Work
 
-    private func start() {
+    private func start(_ work: inout TaskWork?) {
         register()
-        guard let work = state.withLock({ $0.work }) else {
-            do { try makeWork(isResumed: true) } catch { end(with: error) }
-            return
-        }
+        guard let work else { return launch(&work) }
         work.transfer.resume()
         forgetIfOver()
     }
 
-    /// Ends the task before its work began.
-    private func end(with error: any Error) {
+    private func launch(_ work: inout TaskWork?) {
+        do { work = try makeWork(isResumed: true) } catch { end(nil, with: error) }
+    }
+
+    /// Ends the task before its work began. There may be some that was looked at and never resumed: then that ends the task.
+    private func end(_ work: TaskWork?, with error: any Error) {
         register()
-        // There may be some that was looked at and never resumed: then that ends the task.
-        if let work = state.withLock({ $0.work }) {
+        if let work {
             work.transfer.cancel()
             return forgetIfOver()
         }
@@ -219,26 +225,22 @@ final class TaskDriver: TransferEventSink {
     }
 
     /// Makes the core's task, which ends this one when it is over.
-    @discardableResult
     private func makeWork(isResumed: Bool) throws -> TaskWork {
         let (source, number) = state.withLock { ($0.source, $0.priority) }
         let priority = TransferPriority(rawValue: Double(number))
         let (session, request) = try manager.coreRequest(for: self, source)
-        let work: TaskWork
-        if case .download(let resumeData) = source {
-            work = .download(makeDownload(session, request, resumeData, priority))
-            if isResumed { work.transfer.resume() }
-        } else {
-            work = .collection(
+        guard case .download(let resumeData) = source else {
+            return .collection(
                 session.makeTask(
                     source.kind, for: request, reporting: self, priority: priority, isResumed: isResumed,
                     body: { try await self.receive($0, $1, $2) }, ending: { await self.finish($0) }))
         }
-        state.withLock { $0.work = work }
-        return work
+        let download = makeDownload(session, request, resumeData, priority)
+        if isResumed { download.resume() }
+        return .download(download)
     }
 
-    private func post(_ name: NSNotification.Name) {
+    private func post(_ name: NSNotification.Name, of task: URLSessionTask?) {
         guard let task else { return }
         Outbox.main.send { NotificationCenter.default.post(name: name, object: task) }
     }

@@ -10,8 +10,8 @@ struct TaskState: Sendable {
     var source: TaskSource
     private(set) var callbacks: Handover<TaskCallbacks>
     private(set) var phase = URLSessionTask.State.suspended
-    var work: TaskWork?
-    private var wasStarted = false
+    /// Whether the work was begun, or would have been.
+    private(set) var wasStarted = false
 
     var current: Request?
     var head: ResponseHead?
@@ -44,7 +44,7 @@ struct TaskState: Sendable {
         /// That the work begins, or ends before it began.
         case start
         /// That the core's task is told.
-        case goOn(TaskWork)
+        case goOn
     }
 
     /// Starts with its task.
@@ -68,13 +68,14 @@ struct TaskState: Sendable {
             wasStarted = true
             return .start
         }
-        return work.map(Step.goOn) ?? .none
+        return .goOn
     }
 
-    mutating func suspend() -> Step {
-        guard phase == .running else { return .none }
+    /// Whether that changes something.
+    mutating func suspend() -> Bool {
+        guard phase == .running else { return false }
         phase = .suspended
-        return work.map(Step.goOn) ?? .start
+        return true
     }
 
     mutating func cancel() -> Step {
@@ -84,11 +85,8 @@ struct TaskState: Sendable {
             wasStarted = true
             return .start
         }
-        return work.map(Step.goOn) ?? .none
+        return .goOn
     }
-
-    /// Whether it was never resumed and has work all the same, because somebody has looked at it.
-    var isLookedAt: Bool { !wasStarted && work != nil }
 
     /// Gives away what a completion handler is told of.
     mutating func takeOutcome() -> TaskOutcome {
