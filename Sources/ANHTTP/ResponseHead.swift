@@ -29,9 +29,20 @@ public struct ResponseHead: Sendable {
     /// The media type of `Content-Type`, lower-case and without parameters; nil when there is none. See RFC 9110 §8.3.
     public var mediaType: String? {
         guard let value = headers.first(.contentType) else { return nil }
+        if !value.isEmpty, value.utf8.allSatisfy(Self.isOfLowercaseType) { return value }
         let type = value.utf8.prefix { $0 != UInt8(ascii: ";") }.drop(while: Self.isBlank)
         guard let last = type.lastIndex(where: { !Self.isBlank($0) }) else { return nil }
         return Substring(type[...last]).lowercased()
+    }
+
+    /// What most media types are made of.
+    private static func isOfLowercaseType(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "/"),
+            UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "+"):
+            true
+        default: false
+        }
     }
 
     /// What may stand around a value: OWS of RFC 9110 §5.6.3.
