@@ -75,10 +75,11 @@ extension SessionManager {
     /// - Parameters:
     ///   - priority: How soon it gets its turn.
     ///   - isResumed: Whether it starts at once.
+    ///   - prepare: Given the task before its work begins.
     ///   - ending: Done with the result when the task is over, before its value is there.
     nonisolated func makeTask<Value>(
         _ kind: SessionTask.Kind, _ request: Result<Request, any Error>, priority: TransferPriority = .normal,
-        isResumed: Bool = false, ending: (@Sendable (Result<Value, any Error>) async -> Void)? = nil,
+        isResumed: Bool = false, prepare: (TransferCore) -> Void = { _ in }, ending: (@Sendable (Result<Value, any Error>) async -> Void)? = nil,
         work: @escaping @Sendable (Transfer) async throws -> Value
     ) -> TransferTask<Value> {
         let wanted = try? request.get()
@@ -91,6 +92,7 @@ extension SessionManager {
             let error: any Error = if case .failure(let error) = request { error } else { SessionError.invalidated }
             return TransferTask(core, failingWith: error, ending: ending)
         }
+        prepare(core)
         // Before its work begins, which then has nothing to wait for.
         if isResumed { core.resume() }
         return TransferTask(Transfer(core: core, request: wanted), in: registry, ending: ending, work: work)

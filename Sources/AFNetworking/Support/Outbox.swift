@@ -17,7 +17,7 @@ final class Outbox: Sendable {
             return waiting.count == 1
         }
         guard isFirst else { return }
-        DispatchQueue.main.async { [self] in
+        DispatchQueue.theMain.async { [self] in
             let blocks = waiting.withLock { waiting in
                 defer { waiting = [] }
                 return waiting
@@ -25,4 +25,9 @@ final class Outbox: Sendable {
             for block in blocks { block() }
         }
     }
+}
+
+extension DispatchQueue {
+    /// The main queue, without another object for it each time.
+    static let theMain = DispatchQueue.main
 }

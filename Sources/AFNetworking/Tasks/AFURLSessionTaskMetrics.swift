@@ -4,11 +4,13 @@ public import AsyncNetworking
 
 /// What a task cost. Foundation's own members stay empty here: they can be filled by Foundation only.
 public final class AFURLSessionTaskMetrics: URLSessionTaskMetrics, @unchecked Sendable {
-    /// What each exchange cost, those of redirects among them, in their order.
-    public let exchanges: [TransferMetrics]
+    private let core: TransferCore?
 
-    init(exchanges: [TransferMetrics]) {
-        self.exchanges = exchanges
+    /// What each exchange cost, those of redirects among them, in their order; none where nothing was sent.
+    public var exchanges: [TransferMetrics] { core?.exchanges ?? [] }
+
+    init(of core: TransferCore?) {
+        self.core = core
         super.init()
     }
 }

@@ -42,8 +42,6 @@ extension TaskDriver {
 
     private func note(_ event: TaskEvent) {
         switch event {
-        case .request(let request): change { $0.current = request }
-        case .metrics(let metrics): change { $0.metrics.append(metrics) }
         case .response(let head):
             change { state in
                 state.head = head

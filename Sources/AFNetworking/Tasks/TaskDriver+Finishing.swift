@@ -25,9 +25,10 @@ extension TaskDriver {
         // What was sent to the manager's queue before is heard before the end.
         let isWatched = isFollowed || manager.isObserved
         if isWatched { await onSessionQueue { Handover(()) } }
-        let (callbacks, task, metrics) = change { [raw] state in state.finish(raw) }
-        ending.metrics = metrics
-        if let task, isWatched { await tellEnd(of: task, raw, ending.metrics) }
+        let (callbacks, task, dataTask) = change { [raw] state in state.finish(raw) }
+        ending.dataTask = dataTask
+        ending.core = currentWork?.transfer
+        if let task, isWatched { await tellEnd(of: task, raw, ending.core) }
         manager.taskEnded(identifier)
         if let task { deliver(Handover(ending), of: task, to: callbacks) }
     }
@@ -38,29 +39,24 @@ extension TaskDriver {
     ) {
         let delivery = ending.value.delivery
         // Each by itself: what a program has sent to the main queue before comes before.
-        (delivery.queue ?? .main).async(group: delivery.group) { [self] in
-            complete(callbacks.value.completion, ending.value, task)
+        (delivery.queue ?? .theMain).async(group: delivery.group) { [self] in
+            complete(callbacks.value.completion, ending.value)
             guard ending.value.delivery.queue != nil else { return ending.value.post(of: task) }
             Outbox.main.send { ending.value.post(of: task) }
         }
     }
 
-    private func complete(_ completion: TaskCallbacks.Completion, _ ending: Ending, _ task: URLSessionTask) {
-        let became = change { state in
-            defer { state.dataTask = nil }
-            return state.dataTask
-        }
-        let dataTask = became ?? task as? URLSessionDataTask
+    private func complete(_ completion: TaskCallbacks.Completion, _ ending: Ending) {
         switch completion {
         case .none: return
         case .blocks(let success, let failure):
             if let error = ending.error {
-                failure?(dataTask, error)
-            } else if let dataTask {
+                failure?(ending.dataTask, error)
+            } else if let dataTask = ending.dataTask {
                 success?(dataTask, ending.object)
             }
         case .object(let handler):
-            Self.$ended.withValue(dataTask) { handler(givenResponse, ending.object, ending.error) }
+            Self.$ended.withValue(ending.dataTask) { handler(givenResponse, ending.object, ending.error) }
         case .file(let handler): handler(givenResponse, ending.object as? URL, ending.error)
         }
     }
@@ -86,11 +82,11 @@ extension TaskDriver {
         ending.error = pointer.pointee
     }
 
-    private func tellEnd(of task: URLSessionTask, _ raw: (any Error)?, _ metrics: [TransferMetrics]) async {
+    private func tellEnd(of task: URLSessionTask, _ raw: (any Error)?, _ core: TransferCore?) async {
         await onSessionQueue { [manager, session] in
             guard manager.isObserved else { return Handover(()) }
             manager.urlSession(
-                session, task: task, didFinishCollecting: AFURLSessionTaskMetrics(exchanges: metrics))
+                session, task: task, didFinishCollecting: AFURLSessionTaskMetrics(of: core))
             manager.urlSession(session, task: task, didCompleteWithError: raw)
             return Handover(())
         }
@@ -121,7 +117,9 @@ private struct Ending {
     var error: (any Error)?
     var data = Data()
     var file: URL?
-    var metrics: [TransferMetrics] = []
+    /// The task that callbacks are told of.
+    var dataTask: URLSessionDataTask?
+    var core: TransferCore?
 
     init(delivery: TaskDelivery) {
         self.delivery = delivery
@@ -136,7 +134,7 @@ private struct Ending {
         userInfo[keys.object] = object
         // In an `Any`, `as? NSError` finds objects only.
         userInfo[keys.error] = error.map { $0 as NSError }
-        if !metrics.isEmpty { userInfo[keys.metrics] = AFURLSessionTaskMetrics(exchanges: metrics) }
+        if let core { userInfo[keys.metrics] = AFURLSessionTaskMetrics(of: core) }
         NotificationCenter.default.post(name: .AFNetworkingTaskDidComplete, object: task, userInfo: userInfo)
     }
 

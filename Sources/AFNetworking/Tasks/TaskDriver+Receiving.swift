@@ -13,9 +13,11 @@ extension TaskDriver {
             state.counts.received = 0
             state.counts.expectedToReceive = expected
         }
-        if manager.isObserved { try await decide(head) }
-        if change({ $0.source.isToFile }) { return try await receiveFile(body, expected, core) }
-        return try await receiveData(body, expected, core)
+        if manager.isObserved {
+            try await decide(head)
+            if change({ $0.source.isToFile }) { return try await receiveFile(body, expected, core) }
+        }
+        try await receiveData(body, expected, core)
     }
 
     private func receiveData(_ body: ResponseBody, _ expected: Int64, _ core: TransferCore) async throws {

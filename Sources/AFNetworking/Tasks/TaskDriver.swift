@@ -7,7 +7,7 @@ import Dispatch
 /// What is behind a task of a manager's: its state, what it was given, and the core's task that does the work.
 ///
 /// A task keeps its manager; the manager keeps a task while it runs. One that was never resumed is kept by its owner alone.
-final class TaskDriver: TransferEventSink {
+final class TaskDriver: Sendable {
     let manager: AFURLSessionManager
     let identifier: Int
     /// Which of the manager's sessions the task belongs to.
@@ -49,7 +49,7 @@ final class TaskDriver: TransferEventSink {
     /// The task is gone: if it was never resumed, it never will be, though somebody may have looked at its work.
     func abandon() {
         guard !state.withLock({ $0.wasStarted }) else { return }
-        work.withLock { $0 }?.transfer.abandon()
+        currentWork?.transfer.abandon()
     }
 
     /// The session that hooks are told of.
@@ -131,13 +131,17 @@ final class TaskDriver: TransferEventSink {
     var head: ResponseHead? { state.withLock { $0.head } }
 
     var currentRequest: URLRequest? {
-        let current = state.withLock { $0.current }
         let original = original.urlRequest
-        return current.map { URLRequest($0, basedOn: original) } ?? original
+        return sentRequest.map { URLRequest($0, basedOn: original) } ?? original
     }
 
     /// The URL of ``currentRequest``.
-    var currentURL: URL? { state.withLock { $0.current?.url } ?? original.url }
+    var currentURL: URL? { sentRequest?.url ?? original.url }
+
+    private var sentRequest: Request? { currentWork?.transfer.sentRequest }
+
+    /// The core's task, if there is one.
+    var currentWork: TaskWork? { work.withLock { $0 } }
 
     /// The response, made of the head when it is asked for the first time.
     var response: HTTPURLResponse? {
@@ -159,7 +163,7 @@ final class TaskDriver: TransferEventSink {
         get { state.withLock { $0.priority } }
         set {
             state.withLock { $0.priority = newValue }
-            work.withLock { $0 }?.transfer.priority = TransferPriority(rawValue: Double(newValue))
+            currentWork?.transfer.priority = TransferPriority(rawValue: Double(newValue))
         }
     }
 
@@ -232,7 +236,11 @@ final class TaskDriver: TransferEventSink {
         guard case .download(let resumeData) = source else {
             return .collection(
                 session.makeTask(
-                    source.kind, for: request, reporting: self, priority: priority, isResumed: isResumed,
+                    source.kind, for: request, priority: priority, isResumed: isResumed,
+                    prepare: { core in
+                        guard request.body.length != 0 else { return }
+                        core.observeUploadProgress { [weak self] in self?.didSend($0) }
+                    },
                     body: { try await self.receive($0, $1, $2) }, ending: { await self.finish($0) }))
         }
         let download = makeDownload(session, request, resumeData, priority)
@@ -255,17 +263,6 @@ final class TaskDriver: TransferEventSink {
         await withCheckedContinuation { continuation in
             manager.sessionQueue.async { continuation.resume(returning: body()) }
         }.value
-    }
-
-    // MARK: TransferEventSink
-
-    func receive(_ event: TransferEvent) {
-        switch event {
-        case .started(let request): state.withLock { $0.current = request }
-        case .uploadProgress(let progress): didSend(progress)
-        case .finished(let metrics): state.withLock { $0.metrics.append(metrics) }
-        default: break
-        }
     }
 
     private func didSend(_ progress: TransferProgress) {

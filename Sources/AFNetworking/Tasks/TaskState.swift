@@ -13,11 +13,9 @@ struct TaskState: Sendable {
     /// Whether the work was begun, or would have been.
     private(set) var wasStarted = false
 
-    var current: Request?
     var head: ResponseHead?
     var response: HTTPURLResponse?
     var counts = TaskCounts()
-    var metrics: [TransferMetrics] = []
     var error: (any Error)?
     var uploadProgress: Progress?
     var downloadProgress: Progress?
@@ -97,14 +95,16 @@ struct TaskState: Sendable {
     /// Is over; gives away what was kept for the way.
     mutating func finish(
         _ error: (any Error)?
-    ) -> (callbacks: Handover<TaskCallbacks>, task: URLSessionTask?, metrics: [TransferMetrics]) {
+    ) -> (callbacks: Handover<TaskCallbacks>, task: URLSessionTask?, dataTask: URLSessionDataTask?) {
         defer {
             callbacks = Handover(TaskCallbacks())
             running = nil
+            dataTask = nil
         }
         phase = .completed
         self.error = error
-        return (callbacks, running ?? task?.value, metrics)
+        let task = running ?? task?.value
+        return (callbacks, task, dataTask ?? task as? URLSessionDataTask)
     }
 }
 

@@ -44,6 +44,11 @@ package final class Broadcast<Element: Sendable>: Sendable {
         state.withLock { $0.core.latest }
     }
 
+    /// All that is kept, the oldest first.
+    var kept: [Element] {
+        state.withLock { $0.core.values.kept }
+    }
+
     /// Calls `observer` with the latest value, with each newer one, and with nil at the end.
     ///
     /// It is called under the broadcast's lock, so that it hears values in their order: it must not use the broadcast.
@@ -120,6 +125,9 @@ package struct BroadcastValues<Element> {
         isFinished = true
     }
 
+    /// All that is kept, the oldest first.
+    package var kept: [Element] { earlier + (latest.map { [$0] } ?? []) }
+
     /// The first value that is kept and has a number above `seen`, the first of all being 1.
     package func value(after seen: Int) -> (value: Element, number: Int)? {
         guard seen < count, let latest else { return nil }
@@ -131,7 +139,7 @@ extension BroadcastValues: Sendable where Element: Sendable {}
 
 /// The values of a ``Broadcast``, and who waits for the next.
 package struct BroadcastState<Element, Waiter> {
-    private var values: BroadcastValues<Element>
+    package private(set) var values: BroadcastValues<Element>
     private var waiters: [UInt64: Waiter] = [:]
     private var lastTicket: UInt64 = 0
 

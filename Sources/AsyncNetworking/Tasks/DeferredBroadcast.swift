@@ -26,6 +26,9 @@ package struct DeferredBroadcast<Element: Sendable>: Sendable {
     /// The latest value.
     package var latest: Element? { made.map(\.latest) ?? values.latest }
 
+    /// All that is kept, the oldest first.
+    var kept: [Element] { made.map(\.kept) ?? values.kept }
+
     /// Publishes a value, if there is one.
     package mutating func send(_ element: Element?) {
         guard let element else { return }

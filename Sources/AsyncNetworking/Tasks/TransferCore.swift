@@ -113,6 +113,8 @@ public final class TransferCore: Sendable {
     var events: Broadcast<TaskEvent> { state.withLock { $0.events.broadcast } }
     var uploads: Broadcast<TransferProgress> { state.withLock { $0.uploads.broadcast } }
     var downloads: Broadcast<TransferProgress> { state.withLock { $0.downloads.broadcast } }
+    /// The events so far.
+    var pastEvents: [TaskEvent] { state.withLock { $0.events.kept } }
     private var states: Broadcast<TransferState> { state.withLock { $0.states.broadcast } }
 
     /// Returns when the task is over, or the calling task is cancelled.
