@@ -79,7 +79,8 @@ extension SessionManager {
     ///   - ending: Done with the result when the task is over, before its value is there.
     nonisolated func makeTask<Value>(
         _ kind: SessionTask.Kind, _ request: Result<Request, any Error>, priority: TransferPriority = .normal,
-        isResumed: Bool = false, prepare: (TransferCore) -> Void = { _ in }, ending: (@Sendable (Result<Value, any Error>) async -> Void)? = nil,
+        isResumed: Bool = false, prepare: (TransferCore) -> Void = { _ in },
+        ending: (@Sendable (Result<Value, any Error>) async -> Void)? = nil,
         work: @escaping @Sendable (Transfer) async throws -> Value
     ) -> TransferTask<Value> {
         let wanted = try? request.get()

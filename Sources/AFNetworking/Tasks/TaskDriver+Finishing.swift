@@ -131,9 +131,9 @@ private struct Ending {
         var userInfo = [AnyHashable: Any](minimumCapacity: 5)
         userInfo[keys.serializer] = delivery.serializer
         if let file { userInfo[keys.assetPath] = file } else { userInfo[keys.data] = data }
-        userInfo[keys.object] = object
+        if let object { userInfo[keys.object] = object }
         // In an `Any`, `as? NSError` finds objects only.
-        userInfo[keys.error] = error.map { $0 as NSError }
+        if let error { userInfo[keys.error] = error as NSError }
         if let core { userInfo[keys.metrics] = AFURLSessionTaskMetrics(of: core) }
         NotificationCenter.default.post(name: .AFNetworkingTaskDidComplete, object: task, userInfo: userInfo)
     }
