@@ -6,11 +6,14 @@ import CostKit
 import Synchronization
 
 /// Measures what AFNetworking's interface adds to a request, in processor time with 64 in flight:
-/// `ShimCost [REQUESTS [core | main | queue]]`, the second for one of the three alone, under a profiler.
+/// `ShimCost [REQUESTS [core | main | queue | plain | foundation]]`, the second for one of them alone, under a profiler.
 ///
 /// The transport answers at once and from memory. The request is a GET with a small JSON document as its answer; on the one
 /// side a task of the core's with the core's JSON, on the other side the verb with its callback, Foundation's JSON, and both
 /// notifications: called back on the main queue, which is the default, and on a queue of the program's own.
+///
+/// How much of that is Foundation's: a plain async function in a task of its own, and the same with nothing but what the
+/// interface asks of Foundation.
 @main
 struct ShimCost {
     static let bar = 10.0
@@ -26,45 +29,93 @@ struct ShimCost {
         let onMain = AFHTTPSessionManager(session: session)
         let onQueue = AFHTTPSessionManager(session: session)
         onQueue.completionQueue = DispatchQueue(label: "completion")
-        var (core, main, queue): (Cost?, Cost?, Cost?)
+        let ways: KeyValuePairs<String, (Int) async throws -> Void> = [
+            "core": { requests in
+                try await perform(requests) {
+                    let task = session.makeDataTask(for: try session.request(.get, "small.json"), as: .json)
+                    task.resume()
+                    _ = try await task.value
+                }
+            },
+            "main": { await Callbacks { call(onMain, $0) }.perform($0) },
+            "queue": { await Callbacks { call(onQueue, $0) }.perform($0) },
+            "plain": { requests in
+                try await perform(requests) {
+                    try await Task {
+                        _ = try await session.value(for: session.request(.get, "small.json"), as: .json)
+                    }.value
+                }
+            },
+            "foundation": { await Callbacks { callFoundation(session, $0) }.perform($0) },
+        ]
+        var costs: [String: Cost] = [:]
         // The best of seven runs, in turn.
         for _ in 0..<7 {
-            if only == nil || only == "core" {
-                core = Cost.min(core, try await .measure(requests) { try await perform($0, with: session) })
-            }
-            if only == nil || only == "main" {
-                main = Cost.min(main, await .measure(requests) { await Callbacks(onMain).perform($0) })
-            }
-            if only == nil || only == "queue" {
-                queue = Cost.min(queue, await .measure(requests) { await Callbacks(onQueue).perform($0) })
+            for (name, way) in ways where only == nil || only == name {
+                costs[name] = Cost.min(costs[name], try await .measure(requests, way))
             }
         }
-        guard let core, let main, let queue else { return }
+        guard let core = costs["core"], let main = costs["main"], let queue = costs["queue"],
+            let plain = costs["plain"], let foundation = costs["foundation"]
+        else { return }
         print("A task of the core's takes \(core).")
         print("A verb of AFNetworking's that calls back on the main queue adds \(main - core) (the aim is \(bar) µs).")
         print("One that calls back on another queue adds \(queue - core).")
+        print(
+            "An async function takes \(plain); what the interface asks of Foundation adds \(foundation - plain) to it.")
     }
 
     /// Performs so many requests, 64 at a time.
-    private static func perform(_ requests: Int, with session: SessionManager) async throws {
+    private static func perform(_ requests: Int, _ request: @escaping @Sendable () async throws -> Void) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<64 {
-                group.addTask {
-                    for _ in 0..<requests / 64 {
-                        let task = session.makeDataTask(for: try session.request(.get, "small.json"), as: .json)
-                        task.resume()
-                        _ = try await task.value
-                    }
-                }
+                group.addTask { for _ in 0..<requests / 64 { try await request() } }
             }
             try await group.waitForAll()
         }
+    }
+
+    private static func call(_ manager: AFHTTPSessionManager, _ caller: Callbacks) {
+        manager.get(
+            "small.json", parameters: nil, headers: nil, progress: nil, success: { _, _ in caller.next() },
+            failure: { _, _ in caller.next() })
+    }
+
+    /// Foundation's task, its JSON, a turn of the main queue and two notifications, and nothing else beside the request.
+    private static func callFoundation(_ session: SessionManager, _ caller: Callbacks) {
+        let object = FoundationTask()
+        // It ends with the request.
+        Task {
+            let response = try await session.data(for: session.request(.get, "small.json"))
+            let json = FoundationObject(try JSONSerialization.jsonObject(with: response.value))
+            DispatchQueue.main.async {
+                NotificationCenter.default.post(name: .AFNetworkingTaskDidResume, object: object)
+                caller.next()
+                NotificationCenter.default.post(
+                    name: .AFNetworkingTaskDidComplete, object: object,
+                    userInfo: [
+                        AFNetworkingTaskDidCompleteResponseDataKey: response.value,
+                        AFNetworkingTaskDidCompleteSerializedResponseKey: json.value,
+                    ])
+            }
+        }
+    }
+}
+
+private final class FoundationTask: URLSessionDataTask, @unchecked Sendable {}
+
+/// What goes from one thread to another, and is used by one at a time.
+private struct FoundationObject: @unchecked Sendable {
+    let value: Any
+
+    init(_ value: Any) {
+        self.value = value
     }
 }
 
 /// Requests of a caller with callbacks, each of which starts the next one.
 private final class Callbacks: Sendable {
-    private let manager: AFHTTPSessionManager
+    private let start: @Sendable (Callbacks) -> Void
     private let state = Mutex(State())
 
     private struct State {
@@ -73,25 +124,21 @@ private final class Callbacks: Sendable {
         var waiter: CheckedContinuation<Void, Never>?
     }
 
-    init(_ manager: AFHTTPSessionManager) {
-        self.manager = manager
+    /// Creates a caller of `start`, which starts a request and calls ``next()`` when it is over.
+    init(_ start: @escaping @Sendable (Callbacks) -> Void) {
+        self.start = start
     }
 
     /// Performs so many requests, 64 at a time.
     func perform(_ requests: Int) async {
         await withCheckedContinuation { waiter in
             state.withLock { $0 = State(left: requests - 64, running: 64, waiter: waiter) }
-            for _ in 0..<64 { start() }
+            for _ in 0..<64 { start(self) }
         }
     }
 
-    private func start() {
-        manager.get(
-            "small.json", parameters: nil, headers: nil, progress: nil, success: { [self] _, _ in next() },
-            failure: { [self] _, _ in next() })
-    }
-
-    private func next() {
+    /// A request is over.
+    func next() {
         let (isNext, waiter) = state.withLock { state in
             if state.left > 0 {
                 state.left -= 1
@@ -100,7 +147,7 @@ private final class Callbacks: Sendable {
             state.running -= 1
             return (false, state.running == 0 ? state.waiter : nil)
         }
-        if isNext { start() }
+        if isNext { start(self) }
         waiter?.resume()
     }
 }
