@@ -89,11 +89,11 @@ extension SessionManager {
                 id: id, kind: kind, request: wanted, priority: priority, scheduler: scheduler,
                 stopwatch: pipeline.uptime)
         }
+        prepare(core)
         guard isTaken, let wanted else {
             let error: any Error = if case .failure(let error) = request { error } else { SessionError.invalidated }
             return TransferTask(core, failingWith: error, ending: ending)
         }
-        prepare(core)
         // Before its work begins, which then has nothing to wait for.
         if isResumed { core.resume() }
         return TransferTask(Transfer(core: core, request: wanted), in: registry, ending: ending, work: work)

@@ -10,6 +10,7 @@ extension TaskDriver {
         var raw: (any Error)?
         let (outcome, isFollowed) = change { ($0.takeOutcome(), $0.isWatched) }
         ending.data = outcome.data
+        ending.core = outcome.core
         switch result {
         case .success:
             serialize(outcome.head, into: &ending)
@@ -27,7 +28,6 @@ extension TaskDriver {
         if isWatched { await onSessionQueue { Handover(()) } }
         let (callbacks, task, dataTask) = change { [raw] state in state.finish(raw) }
         ending.dataTask = dataTask
-        ending.core = currentWork?.transfer
         if let task, isWatched { await tellEnd(of: task, raw, ending.core) }
         manager.taskEnded(identifier)
         if let task { deliver(Handover(ending), of: task, to: callbacks) }

@@ -14,9 +14,9 @@ final class TaskDriver: Sendable {
     let generation: Int
     let original: OriginalRequest
     private let state: Lock<TaskState>
-    /// The core's task, once there is one. Its lock is held while the task is resumed, suspended or cancelled, so that the
-    /// core hears of it in the same order.
-    private let work = Lock<TaskWork?>(nil)
+    /// Held while the task is resumed, suspended or cancelled, so that the core hears of it in the same order. Handlers of a
+    /// cancellation run meanwhile, so what is only read is not under it.
+    private let steering = NSLock()
 
     /// Makes a driver of a task that waits to be resumed.
     init(
@@ -38,18 +38,17 @@ final class TaskDriver: Sendable {
 
     /// Becomes what is behind a task, and starts it.
     func begin(_ task: URLSessionTask) {
-        work.withLock { work in
+        steering.withLock {
             state.withLock { $0.begin(task) }
             post(.AFNetworkingTaskDidResume, of: task)
             manager.taskRuns(task, self)
-            launch(&work)
+            launch()
         }
     }
 
     /// The task is gone: if it was never resumed, it never will be, though somebody may have looked at its work.
     func abandon() {
-        guard !state.withLock({ $0.wasStarted }) else { return }
-        currentWork?.transfer.abandon()
+        state.withLock { $0.wasStarted ? nil : $0.work }?.transfer.abandon()
     }
 
     /// The session that hooks are told of.
@@ -64,34 +63,29 @@ final class TaskDriver: Sendable {
     // MARK: What users do
 
     func resume() {
-        work.withLock { work in
-            switch state.withLock({ $0.resume() }) {
-            case .none: return
-            case .start:
-                post(.AFNetworkingTaskDidResume, of: task)
-                start(&work)
-            case .goOn:
-                guard let work else { return }
-                post(.AFNetworkingTaskDidResume, of: task)
-                work.transfer.resume()
-            }
+        steering.withLock {
+            let step = state.withLock { $0.resume() }
+            if case .none = step { return }
+            post(.AFNetworkingTaskDidResume, of: task)
+            if case .goOn(let work) = step { work.transfer.resume() } else { start() }
         }
     }
 
     func suspend() {
-        work.withLock { work in
-            guard state.withLock({ $0.suspend() }) else { return }
+        steering.withLock {
+            let step = state.withLock { $0.suspend() }
+            if case .none = step { return }
             post(.AFNetworkingTaskDidSuspend, of: task)
-            work?.transfer.suspend()
+            if case .goOn(let work) = step { work.transfer.suspend() }
         }
     }
 
     func cancel() {
-        work.withLock { work in
+        steering.withLock {
             switch state.withLock({ $0.cancel() }) {
             case .none: return
-            case .start: end(work, with: CancellationError())
-            case .goOn: work?.transfer.cancel()
+            case .start: end(with: CancellationError())
+            case .goOn(let work): work.transfer.cancel()
             }
         }
     }
@@ -99,13 +93,13 @@ final class TaskDriver: Sendable {
     /// Cancels, and hands over what a download needs to go on later, on the manager's queue.
     func cancel(producingResumeData completionHandler: @escaping (Data?) -> Void) {
         let completionHandler = Handover(completionHandler)
-        let interrupted: TaskWork? = work.withLock { work in
+        let interrupted: TaskWork? = steering.withLock {
             switch state.withLock({ $0.cancel() }) {
             case .none: return nil
             case .start:
-                end(work, with: CancellationError())
+                end(with: CancellationError())
                 return nil
-            case .goOn: return work
+            case .goOn(let work): return work
             }
         }
         // It ends with the transfer.
@@ -117,9 +111,9 @@ final class TaskDriver: Sendable {
 
     /// The core's task, made now if there is none yet; nil when the request cannot be made, or was never sent.
     var transfer: TransferCore? {
-        work.withLock { work in
-            if work == nil, taskState == .suspended { work = try? makeWork(isResumed: false) }
-            return work?.transfer
+        steering.withLock {
+            if state.withLock({ $0.core == nil && $0.phase == .suspended }) { try? makeWork(isResumed: false) }
+            return state.withLock { $0.core }
         }
     }
 
@@ -138,10 +132,7 @@ final class TaskDriver: Sendable {
     /// The URL of ``currentRequest``.
     var currentURL: URL? { sentRequest?.url ?? original.url }
 
-    private var sentRequest: Request? { currentWork?.transfer.sentRequest }
-
-    /// The core's task, if there is one.
-    var currentWork: TaskWork? { work.withLock { $0 } }
+    private var sentRequest: Request? { state.withLock { $0.core }?.sentRequest }
 
     /// The response, made of the head when it is asked for the first time.
     var response: HTTPURLResponse? {
@@ -162,8 +153,11 @@ final class TaskDriver: Sendable {
     var priority: Float {
         get { state.withLock { $0.priority } }
         set {
-            state.withLock { $0.priority = newValue }
-            currentWork?.transfer.priority = TransferPriority(rawValue: Double(newValue))
+            let core = state.withLock { state in
+                state.priority = newValue
+                return state.core
+            }
+            core?.priority = TransferPriority(rawValue: Double(newValue))
         }
     }
 
@@ -196,21 +190,21 @@ final class TaskDriver: Sendable {
 
     // MARK: Work
 
-    private func start(_ work: inout TaskWork?) {
+    private func start() {
         register()
-        guard let work else { return launch(&work) }
+        guard let work = state.withLock({ $0.work }) else { return launch() }
         work.transfer.resume()
         forgetIfOver()
     }
 
-    private func launch(_ work: inout TaskWork?) {
-        do { work = try makeWork(isResumed: true) } catch { end(nil, with: error) }
+    private func launch() {
+        do { try makeWork(isResumed: true) } catch { end(with: error) }
     }
 
     /// Ends the task before its work began. There may be some that was looked at and never resumed: then that ends the task.
-    private func end(_ work: TaskWork?, with error: any Error) {
+    private func end(with error: any Error) {
         register()
-        if let work {
+        if let work = state.withLock({ $0.work }) {
             work.transfer.cancel()
             return forgetIfOver()
         }
@@ -229,23 +223,27 @@ final class TaskDriver: Sendable {
     }
 
     /// Makes the core's task, which ends this one when it is over.
-    private func makeWork(isResumed: Bool) throws -> TaskWork {
+    private func makeWork(isResumed: Bool) throws {
         let (source, number) = state.withLock { ($0.source, $0.priority) }
         let priority = TransferPriority(rawValue: Double(number))
         let (session, request) = try manager.coreRequest(for: self, source)
         guard case .download(let resumeData) = source else {
-            return .collection(
-                session.makeTask(
-                    source.kind, for: request, priority: priority, isResumed: isResumed,
-                    prepare: { core in
-                        guard request.body.length != 0 else { return }
-                        core.observeUploadProgress { [weak self] in self?.didSend($0) }
-                    },
-                    body: { try await self.receive($0, $1, $2) }, ending: { await self.finish($0) }))
+            let task = session.makeTask(
+                source.kind, for: request, priority: priority, isResumed: isResumed,
+                prepare: { core in
+                    state.withLock { $0.core = core }
+                    guard request.body.length != 0 else { return }
+                    core.observeUploadProgress { [weak self] in self?.didSend($0) }
+                },
+                body: { try await self.receive($0, $1, $2) }, ending: { await self.finish($0) })
+            return state.withLock { $0.work = .collection(task) }
         }
         let download = makeDownload(session, request, resumeData, priority)
+        state.withLock { state in
+            state.core = download.core
+            state.work = .download(download)
+        }
         if isResumed { download.resume() }
-        return .download(download)
     }
 
     private func post(_ name: NSNotification.Name, of task: URLSessionTask?) {

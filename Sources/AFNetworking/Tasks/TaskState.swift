@@ -10,6 +10,10 @@ struct TaskState: Sendable {
     var source: TaskSource
     private(set) var callbacks: Handover<TaskCallbacks>
     private(set) var phase = URLSessionTask.State.suspended
+    /// The core's task, from before its work begins.
+    var core: TransferCore?
+    /// What keeps the core's task.
+    var work: TaskWork?
     /// Whether the work was begun, or would have been.
     private(set) var wasStarted = false
 
@@ -42,7 +46,7 @@ struct TaskState: Sendable {
         /// That the work begins, or ends before it began.
         case start
         /// That the core's task is told.
-        case goOn
+        case goOn(TaskWork)
     }
 
     /// Starts with its task.
@@ -66,14 +70,13 @@ struct TaskState: Sendable {
             wasStarted = true
             return .start
         }
-        return .goOn
+        return work.map(Step.goOn) ?? .none
     }
 
-    /// Whether that changes something.
-    mutating func suspend() -> Bool {
-        guard phase == .running else { return false }
+    mutating func suspend() -> Step {
+        guard phase == .running else { return .none }
         phase = .suspended
-        return true
+        return work.map(Step.goOn) ?? .start
     }
 
     mutating func cancel() -> Step {
@@ -83,13 +86,13 @@ struct TaskState: Sendable {
             wasStarted = true
             return .start
         }
-        return .goOn
+        return work.map(Step.goOn) ?? .none
     }
 
     /// Gives away what a completion handler is told of.
     mutating func takeOutcome() -> TaskOutcome {
         defer { data = Data() }
-        return TaskOutcome(head: head, data: data, place: place, challengeError: challengeError)
+        return TaskOutcome(core: core, head: head, data: data, place: place, challengeError: challengeError)
     }
 
     /// Is over; gives away what was kept for the way.
@@ -110,6 +113,7 @@ struct TaskState: Sendable {
 
 /// What a task has brought.
 struct TaskOutcome {
+    let core: TransferCore?
     let head: ResponseHead?
     let data: Data
     let place: URL?
