@@ -238,4 +238,46 @@ import Testing
             #expect(manager.tasks.isEmpty)
         }
     }
+
+    @Test func `who handles the cancellation of a request may look at its task`() async throws {
+        struct Waiting: Interceptor {
+            let began: AsyncStream<Void>.Continuation
+            let held: Log<URLSessionDataTask>
+            let seen: Log<String>
+
+            func intercept(
+                _ interception: Interception, respond: (ResponseHead, ResponseBody) async throws -> Void
+            ) async throws {
+                try await withTaskCancellationHandler {
+                    began.yield()
+                    try await Task.sleep(for: .seconds(3600))
+                } onCancel: {
+                    for task in held.entries { seen.add(task.currentRequest?.url?.path ?? "") }
+                }
+            }
+        }
+        let (beginnings, began) = AsyncStream.makeStream(of: Void.self)
+        let held = Log<URLSessionDataTask>()
+        let seen = Log<String>()
+        let session = SessionManager(
+            SessionConfiguration(baseURL: URL(string: "http://127.0.0.1/")) {
+                $0.interceptors = [Waiting(began: began, held: held, seen: seen)]
+            })
+        let manager = AFHTTPSessionManager(session: session)
+        manager.completionQueue = DispatchQueue(label: "completion")
+        async let result = callback { done in
+            manager.get(
+                "path", parameters: nil, headers: nil, progress: nil, success: { _, _ in done(Callback()) },
+                failure: { done(Callback(task: $0, error: $1 as NSError)) })
+        }
+        for await _ in beginnings {
+            for task in manager.dataTasks {
+                held.add(task)
+                task.cancel()
+            }
+            break
+        }
+        #expect(await result.error?.code == NSURLErrorCancelled)
+        #expect(seen.entries == ["/path"])
+    }
 }
