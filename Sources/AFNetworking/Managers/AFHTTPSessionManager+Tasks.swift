@@ -101,10 +101,10 @@ extension AFHTTPSessionManager {
     }
 
     /// What `make`, which may be overridden, makes with a completion handler that calls one of two blocks.
-    func making<Task: URLSessionDataTask>(
+    func making<Made: URLSessionDataTask>(
         _ success: ((URLSessionDataTask, Any?) -> Void)?, _ failure: ((URLSessionDataTask?, any Error) -> Void)?,
-        _ make: (@escaping (URLResponse, Any?, (any Error)?) -> Void) -> Task
-    ) -> Task {
+        _ make: (@escaping (URLResponse, Any?, (any Error)?) -> Void) -> Made
+    ) -> Made {
         let made = MadeTask()
         let task = make { _, object, error in
             made.use { task in

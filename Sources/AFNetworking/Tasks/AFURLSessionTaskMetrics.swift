@@ -3,6 +3,8 @@
 public import AsyncNetworking
 
 /// What a task cost. Foundation's own members stay empty here: they can be filled by Foundation only.
+///
+/// Foundation's class has it restate that it is sendable: its one property is.
 public final class AFURLSessionTaskMetrics: URLSessionTaskMetrics, @unchecked Sendable {
     private let core: TransferCore?
 
