@@ -20,7 +20,6 @@ actor CurlEngine: EventLoopSource {
     /// Nil after ``shutdown()``, which closes the connections with it.
     private var multi: MultiHandle?
     private var active: [ObjectIdentifier: Transfer] = [:]
-    private var idle = IdleTransfers()
     private var admissions: AdmissionQueue<Transfer>
     /// The messages of this turn; kept for its storage.
     private var received: [Message] = []
@@ -92,9 +91,7 @@ actor CurlEngine: EventLoopSource {
         guard !exchange.wasCancelled else { return refuse(exchange, CancellationError()) }
         guard !isShutDown else { return refuse(exchange, TransportError.shutDown) }
         do throws(TransportError) {
-            let buffer = ReceiveBuffer(for: exchange.delivery)
-            let transfer = if let used = idle.take(buffer) { used } else { try Transfer(loop: state, buffer: buffer) }
-            try transfer.begin(exchange)
+            let transfer = try Transfer(exchange, loop: state)
             active[ObjectIdentifier(exchange)] = transfer
             transfer.ticket = admissions.enter(transfer, transfer.origin)
             if transfer.ticket == nil { start(transfer) }
@@ -149,7 +146,6 @@ actor CurlEngine: EventLoopSource {
     func shutdown() {
         isShutDown = true
         for transfer in active.values { finish(transfer, .failure(TransportError.shutDown)) }
-        idle.removeAll()
         multi = nil
     }
 
@@ -180,7 +176,7 @@ actor CurlEngine: EventLoopSource {
             finishCompleted()
         }
         state.reviewChanges { transfer in
-            transfer.exchange?.flush()
+            transfer.exchange.flush()
             queueDeadline(of: transfer)
             if transfer.isMultiplexed { admissions.noteMultiplexing(transfer.origin) }
         }
@@ -202,11 +198,24 @@ actor CurlEngine: EventLoopSource {
     private func finishCompleted() {
         while let (transfer, code) = multi?.nextFinished() {
             if transfer.mustRepeat(after: code) {
-                multi?.remove(transfer.handle)
-                start(transfer)
+                repeatRequest(of: transfer)
             } else {
                 finish(transfer, transfer.outcome(code))
             }
+        }
+    }
+
+    /// Sends the request of a transfer again, by another easy handle.
+    private func repeatRequest(of transfer: Transfer) {
+        do throws(TransportError) {
+            let other = try Transfer(repeating: transfer)
+            multi?.remove(transfer.handle)
+            transfer.isFinished = true
+            active[ObjectIdentifier(other.exchange)] = other
+            start(other)
+            queueDeadline(of: other)
+        } catch {
+            finish(transfer, .failure(error))
         }
     }
 
@@ -233,7 +242,9 @@ actor CurlEngine: EventLoopSource {
     // MARK: Endings
 
     private func finish(_ transfer: Transfer, _ result: Result<ResponseEnding, any Error>) {
-        guard let exchange = transfer.exchange else { return }
+        guard !transfer.isFinished else { return }
+        transfer.isFinished = true
+        let exchange = transfer.exchange
         if let events = exchange.events { reportEnd(transfer, exchange, result, to: events) }
         multi?.remove(transfer.handle)
         if let ticket = transfer.ticket {
@@ -242,8 +253,6 @@ actor CurlEngine: EventLoopSource {
             admissions.leave(transfer.origin)
         }
         active[ObjectIdentifier(exchange)] = nil
-        if !isShutDown, transfer.isReusable { idle.give(transfer) }
-        transfer.finish()
         finish(exchange, result)
     }
 
@@ -256,7 +265,7 @@ actor CurlEngine: EventLoopSource {
         _ transfer: Transfer, _ exchange: Exchange, _ result: Result<ResponseEnding, any Error>,
         to events: any TransferEventSink
     ) {
-        if exchange.sendsBody { events.receive(.uploadProgress(transfer.uploadProgress(exchange))) }
+        if exchange.sendsBody { events.receive(.uploadProgress(transfer.uploadProgress)) }
         if transfer.state.parser.isComplete { events.receive(.downloadProgress(transfer.downloadProgress)) }
         let metrics = if case .success(let ending) = result { ending.metrics } else { transfer.measure() }
         events.receive(.finished(metrics))

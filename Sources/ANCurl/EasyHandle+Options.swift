@@ -5,30 +5,25 @@ import ANSystem
 import CCurl
 import FoundationEssentials
 
-// The translation of ``TransferOptions`` into libcurl's options, each set in one place. Every option is set in every
-// case, so that a handle that served another request keeps nothing of it.
+// The translation of ``TransferOptions`` into libcurl's options, each set in one place. The handle is new: an option is set
+// only where its value differs from libcurl's default.
 
 extension EasyHandle {
     /// Sets what holds for every exchange.
     func applyConstants() throws(CurlFailure) {
         try set(CURLOPT_NOSIGNAL, true)
         try set(CURLOPT_PROTOCOLS_STR, "http,https")
-        try set(CURLOPT_FOLLOWLOCATION, false)
         try set(CURLOPT_SUPPRESS_CONNECT_HEADERS, true)
-        try set(CURLOPT_HTTP09_ALLOWED, false)
         // Limits on time are kept on the loop, which knows the phases and pauses; libcurl's own would be 300 s.
         try set(CURLOPT_CONNECTTIMEOUT_MS, Int(Int32.max))
-        try set(CURLOPT_UPLOAD_BUFFERSIZE, 256 << 10)
         // Ending a transfer during its name look-up would otherwise wait for getaddrinfo(3), on the loop.
         try set(CURLOPT_QUICK_EXIT, true)
-        try set(CURLOPT_SSL_VERIFYPEER, true)
-        try set(CURLOPT_SSL_VERIFYHOST, 2)
     }
 
     /// Sets the ages at which connections are not used again, which libcurl counts in whole seconds.
     func apply(_ pool: ConnectionPool) throws(CurlFailure) {
         try set(CURLOPT_MAXAGE_CONN, pool.maximumIdleAge.wholeSeconds)
-        try set(CURLOPT_MAXLIFETIME_CONN, pool.maximumAge.map { max(1, $0.wholeSeconds) } ?? 0)
+        if let age = pool.maximumAge { try set(CURLOPT_MAXLIFETIME_CONN, max(1, age.wholeSeconds)) }
     }
 
     /// Sets what ``TransferOptions`` say.
@@ -46,8 +41,10 @@ extension EasyHandle {
 
     private func applyAll(_ options: TransferOptions) throws {
         try applyVersion(options.httpVersion)
-        try set(CURLOPT_ACCEPT_ENCODING, options.decodesContent ? "" : nil)
-        try set(CURLOPT_EXPECT_100_TIMEOUT_MS, (options.expectContinueTimeout ?? .seconds(1)).wholeMilliseconds)
+        if options.decodesContent { try set(CURLOPT_ACCEPT_ENCODING, "") }
+        if let timeout = options.expectContinueTimeout {
+            try set(CURLOPT_EXPECT_100_TIMEOUT_MS, timeout.wholeMilliseconds)
+        }
         try apply(options.tls)
         try apply(options.proxy)
         try apply(options.connection)
@@ -75,14 +72,23 @@ extension EasyHandle {
         let versions = tls.minimumVersion.curlNumber | (tls.maximumVersion?.curlNumber ?? 0) << 16
         try set(CURLOPT_SSLVERSION, versions)
         try set(CURLOPT_PROXY_SSLVERSION, versions)
-        try set(CURLOPT_SSL_ENABLE_ALPN, tls.negotiatesProtocol)
-        for option in [CURLOPT_SSL_CIPHER_LIST, CURLOPT_PROXY_SSL_CIPHER_LIST] { try set(option, tls.cipherList) }
-        for option in [CURLOPT_TLS13_CIPHERS, CURLOPT_PROXY_TLS13_CIPHERS] { try set(option, tls.cipherSuites) }
-        try set(CURLOPT_SSL_EC_CURVES, tls.curves)
+        if !tls.negotiatesProtocol { try set(CURLOPT_SSL_ENABLE_ALPN, false) }
+        if let ciphers = tls.cipherList {
+            for option in [CURLOPT_SSL_CIPHER_LIST, CURLOPT_PROXY_SSL_CIPHER_LIST] { try set(option, ciphers) }
+        }
+        if let ciphers = tls.cipherSuites {
+            for option in [CURLOPT_TLS13_CIPHERS, CURLOPT_PROXY_TLS13_CIPHERS] { try set(option, ciphers) }
+        }
+        if let curves = tls.curves { try set(CURLOPT_SSL_EC_CURVES, curves) }
+        if !tls.resumesSessions { try set(CURLOPT_SSL_SESSIONID_CACHE, false) }
+        try apply(tls.trustRoots)
+    }
+
+    private func apply(_ roots: TrustRoots) throws(CurlFailure) {
         var file: String?
         var folder: String?
         var blob: Data?
-        switch tls.trustRoots {
+        switch roots {
         case .system: (file, folder) = (SystemRoots.current.file, SystemRoots.current.folder)
         case .file(let path): file = path
         case .pem(let bytes): blob = bytes
@@ -91,51 +97,48 @@ extension EasyHandle {
         }
         try set(CURLOPT_PROXY_CAINFO, file)
         try set(CURLOPT_PROXY_CAPATH, folder)
-        try set(CURLOPT_PROXY_CAINFO_BLOB, blob: blob)
+        if let blob { try set(CURLOPT_PROXY_CAINFO_BLOB, blob: blob) }
         let isLibcurls = !CurlLibrary.usesOpenSSL
         try set(CURLOPT_CAINFO, isLibcurls ? file : nil)
         try set(CURLOPT_CAPATH, isLibcurls ? folder : nil)
-        try set(CURLOPT_CAINFO_BLOB, blob: isLibcurls ? blob : nil)
-        try set(CURLOPT_SSL_SESSIONID_CACHE, tls.resumesSessions)
+        if isLibcurls, let blob { try set(CURLOPT_CAINFO_BLOB, blob: blob) }
     }
 
     private func apply(_ policy: ProxyPolicy) throws {
-        var proxy: Proxy?
         switch policy {
-        case .environment: try set(CURLOPT_PROXY, nil)
+        case .environment: break
         // An empty string, unlike none at all, keeps libcurl from reading the environment. See CURLOPT_PROXY(3).
         case .none: try set(CURLOPT_PROXY, "")
-        case .proxy(let chosen):
-            if chosen.kind == .https, try !CurlLibrary.current.get().hasHTTPSProxy {
+        case .proxy(let proxy):
+            if proxy.kind == .https, try !CurlLibrary.current.get().hasHTTPSProxy {
                 throw TransportError.unsupported(.httpsProxy)
             }
-            let host = chosen.host.contains(":") ? "[\(chosen.host)]" : chosen.host
-            try set(CURLOPT_PROXY, "\(chosen.kind.rawValue)://\(host):\(chosen.port)")
-            proxy = chosen
+            let host = proxy.host.contains(":") ? "[\(proxy.host)]" : proxy.host
+            try set(CURLOPT_PROXY, "\(proxy.kind.rawValue)://\(host):\(proxy.port)")
+            if let credential = proxy.credential {
+                try set(CURLOPT_PROXYUSERNAME, credential.user)
+                try set(CURLOPT_PROXYPASSWORD, credential.password)
+                try set(CURLOPT_PROXYAUTH, credential.curlProxyBits)
+            }
+            // libcurl knows `*` only where it stands alone. See CURLOPT_NOPROXY(3).
+            try set(CURLOPT_NOPROXY, proxy.bypass.contains("*") ? "*" : proxy.bypass.joined(separator: ","))
         }
-        try set(CURLOPT_PROXYUSERNAME, proxy?.credential?.user)
-        try set(CURLOPT_PROXYPASSWORD, proxy?.credential?.password)
-        let credential = proxy?.credential ?? Credential(user: "", password: "")
-        try set(CURLOPT_PROXYAUTH, credential.curlProxyBits)
-        // libcurl knows `*` only where it stands alone. See CURLOPT_NOPROXY(3).
-        try set(CURLOPT_NOPROXY, proxy.map { $0.bypass.contains("*") ? "*" : $0.bypass.joined(separator: ",") })
     }
 
     private func apply(_ connection: ConnectionOptions) throws(CurlFailure) {
-        let version: Int =
-            switch connection.ipVersion {
-            case .any: Int(CURL_IPRESOLVE_WHATEVER)
-            case .v4: Int(CURL_IPRESOLVE_V4)
-            case .v6: Int(CURL_IPRESOLVE_V6)
-            }
-        try set(CURLOPT_IPRESOLVE, version)
-        try set(CURLOPT_UNIX_SOCKET_PATH, connection.unixSocketPath)
-        try set(CURLOPT_INTERFACE, connection.localInterface)
-        try set(CURLOPT_DOH_URL, connection.dnsOverHTTPS?.absoluteString)
-        let probe = connection.tcpKeepAlive.map { max(1, $0.wholeSeconds) }
-        try set(CURLOPT_TCP_KEEPALIVE, probe != nil)
-        try set(CURLOPT_TCP_KEEPIDLE, probe ?? 60)
-        try set(CURLOPT_TCP_KEEPINTVL, probe ?? 60)
+        switch connection.ipVersion {
+        case .any: break
+        case .v4: try set(CURLOPT_IPRESOLVE, Int(CURL_IPRESOLVE_V4))
+        case .v6: try set(CURLOPT_IPRESOLVE, Int(CURL_IPRESOLVE_V6))
+        }
+        if let path = connection.unixSocketPath { try set(CURLOPT_UNIX_SOCKET_PATH, path) }
+        if let interface = connection.localInterface { try set(CURLOPT_INTERFACE, interface) }
+        if let url = connection.dnsOverHTTPS { try set(CURLOPT_DOH_URL, url.absoluteString) }
+        if let probe = connection.tcpKeepAlive.map({ max(1, $0.wholeSeconds) }) {
+            try set(CURLOPT_TCP_KEEPALIVE, true)
+            try set(CURLOPT_TCP_KEEPIDLE, probe)
+            try set(CURLOPT_TCP_KEEPINTVL, probe)
+        }
     }
 }
 

@@ -13,31 +13,31 @@ extension EasyHandle {
     func apply(_ exchange: Exchange, url: String, headers: borrowing HeaderList) throws(CurlFailure) {
         let request = exchange.request
         try set(CURLOPT_URL, url)
-        try unsafe set(CURLOPT_HTTPHEADER, list: headers.first)
-        try unsafe set(CURLOPT_CONNECT_TO, list: headers.firstOverride)
-        try applyMethod(request.method, sendsBody: exchange.sendsBody)
-        try set(CURLOPT_INFILESIZE_LARGE, offset: exchange.sendsBody ? exchange.upload.length ?? -1 : -1)
+        if let list = unsafe headers.first { unsafe try set(CURLOPT_HTTPHEADER, list: list) }
+        if let list = unsafe headers.firstOverride { unsafe try set(CURLOPT_CONNECT_TO, list: list) }
+        try applyMethod(request.method, exchange)
         // Over plain TCP it would wait for the first response before it makes a second connection, to see whether the
         // server speaks HTTP/2; over TLS it knows after the handshake.
-        try set(CURLOPT_PIPEWAIT, exchange.isSecure)
+        if exchange.isSecure { try set(CURLOPT_PIPEWAIT, true) }
         // libcurl would answer a 417 by a second request without `Expect`; as a redirect too many, it does not. (It still
         // drops the body of a 417, where the connection is kept.) Answers to challenges count as redirects too.
         try set(CURLOPT_MAXREDIRS, exchange.answersChallenges ? 8 : 0)
-        try set(CURLOPT_FRESH_CONNECT, exchange.needsOwnConnection)
-        try set(CURLOPT_FORBID_REUSE, exchange.needsOwnConnection)
+        if exchange.needsOwnConnection {
+            try set(CURLOPT_FRESH_CONNECT, true)
+            try set(CURLOPT_FORBID_REUSE, true)
+        }
     }
 
-    private func applyMethod(_ method: HTTPRequest.Method, sendsBody: Bool) throws(CurlFailure) {
-        if sendsBody {
+    private func applyMethod(_ method: HTTPRequest.Method, _ exchange: Exchange) throws(CurlFailure) {
+        if exchange.sendsBody {
             try set(CURLOPT_UPLOAD, true)
-            try set(CURLOPT_CUSTOMREQUEST, method.rawValue)
+            try set(CURLOPT_UPLOAD_BUFFERSIZE, 256 << 10)
+            try set(CURLOPT_INFILESIZE_LARGE, offset: exchange.upload.length ?? -1)
+            if method != .put { try set(CURLOPT_CUSTOMREQUEST, method.rawValue) }
         } else if method == .head {
-            try set(CURLOPT_UPLOAD, false)
             try set(CURLOPT_NOBODY, true)
-            try set(CURLOPT_CUSTOMREQUEST, nil)
-        } else {
-            try set(CURLOPT_HTTPGET, true)
-            try set(CURLOPT_CUSTOMREQUEST, method == .get ? nil : method.rawValue)
+        } else if method != .get {
+            try set(CURLOPT_CUSTOMREQUEST, method.rawValue)
         }
     }
 }

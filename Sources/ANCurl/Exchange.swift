@@ -25,7 +25,7 @@ final class Exchange: Sendable {
     let answersChallenges: Bool
     /// Whether its connection can serve nothing else; see ``CurlLibrary/reusesCleartextHTTP2``.
     let needsOwnConnection: Bool
-    /// What verifies its connection, where its options ask for more than a valid chain and the right name.
+    /// What verifies the server of its connection, or of the resolver if only that is spoken to over TLS.
     let security: ConnectionSecurity?
     private let engine: CurlEngine
     private let isCancelled = Atomic(false)
@@ -50,7 +50,13 @@ final class Exchange: Sendable {
             authentication?.needsOwnConnection == true
             || !isSecure && sharedOptions.value.httpVersion == .http2PriorKnowledge
                 && (try? CurlLibrary.current.get().reusesCleartextHTTP2) == false
-        security = isSecure ? try engine.securities.prepare(sharedOptions, for: request.url) : nil
+        if isSecure {
+            security = try engine.securities.security(sharedOptions, for: request.url)
+        } else if let resolver = sharedOptions.value.connection.dnsOverHTTPS {
+            security = try engine.securities.plain(sharedOptions, for: resolver)
+        } else {
+            security = nil
+        }
         self.engine = engine
         let reading: ExchangeStateMachine<Waiter>.Reading =
             switch delivery {

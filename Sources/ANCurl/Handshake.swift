@@ -8,9 +8,8 @@ import FoundationEssentials
 final class Handshake {
     private let security: ConnectionSecurity
     private let host: HostName
-    /// The transfer that the connection is made for, and its exchange. Others may use either later.
+    /// The transfer that the connection is made for.
     private weak var transfer: Transfer?
-    private weak var exchange: Exchange?
     /// The verdict, while a stapled response may still change it.
     private var verdict: TrustVerdict?
     /// Whether the server has said that it sends no more (`close_notify`): without that, whoever cuts the connection could
@@ -21,7 +20,6 @@ final class Handshake {
         self.security = security
         self.host = host
         self.transfer = transfer
-        exchange = transfer.exchange
     }
 
     // MARK: Installing
@@ -146,7 +144,6 @@ final class Handshake {
     }
 
     private func refuse(_ failure: TransportError.TLSFailure, _ trust: ServerTrust?) {
-        guard let transfer, let exchange, transfer.exchange === exchange else { return }
-        transfer.state.refusal = TransferState.Refusal(failure: failure, trust: trust)
+        transfer?.state.refusal = TransferState.Refusal(failure: failure, trust: trust)
     }
 }

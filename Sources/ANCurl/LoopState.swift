@@ -19,12 +19,12 @@ final class LoopState {
     let pool: ConnectionPool
     /// What verifies servers.
     let securities: SecurityCache
-    /// The cookies of all transfers.
-    let cookies: CookieShare
+    /// The TLS sessions and cookies that transfers share.
+    let shares: HandleShares
     private let loop: EventLoop
 
     init(loop: EventLoop, pool: ConnectionPool, securities: SecurityCache) throws(TransportError) {
-        cookies = try CookieShare()
+        shares = try HandleShares()
         self.loop = loop
         self.pool = pool
         self.securities = securities

@@ -3,14 +3,11 @@
 import ANHTTP
 import ANSystem
 import FoundationEssentials
-import Synchronization
 
 /// The securities of an engine's connections, each made once, by the task that first needs it: it may read files, and the
 /// loop must not wait for those.
 final class SecurityCache: Sendable {
     private let state = Lock(State())
-    /// The options of the latest request without a policy: the next one with the same need not look.
-    private let latestPlain = Atomic<Int>(0)
 
     private struct State {
         /// By the options of a request and its host, which is quick.
@@ -21,38 +18,48 @@ final class SecurityCache: Sendable {
 
     private struct Key: Hashable {
         let options: ObjectIdentifier
+        /// `nil` for the security of any host.
         let host: HostName?
-    }
 
-    /// Makes ready what an exchange over TLS needs.
-    ///
-    /// - Returns: The security of its connection; nil where its options ask for nothing but a valid chain and the right
-    ///   name.
-    func prepare(_ options: SharedTransferOptions, for url: URL) throws(TransportError) -> ConnectionSecurity? {
-        guard !options.hasSecurity else {
-            do throws(SecurityFailure) {
-                return try special(options, for: url)
-            } catch {
-                throw error.transportError(url)
-            }
+        init(_ options: SharedTransferOptions, host: HostName) {
+            self.options = ObjectIdentifier(options)
+            self.host = host
         }
-        let identifier = ObjectIdentifier(options).hashValue
-        guard latestPlain.load(ordering: .relaxed) != identifier else { return nil }
-        _ = try plain(options, for: url)
-        latestPlain.store(identifier, ordering: .relaxed)
-        return nil
+
+        init(plain options: SharedTransferOptions) {
+            self.options = ObjectIdentifier(options)
+            host = nil
+        }
     }
 
-    /// The security of connections whose options ask for nothing special.
+    /// Returns what verifies the server of an exchange over TLS; `nil` if libcurl does it, on another library than OpenSSL.
+    ///
+    /// It may be older than its files if its options ask for no more than a valid chain and the right name: whether it is
+    /// ``ConnectionSecurity/isCurrent`` costs a system call, and is asked for when a connection is made.
+    func security(_ options: SharedTransferOptions, for url: URL) throws(TransportError) -> ConnectionSecurity? {
+        guard !options.hasSecurity else { return try current(options, for: url) }
+        if let known = state.withLock({ $0.byOptions[Key(plain: options)]?.security }) { return known }
+        return try plain(options, for: url)
+    }
+
+    /// Returns what verifies the server of a new connection.
+    func current(_ options: SharedTransferOptions, for url: URL) throws(TransportError) -> ConnectionSecurity? {
+        guard options.hasSecurity else { return try plain(options, for: url) }
+        do throws(SecurityFailure) {
+            return try special(options, for: url)
+        } catch {
+            throw error.transportError(url)
+        }
+    }
+
+    /// Returns what verifies a server by the options without their policies and identities.
     func plain(_ options: SharedTransferOptions, for url: URL) throws(TransportError) -> ConnectionSecurity? {
         do throws(SecurityFailure) {
             guard CurlLibrary.usesOpenSSL else {
                 if case .systemAnd = options.value.tls.trustRoots { throw .openSSLNeeded }
                 return nil
             }
-            return try find(Key(options: ObjectIdentifier(options), host: nil), options) {
-                ConnectionSecurity.Settings(plain: options.value.tls)
-            }
+            return try find(Key(plain: options), options) { ConnectionSecurity.Settings(plain: options.value.tls) }
         } catch {
             throw error.transportError(url)
         }
@@ -66,7 +73,7 @@ final class SecurityCache: Sendable {
         guard !host.isInternational || tls.hostPolicies.isEmpty && tls.hostIdentities.isEmpty else {
             throw SecurityFailure(failure: .badSecurityPolicy(.hostNotASCII(host.text)))
         }
-        let security = try find(Key(options: ObjectIdentifier(options), host: host), options) {
+        let security = try find(Key(options, host: host), options) {
             ConnectionSecurity.Settings(tls, host: host)
         }
         try security.identity?.check(at: security.now)

@@ -12,9 +12,8 @@ extension Transfer {
     func installCallbacks() throws(CurlFailure) {
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         for option in [
-            CURLOPT_PRIVATE, CURLOPT_HEADERDATA, CURLOPT_WRITEDATA, CURLOPT_READDATA, CURLOPT_SEEKDATA,
-            CURLOPT_OPENSOCKETDATA, CURLOPT_PREREQDATA, CURLOPT_RESOLVER_START_DATA, CURLOPT_TRAILERDATA,
-            CURLOPT_SSL_CTX_DATA,
+            CURLOPT_PRIVATE, CURLOPT_HEADERDATA, CURLOPT_WRITEDATA, CURLOPT_OPENSOCKETDATA, CURLOPT_PREREQDATA,
+            CURLOPT_RESOLVER_START_DATA,
         ] {
             unsafe try handle.set(option, pointer: context)
         }
@@ -29,14 +28,6 @@ extension Transfer {
         unsafe try check(
             ccurl_set_data_callback(handle.raw, CURLOPT_WRITEFUNCTION) { bytes, size, count, context in
                 unsafe Transfer.at(context).receiveBody(UnsafeRawBufferPointer(start: bytes, count: size * count))
-            })
-        unsafe try check(
-            ccurl_set_data_callback(handle.raw, CURLOPT_READFUNCTION) { bytes, size, count, context in
-                unsafe Transfer.at(context).sendBody(UnsafeMutableRawBufferPointer(start: bytes, count: size * count))
-            })
-        unsafe try check(
-            ccurl_set_seek_callback(handle.raw) { context, offset, origin in
-                unsafe Transfer.at(context).rewind(to: Int64(offset), from: origin)
             })
         unsafe try check(
             ccurl_set_resolver_callback(handle.raw) { _, _, context in
@@ -59,29 +50,37 @@ extension Transfer {
                 unsafe Transfer.at(context).didConnect(
                     remote: SocketAddress(remote, port: remotePort), local: SocketAddress(local, port: localPort))
             })
-        try installTLSCallback()
+        if exchange.sendsBody { unsafe try installUploadCallbacks(context) }
+        if CurlLibrary.usesOpenSSL { unsafe try installTLSCallback(context) }
     }
 
-    /// Takes the verification of servers over from libcurl.
-    func installTLSCallback() throws(CurlFailure) {
-        guard CurlLibrary.usesOpenSSL else { return }
+    private func installUploadCallbacks(_ context: UnsafeMutableRawPointer) throws(CurlFailure) {
+        for option in [CURLOPT_READDATA, CURLOPT_SEEKDATA] { unsafe try handle.set(option, pointer: context) }
         unsafe try check(
-            ccurl_set_tls_callback(handle.raw) { handle, context, transfer in
-                unsafe Transfer.at(transfer).prepareTLS(of: handle, OpaquePointer(context))
+            ccurl_set_data_callback(handle.raw, CURLOPT_READFUNCTION) { bytes, size, count, context in
+                unsafe Transfer.at(context).sendBody(UnsafeMutableRawBufferPointer(start: bytes, count: size * count))
             })
-        try handle.markProxies()
-    }
-
-    /// Installs the callback for trailers, or takes it away. See CURLOPT_TRAILERFUNCTION(3).
-    func installTrailers(for exchange: Exchange) throws(CurlFailure) {
-        guard exchange.request.trailers != nil else {
-            return unsafe try check(ccurl_set_trailer_callback(handle.raw, nil))
-        }
+        unsafe try check(
+            ccurl_set_seek_callback(handle.raw) { context, offset, origin in
+                unsafe Transfer.at(context).rewind(to: Int64(offset), from: origin)
+            })
+        guard exchange.request.trailers != nil else { return }
+        unsafe try handle.set(CURLOPT_TRAILERDATA, pointer: context)
         unsafe try check(
             ccurl_set_trailer_callback(handle.raw) { list, context in
                 guard let list = unsafe list else { return CURL_TRAILERFUNC_ABORT }
                 return unsafe Transfer.at(context).sendTrailers(&list.pointee)
             })
+    }
+
+    /// Takes the verification of servers over from libcurl.
+    private func installTLSCallback(_ context: UnsafeMutableRawPointer) throws(CurlFailure) {
+        unsafe try handle.set(CURLOPT_SSL_CTX_DATA, pointer: context)
+        unsafe try check(
+            ccurl_set_tls_callback(handle.raw) { handle, context, transfer in
+                unsafe Transfer.at(transfer).prepareTLS(of: handle, OpaquePointer(context))
+            })
+        try handle.markProxies()
     }
 
     private func check(_ code: CURLcode) throws(CurlFailure) {

@@ -11,18 +11,18 @@ import HTTPTypes
 extension Transfer {
     /// Whether a head may be that of a challenge that libcurl answers.
     func mayBeAnswered(_ head: ResponseHead) -> Bool {
-        exchange?.answersChallenges == true && (head.status.code == 401 || head.status.code == 407)
+        exchange.answersChallenges == true && (head.status.code == 401 || head.status.code == 407)
     }
 
     /// The head that was held back is the result's.
     func deliverHeldHead() {
-        guard let head = state.heldHead, let exchange else { return }
+        guard let head = state.heldHead else { return }
         state.heldHead = nil
-        deliver(head, to: exchange)
+        deliver(head)
     }
 
     /// libcurl has answered a challenge and is about to send the request again.
-    func beginNextLeg(_ exchange: Exchange) -> Bool {
+    func beginNextLeg() -> Bool {
         state.heldHead = nil
         state.parser = HeaderParser(
             url: exchange.request.url, maximumSize: exchange.options.maximumHeadSize, cache: loop.headerFields)

@@ -33,8 +33,8 @@ extension Transfer {
     func didConnect(remote: SocketAddress, local: SocketAddress) -> Int32 {
         // A connection that is used again was perhaps made for a request with another policy.
         guard isAllowed(remote.host.isEmpty ? nil : remote) else { return CURL_PREREQFUNC_ABORT }
-        if state.heldHead != nil, let exchange {
-            guard beginNextLeg(exchange) else { return CURL_PREREQFUNC_ABORT }
+        if state.heldHead != nil {
+            guard beginNextLeg() else { return CURL_PREREQFUNC_ABORT }
         } else if state.attempts > 0 {
             guard mayRepeat(), rewind() else { return CURL_PREREQFUNC_ABORT }
         }
@@ -58,9 +58,10 @@ extension Transfer {
         return false
     }
 
-    /// Whether the request may be sent again: once, where its method allows it. If not, that is the failure.
+    /// Whether the request may be sent again: once, where its method allows it, and not after its trailers, of which a
+    /// libcurl before 8.7 corrupts memory when a handle sends them twice. If not, that is the failure.
     func mayRepeat() -> Bool {
-        guard state.attempts < 2, exchange?.mayBeRepeated == true else {
+        guard state.attempts < 2, exchange.mayBeRepeated, !state.hasSentTrailers else {
             state.failure =
                 state.failure ?? TransportError.connectionLost(.beforeResponse, facts(code: CURLE_GOT_NOTHING))
             return false

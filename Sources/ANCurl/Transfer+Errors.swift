@@ -47,6 +47,9 @@ extension Transfer {
             return .invalidResponse(.framing, facts)
         case CURLE_BAD_CONTENT_ENCODING:
             return .invalidResponse(.contentEncoding, facts)
+        case CURLE_BAD_FUNCTION_ARGUMENT where state.parser.hasBegun:
+            // It cannot keep the line in its store, and does not hand it on. See libcurl-errors(3).
+            return .invalidResponse(.headerLine("one without a colon, or continuing nothing"), facts)
         case CURLE_SEND_FAIL_REWIND:
             return .requestBody(.notReplayable, facts)
         case CURLE_OUT_OF_MEMORY:
@@ -59,7 +62,7 @@ extension Transfer {
     }
 
     private var proxy: Proxy? {
-        if case .proxy(let proxy) = exchange?.options.proxy { proxy } else { nil }
+        if case .proxy(let proxy) = exchange.options.proxy { proxy } else { nil }
     }
 
     /// The error for a connection that ended too early, by how far the response had come.
@@ -70,13 +73,15 @@ extension Transfer {
             return .connectionLost(.inBody(received: received, expected: parser.contentLength), facts)
         }
         guard parser.hasBegun else { return .connectionLost(.beforeResponse, facts) }
-        return parser.isInHead ? .connectionLost(.inHead, facts) : .invalidResponse(.noFinalResponse, facts)
+        if parser.isInHead { return .connectionLost(.inHead, facts) }
+        // A server that closes after an interim response has nothing more to say; a reset is a loss.
+        return facts.errno == nil ? .invalidResponse(.noFinalResponse, facts) : .connectionLost(.beforeResponse, facts)
     }
 
     /// The error for a limit of libcurl's own: 300 KiB for all heads and 100 KiB for a line, and 64 MiB for what was
     /// unpacked while the reader was not ready for it.
     private var limitError: TransportError? {
-        guard let options = exchange?.options else { return nil }
+        let options = exchange.options
         guard state.parser.isComplete else {
             return .responseTooLarge(.head(limit: min(options.maximumHeadSize, 300 << 10)), facts())
         }

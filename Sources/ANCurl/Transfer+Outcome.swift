@@ -24,7 +24,7 @@ extension Transfer {
     /// libcurl itself repeats it only where it noticed the loss when it wanted to read.
     func mustRepeat(after code: CURLcode) -> Bool {
         code == CURLE_SEND_ERROR && state.failure == nil && state.attempts == 1 && !state.parser.hasBegun
-            && handle.long(CURLINFO_NUM_CONNECTS) == 0 && exchange?.mayBeRepeated == true
+            && handle.long(CURLINFO_NUM_CONNECTS) == 0 && exchange.mayBeRepeated && !state.hasSentTrailers
     }
 
     /// Whether the response is complete, although libcurl ended the transfer with an error.
@@ -34,7 +34,7 @@ extension Transfer {
         case CURLE_TOO_MANY_REDIRECTS:
             return true
         case CURLE_WRITE_ERROR:
-            return exchange?.request.method == .head
+            return exchange.request.method == .head
         case CURLE_SEND_ERROR:
             // The server had enough of the request.
             return state.parser.contentLength == handle.offset(CURLINFO_SIZE_DOWNLOAD_T)
@@ -49,7 +49,6 @@ extension Transfer {
         let clock = state.clock
         metrics.queued = clock.start.duration(to: clock.leftQueue ?? loop.now)
         metrics.total = clock.start.duration(to: loop.now)
-        // Before that, the handle still tells of an earlier exchange.
         guard clock.leftQueue != nil else { return metrics }
         metrics.attempts = max(1, state.attempts)
         metrics.isConnectionReused = clock.connected != nil && handle.long(CURLINFO_NUM_CONNECTS) == 0
@@ -87,10 +86,10 @@ extension Transfer {
         guard clock.leftQueue != nil else { return .queue }
         guard clock.connected != nil else {
             guard let socket = state.socket else { return .nameLookup }
-            return exchange?.isSecure == true && Self.isConnected(socket) ? .tlsHandshake : .connect
+            return exchange.isSecure && Self.isConnected(socket) ? .tlsHandshake : .connect
         }
         if state.parser.isComplete { return .responseBody }
-        guard let exchange, exchange.sendsBody, !state.parser.hasBegun else { return .responseHead }
+        guard exchange.sendsBody, !state.parser.hasBegun else { return .responseHead }
         return exchange.upload.length == Int64(state.bytesSent) ? .responseHead : .request
     }
 
@@ -108,10 +107,9 @@ extension Transfer {
     /// What is known about the transfer, for an error.
     func facts(code: CURLcode? = nil) -> TransferFacts {
         var facts = TransferFacts()
-        if let url = exchange?.request.url {
-            facts.url = url.redactedDescription
-            facts.host = url.host()
-        }
+        let url = exchange.request.url
+        facts.url = url.redactedDescription
+        facts.host = url.host()
         if state.clock.leftQueue != nil {
             let host = handle.string(CURLINFO_PRIMARY_IP)
             facts.address =

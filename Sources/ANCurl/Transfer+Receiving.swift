@@ -8,9 +8,8 @@ import HTTPTypes
 
 extension Transfer {
     func receiveHeader(_ line: UnsafeRawBufferPointer) -> Int {
-        guard let exchange else { return 0 }
         state.clock.noteActivity(at: loop.now)
-        if !state.parser.hasBegun { noteTLS(exchange) }
+        if !state.parser.hasBegun { noteTLS() }
         do throws(HeaderParser.Failure) {
             switch unsafe try state.parser.receive(line.assumingMemoryBound(to: UInt8.self)) {
             case .none: break
@@ -22,12 +21,12 @@ extension Transfer {
                 if mayBeAnswered(head) {
                     state.heldHead = head
                 } else {
-                    deliver(head, to: exchange)
+                    deliver(head)
                 }
                 // libcurl sends a body with any method but HEAD: here it takes the method for another one, and would
                 // wait for a body that no response to HEAD has.
                 guard exchange.request.method != .head || !exchange.sendsBody else { return 0 }
-                prepareBuffer(exchange)
+                prepareBuffer()
                 if head.status.code >= 300 { stopSending() }
                 if state.parser.isEndedByClose, exchange.isSecure, exchange.request.method != .head { noteHandshake() }
             }
@@ -41,7 +40,7 @@ extension Transfer {
         }
     }
 
-    func deliver(_ head: ResponseHead, to exchange: Exchange) {
+    func deliver(_ head: ResponseHead) {
         exchange.events?.receive(.head(head))
         exchange.receive(head)
         loop.noteChange(of: self)
@@ -61,14 +60,14 @@ extension Transfer {
         state.handshake = unsafe Handshake.of(OpaquePointer(session))
     }
 
-    private func noteTLS(_ exchange: Exchange) {
+    private func noteTLS() {
         guard exchange.isSecure, let session = unsafe ccurl_tls_session(handle.raw) else { return }
         let tls = OpaquePointer(session)
         state.metrics.tlsVersion = unsafe loop.name(SSL_get_version(tls))
         state.metrics.cipher = unsafe loop.name(SSL_CIPHER_get_name(SSL_get_current_cipher(tls)))
     }
 
-    private func prepareBuffer(_ exchange: Exchange) {
+    private func prepareBuffer() {
         guard case .collected(let limit) = exchange.delivery, let length = state.parser.contentLength,
             !state.parser.isContentEncoded, length > 0
         else { return }
@@ -76,10 +75,9 @@ extension Transfer {
     }
 
     func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Int {
-        guard let exchange else { return 0 }
         state.clock.noteActivity(at: loop.now)
         deliverHeldHead()
-        if let limit = exceededLimit(exchange, adding: bytes.count) {
+        if let limit = exceededLimit(adding: bytes.count) {
             state.failure = TransportError.responseTooLarge(limit, facts())
             return 0
         }
@@ -87,7 +85,7 @@ extension Transfer {
         case .take:
             state.bytesReceived += bytes.count
             loop.noteChange(of: self)
-            reportDownload(exchange)
+            reportDownload()
             return bytes.count
         case .pause:
             state.isReceivingPaused = true
@@ -104,19 +102,19 @@ extension Transfer {
     /// The bound on decompression that more bytes would pass; nil when they may come.
     ///
     /// libcurl counts what it received only after it handed on what that unpacked to, so one buffer is allowed for.
-    private func exceededLimit(_ exchange: Exchange, adding count: Int) -> TransportError.SizeLimit? {
+    private func exceededLimit(adding count: Int) -> TransportError.SizeLimit? {
         guard state.parser.isContentEncoded, exchange.options.decodesContent else { return nil }
         let limit = exchange.options.decompressionLimit
         let decoded = state.bytesReceived.addingReportingOverflow(count).partialValue
         if let maximum = limit.maximumSize, decoded > maximum { return .decompressed(limit: maximum) }
         if let ratio = limit.maximumRatio, decoded > limit.ratioThreshold {
-            let received = Int(handle.offset(CURLINFO_SIZE_DOWNLOAD_T)) + buffer.rawValue
+            let received = Int(handle.offset(CURLINFO_SIZE_DOWNLOAD_T)) + ReceiveBuffer(for: exchange.delivery).rawValue
             if decoded / max(1, ratio) > received { return .decompressionRatio(limit: ratio) }
         }
         return nil
     }
 
-    private func reportDownload(_ exchange: Exchange) {
+    private func reportDownload() {
         guard let events = exchange.events, state.downloadPace.isDue(at: loop.now) else { return }
         events.receive(.downloadProgress(downloadProgress))
     }

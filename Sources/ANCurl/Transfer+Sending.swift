@@ -8,7 +8,6 @@ import HTTPTypes
 
 extension Transfer {
     func sendBody(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
-        guard let exchange else { return CCURL_READ_ABORT }
         state.clock.noteActivity(at: loop.now)
         if state.isBodyRefused { return 0 }
         switch exchange.upload {
@@ -19,21 +18,21 @@ extension Transfer {
             let count = min(buffer.count, data.endIndex - start)
             unsafe data.copyBytes(to: buffer, from: start..<(start + count))
             state.bytesSent += count
-            reportUpload(exchange)
+            reportUpload()
             return count
         case .channel(let channel):
-            return unsafe sendBody(from: channel, exchange, buffer)
+            return unsafe sendBody(from: channel, buffer)
         }
     }
 
     private func sendBody(
-        from channel: UploadChannel, _ exchange: Exchange, _ buffer: UnsafeMutableRawBufferPointer
+        from channel: UploadChannel, _ buffer: UnsafeMutableRawBufferPointer
     ) -> Int {
         let (supply, count) = unsafe channel.read(into: buffer)
         switch supply {
         case .bytes:
             state.bytesSent += count
-            reportUpload(exchange)
+            reportUpload()
             return count
         case .starving:
             state.isSendingPaused = true
@@ -48,13 +47,14 @@ extension Transfer {
 
     /// Why the source of the request's body failed; nil if it did not, or if the server did not want the body.
     var uploadError: TransportError? {
-        guard !state.isBodyRefused, case .channel(let channel) = exchange?.upload, let problem = channel.problem
+        guard !state.isBodyRefused, case .channel(let channel) = exchange.upload, let problem = channel.problem
         else { return nil }
         return .requestBody(problem, facts())
     }
 
     func sendTrailers(_ list: inout UnsafeMutablePointer<curl_slist>?) -> Int32 {
-        guard let exchange, case .channel(let channel) = exchange.upload else { return CURL_TRAILERFUNC_OK }
+        state.hasSentTrailers = true
+        guard case .channel(let channel) = exchange.upload else { return CURL_TRAILERFUNC_OK }
         for field in channel.trailers {
             guard let longer = unsafe curl_slist_append(list, "\(field.name.rawName): \(field.value)") else {
                 return CURL_TRAILERFUNC_ABORT
@@ -64,9 +64,9 @@ extension Transfer {
         return CURL_TRAILERFUNC_OK
     }
 
-    private func reportUpload(_ exchange: Exchange) {
+    private func reportUpload() {
         guard let events = exchange.events, state.uploadPace.isDue(at: loop.now) else { return }
-        events.receive(.uploadProgress(uploadProgress(exchange)))
+        events.receive(.uploadProgress(uploadProgress))
     }
 
     func rewind(to offset: Int64, from origin: Int32) -> Int32 {
@@ -77,8 +77,8 @@ extension Transfer {
     /// Goes back to the start of the body, where any of it was read: libcurl itself forgets what it read and did not send.
     func rewind() -> Bool {
         state.isSendingPaused = false
-        guard let exchange, state.bytesSent > 0 else { return exchange != nil }
-        guard exchange.upload.isReplayable else {
+        guard state.bytesSent > 0 else { return true }
+        guard exchange.upload.isReplayable, !state.hasSentTrailers else {
             state.failure = TransportError.requestBody(.notReplayable, facts())
             return false
         }
@@ -87,7 +87,7 @@ extension Transfer {
         return true
     }
 
-    func uploadProgress(_ exchange: Exchange) -> TransferProgress {
+    var uploadProgress: TransferProgress {
         TransferProgress(completedBytes: Int64(state.bytesSent), totalBytes: exchange.upload.length)
     }
 }

@@ -13,20 +13,24 @@ extension Transfer {
     func prepareTLS(of handle: UnsafeMutableRawPointer?, _ context: OpaquePointer) -> CURLcode {
         // libcurl would obey `SSLKEYLOGFILE`.
         unsafe SSL_CTX_set_keylog_callback(context, nil)
-        guard unsafe !Self.takeProxyMark(from: context), let exchange else { return CURLE_OK }
+        guard unsafe !Self.takeProxyMark(from: context) else { return CURLE_OK }
         do throws(TransportError) {
-            let handshake: Handshake?
-            if unsafe handle == self.handle.raw {
-                handshake = try currentSecurity(of: exchange).map {
-                    Handshake($0, host: HostName(exchange.request.url), transfer: self)
-                }
+            // For DNS over HTTPS libcurl makes a handle of its own, of this one's options. Its server is not the one that
+            // a policy is for.
+            let resolver = unsafe handle == self.handle.raw ? nil : exchange.options.connection.dnsOverHTTPS
+            let security: ConnectionSecurity?
+            if let resolver {
+                security = try loop.securities.plain(exchange.sharedOptions, for: resolver)
             } else {
-                // libcurl made a handle of its own, of this one's options.
-                handshake = try resolverSecurity(of: exchange).map { security, url in
-                    Handshake(security, host: HostName(url), transfer: self)
-                }
+                security = try currentSecurity()
             }
-            guard let handshake else { return CURLE_SSL_CERTPROBLEM }
+            guard let security else { return CURLE_SSL_CERTPROBLEM }
+            if security !== exchange.security, let handle = unsafe handle {
+                // Sessions are found by the key of the security that the handle began with, and a resumed session shows
+                // no certificates: what the files of then vouched for must not hold now.
+                unsafe _ = ccurl_set_long(handle, CURLOPT_SSL_SESSIONID_CACHE, 0)
+            }
+            let handshake = Handshake(security, host: HostName(resolver ?? exchange.request.url), transfer: self)
             if unsafe handshake.install(into: context) { return CURLE_OK }
             // What else is installed needs memory only.
             let reason = OpenSSLErrors.takeReason()
@@ -38,18 +42,10 @@ extension Transfer {
         }
     }
 
-    /// What verifies a new connection; the authorities are read again when their file has changed.
-    private func currentSecurity(of exchange: Exchange) throws(TransportError) -> ConnectionSecurity? {
-        guard let applied = appliedSecurity, exchange.security == nil, !applied.isCurrent else {
-            return appliedSecurity
-        }
-        return try loop.securities.plain(exchange.sharedOptions, for: exchange.request.url)
-    }
-
-    /// What verifies the resolver of DNS over HTTPS: it is not the server that a policy is for.
-    private func resolverSecurity(of exchange: Exchange) throws(TransportError) -> (ConnectionSecurity, URL)? {
-        guard let url = exchange.options.connection.dnsOverHTTPS else { return nil }
-        return try loop.securities.plain(exchange.sharedOptions, for: url).map { ($0, url) }
+    /// The security of a new connection; what it was made of is read again if its files have changed.
+    private func currentSecurity() throws(TransportError) -> ConnectionSecurity? {
+        guard let security = exchange.security, !security.isCurrent else { return exchange.security }
+        return try loop.securities.current(exchange.sharedOptions, for: exchange.request.url)
     }
 
     /// Whether the context is that of a connection with a proxy. libcurl does not say; but ``EasyHandle/markProxies()`` has
@@ -59,32 +55,11 @@ extension Transfer {
         unsafe _ = SSL_CTX_clear_options(context, COPENSSL_OP_DONT_INSERT_EMPTY_FRAGMENTS)
         return true
     }
-
-    /// Makes the handle's connections those of an exchange's security.
-    func applySecurity(of exchange: Exchange) throws(TransportError) {
-        let security: ConnectionSecurity?
-        if let own = exchange.security {
-            security = own
-        } else if let plainSecurity {
-            security = plainSecurity
-        } else {
-            security = try loop.securities.plain(exchange.sharedOptions, for: exchange.request.url)
-            plainSecurity = security
-        }
-        guard let security, security !== appliedSecurity else { return }
-        do throws(CurlFailure) {
-            try handle.apply(security, resumesSessions: exchange.options.tls.resumesSessions)
-        } catch {
-            throw error.transportError
-        }
-        appliedSecurity = security
-    }
 }
 
 extension EasyHandle {
     /// Makes contexts of connections with proxies known: ``Transfer/takeProxyMark(from:)`` looks for it.
     func markProxies() throws(CurlFailure) {
-        try set(CURLOPT_SSL_OPTIONS, 0)
         try set(CURLOPT_PROXY_SSL_OPTIONS, Int(CURLSSLOPT_ALLOW_BEAST))
     }
 
@@ -94,8 +69,8 @@ extension EasyHandle {
         try set(CURLOPT_CAPATH, security.key)
         // A second look at the name, by libcurl's own rules.
         let policy = security.policy
-        try set(CURLOPT_SSL_VERIFYHOST, policy.validatesDomainName && policy.evaluator == nil ? 2 : 0)
+        if !policy.validatesDomainName || policy.evaluator != nil { try set(CURLOPT_SSL_VERIFYHOST, 0) }
         // A resumed session shows no certificates.
-        try set(CURLOPT_SSL_SESSIONID_CACHE, resumesSessions && security.isPlain)
+        if !resumesSessions || !security.isPlain { try set(CURLOPT_SSL_SESSIONID_CACHE, false) }
     }
 }

@@ -6,127 +6,83 @@ import CCurl
 import FoundationEssentials
 import HTTPTypes
 
-/// One easy handle and the state of the exchange it is working on; both are used again for later exchanges.
+/// One exchange at work in libcurl: an easy handle that is made for this exchange and freed with it.
+///
+/// An easy handle that has served an exchange remembers things of it that no option resets: a 417, the system's last error
+/// number, the answers to challenges. Two of them corrupt memory: a header line that begins with a blank, received first on
+/// a used handle, is a use after free (curl issue 11101, fixed in 8.1), and a second request with trailers overruns a buffer
+/// (sending bodies was written anew in 8.7). Making and freeing a handle takes about 1 µs. Connections, TLS sessions, addresses and cookies outlive the handle:
+/// they belong to the multi handle and to ``HandleShares``.
 ///
 /// It lives on the loop's thread, and nowhere else.
 final class Transfer {
+    let exchange: Exchange
     let handle: EasyHandle
     let loop: LoopState
-    let buffer: ReceiveBuffer
     let message = MessageBuffer()
     private var headers = HeaderList()
-    /// The options that the handle has, so that the next exchange with the same ones need not set them.
-    private var appliedOptions: SharedTransferOptions?
-    /// What those options say about addresses; nil where any will do.
-    private(set) var addressGuard: AddressGuard?
-    /// What verifies servers where these options ask for nothing special; nil before it was asked for.
-    var plainSecurity: ConnectionSecurity?
-    /// What verifies the servers of the handle's connections.
-    var appliedSecurity: ConnectionSecurity?
+    /// The addresses that connections may be made to; `nil` if any will do.
+    let addressGuard: AddressGuard?
+    /// The scheme, host and port of the URL.
+    let origin: String
 
-    /// Whether the handle uses the cookies.
-    private var isSharingCookies = false
-    /// Whether the handle has cookies of a request's own.
-    private var hasOwnCookies = false
-
-    /// What stands for this transfer in the queue of deadlines.
+    /// Represents this transfer in the queue of deadlines.
     let alarm = Alarm()
     /// Whether it is noted for the end of this turn. Kept by ``LoopState``.
     var isChanged = false
-
-    /// Where the exchange goes: the URL up to its path.
-    private(set) var origin = ""
-    /// The ticket with which it waits to be given to libcurl; nil otherwise. Kept by ``CurlEngine``.
+    /// The ticket with which it waits to be given to libcurl; `nil` otherwise. Kept by ``CurlEngine``.
     var ticket: Int?
+    /// Whether the exchange has its result. Kept by ``CurlEngine``.
+    var isFinished = false
 
-    /// The exchange it works on; nil between two of them.
-    private(set) var exchange: Exchange?
-    /// The state of that exchange.
     var state: TransferState
 
-    init(loop: LoopState, buffer: ReceiveBuffer) throws(TransportError) {
+    /// Makes a handle ready for an exchange.
+    convenience init(_ exchange: Exchange, loop: LoopState) throws(TransportError) {
+        try self.init(exchange, loop: loop, TransferState(exchange, on: loop))
+    }
+
+    /// Makes a handle ready for the exchange of another transfer, whose connection was lost.
+    convenience init(repeating other: Transfer) throws(TransportError) {
+        try self.init(other.exchange, loop: other.loop, other.state)
+    }
+
+    private init(_ exchange: Exchange, loop: LoopState, _ state: TransferState) throws(TransportError) {
+        self.exchange = exchange
         self.loop = loop
-        self.buffer = buffer
-        state = TransferState(on: loop)
+        self.state = state
+        addressGuard = try AddressGuard(exchange.options.connection.addresses)
+        let url = exchange.request.url.absoluteString
+        origin = Self.origin(of: url)
         do throws(CurlFailure) {
             handle = try EasyHandle()
+        } catch {
+            throw error.transportError
+        }
+        try headers.fill(
+            exchange.request, exchange.options, exchange.upload, sendsBody: exchange.sendsBody,
+            leavesOutCookies: exchange.handlesCookies, isSigned: exchange.authentication?.signature != nil)
+        try handle.apply(exchange.options)
+        do throws(CurlFailure) {
             try handle.applyConstants()
-            try handle.set(CURLOPT_BUFFERSIZE, buffer.rawValue)
+            try handle.set(CURLOPT_BUFFERSIZE, ReceiveBuffer(for: exchange.delivery).rawValue)
             try handle.apply(loop.pool)
+            try loop.shares.attach(to: handle, withCookies: exchange.handlesCookies)
+            if let cookies = headers.cookies { try handle.set(CURLOPT_COOKIE, cookies) }
+            if let security = exchange.security {
+                try handle.apply(security, resumesSessions: exchange.options.tls.resumesSessions)
+            }
+            try handle.apply(exchange, url: url, headers: headers)
             try installCallbacks()
         } catch {
             throw error.transportError
         }
+        if let authentication = exchange.authentication { try handle.apply(authentication) }
         alarm.transfer = self
     }
 
-    /// Makes the handle ready for an exchange.
-    func begin(_ exchange: Exchange) throws(TransportError) {
-        state = TransferState(exchange, on: loop)
-        message.clear()
-        try headers.fill(
-            exchange.request, exchange.options, exchange.upload, sendsBody: exchange.sendsBody,
-            leavesOutCookies: exchange.handlesCookies, isSigned: exchange.authentication?.signature != nil)
-        if exchange.sharedOptions !== appliedOptions {
-            appliedOptions = nil
-            appliedSecurity = nil
-            plainSecurity = nil
-            try handle.apply(exchange.options)
-            addressGuard = try AddressGuard(exchange.options.connection.addresses)
-            appliedOptions = exchange.sharedOptions
-        }
-        if exchange.isSecure || exchange.options.connection.dnsOverHTTPS != nil { try applySecurity(of: exchange) }
-        let url = exchange.request.url.absoluteString
-        if !Self.isOrigin(origin, of: url) { origin = Self.origin(of: url) }
-        do throws(CurlFailure) {
-            try handle.apply(exchange, url: url, headers: headers)
-            try installTrailers(for: exchange)
-            try applyCookies(of: exchange)
-        } catch {
-            throw error.transportError
-        }
-        if let authentication = exchange.authentication { try handle.apply(authentication) }
-        self.exchange = exchange
-    }
-
-    private func applyCookies(of exchange: Exchange) throws(CurlFailure) {
-        if exchange.handlesCookies != isSharingCookies {
-            try loop.cookies.attach(handle, exchange.handlesCookies)
-            isSharingCookies = exchange.handlesCookies
-        }
-        guard headers.cookies != nil || hasOwnCookies else { return }
-        try handle.set(CURLOPT_COOKIE, headers.cookies)
-        hasOwnCookies = headers.cookies != nil
-    }
-
     /// Whether its connection takes other exchanges at the same time.
-    var isMultiplexed: Bool { state.parser.isMultiplexed && exchange?.needsOwnConnection == false }
-
-    /// Whether another exchange may use the handle: libcurl remembers a 417, and then waits for no `100 Continue` again,
-    /// the system's last error number, and what servers asked for in a challenge, to send it to the next server.
-    var isReusable: Bool {
-        switch state.parser.status.code {
-        case 401, 407, 417: false
-        default:
-            exchange?.authentication == nil && exchange?.answersChallenges == false
-                && handle.long(CURLINFO_OS_ERRNO) == 0
-        }
-    }
-
-    /// Lets go of the exchange.
-    func finish() {
-        exchange = nil
-        ticket = nil
-        state = TransferState(on: loop)
-    }
-
-    /// Whether a URL begins with this origin and its path, query or end follows.
-    private static func isOrigin(_ origin: String, of url: String) -> Bool {
-        let (start, url) = (origin.utf8, url.utf8)
-        guard !start.isEmpty, url.starts(with: start) else { return false }
-        guard let next = url.dropFirst(start.count).first else { return true }
-        return next == UInt8(ascii: "/") || next == UInt8(ascii: "?")
-    }
+    var isMultiplexed: Bool { state.parser.isMultiplexed && !exchange.needsOwnConnection }
 
     private static func origin(of url: String) -> String {
         var slashes = 0
@@ -137,20 +93,20 @@ final class Transfer {
         return end.map { String(url[..<$0]) } ?? url
     }
 
-    /// The limit that the exchange meets first; nil when there is none.
+    /// The limit that the exchange meets first; `nil` if there is none.
     var nextLimit: TransferClock.Limit? {
-        exchange == nil ? nil : state.clock.nextLimit(isWaitingForUs: state.isPaused, now: loop.now)
+        isFinished ? nil : state.clock.nextLimit(isWaitingForUs: state.isPaused, now: loop.now)
     }
 }
 
-/// Stands for a transfer in the queue of deadlines, where it must not be kept alive.
+/// Represents a transfer in the queue of deadlines, which must not keep it alive.
 final class Alarm {
     fileprivate(set) weak var transfer: Transfer?
     /// The earliest deadline that is queued. Kept by ``CurlEngine``.
     var deadline: MonotonicInstant?
 }
 
-/// What changes while a transfer works on an exchange.
+/// The state of an exchange that changes while libcurl works on it.
 struct TransferState {
     var parser: HeaderParser
     var clock: TransferClock
@@ -174,6 +130,8 @@ struct TransferState {
     var attempts = 0
     /// How much of a body in memory was sent.
     var bytesSent = 0
+    /// Whether the fields after the body were asked for.
+    var hasSentTrailers = false
     /// How much of the body was received, after decompression.
     var bytesReceived = 0
     /// Whether the request's body has nothing to send for now.
@@ -190,19 +148,11 @@ struct TransferState {
         let trust: ServerTrust?
     }
 
-    init(on loop: LoopState) {
-        parser = HeaderParser(url: Self.noURL, maximumSize: 0, cache: loop.headerFields)
-        clock = TransferClock(start: loop.now, timeouts: Timeouts())
-    }
-
     init(_ exchange: Exchange, on loop: LoopState) {
         parser = HeaderParser(
             url: exchange.request.url, maximumSize: exchange.options.maximumHeadSize, cache: loop.headerFields)
         clock = TransferClock(start: loop.now, timeouts: exchange.options.timeouts)
     }
-
-    /// Stands for the URL between two exchanges.
-    private static let noURL = URL(filePath: "/")
 
     var isPaused: Bool { isSendingPaused || isReceivingPaused }
 }
@@ -225,15 +175,11 @@ struct MessageBuffer: ~Copyable {
 
     init() {
         unsafe start = .allocate(capacity: Int(CURL_ERROR_SIZE))
-        clear()
+        unsafe start.pointee = 0
     }
 
     deinit {
         unsafe start.deallocate()
-    }
-
-    func clear() {
-        unsafe start.pointee = 0
     }
 
     var text: String {

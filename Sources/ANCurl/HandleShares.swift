@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import CCurl
+import FoundationEssentials
+
+/// What the easy handles of an engine share: TLS sessions, and, where they want them, cookies.
+///
+/// A share with cookies gives them to every handle that it is attached to, so handles without cookies have a share, and
+/// thereby TLS sessions, of their own.
+struct HandleShares: ~Copyable {
+    private let sessions: CurlShare
+    /// Reads and changes the cookies.
+    private let handle: EasyHandle
+    private let cookies: CurlShare
+
+    init() throws(TransportError) {
+        let sessions = try CurlShare([CURL_LOCK_DATA_SSL_SESSION])
+        let cookies = try CurlShare([CURL_LOCK_DATA_SSL_SESSION, CURL_LOCK_DATA_COOKIE])
+        handle = try Self.makeHandle(attachedTo: cookies)
+        self.sessions = sessions
+        self.cookies = cookies
+    }
+
+    private static func makeHandle(attachedTo share: borrowing CurlShare) throws(TransportError) -> EasyHandle {
+        do throws(CurlFailure) {
+            let handle = try EasyHandle()
+            try share.attach(to: handle)
+            return handle
+        } catch {
+            throw error.transportError
+        }
+    }
+
+    deinit {
+        // A share is not freed while a handle uses it.
+        unsafe try? handle.set(CURLOPT_SHARE, pointer: nil)
+    }
+
+    /// Makes a handle use the sessions, and the cookies if it wants them. The empty name of a file turns its cookies on,
+    /// which a share alone does not. See CURLOPT_COOKIEFILE(3).
+    func attach(to other: borrowing EasyHandle, withCookies: Bool) throws(CurlFailure) {
+        guard withCookies else { return try sessions.attach(to: other) }
+        try cookies.attach(to: other)
+        try other.set(CURLOPT_COOKIEFILE, "")
+    }
+
+    /// All cookies, expired ones included. See CURLINFO_COOKIELIST(3).
+    var lines: [String] {
+        var list: UnsafeMutablePointer<curl_slist>?
+        guard unsafe ccurl_get_list(handle.raw, CURLINFO_COOKIELIST, &list) == CURLE_OK else { return [] }
+        defer { unsafe curl_slist_free_all(list) }
+        var lines: [String] = []
+        var node = unsafe list
+        while let current = unsafe node {
+            if let text = unsafe current.pointee.data { lines.append(unsafe String(cString: text)) }
+            unsafe node = unsafe current.pointee.next
+        }
+        return lines
+    }
+
+    /// Adds a cookie in place of one with the same name, domain and path, or removes all by `ALL`. See
+    /// CURLOPT_COOKIELIST(3).
+    func perform(_ line: String) {
+        try? handle.set(CURLOPT_COOKIELIST, line)
+    }
+}
+
+extension CurlEngine: CookieJar {
+    func cookies() -> [Cookie] {
+        state.shares.lines.compactMap { Cookie(netscapeLine: $0) }
+    }
+
+    func set(_ cookies: [Cookie]) {
+        for line in cookies.compactMap(\.netscapeLine) { state.shares.perform(line) }
+    }
+
+    /// Replaces the cookies by expired ones, which libcurl drops when it next looks; it has no call that removes one.
+    func remove(_ cookies: [Cookie]) {
+        set(
+            cookies.map { cookie in
+                var ended = cookie
+                ended.expires = .distantPast
+                return ended
+            })
+    }
+
+    func removeAll() {
+        state.shares.perform("ALL")
+    }
+}
