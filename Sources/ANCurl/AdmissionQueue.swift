@@ -152,10 +152,10 @@ package struct AdmissionQueue<Element> {
             guard waiting > 0 else { return nil }
             defer {
                 waiting -= 1
-                first += 1
                 skipGaps()
             }
-            return entries[first].element
+            // Its place stays for a while; the element, which may own this queue, must not.
+            return entries[first].element.take()
         }
 
         func remove(_ ticket: Int) -> Bool {

@@ -113,6 +113,7 @@ actor CurlEngine: EventLoopSource {
         transfer.ticket = nil
         transfer.state.admitted = state.now
         do throws(TransportError) {
+            try transfer.limitTime()
             try multi?.add(transfer.handle)
         } catch {
             finish(transfer, .failure(error))
@@ -176,6 +177,7 @@ actor CurlEngine: EventLoopSource {
             finishCompleted()
         }
         state.reviewChanges { transfer in
+            guard !transfer.mustEndEarly else { return finish(transfer, transfer.outcome(CURLE_OK)) }
             transfer.exchange.flush()
             queueDeadline(of: transfer)
             if transfer.isMultiplexed { admissions.noteMultiplexing(transfer.origin) }
@@ -224,7 +226,8 @@ actor CurlEngine: EventLoopSource {
             if alarm.deadline == deadline { alarm.deadline = nil }
             guard let transfer = alarm.transfer else { continue }
             if let limit = transfer.nextLimit, limit.deadline <= state.now {
-                finish(transfer, .failure(transfer.timeoutError(limit)))
+                let isOver = transfer.state.isResponseOver
+                finish(transfer, isOver ? transfer.outcome(CURLE_OK) : .failure(transfer.timeoutError(limit)))
             } else {
                 queueDeadline(of: transfer)
             }

@@ -16,6 +16,9 @@ package struct HeaderParser {
     private var state = State.expectingStatusLine
     private var size = 0
 
+    /// Whether the connection speaks HTTP/2 or HTTP/3; on another one a status line of theirs is text of the server's.
+    package var isOnMultiplexedConnection = true
+
     private var version = HTTPVersion.http1_1
     /// The latest status.
     private(set) var status = HTTPResponse.Status(code: 0)
@@ -64,9 +67,11 @@ package struct HeaderParser {
 
     /// Whether the body ends where the connection does (RFC 9112 §6.3), if there is a body.
     package var isEndedByClose: Bool {
-        isComplete && !isMultiplexed && !isTransferEncoded && declaredLength == nil && status.code != 204
-            && status.code != 304
+        isComplete && !isMultiplexed && !isTransferEncoded && declaredLength == nil && !hasNoBody
     }
+
+    /// Whether the final status is one without a body (RFC 9112 §6.3).
+    package var hasNoBody: Bool { status.code == 204 || status.code == 304 }
 
     /// Whether a head has begun and is not complete.
     package var isInHead: Bool { state == .inFields }
@@ -126,7 +131,8 @@ package struct HeaderParser {
         let codeEnd = unsafe Self.index(of: UInt8(ascii: " "), in: line, from: codeStart)
         guard
             let version = unsafe Self.version(Self.part(line, 5, versionEnd)), codeEnd - codeStart == 3,
-            let code = unsafe Self.decimal(Self.part(line, codeStart, codeEnd)), code >= 100
+            let code = unsafe Self.decimal(Self.part(line, codeStart, codeEnd)), code >= 100,
+            isOnMultiplexedConnection || version == .http1_1 || version == .http1_0
         else {
             throw .invalid(.statusLine(unsafe Self.excerpt(line)))
         }
@@ -150,9 +156,7 @@ package struct HeaderParser {
         }
         switch role {
         case .contentLength where state != .complete:
-            guard let length = unsafe Self.decimal(value) else { throw .invalid(.contentLength) }
-            if let declaredLength, declaredLength != length { throw .invalid(.contentLength) }
-            declaredLength = length
+            declaredLength = unsafe try length(value)
         case .contentEncoding: isContentEncoded = true
         case .transferEncoding where state != .complete: isTransferEncoded = true
         case .contentLength, .transferEncoding, .none: break
@@ -161,10 +165,30 @@ package struct HeaderParser {
         fields.append(field)
     }
 
-    /// A line that begins with a blank continues the value before it (obsolete, RFC 9112 §5.2).
+    /// The length that a `Content-Length` field declares; a list of equal numbers is one number (RFC 9110 §8.6).
+    private func length(_ value: UnsafeBufferPointer<UInt8>) throws(Failure) -> Int64 {
+        var length = declaredLength
+        var start = 0
+        while start <= value.count {
+            let end = unsafe Self.index(of: UInt8(ascii: ","), in: value, from: start)
+            let digits = unsafe Self.trimmingBlanks(UnsafeBufferPointer(rebasing: value[..<end]), from: start)
+            guard let number = unsafe Self.decimal(digits), number == length ?? number else {
+                throw .invalid(.contentLength)
+            }
+            length = number
+            start = end + 1
+        }
+        guard let length else { throw .invalid(.contentLength) }
+        return length
+    }
+
+    /// A line that begins with a blank continues the value before it (obsolete, RFC 9112 §5.2). libcurl frames the message by
+    /// the first line alone, so a field that says how is not continued.
     private mutating func foldLine(_ line: UnsafeBufferPointer<UInt8>) throws(Failure) {
         if folded == nil {
-            guard let last = fields.popLast(), last.name != .contentLength else {
+            guard let last = fields.popLast(), last.name != .contentLength, last.name != .transferEncoding,
+                last.name != .contentEncoding, last.name != .connection
+            else {
                 throw .invalid(.headerLine(unsafe Self.excerpt(line)))
             }
             unsafe folded = (last.name, last.withUnsafeBytesOfValue { unsafe Array($0) })

@@ -13,6 +13,8 @@ final class LoopState {
     /// Transfers to which something happened in this turn.
     private var changed: [Transfer] = []
     private var sockets = SocketTable()
+    /// The connections that have carried a request.
+    var connections = ConnectionTable()
     private var constants: [UInt: String] = [:]
     let headerFields = HeaderFieldCache()
     /// The limits of the connection pool.
@@ -73,6 +75,7 @@ final class LoopState {
 
     func willClose(_ socket: Int32) {
         sockets.willClose(socket)
+        connections.remove(socket)
     }
 
     /// Whether libcurl waits for a socket that is ready; one that it does not wait for leaves the set.

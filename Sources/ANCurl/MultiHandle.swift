@@ -18,9 +18,10 @@ struct MultiHandle: ~Copyable {
         let context = unsafe Unmanaged.passUnretained(loop).toOpaque()
         unsafe _ = ccurl_multi_set_socket_callback(
             raw,
-            { _, socket, what, context, _ in
+            { handle, socket, what, context, _ in
                 guard let context = unsafe context else { return 0 }
                 unsafe Unmanaged<LoopState>.fromOpaque(context).takeUnretainedValue().watch(socket, what)
+                if what & CURL_POLL_IN == 0 || what == CURL_POLL_REMOVE { unsafe transfer(of: handle)?.noteReadingEnded() }
                 return 0
             }, context)
         unsafe _ = ccurl_multi_set_timer_callback(
@@ -81,11 +82,10 @@ struct MultiHandle: ~Copyable {
     func nextFinished() -> (Transfer, CURLcode)? {
         var handle: UnsafeMutableRawPointer?
         var result = CURLE_OK
-        var context: UnsafeMutableRawPointer?
-        guard unsafe ccurl_next_finished(raw, &handle, &result), let handle = unsafe handle,
-            unsafe ccurl_get_pointer(handle, CURLINFO_PRIVATE, &context) == CURLE_OK, let context = unsafe context
-        else { return nil }
-        return unsafe (Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue(), result)
+        guard unsafe ccurl_next_finished(raw, &handle, &result), let transfer = unsafe transfer(of: handle) else {
+            return nil
+        }
+        return (transfer, result)
     }
 
     private func check(_ code: CURLMcode) throws(TransportError) {
@@ -95,4 +95,13 @@ struct MultiHandle: ~Copyable {
             throw .internalInconsistency("libcurl refused a transfer.", facts)
         }
     }
+}
+
+/// The transfer that an easy handle works for; `nil` for a handle of libcurl's own.
+private func transfer(of handle: UnsafeMutableRawPointer?) -> Transfer? {
+    var context: UnsafeMutableRawPointer?
+    guard let handle = unsafe handle, unsafe ccurl_get_pointer(handle, CURLINFO_PRIVATE, &context) == CURLE_OK else {
+        return nil
+    }
+    return unsafe context.map { unsafe Unmanaged<Transfer>.fromOpaque($0).takeUnretainedValue() }
 }

@@ -23,12 +23,7 @@ extension Transfer {
 
     /// libcurl has answered a challenge and is about to send the request again.
     func beginNextLeg() -> Bool {
-        state.heldHead = nil
-        state.parser = HeaderParser(
-            url: exchange.request.url, maximumSize: exchange.options.maximumHeadSize, cache: loop.headerFields)
-        state.attempts = 0
-        state.isBodyRefused = false
-        state.handshake = nil
+        state.beginNextLeg(exchange, on: loop)
         return rewind()
     }
 }

@@ -3,6 +3,7 @@
 import ANHTTP
 import ANSystem
 import CCurl
+import COpenSSL
 import Glibc
 
 extension Transfer {
@@ -24,7 +25,7 @@ extension Transfer {
         let socket = unsafe Glibc.socket(address.pointee.family, kind, address.pointee.protocol)
         guard socket >= 0 else { return CCURL_SOCKET_BAD }
         loop.didOpen(socket)
-        state.socket = socket
+        state.sockets.append(socket)
         return socket
     }
 
@@ -32,7 +33,9 @@ extension Transfer {
     /// any byte of the response. libcurl would do that up to five times, whatever the method. See CURLOPT_PREREQFUNCTION(3).
     func didConnect(remote: SocketAddress, local: SocketAddress) -> Int32 {
         // A connection that is used again was perhaps made for a request with another policy.
-        guard isAllowed(remote.host.isEmpty ? nil : remote) else { return CURL_PREREQFUNC_ABORT }
+        guard isAllowed(remote.host.isEmpty ? nil : remote), meetConnection(remote: remote, local: local) else {
+            return CURL_PREREQFUNC_ABORT
+        }
         if state.heldHead != nil {
             guard beginNextLeg() else { return CURL_PREREQFUNC_ABORT }
         } else if state.attempts > 0 {
@@ -44,6 +47,65 @@ extension Transfer {
         state.metrics.remoteAddress = remote
         state.metrics.localAddress = local
         return CURL_PREREQFUNC_OK
+    }
+
+    /// Finds the connection's socket, and checks that no bytes wait on it: over HTTP/1.1 they would be taken for the response
+    /// to a request that was not sent yet, and each later response for that of the next request. libcurl looks only whether
+    /// the connection is open.
+    ///
+    /// - Returns: Whether the connection can be used. If not, the request is sent on another one.
+    private func meetConnection(remote: SocketAddress, local: SocketAddress) -> Bool {
+        let ends = ConnectionTable.Ends(local: local, remote: remote)
+        if let known = loop.connections.socket(of: ends) {
+            state.connection = known
+            guard !speaksHTTP2, Self.hasInput(known) || hasBufferedInput else { return true }
+            state.isConnectionSpoilt = true
+            return false
+        }
+        guard !remote.host.isEmpty, let new = ownSocket(local) else { return true }
+        loop.connections.insert(ends, socket: new)
+        state.connection = new
+        return true
+    }
+
+    /// The socket that became this connection, of those that were opened for the transfer.
+    private func ownSocket(_ local: SocketAddress) -> Int32? {
+        state.sockets.count > 1 ? state.sockets.first { Self.localPort(of: $0) == local.port } : state.sockets.first
+    }
+
+    /// Whether the connection speaks HTTP/2, where bytes may come at any time.
+    var speaksHTTP2: Bool {
+        guard exchange.isSecure else { return exchange.options.httpVersion == .http2PriorKnowledge }
+        // Of another TLS library it is not known.
+        guard let session = unsafe ccurl_tls_session(handle.raw) else { return true }
+        var name: UnsafePointer<UInt8>?
+        var length: UInt32 = 0
+        unsafe SSL_get0_alpn_selected(OpaquePointer(session), &name, &length)
+        return unsafe UnsafeBufferPointer(start: name, count: Int(length)).elementsEqual("h2".utf8)
+    }
+
+    /// Whether bytes wait in OpenSSL that it took from the socket earlier.
+    private var hasBufferedInput: Bool {
+        guard exchange.isSecure, let session = unsafe ccurl_tls_session(handle.raw) else { return false }
+        return unsafe SSL_has_pending(OpaquePointer(session)) == 1
+    }
+
+    /// Whether bytes, an end or an error wait on a socket.
+    private static func hasInput(_ socket: Int32) -> Bool {
+        var byte: UInt8 = 0
+        let count = unsafe recv(socket, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT))
+        return count >= 0 || errno != EAGAIN && errno != EINTR
+    }
+
+    private static func localPort(of socket: Int32) -> Int? {
+        var address = sockaddr_storage()
+        var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        return unsafe withUnsafeMutablePointer(to: &address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                guard unsafe getsockname(socket, address, &size) == 0 else { return nil }
+                return unsafe SocketAddress(address, size: size)?.port
+            }
+        }
     }
 
     /// Whether an address may be connected to; nil is a Unix-domain socket's. If not, that is the failure: other addresses

@@ -48,14 +48,17 @@ extension Transfer {
         case CURLE_BAD_CONTENT_ENCODING:
             return .invalidResponse(.contentEncoding, facts)
         case CURLE_BAD_FUNCTION_ARGUMENT where state.parser.hasBegun:
-            // It cannot keep the line in its store, and does not hand it on. See libcurl-errors(3).
-            return .invalidResponse(.headerLine("one without a colon, or continuing nothing"), facts)
+            // A line that it cannot keep is not handed on: one without a colon, or one that continues nothing. After the head
+            // it is a trailer, or what follows a chunk size that is no number.
+            return .invalidResponse(
+                state.parser.isComplete ? .framing : .headerLine("one without a colon, or continuing nothing"), facts)
         case CURLE_SEND_FAIL_REWIND:
             return .requestBody(.notReplayable, facts)
         case CURLE_OUT_OF_MEMORY:
             return limitError ?? .internalInconsistency("Out of memory.", facts)
         case CURLE_OPERATION_TIMEDOUT:
-            return .cannotConnect(.systemTimeout, facts)
+            guard let total = exchange.options.timeouts.total else { return .cannotConnect(.systemTimeout, facts) }
+            return .timedOut(timeoutPhase, limit: total, facts)
         default:
             return .internalInconsistency(unsafe String(cString: curl_easy_strerror(code)), facts)
         }

@@ -20,10 +20,12 @@ extension Transfer {
     /// Whether a body ended with its connection, and the connection without the server's word for it.
     private var wasCut: Bool { state.handshake?.isClosedByServer == false }
 
-    /// Whether a connection that had served before was lost while the request was sent, and the request may be repeated.
-    /// libcurl itself repeats it only where it noticed the loss when it wanted to read.
+    /// Whether the request is to be sent again: a connection that had served before was given up before anything was sent on
+    /// it, or was lost while the request was sent, and the request may be repeated. libcurl itself repeats it only where it
+    /// noticed the loss when it wanted to read.
     func mustRepeat(after code: CURLcode) -> Bool {
-        code == CURLE_SEND_ERROR && state.failure == nil && state.attempts == 1 && !state.parser.hasBegun
+        guard !state.isConnectionSpoilt else { return true }
+        return code == CURLE_SEND_ERROR && state.failure == nil && state.attempts == 1 && !state.parser.hasBegun
             && handle.long(CURLINFO_NUM_CONNECTS) == 0 && exchange.mayBeRepeated && !state.hasSentTrailers
     }
 
@@ -76,16 +78,28 @@ extension Transfer {
         return state.clock.start.duration(to: admitted) + .microseconds(microseconds)
     }
 
+    /// Sets the total limit on time for libcurl too, a little later than on the loop: a server can keep libcurl busy with
+    /// bytes that come to nothing, and the loop waiting for it. See CURLOPT_TIMEOUT_MS(3).
+    func limitTime() throws(TransportError) {
+        guard let total = exchange.options.timeouts.total else { return }
+        let left = max(.zero, total - state.clock.start.duration(to: loop.now)) + .milliseconds(100)
+        do throws(CurlFailure) {
+            try handle.set(CURLOPT_TIMEOUT_MS, left.wholeMilliseconds)
+        } catch {
+            throw error.transportError
+        }
+    }
+
     /// The error for a limit on time that ran out.
     func timeoutError(_ limit: TransferClock.Limit) -> TransportError {
         .timedOut(timeoutPhase, limit: limit.duration, facts())
     }
 
-    private var timeoutPhase: TransportError.TimeoutPhase {
+    var timeoutPhase: TransportError.TimeoutPhase {
         let clock = state.clock
         guard clock.leftQueue != nil else { return .queue }
         guard clock.connected != nil else {
-            guard let socket = state.socket else { return .nameLookup }
+            guard let socket = state.sockets.last else { return .nameLookup }
             return exchange.isSecure && Self.isConnected(socket) ? .tlsHandshake : .connect
         }
         if state.parser.isComplete { return .responseBody }

@@ -9,7 +9,10 @@ import HTTPTypes
 extension Transfer {
     func receiveHeader(_ line: UnsafeRawBufferPointer) -> Int {
         state.clock.noteActivity(at: loop.now)
-        if !state.parser.hasBegun { noteTLS() }
+        if !state.parser.hasBegun {
+            noteTLS()
+            state.parser.isOnMultiplexedConnection = speaksHTTP2 || exchange.options.httpVersion == .http3
+        }
         do throws(HeaderParser.Failure) {
             switch unsafe try state.parser.receive(line.assumingMemoryBound(to: UInt8.self)) {
             case .none: break
@@ -28,6 +31,7 @@ extension Transfer {
                 guard exchange.request.method != .head || !exchange.sendsBody else { return 0 }
                 prepareBuffer()
                 if head.status.code >= 300 { stopSending() }
+                noteProgress()
                 if state.parser.isEndedByClose, exchange.isSecure, exchange.request.method != .head { noteHandshake() }
             }
             return line.count
@@ -54,6 +58,31 @@ extension Transfer {
         state.isSendingPaused = false
         handle.resume(receiving: true, sending: true)
     }
+
+    /// libcurl reads no more from the connection for this transfer. It does not report the end of a response before that of
+    /// the request, but over HTTP/1.1 this shows it.
+    func noteReadingEnded() {
+        guard !isFinished, state.parser.isComplete, !state.isReceivingPaused, state.heldHead == nil else { return }
+        endResponse()
+    }
+
+    /// Over HTTP/2, libcurl reads on; there the length shows the end.
+    private func noteProgress() {
+        guard state.parser.isMultiplexed, state.heldHead == nil else { return }
+        let length = state.parser.hasNoBody ? 0 : state.parser.contentLength
+        if length == Int64(state.bytesReceived) { endResponse() }
+    }
+
+    /// The response is complete. What the server did not wait for of the request's body is not sent.
+    private func endResponse() {
+        guard exchange.sendsBody, !state.isResponseOver else { return }
+        state.isResponseOver = true
+        state.isBodyRefused = true
+        loop.noteChange(of: self)
+    }
+
+    /// Whether the response is complete, and the request's body is not.
+    var mustEndEarly: Bool { !isFinished && state.isResponseOver && !state.isBodyTaken }
 
     private func noteHandshake() {
         guard CurlLibrary.usesOpenSSL, let session = unsafe ccurl_tls_session(handle.raw) else { return }
@@ -85,6 +114,7 @@ extension Transfer {
         case .take:
             state.bytesReceived += bytes.count
             loop.noteChange(of: self)
+            noteProgress()
             reportDownload()
             return bytes.count
         case .pause:

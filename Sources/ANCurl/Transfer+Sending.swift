@@ -12,13 +12,13 @@ extension Transfer {
         if state.isBodyRefused { return 0 }
         switch exchange.upload {
         case .none:
+            state.isBodyTaken = true
             return 0
         case .bytes(let data):
             let start = data.startIndex + state.bytesSent
             let count = min(buffer.count, data.endIndex - start)
             unsafe data.copyBytes(to: buffer, from: start..<(start + count))
-            state.bytesSent += count
-            reportUpload()
+            noteSent(count)
             return count
         case .channel(let channel):
             return unsafe sendBody(from: channel, buffer)
@@ -31,18 +31,24 @@ extension Transfer {
         let (supply, count) = unsafe channel.read(into: buffer)
         switch supply {
         case .bytes:
-            state.bytesSent += count
-            reportUpload()
+            noteSent(count)
             return count
         case .starving:
             state.isSendingPaused = true
             return CCURL_READ_PAUSE
         case .end:
+            state.isBodyTaken = true
             return 0
         case .failed:
             state.failure = uploadError
             return CCURL_READ_ABORT
         }
+    }
+
+    private func noteSent(_ count: Int) {
+        state.bytesSent += count
+        if Int64(state.bytesSent) == exchange.upload.length { state.isBodyTaken = true }
+        reportUpload()
     }
 
     /// Why the source of the request's body failed; nil if it did not, or if the server did not want the body.
@@ -77,6 +83,7 @@ extension Transfer {
     /// Goes back to the start of the body, where any of it was read: libcurl itself forgets what it read and did not send.
     func rewind() -> Bool {
         state.isSendingPaused = false
+        state.isBodyTaken = false
         guard state.bytesSent > 0 else { return true }
         guard exchange.upload.isReplayable, !state.hasSentTrailers else {
             state.failure = TransportError.requestBody(.notReplayable, facts())

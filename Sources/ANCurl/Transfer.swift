@@ -42,9 +42,11 @@ final class Transfer {
         try self.init(exchange, loop: loop, TransferState(exchange, on: loop))
     }
 
-    /// Makes a handle ready for the exchange of another transfer, whose connection was lost.
+    /// Makes a handle ready for the exchange of another transfer, whose connection was lost or given up.
     convenience init(repeating other: Transfer) throws(TransportError) {
-        try self.init(other.exchange, loop: other.loop, other.state)
+        var state = other.state
+        state.beginAgain(other.exchange, on: other.loop)
+        try self.init(other.exchange, loop: other.loop, state)
     }
 
     private init(_ exchange: Exchange, loop: LoopState, _ state: TransferState) throws(TransportError) {
@@ -120,12 +122,20 @@ struct TransferState {
     var heldHead: ResponseHead?
     /// Whether the server refused the rest of the request's body by its answer.
     var isBodyRefused = false
+    /// Whether the response was seen to be complete before libcurl reported it.
+    var isResponseOver = false
+    /// Whether libcurl has taken all of the request's body.
+    var isBodyTaken = false
     /// When it was given to libcurl.
     var admitted: MonotonicInstant?
     /// The address that was tried last for it.
     var triedAddress: SocketAddress?
-    /// The socket that was made last for it.
-    var socket: Int32?
+    /// The sockets that were made for it.
+    var sockets: [Int32] = []
+    /// The socket of the connection that carries it; `nil` before that, and for a Unix-domain socket.
+    var connection: Int32?
+    /// Whether the connection was given up before anything was sent, for bytes that nobody asked for.
+    var isConnectionSpoilt = false
     /// How often a connection was ready for the request.
     var attempts = 0
     /// How much of a body in memory was sent.
@@ -152,6 +162,25 @@ struct TransferState {
         parser = HeaderParser(
             url: exchange.request.url, maximumSize: exchange.options.maximumHeadSize, cache: loop.headerFields)
         clock = TransferClock(start: loop.now, timeouts: exchange.options.timeouts)
+    }
+
+    /// Forgets an attempt, so that the request can be sent on another connection.
+    mutating func beginAgain(_ exchange: Exchange, on loop: LoopState) {
+        if heldHead != nil { beginNextLeg(exchange, on: loop) }
+        sockets = []
+        connection = nil
+        isConnectionSpoilt = false
+        clock.reconnect(at: loop.now)
+    }
+
+    /// Forgets a response that was a challenge.
+    mutating func beginNextLeg(_ exchange: Exchange, on loop: LoopState) {
+        heldHead = nil
+        parser = HeaderParser(
+            url: exchange.request.url, maximumSize: exchange.options.maximumHeadSize, cache: loop.headerFields)
+        attempts = 0
+        isBodyRefused = false
+        handshake = nil
     }
 
     var isPaused: Bool { isSendingPaused || isReceivingPaused }

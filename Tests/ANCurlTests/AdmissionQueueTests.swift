@@ -18,6 +18,22 @@ import Testing
         #expect([queue.next(), queue.next(), queue.next()] == [3, 4, nil])
     }
 
+    @Test func `an element that was admitted is not kept`() {
+        final class Element {}
+        var queue = AdmissionQueue<Element>(perOrigin: 1, total: Self.big, streams: 100)
+        weak var admitted: Element?
+        do {
+            _ = queue.enter(Element(), "a")
+            let element = Element()
+            admitted = element
+            _ = queue.enter(element, "a")
+            _ = queue.enter(Element(), "a")
+        }
+        queue.leave("a")
+        #expect(queue.next() != nil)
+        #expect(admitted == nil)
+    }
+
     @Test func `nobody overtakes those who wait`() {
         var queue = AdmissionQueue<Int>(perOrigin: 1, total: Self.big, streams: 100)
         #expect(queue.enter(0, "a") == nil)

@@ -132,6 +132,26 @@ import Testing
         #expect(Self.failure([Self.ok, "A: b\r\n", "\r\n", " c\r\n"]) == .invalid(.headerLine(" c")))
     }
 
+    @Test(arguments: ["Transfer-Encoding", "Content-Encoding", "Content-Length", "Connection", "transfer-encoding"])
+    func `a field that frames the message is not continued on another line`(name: String) {
+        #expect(Self.failure([Self.ok, "\(name):\r\n", " chunked\r\n"]) == .invalid(
+            name == "Content-Length" ? .contentLength : .headerLine(" chunked")))
+        #expect(Self.failure([Self.ok, "\(name): 1\r\n", " 2\r\n"]) == .invalid(.headerLine(" 2")))
+    }
+
+    @Test(arguments: ["HTTP/2 200 OK\r\n", "HTTP/2 200 \r\n", "HTTP/3 200\r\n"])
+    func `a status line of HTTP/2 is refused on a connection of HTTP/1.1`(line: String) throws {
+        var parser = Self.makeParser()
+        parser.isOnMultiplexedConnection = false
+        #expect(throws: HeaderParser.Failure.invalid(.statusLine(String(line.dropLast())))) {
+            _ = try parser.take(line)
+        }
+        parser = Self.makeParser()
+        parser.isOnMultiplexedConnection = false
+        _ = try parser.take(Self.ok)
+        #expect(try parser.take("\r\n").head?.version == .http1_1)
+    }
+
     @Test func `a hundred thousand folded lines cost no more than their bytes`() throws {
         let lines = [String](repeating: " \u{E4}\r\n", count: 100_000)
         let start = ContinuousClock.now
@@ -151,6 +171,8 @@ import Testing
             (["Content-Length: 005\r\n"], 5),
             (["Content-Length: 5\r\n", "Content-Length: 5\r\n"], 5),
             (["Content-Length: 5\r\n", "Content-Length: 05\r\n"], 5),
+            (["Content-Length: 5, 5\r\n"], 5),
+            (["Content-Length: 5,05 , 5\r\n", "Content-Length: 5\r\n"], 5),
             (["Content-Length: 999999999999999999\r\n"], 999_999_999_999_999_999),
             (["Content-Type: a/b\r\n"], nil),
             (["Content-Length: 5\r\n", "Transfer-Encoding: chunked\r\n"], nil),
@@ -161,7 +183,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ["+5"], ["-5"], ["-0"], ["5, 5"], ["5,6"], ["5 5"], ["0x5"], ["5.0"], ["five"], [""], ["5\0"], ["٥"],
+        ["+5"], ["-5"], ["-0"], ["5, 6"], ["5,6"], ["5,"], [",5"], ["5,,5"], ["5, 5", "6"], ["5 5"], ["0x5"], ["5.0"], ["five"], [""], ["5\0"], ["٥"],
         ["9223372036854775808"], ["99999999999999999999999"], ["5", "6"], ["5", ""], ["", "5"], ["5", "5", "7"],
     ])
     func `a length that is no number, or two that differ, are refused`(values: [String]) {

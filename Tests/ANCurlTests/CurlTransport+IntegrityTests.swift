@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+
+import ANCurl
+import ANHTTP
+import AsyncNetworkingTesting
+import Foundation
+import HTTPTypes
+import Testing
+
+/// Each response is that of its request, whole, and ends where the server ended it.
+@Suite(.timeLimit(.minutes(1))) struct IntegrityTests {
+    // MARK: Bytes that no request asked for
+
+    private static let unasked = "HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nSMUGGLED"
+
+    @Test(arguments: [HTTPRequest.Method.get, .post, .put], [false, true])
+    func `a response that no request asked for is not delivered to the next request`(
+        method: HTTPRequest.Method, isSecure: Bool
+    ) async throws {
+        let authority = try TestCertificateAuthority()
+        let tls = try isSecure ? StubServer.TLS(authority.issue()) : nil
+        try await StubServer.with(.init(tls: tls)) { server in
+            let hasSent = Flag()
+            server.enqueue(
+                Script([
+                    .reply(Reply(body: .string("first"))), .send(Data(Self.unasked.utf8)),
+                    .respond { _ in
+                        hasSent.raise()
+                        return Reply(body: .string("more"))
+                    },
+                ]))
+            server.fallback { .text("answer to \($0.path)") }
+            let transport = try CurlTransport(options: .with { $0.tls.trustRoots = .pem(authority.pemData) })
+            #expect(try await transport.text(server.request("/1")) == "first")
+            try await eventually { hasSent.isRaised }
+            for path in ["/2", "/3", "/4"] {
+                let body: RequestBody = method == .get ? .none : .bytes(Data("body".utf8))
+                #expect(
+                    try await transport.text(server.request(path, method: method, body: body)) == "answer to \(path)")
+            }
+            // The first connection was given up before anything was sent on it.
+            let requests = try await server.requests(count: 4)
+            #expect(requests.map(\.connection) == [0, 1, 1, 1])
+        }
+    }
+
+    @Test func `a timeout that the server announces on an idle connection is not a response`() async throws {
+        try await StubServer.with { server in
+            server.enqueue(
+                Script([
+                    .reply(Reply(body: .string("first"))),
+                    .send(Data("HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n".utf8)),
+                    .end(.close),
+                ]))
+            server.fallback { _ in .text("second") }
+            let transport = try CurlTransport()
+            #expect(try await transport.text(server.request()) == "first")
+            try await server.connections(open: 0)
+            #expect(try await transport.text(server.request(method: .post)) == "second")
+        }
+    }
+
+    @Test func `many connections with waiting bytes are all given up`() async throws {
+        try await StubServer.with { server in
+            let gate = try ScriptGate()
+            let sent = (0..<6).map { _ in Flag() }
+            server.route(
+                "/first",
+                Script([
+                    .wait(gate), .reply(Reply(body: .string("first"))), .send(Data(Self.unasked.utf8)),
+                    .respond { request in
+                        sent[request.connection].raise()
+                        return Reply()
+                    },
+                ]))
+            server.fallback { .text("answer to \($0.path)") }
+            let transport = try CurlTransport()
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<6 { group.addTask { _ = try await transport.text(server.request("/first")) } }
+                try await server.connections(open: 6)
+                gate.open()
+                try await group.waitForAll()
+            }
+            try await eventually { sent.allSatisfy(\.isRaised) }
+            for number in 0..<12 {
+                #expect(try await transport.text(server.request("/\(number)")) == "answer to /\(number)")
+            }
+        }
+    }
+
+    // MARK: Framing
+
+    @Test(arguments: [
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding:\r\n chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", "header"),
+        ("HTTP/2 200 OK\r\nContent-Length: 2\r\n\r\nok", "status"),
+        ("HTTP/2 200 \r\nContent-Length: 2\r\n\r\nok", "status"),
+        ("HTTP/3 200 OK\r\nContent-Length: 2\r\n\r\nok", "status"),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0x5\r\nhello\r\n0\r\n\r\n", "framing"),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nno colon\r\n\r\n", "framing"),
+    ])
+    func `broken framing is an invalid response`(bytes: String, expected: String) async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in Script([.send(Data(bytes.utf8)), .end(.close)]) }
+            let transport = try CurlTransport()
+            for delivery: BodyDelivery in [.collected(upTo: 1000), .streamed] {
+                let failure = try await transport.failure(server.request(), delivery: delivery)
+                switch (failure, expected) {
+                case (.invalidResponse(.headerLine, _), "header"), (.invalidResponse(.statusLine, _), "status"),
+                    (.invalidResponse(.notHTTP, _), "status"), (.invalidResponse(.framing, _), "framing"):
+                    break
+                default: Issue.record("\(failure)")
+                }
+            }
+        }
+    }
+
+    @Test func `a list of equal lengths is one length`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .raw("HTTP/1.1 200 OK\r\nContent-Length: 4, 4\r\n\r\nbody") }
+            let transport = try CurlTransport()
+            #expect(try await transport.text(server.request()) == "body")
+        }
+    }
+
+    @Test func `a reset after an interim response is a lost connection`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in Script([.informational(103), .end(.reset)]) }
+            let failure = try await CurlTransport().failure(server.request())
+            guard case .connectionLost(.beforeResponse, _) = failure else {
+                Issue.record("\(failure)")
+                return
+            }
+        }
+    }
+
+    // MARK: The end of a response before that of its request
+
+    private static let endings: [(name: String, script: Script)] = [
+        ("length", .text("done")),
+        ("chunked", .reply(body: .string("done"), framing: .chunked)),
+        ("chunked with trailers", .reply(body: .string("done"), framing: .chunked, trailers: ["X-A": "1"])),
+        ("close", Script([.send(Data("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\ndone".utf8)), .end(.close)])),
+        ("204", .status(204)),
+    ]
+
+    @Test(arguments: endings.map(\.name), [false, true])
+    func `the reader sees the end of a response while the request's body is open`(
+        name: String, isCollected: Bool
+    ) async throws {
+        var script = try #require(Self.endings.first { $0.name == name }).script
+        script.readsBodyFirst = false
+        script.actions.insert(.readBody(upTo: 4), at: 0)
+        try await StubServer.with { [script] server in
+            server.route("/open", script)
+            server.fallback { _ in .text("next") }
+            let transport = try CurlTransport()
+            let feed = Feed()
+            feed.yield("ping")
+            let request = server.request(
+                "/open", method: .post, body: .stream(feed), options: .with { $0.timeouts.idle = nil })
+            let expected = name == "204" ? "" : "done"
+            if isCollected {
+                #expect(try await transport.text(request) == expected)
+            } else {
+                let text = try await transport.stream(request) { _, body in
+                    String(decoding: try await body.collect(upTo: 100), as: UTF8.self)
+                }
+                #expect(text == expected)
+            }
+            #expect(try await transport.text(server.request("/next")) == "next")
+            feed.finish()
+        }
+    }
+
+    @Test func `a request and its response are a conversation that the server ends`() async throws {
+        let rounds = 1000
+        try await StubServer.with { server in
+            var actions: [Script.Action] = [.send(Data("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".utf8))]
+            for round in 1...rounds {
+                actions += [.readBody(upTo: Int64(round * 4)), .send(Data("4\r\npong\r\n".utf8))]
+            }
+            actions += [.send(Data("0\r\n\r\n".utf8)), .hang]
+            server.route("/", Script(actions, readsBodyFirst: false))
+            let feed = Feed()
+            let transport = try CurlTransport()
+            let request = server.request(method: .post, body: .stream(feed))
+            let pongs = try await transport.stream(request) { _, body in
+                var pongs = 0
+                var bytes = 0
+                feed.yield("ping")
+                for try await chunk in body {
+                    bytes += chunk.count
+                    while pongs < bytes / 4 {
+                        pongs += 1
+                        feed.yield("ping")
+                    }
+                }
+                return pongs
+            }
+            #expect(pongs == rounds)
+        }
+    }
+}
