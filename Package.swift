@@ -37,9 +37,10 @@ let package = Package(
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CLinux"),
         .systemLibrary(name: "CZlib"),
+        .systemLibrary(name: "CDecoders"),
 
         // Floor 2: values and the Transport port; the loop.
-        .target(name: "ANSystem", dependencies: ["CLinux", "CZlib"], swiftSettings: settings),
+        .target(name: "ANSystem", dependencies: ["CDecoders", "CLinux", "CZlib"], swiftSettings: settings),
         .target(name: "ANHTTP", dependencies: [httpTypes], swiftSettings: settings),
 
         // Floor 3: bytes to values; libcurl; netlink.

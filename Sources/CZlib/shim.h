@@ -33,4 +33,10 @@ int czlib_deflate_init(
 int czlib_deflate(struct czlib_stream *stream, int flush) __asm__("deflate");
 int czlib_deflate_end(struct czlib_stream *stream) __asm__("deflateEnd");
 
+int czlib_inflate_init(struct czlib_stream *stream, int window_bits, const char *version, int stream_size) __asm__(
+    "inflateInit2_");
+int czlib_inflate(struct czlib_stream *stream, int flush) __asm__("inflate");
+int czlib_inflate_reset(struct czlib_stream *stream) __asm__("inflateReset");
+int czlib_inflate_end(struct czlib_stream *stream) __asm__("inflateEnd");
+
 #endif

@@ -10,8 +10,9 @@ import Testing
         "COpenSSL": [],
         "CLinux": [],
         "CZlib": [],
+        "CDecoders": [],
         // 2: values and the port; the loop.
-        "ANSystem": ["CLinux", "CZlib", "Glibc", "Synchronization"],
+        "ANSystem": ["CDecoders", "CLinux", "CZlib", "Glibc", "Synchronization"],
         "ANHTTP": ["HTTPTypes", "FoundationEssentials", "Synchronization"],
         // 3: bytes to values; libcurl; netlink.
         "ANSerialization": ["ANHTTP", "ANSystem", "HTTPTypes", "FoundationEssentials"],

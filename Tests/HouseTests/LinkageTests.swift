@@ -48,7 +48,7 @@ private enum Build {
     ]
 
     /// The module maps that a build of ours hands to all that depend on it.
-    private static let foreignModules = ["CCurl", "COpenSSL", "CLinux", "CZlib"].map {
+    private static let foreignModules = ["CCurl", "COpenSSL", "CLinux", "CZlib", "CDecoders"].map {
         SourceTree.root.appending(path: "Sources/\($0)/module.modulemap").path()
     }
 

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+
+import Glibc
+
+/// A shared library that the system may have, for as long as the process lives. See dlopen(3).
+@safe struct SharedLibrary {
+    private let handle: UnsafeMutableRawPointer
+
+    /// Loads a library by its soname, such as `libzstd.so.1`; `nil` if the system has none.
+    init?(_ name: String) {
+        guard let handle = unsafe dlopen(name, RTLD_NOW | RTLD_LOCAL) else { return nil }
+        unsafe self.handle = handle
+    }
+
+    /// Returns the function of that name; `nil` if the library has none.
+    ///
+    /// `Function` is a C function pointer of the type that the library declares: nothing checks it.
+    @unsafe func function<Function>(_ name: String, as type: Function.Type = Function.self) -> Function? {
+        guard let symbol = unsafe dlsym(handle, name) else { return nil }
+        return unsafe unsafeBitCast(symbol, to: type)
+    }
+}
