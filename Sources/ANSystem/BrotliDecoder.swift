@@ -3,7 +3,7 @@
 import CDecoders
 import Glibc
 
-/// Decodes one Brotli stream (RFC 7932) with the system's libbrotlidec. See https://www.brotli.org/decode.html.
+/// A decoder for one Brotli stream (RFC 7932), by the system's libbrotlidec. See https://www.brotli.org/decode.html.
 ///
 /// The window is at most 16 MiB: the extension for large windows is off. After the end of the stream nothing is consumed.
 @safe package struct BrotliDecoder: ~Copyable, StreamDecoder {

@@ -3,7 +3,7 @@
 import CZlib
 import Glibc
 
-/// Decodes one stream of deflated bytes with zlib, and checks its sums. See https://www.zlib.net/manual.html.
+/// A decoder for one stream of gzip, zlib or raw deflate, which checks its checksums. See https://www.zlib.net/manual.html.
 ///
 /// After the end of the stream nothing is consumed until ``reset()``.
 @safe package struct Inflater: ~Copyable, StreamDecoder {
@@ -91,7 +91,7 @@ import Glibc
     private static let bufferError: Int32 = -5
     private static let noFlush: Int32 = 0
 
-    /// Z_NEED_DICT is malformed here too: HTTP has no dictionaries for zlib.
+    /// Z_NEED_DICT counts as malformed: HTTP has no dictionaries for zlib.
     private static func error(_ call: String, _ status: Int32) -> SystemError {
         SystemError(call: call, code: status == memoryError ? ENOMEM : EBADMSG)
     }

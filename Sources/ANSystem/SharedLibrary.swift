@@ -2,11 +2,11 @@
 
 import Glibc
 
-/// A shared library that the system may have, for as long as the process lives. See dlopen(3).
+/// A shared library that may be installed, loaded until the process exits. See dlopen(3).
 @safe struct SharedLibrary {
     private let handle: UnsafeMutableRawPointer
 
-    /// Loads a library by its soname, such as `libzstd.so.1`; `nil` if the system has none.
+    /// Loads a library by its soname, such as `libzstd.so.1`; `nil` if it is not installed.
     init?(_ name: String) {
         guard let handle = unsafe dlopen(name, RTLD_NOW | RTLD_LOCAL) else { return nil }
         unsafe self.handle = handle

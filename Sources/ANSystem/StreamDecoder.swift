@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT
 
-/// Decodes a compressed stream as its bytes come.
-///
-/// A decoder belongs to one owner, and has no ties to a thread.
+/// An incremental decoder of a compressed stream, not bound to a thread.
 package protocol StreamDecoder: ~Copyable, Sendable {
-    /// Takes input as far as the output has room.
+    /// Decodes input as far as the output has room.
     ///
-    /// A step that leaves room in the output has written all that its input decodes to. One that leaves none may hold more,
-    /// and is to be followed by another, without input if there is none.
+    /// A step may consume only part of the input. With input and room it makes progress, unless its stream has ended. After a
+    /// step that filled the output there may be more to write, even without input.
     ///
-    /// - Throws: `EBADMSG` for malformed input, `ENOMEM`. After an error the decoder cannot be used any more.
+    /// - Throws: `EBADMSG` for malformed input, `ENOMEM`. After an error the decoder must not be used any more.
     mutating func step(
         _ input: borrowing RawSpan, into output: inout MutableRawSpan
     ) throws(SystemError) -> DecodingStep
@@ -21,7 +19,7 @@ package struct DecodingStep: Hashable, Sendable {
     package var consumed = 0
     /// The number of bytes written to the output.
     package var produced = 0
-    /// Whether the bytes so far are complete: the stream may end here.
+    /// Whether the stream may end here.
     package var isComplete = false
 
     /// Creates a step that did nothing.

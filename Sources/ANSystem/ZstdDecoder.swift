@@ -3,10 +3,10 @@
 import CDecoders
 import Glibc
 
-/// Decodes frames of Zstandard (RFC 8878), skippable ones too, with the system's libzstd.
+/// A decoder for Zstandard frames, skippable ones included (RFC 8878), by the system's libzstd.
 /// See https://facebook.github.io/zstd/zstd_manual.html.
 ///
-/// Frames follow each other without end. A step is complete at the end of each.
+/// Any number of frames may follow each other; the stream may end after each of them.
 @safe package struct ZstdDecoder: ~Copyable, StreamDecoder {
     private nonisolated(unsafe) let context: OpaquePointer
     private let library: Library
@@ -15,8 +15,8 @@ import Glibc
     /// Whether the system has libzstd.so.1, 1.4 or later.
     package static var isAvailable: Bool { Library.current != nil }
 
-    /// The base-2 logarithm of the largest window that is accepted: 8 MiB, as RFC 9659 §3 has it for HTTP. A frame with a
-    /// larger one is malformed.
+    /// The base-2 logarithm of the largest accepted window: 8 MiB, as RFC 9659 §3 requires for HTTP. A larger window is
+    /// malformed.
     package static let maximumWindowLog = 23
 
     /// Creates a decoder.
