@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+
+package import ANHTTP
+package import ANSystem
+package import FoundationEssentials
+
+/// An incremental decoder for the content codings of a response body (RFC 9110 §8.4), with limits on what it unpacks.
+///
+/// Used by one task at a time, which pushes raw bytes and drains decoded ones:
+///
+/// ```swift
+/// while let raw = try await rawBytes.next() {
+///     decoder.push(raw)
+///     while let chunk = try decoder.next() { use(chunk) }
+/// }
+/// try decoder.finish()
+/// ```
+///
+/// Memory is bounded: the raw bytes that are not decoded yet, and for each coding 64 KiB of output and the decoder's state,
+/// which is about 40 KiB for gzip and deflate, and a window of at most 16 MiB for Brotli and 8 MiB for Zstandard.
+///
+/// | coding | decoded | bytes after the end |
+/// |---|---|---|
+/// | gzip, x-gzip | any number of members (RFC 1952 §2.2) | ignored, as gzip(1) does |
+/// | deflate | zlib (RFC 1950) or raw deflate (RFC 1951), told apart by the first two bytes | ignored |
+/// | br | one stream (RFC 7932) | ignored |
+/// | zstd | any number of frames (RFC 8878), windows up to 8 MiB (RFC 9659) | malformed |
+///
+/// After a gzip member, bytes that begin with 1F 8B are decoded as another member; so a body cut off in it is truncated.
+package final class ContentDecoder: Sendable {
+    /// Locked while a step decodes. Only concurrent use, which is a mistake, would wait for it.
+    private let state: Lock<State>
+
+    /// The value of `Accept-Encoding`: `gzip, deflate, br, zstd`, without those that the system has no library for.
+    package static let supportedCodings = Coding.allCases.filter(\.isAvailable).map(\.rawValue).joined(separator: ", ")
+
+    /// The most codings that one body may have: 5, as in libcurl.
+    package static let maximumCodingCount = 5
+
+    /// Creates a decoder for a body with these values of `Content-Encoding`; `nil` if it has no coding to decode.
+    ///
+    /// Names are case-insensitive. `identity` and empty list members are ignored.
+    ///
+    /// - Throws: ``Failure/unknownCoding(_:)``, ``Failure/tooManyCodings``, or ``Failure/system(_:)``.
+    package init?(contentEncoding fields: [String], limit: DecompressionLimit) throws(Failure) {
+        var stages: [Stage] = []
+        // The last one was applied last.
+        for name in Coding.names(in: fields).reversed() {
+            guard let coding = Coding(name: name), coding.isAvailable else { throw .unknownCoding(name) }
+            guard stages.count < Self.maximumCodingCount else { throw .tooManyCodings }
+            stages.append(try Stage(coding))
+        }
+        guard !stages.isEmpty else { return nil }
+        state = Lock(State(stages: stages, limit: limit))
+    }
+
+    /// Appends raw bytes to be decoded.
+    package func push(_ raw: Data) {
+        state.withLock { $0.push(raw) }
+    }
+
+    /// Returns the next decoded bytes, never empty; `nil` if more raw bytes are needed.
+    ///
+    /// A chunk that would pass a limit is not returned. After a failure every later call throws the same one.
+    ///
+    /// - Parameter count: The most bytes to return, at least 1. No chunk exceeds 64 KiB.
+    /// - Throws: ``Failure/malformed(_:)``, ``Failure/tooLarge(_:)`` or ``Failure/system(_:)``.
+    package func next(upTo count: Int = .max) throws(Failure) -> Data? {
+        try state.withLock { state throws(Failure) in try state.next(upTo: max(1, count)) }
+    }
+
+    /// Checks at the end of the body that it is complete; to be called after ``next(upTo:)`` has returned `nil`.
+    ///
+    /// An empty body is complete in any coding.
+    ///
+    /// - Throws: ``Failure/truncated(_:)`` if a coding's stream has not ended.
+    package func finish() throws(Failure) {
+        try state.withLock { state throws(Failure) in try state.finish() }
+    }
+
+    /// Why a body cannot be decoded.
+    package enum Failure: Error, Hashable {
+        /// The coding is not known, or the system has no library for it.
+        case unknownCoding(String)
+        /// There are more than ``ContentDecoder/maximumCodingCount`` codings.
+        case tooManyCodings
+        /// The bytes violate the coding's format, or a checksum or length does not match.
+        case malformed(Coding)
+        /// The body ended before the coding's stream did.
+        case truncated(Coding)
+        /// The decoded body exceeds a limit.
+        case tooLarge(TransportError.SizeLimit)
+        /// The decoder failed for a reason of the system, such as lack of memory.
+        case system(SystemError)
+    }
+}
+
+extension ContentDecoder {
+    /// A content coding; the raw value is its name in `Content-Encoding`.
+    package enum Coding: String, CaseIterable, Sendable {
+        /// RFC 1952.
+        case gzip
+        /// RFC 1950 or RFC 1951.
+        case deflate
+        /// RFC 7932.
+        case brotli = "br"
+        /// RFC 8878.
+        case zstd
+
+        /// Finds a coding by its name; `nil` if it is unknown.
+        init?(name: String) {
+            // RFC 9110 §8.4.1.3
+            self.init(rawValue: name == "x-gzip" ? "gzip" : name)
+        }
+
+        /// Whether it can be decoded in this process.
+        package var isAvailable: Bool {
+            switch self {
+            case .gzip, .deflate: true
+            case .brotli: BrotliDecoder.isAvailable
+            case .zstd: ZstdDecoder.isAvailable
+            }
+        }
+
+        /// The lowercase names in lists of codings, without `identity`.
+        static func names(in fields: [String]) -> [String] {
+            fields.flatMap { $0.lowercased().split(separator: ",") }.map(trimmingBlanks)
+                .filter { !$0.isEmpty && $0 != "identity" }
+        }
+
+        private static func trimmingBlanks(_ text: Substring) -> String {
+            func isBlank(_ character: Character) -> Bool { character == " " || character == "\t" }
+            return String(String(text.drop(while: isBlank).reversed()).drop(while: isBlank).reversed())
+        }
+    }
+}
+
+extension ContentDecoder {
+    /// The decoders, connected in a row, and the raw bytes before the first.
+    private struct State {
+        /// In decoding order, which is the reverse of the order in which the codings were applied.
+        var stages: [Stage]
+        let limit: DecompressionLimit
+        /// The raw bytes not consumed yet.
+        var raw = Data()
+        /// The number of raw bytes consumed.
+        var consumed = 0
+        var failure: Failure?
+
+        init(stages: [Stage], limit: DecompressionLimit) {
+            self.stages = stages
+            self.limit = limit
+        }
+
+        mutating func push(_ data: Data) {
+            if raw.isEmpty { raw = data } else { raw.append(data) }
+        }
+
+        mutating func next(upTo count: Int) throws(Failure) -> Data? {
+            let last = stages.count - 1
+            return try failing { state throws(Failure) in
+                try state.fill(last) ? state.stages[last].takeOutput(upTo: count) : nil
+            }
+        }
+
+        mutating func finish() throws(Failure) {
+            try failing { state throws(Failure) in
+                guard state.consumed > 0 || !state.raw.isEmpty else { return }
+                for stage in state.stages where !stage.isComplete { throw .truncated(stage.coding) }
+            }
+        }
+
+        /// Throws the earlier failure, if there is one; otherwise runs `body` and records its failure.
+        private mutating func failing<Result>(
+            _ body: (inout State) throws(Failure) -> Result
+        ) throws(Failure) -> Result {
+            if let failure { throw failure }
+            do {
+                return try body(&self)
+            } catch {
+                failure = error
+                throw error
+            }
+        }
+
+        /// Decodes until a stage has output; returns false if it needs more raw bytes first.
+        private mutating func fill(_ index: Int) throws(Failure) -> Bool {
+            while !stages[index].hasOutput {
+                if !stages[index].mayHoldMore {
+                    guard try index == 0 ? !raw.isEmpty : fill(index - 1) else { return false }
+                }
+                try step(index)
+            }
+            return true
+        }
+
+        private mutating func step(_ index: Int) throws(Failure) {
+            if index == 0 {
+                let count = try stages[0].step(raw)
+                raw = raw.dropFirst(count)
+                consumed += count
+            } else {
+                let count = try stages[index].step(stages[index - 1].output)
+                stages[index - 1].dropOutput(count)
+            }
+            // Intermediate output counts too: it may be huge where the final output is small.
+            if let bound = limit.bound(passedBy: stages[index].producedCount, from: consumed) {
+                throw .tooLarge(bound)
+            }
+        }
+    }
+}
