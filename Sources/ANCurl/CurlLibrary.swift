@@ -25,8 +25,6 @@ public struct CurlLibrary: Sendable {
     public let authenticationSchemes: Set<AuthenticationScheme>
     /// Whether it signs requests to Amazon's services as they want it: since 7.87 the header fields are signed too.
     public let hasAWSSignatures: Bool
-    /// The content codings that it decodes, besides gzip and deflate: `br`, `zstd`.
-    public let contentCodings: [String]
 
     /// The library of this process. The first use initialises it, once. See curl_global_init(3) and
     /// curl_version_info(3).
@@ -64,8 +62,7 @@ public struct CurlLibrary: Sendable {
             hasHTTPSProxy: has(CURL_VERSION_HTTPS_PROXY),
             hasPublicSuffixList: has(CURL_VERSION_PSL),
             authenticationSchemes: schemes,
-            hasAWSSignatures: info.version_num >= 0x07_57_00,
-            contentCodings: (has(CURL_VERSION_BROTLI) ? ["br"] : []) + (has(CURL_VERSION_ZSTD) ? ["zstd"] : []))
+            hasAWSSignatures: info.version_num >= 0x07_57_00)
         return .success(library)
     }
 }

@@ -41,7 +41,12 @@ extension EasyHandle {
 
     private func applyAll(_ options: TransferOptions) throws {
         try applyVersion(options.httpVersion)
-        if options.decodesContent { try set(CURLOPT_ACCEPT_ENCODING, "") }
+        if options.decodesContent {
+            // It asks for the codings, and the reader's task decodes them: libcurl would decode on the loop, take a body that
+            // ends early for a whole one, and let a small one grow to any size while its reader is paused.
+            try set(CURLOPT_ACCEPT_ENCODING, ContentDecoder.supportedCodings)
+            try set(CURLOPT_HTTP_CONTENT_DECODING, false)
+        }
         if let timeout = options.expectContinueTimeout {
             try set(CURLOPT_EXPECT_100_TIMEOUT_MS, timeout.wholeMilliseconds)
         }

@@ -3,6 +3,7 @@
 import ANHTTP
 import ANSystem
 import FoundationEssentials
+import HTTPTypes
 import Synchronization
 
 /// One request and its response: what the loop and the reading task share.
@@ -27,9 +28,9 @@ final class Exchange: Sendable {
     let needsOwnConnection: Bool
     /// What verifies the server of its connection, or of the resolver if only that is spoken to over TLS.
     let security: ConnectionSecurity?
-    private let engine: CurlEngine
+    let engine: CurlEngine
     private let isCancelled = Atomic(false)
-    private let state: Lock<State>
+    let state: Lock<State>
 
     init(
         _ request: Request, delivery: BodyDelivery, events: (any TransferEventSink)?, upload: Upload,
@@ -97,7 +98,7 @@ final class Exchange: Sendable {
         await wait(for: .release) { engine.post(.end(self, because: CancellationError())) }
     }
 
-    private func wait(
+    func wait(
         for interest: ExchangeStateMachine<Waiter>.Interest, then start: () -> Void = {}
     ) async {
         await Waiter.suspend { waiter in
@@ -116,9 +117,12 @@ final class Exchange: Sendable {
 
     var wasCancelled: Bool { isCancelled.load(ordering: .acquiring) }
 
-    func receive(_ head: ResponseHead) {
+    func receive(_ head: ResponseHead, from address: SocketAddress?) {
+        let isEncoded = options.decodesContent && head.headers.contains(.contentEncoding)
         state.withLock { state in
             state.head = head
+            state.address = address
+            if isEncoded { state.decoding = .undecided(head.headers[values: .contentEncoding]) }
             state.machine.receiveHead()
         }
     }
@@ -152,13 +156,16 @@ final class Exchange: Sendable {
         }?.wake()
     }
 
-    private struct State {
+    struct State {
         var machine: ExchangeStateMachine<Waiter>
         var head: ResponseHead?
         var buffer = Data()
         var ending: ResponseEnding?
         var failure: (any Error)?
         var isEndRead = false
+        /// The address that the response came from.
+        var address: SocketAddress?
+        var decoding = Decoding.none
 
         mutating func takeChunk() throws -> Chunk {
             try checkReader()
@@ -191,7 +198,15 @@ final class Exchange: Sendable {
         }
     }
 
-    private enum Chunk {
+    /// What is done to the body before its reader gets it.
+    enum Decoding {
+        case none
+        /// The body has these values of `Content-Encoding`, and nobody has asked for it yet.
+        case undecided([String])
+        case by(ContentDecoder)
+    }
+
+    enum Chunk {
         case bytes(Data, mustResume: Bool)
         case end
         case notYet
@@ -199,45 +214,4 @@ final class Exchange: Sendable {
 
     private static let secondReader = TransportError.internalInconsistency(
         "A response body has one reader at a time.", TransferFacts())
-}
-
-extension Exchange: ResponseBodySource {
-    func next() async throws -> Data? {
-        while true {
-            switch try state.withLock({ state throws in try state.takeChunk() }) {
-            case .bytes(let chunk, let mustResume):
-                if mustResume { engine.post(.resumeReceiving(self)) }
-                return chunk
-            case .end:
-                return nil
-            case .notYet:
-                await waitToRead(.bytes)
-            }
-        }
-    }
-
-    func collect(upTo limit: Int) async throws -> Data {
-        while true {
-            let (body, mustResume) = try state.withLock { state throws in
-                let body = try state.takeAll(limit: limit)
-                return (body, body == nil && state.machine.collect(upTo: limit))
-            }
-            if let body { return body }
-            if mustResume { engine.post(.resumeReceiving(self)) }
-            await waitToRead(.end)
-        }
-    }
-
-    /// The reader may be a child of the task that performs the request: cancelling it cancels the exchange too.
-    private func waitToRead(_ interest: ExchangeStateMachine<Waiter>.Interest) async {
-        await withTaskCancellationHandler {
-            await wait(for: interest)
-        } onCancel: {
-            cancel()
-        }
-    }
-
-    var ending: ResponseEnding? {
-        state.withLock { $0.isEndRead ? $0.ending : nil }
-    }
 }

@@ -38,7 +38,7 @@ package final class HeaderFieldCache {
 
     /// What a field says about the body.
     enum Role {
-        case contentLength, contentEncoding, transferEncoding
+        case contentLength, transferEncoding
         /// Nothing that the engine has to know.
         case none
     }
@@ -56,7 +56,6 @@ package final class HeaderFieldCache {
             role =
                 switch name {
                 case .contentLength: .contentLength
-                case .contentEncoding: .contentEncoding
                 case .transferEncoding: .transferEncoding
                 default: .none
                 }

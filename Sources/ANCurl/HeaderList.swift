@@ -7,23 +7,17 @@ import HTTPTypes
 
 /// The lists of strings that one request gives to libcurl, which reads them while the request is under way.
 ///
-/// `struct curl_slist` is public, so the nodes and their text live here in two blocks that are used again for the next
-/// request, instead of two allocations for each field. See CURLOPT_HTTPHEADER(3).
+/// `struct curl_slist` is public, so the nodes and their text live here in two blocks instead of two allocations for each
+/// field. See CURLOPT_HTTPHEADER(3).
 @safe
 package struct HeaderList: ~Copyable {
-    private var text: UnsafeMutableRawBufferPointer
-    private var nodes: UnsafeMutableBufferPointer<curl_slist>
+    private let text: UnsafeMutableRawBufferPointer
+    private let nodes: UnsafeMutableBufferPointer<curl_slist>
     private var textCount = 0
     private var nodeCount = 0
     private var overrideStart = 0
     /// The cookies that the request names itself, as one field has them, where they were left out; nil where there are none.
     package private(set) var cookies: String?
-
-    /// Creates empty lists.
-    package init() {
-        unsafe text = .allocate(byteCount: 1024, alignment: 1)
-        unsafe nodes = .allocate(capacity: 32)
-    }
 
     deinit {
         unsafe text.deallocate()
@@ -40,21 +34,19 @@ package struct HeaderList: ~Copyable {
         unsafe nodeCount > overrideStart ? nodes.baseAddress.map { unsafe $0 + overrideStart } : nil
     }
 
-    /// Fills the lists for a request.
+    /// Creates the lists of a request.
     ///
     /// - Parameters:
     ///   - leavesOutCookies: Whether the request's cookies go to ``cookies``, for libcurl to add them to those of the jar.
     ///   - isSigned: Whether libcurl signs the fields.
-    package mutating func fill(
+    package init(
         _ request: Request, _ options: TransferOptions, _ upload: Upload, sendsBody: Bool,
         leavesOutCookies: Bool = false, isSigned: Bool = false
     ) throws(TransportError) {
-        textCount = 0
-        nodeCount = 0
-        overrideStart = 0
-        cookies = nil
         let overrides = options.connection.hostOverrides
-        reserve(request.headers, overrides)
+        let size = Self.size(request.headers, overrides)
+        unsafe text = .allocate(byteCount: size.bytes, alignment: 1)
+        unsafe nodes = .allocate(capacity: size.lines)
         let expectsContinue = options.expectContinueTimeout != nil && sendsBody
         var namesExpect = false
         for field in request.headers {
@@ -102,22 +94,16 @@ package struct HeaderList: ~Copyable {
         textCount += 1
     }
 
-    /// Makes room for all lines at once, because the nodes point into the text.
-    private mutating func reserve(_ headers: HTTPFields, _ overrides: [ConnectionOptions.HostOverride]) {
+    /// The room for all lines, which is made at once because the nodes point into the text.
+    private static func size(
+        _ headers: HTTPFields, _ overrides: [ConnectionOptions.HostOverride]
+    ) -> (bytes: Int, lines: Int) {
         var bytes = 64
         for field in headers {
             bytes += field.name.rawName.utf8.count + 3 + (unsafe field.withUnsafeBytesOfValue { $0.count })
         }
         for override in overrides { bytes += override.curlText.utf8.count + 1 }
-        let lines = headers.count + overrides.count + 1
-        if unsafe bytes > text.count {
-            unsafe text.deallocate()
-            unsafe text = .allocate(byteCount: bytes * 2, alignment: 1)
-        }
-        if unsafe lines > nodes.count {
-            unsafe nodes.deallocate()
-            unsafe nodes = .allocate(capacity: lines * 2)
-        }
+        return (bytes, headers.count + overrides.count + 1)
     }
 
     private mutating func link() {

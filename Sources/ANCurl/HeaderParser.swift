@@ -30,9 +30,6 @@ package struct HeaderParser {
     /// Whether the head has a `Transfer-Encoding`, which overrides `Content-Length` (RFC 9112 §6.3).
     private var isTransferEncoded = false
 
-    /// Whether the body is encoded, so that its decoded length says nothing about what travels.
-    package private(set) var isContentEncoded = false
-
     /// Creates a parser for one exchange; all its heads together may have `maximumSize` bytes.
     package init(url: URL, maximumSize: Int, cache: HeaderFieldCache = HeaderFieldCache()) {
         self.cache = cache
@@ -115,7 +112,6 @@ package struct HeaderParser {
         if status.kind == .informational {
             state = .expectingStatusLine
             declaredLength = nil
-            isContentEncoded = false
             isTransferEncoded = false
             return .informational(head)
         }
@@ -157,7 +153,6 @@ package struct HeaderParser {
         switch role {
         case .contentLength where state != .complete:
             declaredLength = unsafe try length(value)
-        case .contentEncoding: isContentEncoded = true
         case .transferEncoding where state != .complete: isTransferEncoded = true
         case .contentLength, .transferEncoding, .none: break
         }

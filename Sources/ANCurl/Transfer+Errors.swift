@@ -81,15 +81,10 @@ extension Transfer {
         return facts.errno == nil ? .invalidResponse(.noFinalResponse, facts) : .connectionLost(.beforeResponse, facts)
     }
 
-    /// The error for a limit of libcurl's own: 300 KiB for all heads and 100 KiB for a line, and 64 MiB for what was
-    /// unpacked while the reader was not ready for it.
+    /// The error for a limit of libcurl's own, 300 KiB for all heads and 100 KiB for a line; `nil` after the head.
     private var limitError: TransportError? {
-        let options = exchange.options
-        guard state.parser.isComplete else {
-            return .responseTooLarge(.head(limit: min(options.maximumHeadSize, 300 << 10)), facts())
-        }
-        guard state.parser.isContentEncoded, let ratio = options.decompressionLimit.maximumRatio else { return nil }
-        return .responseTooLarge(.decompressionRatio(limit: ratio), facts())
+        guard !state.parser.isComplete else { return nil }
+        return .responseTooLarge(.head(limit: min(exchange.options.maximumHeadSize, 300 << 10)), facts())
     }
 
     /// What libcurl found wrong with a line of the head, before it was handed on.

@@ -46,7 +46,7 @@ extension Transfer {
 
     func deliver(_ head: ResponseHead) {
         exchange.events?.receive(.head(head))
-        exchange.receive(head)
+        exchange.receive(head, from: state.metrics.remoteAddress)
         loop.noteChange(of: self)
     }
 
@@ -98,7 +98,7 @@ extension Transfer {
 
     private func prepareBuffer() {
         guard case .collected(let limit) = exchange.delivery, let length = state.parser.contentLength,
-            !state.parser.isContentEncoded, length > 0
+            length > 0
         else { return }
         exchange.reserve(Int(min(length, Int64(min(limit, 1 << 20)))))
     }
@@ -106,10 +106,6 @@ extension Transfer {
     func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Int {
         state.clock.noteActivity(at: loop.now)
         deliverHeldHead()
-        if let limit = exceededLimit(adding: bytes.count) {
-            state.failure = TransportError.responseTooLarge(limit, facts())
-            return 0
-        }
         switch unsafe exchange.receive(bytes) {
         case .take:
             state.bytesReceived += bytes.count
@@ -129,30 +125,13 @@ extension Transfer {
         }
     }
 
-    /// The bound on decompression that more bytes would pass; nil when they may come.
-    ///
-    /// libcurl counts what it received only after it handed on what that unpacked to, so one buffer is allowed for.
-    private func exceededLimit(adding count: Int) -> TransportError.SizeLimit? {
-        guard state.parser.isContentEncoded, exchange.options.decodesContent else { return nil }
-        let limit = exchange.options.decompressionLimit
-        let decoded = state.bytesReceived.addingReportingOverflow(count).partialValue
-        if let maximum = limit.maximumSize, decoded > maximum { return .decompressed(limit: maximum) }
-        if let ratio = limit.maximumRatio, decoded > limit.ratioThreshold {
-            let received = Int(handle.offset(CURLINFO_SIZE_DOWNLOAD_T)) + ReceiveBuffer(for: exchange.delivery).rawValue
-            if decoded / max(1, ratio) > received { return .decompressionRatio(limit: ratio) }
-        }
-        return nil
-    }
-
     private func reportDownload() {
         guard let events = exchange.events, state.downloadPace.isDue(at: loop.now) else { return }
         events.receive(.downloadProgress(downloadProgress))
     }
 
-    /// How far the download has come: bytes as they travel, which libcurl counts where they were decoded.
+    /// The progress of the download, in bytes as they travel.
     var downloadProgress: TransferProgress {
-        let received =
-            state.parser.isContentEncoded ? handle.offset(CURLINFO_SIZE_DOWNLOAD_T) : Int64(state.bytesReceived)
-        return TransferProgress(completedBytes: received, totalBytes: state.parser.contentLength)
+        TransferProgress(completedBytes: Int64(state.bytesReceived), totalBytes: state.parser.contentLength)
     }
 }

@@ -20,7 +20,7 @@ final class Transfer {
     let handle: EasyHandle
     let loop: LoopState
     let message = MessageBuffer()
-    private var headers = HeaderList()
+    private let headers: HeaderList
     /// The addresses that connections may be made to; `nil` if any will do.
     let addressGuard: AddressGuard?
     /// The scheme, host and port of the URL.
@@ -61,7 +61,7 @@ final class Transfer {
         } catch {
             throw error.transportError
         }
-        try headers.fill(
+        headers = try HeaderList(
             exchange.request, exchange.options, exchange.upload, sendsBody: exchange.sendsBody,
             leavesOutCookies: exchange.handlesCookies, isSigned: exchange.authentication?.signature != nil)
         try handle.apply(exchange.options)
@@ -142,7 +142,7 @@ struct TransferState {
     var bytesSent = 0
     /// Whether the fields after the body were asked for.
     var hasSentTrailers = false
-    /// How much of the body was received, after decompression.
+    /// How much of the body was received.
     var bytesReceived = 0
     /// Whether the request's body has nothing to send for now.
     var isSendingPaused = false

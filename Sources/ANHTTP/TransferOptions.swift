@@ -28,7 +28,11 @@ public struct TransferOptions: Hashable, Sendable {
     /// How long to wait for `100 Continue` before a body is sent; nil sends no `Expect` field. See RFC 9110 §10.1.1.
     public var expectContinueTimeout: Duration?
 
-    /// Whether compressed responses are asked for and decoded, with gzip, deflate, br and zstd as libcurl has them.
+    /// Whether compressed responses are asked for and decoded; true by default.
+    ///
+    /// The codings are gzip and deflate, and br and zstd where the system has `libbrotlidec.so.1` and `libzstd.so.1`, which
+    /// libcurl brings on the usual systems. A body is decoded by the task that reads it, piece by piece. One that ends within
+    /// a coding is ``TransportError/ResponseProblem/contentEncoding``; bytes after the end of a gzip stream are ignored.
     ///
     /// The `Content-Encoding` field stays in the head.
     public var decodesContent = true

@@ -29,8 +29,7 @@ import Testing
 
     @Test(arguments: ["gzip", "deflate", "br", "zstd"], [BodyDelivery.collected(upTo: 1 << 20), .streamed])
     func `a compressed body is decoded and the head says so`(coding: String, delivery: BodyDelivery) async throws {
-        let library = try CurlLibrary.current.get()
-        guard ["gzip", "deflate"].contains(coding) || library.contentCodings.contains(coding) else { return }
+        guard ContentDecoder.supportedCodings.contains(coding) else { return }
         try await StubServer.with { server in
             let data = try Self.encoded(coding)
             server.route("/", reply(coding, data))
@@ -82,6 +81,68 @@ import Testing
                 let error = try await transport.failure(server.request())
                 guard case .invalidResponse(.contentEncoding, _) = error else { throw error }
             }
+        }
+    }
+
+    @Test(
+        arguments: ["gzip", "deflate", "br", "zstd"],
+        [Reply.Framing.contentLength, .chunked, .chunked(size: 7), .untilClose])
+    func `a coding that ends early is an invalid response`(coding: String, framing: Reply.Framing) async throws {
+        guard ContentDecoder.supportedCodings.contains(coding) else { return }
+        try await StubServer.with { server in
+            let data = try Self.encoded(coding).dropLast(3)
+            server.route(
+                "/", .reply(headers: ["Content-Encoding": coding], body: .bytes(Data(data)), framing: framing))
+            let transport = try CurlTransport()
+            for delivery: BodyDelivery in [.collected(upTo: 1 << 20), .streamed] {
+                let error = try await transport.failure(server.request(), delivery: delivery)
+                guard case .invalidResponse(.contentEncoding, let facts) = error else { throw error }
+                #expect(facts.message?.contains(coding) == true)
+                #expect(facts.address?.port == server.endpoint.port)
+            }
+        }
+    }
+
+    @Test(arguments: [BodyDelivery.collected(upTo: 1 << 20), .streamed])
+    func `all members of a gzip file are decoded, and bytes after them ignored`(delivery: BodyDelivery) async throws {
+        try await StubServer.with { server in
+            let member = try Self.encoded("gzip")
+            server.enqueue(reply("gzip", member + member), reply("gzip", member + Data("after".utf8)))
+            let transport = try CurlTransport()
+            for count in [2, 1] {
+                let body = try await transport.perform(server.request(), delivery: delivery, reporting: nil) {
+                    try await $1.collect(upTo: 1 << 20)
+                }
+                #expect(String(decoding: body, as: UTF8.self) == String(repeating: Self.text, count: count))
+            }
+        }
+    }
+
+    @Test func `a field of the request's own says which codings are accepted`() async throws {
+        try await StubServer.with { server in
+            server.route("/", reply("gzip", try Self.encoded("gzip")))
+            let transport = try CurlTransport()
+            #expect(try await transport.text(server.request(headers: [.acceptEncoding: "gzip;q=0.5"])) == Self.text)
+            #expect(try await server.requests(count: 1)[0].headers.values("Accept-Encoding") == ["gzip;q=0.5"])
+        }
+    }
+
+    @Test func `a limit below the body acts before more than one chunk is handed out`() async throws {
+        try await StubServer.with { server in
+            server.route("/", reply("gzip", Self.bomb))
+            var count = 0
+            let options = TransferOptions.with {
+                $0.decompressionLimit.maximumRatio = nil
+                $0.decompressionLimit.maximumSize = 3_000_000
+            }
+            let transport = try CurlTransport()
+            await #expect(throws: TransportError.self) {
+                try await transport.perform(server.request(options: options), delivery: .streamed, reporting: nil) {
+                    for try await chunk in $1 { count += chunk.count }
+                }
+            }
+            #expect(count <= 3_000_000)
+            #expect(count > 2_900_000)
         }
     }
 

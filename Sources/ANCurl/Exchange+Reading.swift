@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import ANSystem
+import FoundationEssentials
+
+extension Exchange: ResponseBodySource {
+    func next() async throws -> Data? {
+        guard let decoder = try decoder() else { return try await nextReceived() }
+        do {
+            while true {
+                if let chunk = try decoder.next() { return chunk }
+                guard let received = try await nextReceived() else {
+                    try decoder.finish()
+                    return nil
+                }
+                decoder.push(received)
+            }
+        } catch let failure as ContentDecoder.Failure {
+            throw decodingError(failure)
+        }
+    }
+
+    func collect(upTo limit: Int) async throws -> Data {
+        if try decoder() != nil { return try await collectDecoded(upTo: limit) }
+        while true {
+            let (body, mustResume) = try state.withLock { state throws in
+                let body = try state.takeAll(limit: limit)
+                return (body, body == nil && state.machine.collect(upTo: limit))
+            }
+            if let body { return body }
+            if mustResume { engine.post(.resumeReceiving(self)) }
+            await waitToRead(.end)
+        }
+    }
+
+    /// Unpacks a whole body outside of the reader's actor, which it could keep busy for long.
+    @concurrent
+    private func collectDecoded(upTo limit: Int) async throws -> Data {
+        var body = Data()
+        while let chunk = try await next() {
+            guard chunk.count <= limit - body.count else {
+                throw TransportError.responseTooLarge(.body(limit: limit), decodingFacts())
+            }
+            body.append(chunk)
+        }
+        return body
+    }
+
+    /// The next bytes as they came.
+    private func nextReceived() async throws -> Data? {
+        while true {
+            switch try state.withLock({ state throws in try state.takeChunk() }) {
+            case .bytes(let chunk, let mustResume):
+                if mustResume { engine.post(.resumeReceiving(self)) }
+                return chunk
+            case .end:
+                return nil
+            case .notYet:
+                await waitToRead(.bytes)
+            }
+        }
+    }
+
+    /// The decoder of the body; `nil` if the reader gets the bytes as they came.
+    private func decoder() throws -> ContentDecoder? {
+        do throws(ContentDecoder.Failure) {
+            return try state.withLock { state throws(ContentDecoder.Failure) in
+                switch state.decoding {
+                case .none: return nil
+                case .by(let decoder): return decoder
+                case .undecided(let codings):
+                    let decoder = try ContentDecoder(contentEncoding: codings, limit: options.decompressionLimit)
+                    state.decoding = decoder.map { .by($0) } ?? .none
+                    return decoder
+                }
+            }
+        } catch {
+            throw decodingError(error)
+        }
+    }
+
+    private func decodingError(_ failure: ContentDecoder.Failure) -> TransportError {
+        var facts = decodingFacts()
+        switch failure {
+        case .tooLarge(let limit): return .responseTooLarge(limit, facts)
+        case .system(let error): return .internalInconsistency(error.description, facts)
+        default:
+            facts.message = failure.reason
+            return .invalidResponse(.contentEncoding, facts)
+        }
+    }
+
+    private func decodingFacts() -> TransferFacts {
+        var facts = TransferFacts()
+        facts.url = request.url.redactedDescription
+        facts.host = request.url.host()
+        facts.address = state.withLock { $0.address }
+        return facts
+    }
+
+    /// The reader may be a child of the task that performs the request: cancelling it cancels the exchange too.
+    private func waitToRead(_ interest: ExchangeStateMachine<Waiter>.Interest) async {
+        await withTaskCancellationHandler {
+            await wait(for: interest)
+        } onCancel: {
+            cancel()
+        }
+    }
+
+    var ending: ResponseEnding? {
+        state.withLock { $0.isEndRead ? $0.ending : nil }
+    }
+}
+
+extension ContentDecoder.Failure {
+    /// The reason in words.
+    fileprivate var reason: String {
+        switch self {
+        case .unknownCoding(let name): "unknown content coding \(name.prefix(40))"
+        case .tooManyCodings: "more than \(ContentDecoder.maximumCodingCount) content codings"
+        case .malformed(let coding): "malformed \(coding.rawValue)"
+        case .truncated(let coding): "truncated \(coding.rawValue)"
+        case .tooLarge, .system: ""
+        }
+    }
+}
