@@ -11,6 +11,7 @@ final class ConnectionSecurity: Sendable {
     struct Settings: Hashable {
         var policy: SecurityPolicy
         var identity: ClientIdentity?
+        var identityChooser: ClientIdentity.Chooser?
         var trustRoots: TrustRoots
         var keyLogPath: String?
 
@@ -18,6 +19,7 @@ final class ConnectionSecurity: Sendable {
         init(_ options: TLSOptions, host: HostName) {
             policy = options.hostPolicies.value(for: host.text) ?? options.policy
             identity = options.hostIdentities.value(for: host.text) ?? options.identity
+            identityChooser = options.identityChooser
             trustRoots = policy.trustRoots ?? options.trustRoots
             keyLogPath = options.keyLogPath
         }
@@ -36,6 +38,9 @@ final class ConnectionSecurity: Sendable {
     /// All pinned keys, those of pinned certificates among them.
     let pinnedKeys: [PublicKeyPin]
     let identity: LoadedIdentity?
+    let identityChooser: ClientIdentity.Chooser?
+    /// What ``roots`` was read from.
+    let trustRoots: TrustRoots
     let keyLog: KeyLog?
     /// Stands for this value where libcurl compares the options of connections.
     let key: String
@@ -56,6 +61,8 @@ final class ConnectionSecurity: Sendable {
         pinned = isPinned ? try TrustStore(pinnedBy: policy) : nil
         pinnedKeys = policy.pinningMode == .publicKey ? try Self.pinnedKeys(of: policy) : []
         identity = if let identity = settings.identity { try LoadedIdentity(identity) } else { nil }
+        identityChooser = settings.identityChooser
+        trustRoots = settings.trustRoots
         keyLog = if let path = settings.keyLogPath { try KeyLog(path: path) } else { nil }
         key = "/dev/null/\(Self.made.wrappingAdd(1, ordering: .relaxed).newValue)"
     }

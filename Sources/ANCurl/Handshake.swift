@@ -6,8 +6,8 @@ import FoundationEssentials
 
 /// What OpenSSL calls back to about one connection, on the loop's thread; OpenSSL keeps it as long as the connection.
 final class Handshake {
-    private let security: ConnectionSecurity
-    private let host: HostName
+    let security: ConnectionSecurity
+    let host: HostName
     /// The transfer that the connection is made for.
     private weak var transfer: Transfer?
     /// The verdict, while a stapled response may still change it.
@@ -56,7 +56,9 @@ final class Handshake {
                 unsafe Handshake.of(session)?.security.keyLog?.append(String(cString: line))
             }
         }
-        return unsafe security.identity?.install(into: context) ?? true
+        if let identity = security.identity { return unsafe identity.install(into: context) }
+        if security.identityChooser != nil { unsafe Self.askForIdentity(context) }
+        return true
     }
 
     /// The handshake that made a session; nil for one that is not verified here.
@@ -143,7 +145,8 @@ final class Handshake {
         }
     }
 
-    private func refuse(_ failure: TransportError.TLSFailure, _ trust: ServerTrust?) {
+    /// Says why the connection of the exchange cannot be made.
+    func refuse(_ failure: TransportError.TLSFailure, _ trust: ServerTrust?) {
         transfer?.state.refusal = TransferState.Refusal(failure: failure, trust: trust)
     }
 }

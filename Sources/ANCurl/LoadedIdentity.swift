@@ -58,6 +58,15 @@ import FoundationEssentials
         return unsafe chain.allSatisfy { unsafe copenssl_ctx_add1_chain_certificate(context, $0) == 1 }
     }
 
+    /// Gives the identity to one connection whose handshake has begun, which takes references of its own. See
+    /// SSL_use_cert_and_key(3).
+    func install(intoSession session: OpaquePointer) -> Bool {
+        guard let others = unsafe OPENSSL_sk_new_null() else { return false }
+        defer { unsafe OPENSSL_sk_free(others) }
+        unsafe chain.forEach { unsafe _ = OPENSSL_sk_push(others, UnsafeRawPointer($0)) }
+        return unsafe SSL_use_cert_and_key(session, certificate, key, others, 1) == 1
+    }
+
     private static func read(_ source: FileOrData) throws(ClientIdentity.Problem) -> Data {
         do throws(FileOrData.ReadFailure) {
             return try source.read()

@@ -56,6 +56,31 @@ public struct ClientIdentity: Hashable, Sendable, CustomStringConvertible, Custo
     /// A mirror without secrets.
     public var customMirror: Mirror { Mirror(self, children: ["source": description]) }
 
+    /// Chooses an identity when a server asks for one and none is set.
+    ///
+    /// It runs within the handshake on the thread of all connections, so it must return at once. It is equal to itself and its
+    /// copies only.
+    package struct Chooser: Hashable, Sendable {
+        private let function: IdentifiedFunction<String, Choice>
+
+        /// Creates a chooser, which is given the host.
+        package init(_ choose: @escaping @Sendable (String) -> Choice) {
+            function = IdentifiedFunction(choose)
+        }
+
+        package func choose(for host: String) -> Choice { function.call(host) }
+    }
+
+    /// What a ``Chooser`` chooses.
+    package enum Choice: Hashable, Sendable {
+        /// No identity is shown; the server may go on without one.
+        case none
+        /// This identity is shown.
+        case identity(ClientIdentity)
+        /// The connection is refused, for this reason.
+        case refuse(String)
+    }
+
     /// What is wrong with an identity.
     public enum Problem: Error, Hashable, Sendable {
         /// The file cannot be read.

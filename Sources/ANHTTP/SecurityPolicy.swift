@@ -166,7 +166,7 @@ public struct SecurityPolicy: Hashable, Sendable {
 }
 
 /// A function that is equal to itself only.
-private final class IdentifiedFunction<Input, Output>: Hashable, Sendable {
+final class IdentifiedFunction<Input, Output>: Hashable, Sendable {
     let call: @Sendable (Input) -> Output
 
     init(_ call: @escaping @Sendable (Input) -> Output) {

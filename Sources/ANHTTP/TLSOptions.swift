@@ -12,6 +12,8 @@ public struct TLSOptions: Hashable, Sendable {
     public var hostPolicies: [HostPattern: SecurityPolicy] = [:]
     /// Who the client is, for servers that ask; nil for nobody.
     public var identity: ClientIdentity?
+    /// Asked when a server wants to know who the client is, and neither ``identity`` nor ``hostIdentities`` says so.
+    package var identityChooser: ClientIdentity.Chooser?
     /// Who the client is for certain hosts instead of ``identity``; the most precise pattern decides.
     public var hostIdentities: [HostPattern: ClientIdentity] = [:]
     /// The lowest version accepted; TLS 1.2 by default.
@@ -38,7 +40,8 @@ public struct TLSOptions: Hashable, Sendable {
 
     /// Whether more is asked for than a valid chain and the right name.
     package var hasSecurity: Bool {
-        identity != nil || keyLogPath != nil || !hostPolicies.isEmpty || !hostIdentities.isEmpty
+        identity != nil || identityChooser != nil || keyLogPath != nil || !hostPolicies.isEmpty
+            || !hostIdentities.isEmpty
             || policy != SecurityPolicy()
     }
 }

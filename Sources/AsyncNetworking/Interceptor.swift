@@ -86,6 +86,18 @@ public struct Interception: Sendable {
     }
 }
 
+extension Request {
+    /// Interceptors around each exchange of this request alone, after those of the session.
+    package var attemptInterceptors: [any Interceptor] {
+        get { self[AttemptInterceptors.self] }
+        set { self[AttemptInterceptors.self] = newValue }
+    }
+
+    private enum AttemptInterceptors: RequestAttribute {
+        static var defaultValue: [any Interceptor] { [] }
+    }
+}
+
 extension Pipeline {
     /// Hands a call to the first of these interceptors, with the others before it; without any, to the next step.
     func intercept(

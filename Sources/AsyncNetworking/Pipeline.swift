@@ -117,7 +117,8 @@ final class Pipeline: Sendable {
         case .authentication: try await authenticate(call, respond: respond)
         case .connectivity: try await whenConnected(call, respond: respond)
         case .attemptInterceptors:
-            try await intercept(call, by: attemptInterceptors[...], before: .exchange, respond: respond)
+            let interceptors = attemptInterceptors + call.request.attemptInterceptors
+            try await intercept(call, by: interceptors[...], before: .exchange, respond: respond)
         case .defaults, .cache, .exchange:
             try await transport.perform(
                 call.request, delivery: call.delivery, reporting: call.events, body: respond)
@@ -134,7 +135,9 @@ final class Pipeline: Sendable {
         if first <= .authentication, isAuthenticating || call.request.hasOwnAuthentication { return .authentication }
         if first <= .cache { try (call.request.cachePolicy ?? cachePolicy).apply(to: &call.request) }
         if first <= .connectivity, call.request.waitsForConnectivity ?? waitsForConnectivity { return .connectivity }
-        if first <= .attemptInterceptors, !attemptInterceptors.isEmpty { return .attemptInterceptors }
+        if first <= .attemptInterceptors, !attemptInterceptors.isEmpty || !call.request.attemptInterceptors.isEmpty {
+            return .attemptInterceptors
+        }
         call.events?.receive(.started(call.request))
         return .exchange
     }
