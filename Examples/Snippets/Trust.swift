@@ -46,6 +46,16 @@ func evaluateByHand() -> SecurityPolicy {
     return policy
 }
 
+func judgeCertificates(
+    _ certificate: Data, _ intermediate: Data, _ companyAuthority: Data, _ signingTime: Date
+) -> TrustVerdict {
+    var policy = SecurityPolicy()
+    policy.trustRoots = .pem(companyAuthority)
+    policy.verificationTime = signingTime
+    let verdict = policy.verdict(on: [certificate, intermediate], for: "api.example.com")
+    return verdict
+}
+
 func choosePolicies(_ policy: SecurityPolicy, _ internalPolicy: SecurityPolicy) -> SessionManager {
     let api = SessionManager {
         $0.tls.hostPolicies["api.example.com"] = policy

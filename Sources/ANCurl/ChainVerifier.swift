@@ -12,13 +12,14 @@ import FoundationEssentials
     private let presented: OpaquePointer?
     private let leaf: OpaquePointer?
     private let security: ConnectionSecurity
-    private let name: HostName
+    /// The name that is validated; `nil` for none.
+    private let name: HostName?
     /// The strength that OpenSSL asks of keys for this connection. See SSL_get_security_level(3).
     private let level: Int32
     private var runs: [SecurityPolicy.Anchors: Run] = [:]
 
     /// Prepares to verify what the server showed, which outlives this value.
-    init(_ context: OpaquePointer, _ security: ConnectionSecurity, name: HostName, level: Int32) {
+    init(_ context: OpaquePointer, _ security: ConnectionSecurity, name: HostName?, level: Int32) {
         unsafe presented = unsafe X509_STORE_CTX_get0_untrusted(context)
         unsafe leaf = unsafe X509_STORE_CTX_get0_cert(context)
         self.security = security
@@ -52,9 +53,11 @@ import FoundationEssentials
 
     /// What the server showed.
     func trust(_ failure: TransportError.TLSFailure?) -> ServerTrust {
-        unsafe ServerTrust(
-            host: name.text, date: security.now, presented: ServerTrust.Certificate.all(in: presented),
+        var trust = unsafe ServerTrust(
+            host: name?.text ?? "", date: security.now, presented: ServerTrust.Certificate.all(in: presented),
             chain: ServerTrust.Certificate.all(in: validRun?.chain), failure: failure)
+        trust.trustRoots = security.trustRoots
+        return trust
     }
 
     /// Tells OpenSSL the outcome: the result that it keeps and sends to the server, and the chain.
@@ -132,6 +135,7 @@ import FoundationEssentials
 
     /// A wildcard stands for a whole label, as RFC 9525 §6.3 has it; the common name counts only without alternative names.
     private func setName(_ parameters: OpaquePointer?) -> Bool {
+        guard let name else { return true }
         if name.isAddress { return unsafe X509_VERIFY_PARAM_set1_ip_asc(parameters, name.text) == 1 }
         unsafe X509_VERIFY_PARAM_set_hostflags(parameters, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS))
         guard !name.text.isEmpty else { return false }

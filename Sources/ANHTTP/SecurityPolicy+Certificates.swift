@@ -23,18 +23,24 @@ extension SecurityPolicy {
     /// - Throws: ``Problem/unreadable(path:reason:)``, or ``Problem/noCertificate(_:)`` for a file without any and
     ///   for a folder without such files.
     public static func certificates(inFolder path: String) throws(Problem) -> [Data] {
+        var certificates: [Data] = []
+        for file in try certificateFiles(inFolder: path) { certificates += try Self.certificates(in: .file(file)) }
+        guard !certificates.isEmpty else { throw .noCertificate(path) }
+        return certificates
+    }
+
+    /// The paths of the files of a folder that are named as certificates are, in the order of their names.
+    ///
+    /// - Throws: ``Problem/unreadable(path:reason:)``.
+    package static func certificateFiles(inFolder path: String) throws(Problem) -> [String] {
         let names: [String]
         do {
             names = try FileManager.default.contentsOfDirectory(atPath: path)
         } catch {
             throw .unreadable(path: path, reason: "it is no folder that this user may read")
         }
-        var certificates: [Data] = []
-        for name in names.sorted() where [".cer", ".crt", ".der", ".pem"].contains(where: name.hasSuffix) {
-            certificates += try Self.certificates(in: .file(path + "/" + name))
-        }
-        guard !certificates.isEmpty else { throw .noCertificate(path) }
-        return certificates
+        return names.sorted().filter { [".cer", ".crt", ".der", ".pem"].contains(where: $0.hasSuffix) }
+            .map { path + "/" + $0 }
     }
 }
 

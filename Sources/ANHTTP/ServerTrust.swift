@@ -14,8 +14,11 @@ public struct ServerTrust: Hashable, Sendable {
     public var chain: [Certificate]
     /// What failed; nil when nothing did.
     public var failure: TransportError.TLSFailure?
+    /// The authorities that were trusted.
+    package var trustRoots = TrustRoots.system
 
-    /// Creates a description, as tests of evaluators need it.
+    /// Creates a description, as tests of evaluators need it. Nothing in it was verified: `SecurityPolicy.verdict(on:for:)`
+    /// judges certificates.
     public init(
         host: String, date: Date, presented: [Certificate], chain: [Certificate] = [],
         failure: TransportError.TLSFailure? = nil

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import AsyncNetworkingTesting
+import Foundation
+import Testing
+
+/// Certificates that are judged without a connection: authorities, name, date, pins.
+@Suite struct SecurityPolicyVerdictTests {
+    private let root: TestCertificateAuthority
+    private let intermediate: TestCertificateAuthority
+    private let leaf: TestCertificate
+
+    init() throws {
+        root = try TestCertificateAuthority()
+        intermediate = try root.intermediate()
+        leaf = try intermediate.issue()
+    }
+
+    /// What a server would send.
+    private var chain: [Data] { [leaf.derData, intermediate.certificate.derData] }
+
+    private func policy(_ change: (inout SecurityPolicy) -> Void = { _ in }) -> SecurityPolicy {
+        var policy = SecurityPolicy()
+        policy.trustRoots = .pem(root.pemData)
+        change(&policy)
+        return policy
+    }
+
+    @Test func `a chain to an authority that is trusted is accepted, and shown`() {
+        let verdict = policy().verdict(on: chain, for: "localhost")
+        #expect(!verdict.isRefused)
+        #expect(verdict.trust.failure == nil)
+        #expect(verdict.trust.host == "localhost")
+        #expect(verdict.trust.presented.map(\.der) == chain)
+        #expect(verdict.trust.chain.map(\.der) == chain + [root.certificate.derData])
+    }
+
+    @Test(
+        arguments: [
+            ("localhost", true), ("LOCALHOST.", true), ("127.0.0.1", true), ("::1", true), ("[::1]", true),
+            ("other.example", false), ("127.0.0.2", false), ("", false), (nil, true),
+        ] as [(String?, Bool)])
+    func `the name is validated that is asked for`(host: String?, isAccepted: Bool) {
+        let verdict = policy().verdict(on: chain, for: host)
+        #expect(verdict.isRefused != isAccepted)
+        #expect(verdict.trust.failure == (isAccepted ? nil : .wrongHost))
+    }
+
+    @Test func `an authority that is not trusted, or missing, is a refusal`() throws {
+        #expect(SecurityPolicy().verdict(on: chain, for: "localhost").trust.failure == .unknownAuthority)
+        #expect(policy().verdict(on: [leaf.derData], for: "localhost").trust.failure == .unknownAuthority)
+        let own = try TestCertificate.selfSigned()
+        #expect(policy().verdict(on: [own.derData], for: "localhost").trust.failure == .selfSigned)
+    }
+
+    @Test(
+        arguments: [
+            (-7200.0, TransportError.TLSFailure.certificateNotYetValid), (0, nil), (90_000, .certificateExpired),
+        ] as [(TimeInterval, TransportError.TLSFailure?)])
+    func `the date is that of the policy`(offset: TimeInterval, failure: TransportError.TLSFailure?) {
+        let date = Date().addingTimeInterval(offset)
+        let verdict = policy { $0.verificationTime = date }.verdict(on: chain, for: "localhost")
+        #expect(verdict.trust.failure == failure)
+        #expect(verdict.trust.date == date)
+    }
+
+    @Test func `a policy follows its file of authorities`() throws {
+        let path = FileManager.default.temporaryDirectory.appending(path: "an-roots-\(UUID()).pem").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let policy = policy { $0.trustRoots = .file(path) }
+        #expect(policy.verdict(on: chain, for: "localhost").trust.failure == .badTrustRoots)
+        try root.pemData.write(to: URL(filePath: path))
+        #expect(!policy.verdict(on: chain, for: "localhost").isRefused)
+        try TestCertificateAuthority().pemData.write(to: URL(filePath: path))
+        #expect(policy.verdict(on: chain, for: "localhost").isRefused)
+    }
+
+    @Test func `pins count as in a handshake`() throws {
+        let pin = try PublicKeyPin("sha256/" + intermediate.certificate.publicKeySHA256)
+        let other = try PublicKeyPin("sha256/" + TestCertificate.selfSigned().publicKeySHA256)
+        let pinned = policy {
+            $0.pinningMode = .publicKey
+            $0.pins = [other]
+            $0.backupPins = [pin]
+        }
+        let verdict = pinned.verdict(on: chain, for: "localhost")
+        #expect(!verdict.isRefused)
+        #expect(verdict.matchedPin == pin)
+        #expect(verdict.usesBackupPin)
+        let wrong = policy {
+            $0.pinningMode = .publicKey
+            $0.pins = [other]
+        }
+        #expect(wrong.verdict(on: chain, for: "localhost").trust.failure == .pinMismatch(expected: [other]))
+        let malformed = SecurityPolicy.pinning(certificates: [Data([1])])
+        #expect(malformed.verdict(on: chain, for: "localhost").isRefused)
+    }
+
+    @Test(arguments: [[], [Data()], [Data([0x30, 0x82, 0, 1, 2])]])
+    func `what is no chain is refused, whatever the policy allows`(certificates: [Data]) {
+        let lax = policy {
+            $0.allowsInvalidCertificates = true
+            $0.validatesDomainName = false
+        }
+        let verdict = lax.verdict(on: certificates, for: nil)
+        #expect(verdict.isRefused)
+        #expect(verdict.trust.failure != nil)
+        #expect(!lax.verdict(on: [leaf.derData], for: nil).isRefused)
+    }
+
+    @Test func `the evaluator has the last word, and a staple cannot be shown`() {
+        let refusing = policy { $0.evaluator = .init { _ in .refuse("no") } }
+        #expect(refusing.verdict(on: chain, for: "localhost").trust.failure == .rejected("no"))
+        let accepting = policy { $0.evaluator = .init { $0.failure == .wrongHost ? .accept : .followRules } }
+        #expect(!accepting.verdict(on: chain, for: "other.example").isRefused)
+        let stapled = policy { $0.stapling = .required }
+        #expect(stapled.verdict(on: chain, for: "localhost").trust.failure == .stapleMissing)
+    }
+
+    @Test func `only a server's certificate is one for a server`() throws {
+        let client = try intermediate.issue(.client("ada"))
+        let certificates = [client.derData, intermediate.certificate.derData]
+        let failure = policy().verdict(on: certificates, for: nil).trust.failure
+        #expect(failure == nil || failure == .wrongPurpose)
+    }
+}
