@@ -113,11 +113,99 @@ import Testing
                 }
                 #expect(await (manager.fetch("").error == nil) == isAccepted)
             }
-            let trust = ServerTrust(host: "a.example", date: Date(), presented: [], chain: [])
-            #expect(AFSecurityPolicy().evaluateServerTrust(trust, forDomain: "a.example"))
-            #expect(!AFSecurityPolicy().evaluateServerTrust(trust, forDomain: "b.example"))
-            #expect(!pinned.evaluateServerTrust(trust, forDomain: "a.example"))
         }
+    }
+
+    @Test func `a trust that was made by hand is worth what its certificates are`() throws {
+        let certificate = try TestCertificate.selfSigned()
+        var trust = ServerTrust(host: "localhost", date: Date(), presented: [], chain: [])
+        let strict = AFSecurityPolicy()
+        let pinned = AFSecurityPolicy(pinningMode: .certificate, withPinnedCertificates: [certificate.derData])
+        pinned.allowInvalidCertificates = true
+        for policy in [strict, pinned] { #expect(!policy.evaluateServerTrust(trust, forDomain: "localhost")) }
+        let shown = ServerTrust.Certificate(
+            der: certificate.derData, publicKey: try PublicKeyPin("sha256/" + certificate.publicKeySHA256),
+            subject: "", issuer: "", notBefore: .distantPast, notAfter: .distantFuture)
+        trust.presented = [shown]
+        // What it says of itself does not count.
+        trust.chain = [shown]
+        #expect(!strict.evaluateServerTrust(trust, forDomain: "localhost"))
+        trust.failure = .rejected("by hand")
+        #expect(pinned.evaluateServerTrust(trust, forDomain: "localhost"))
+        #expect(pinned.evaluateServerTrust(trust, forDomain: nil))
+        #expect(!pinned.evaluateServerTrust(trust, forDomain: "other.example"))
+        trust.date = Date().addingTimeInterval(400 * 86_400)
+        #expect(!pinned.evaluateServerTrust(trust, forDomain: "localhost"))
+    }
+
+    @Test func `the manager's own policy looks at the name that it is asked for`() async throws {
+        final class Asking: AFSecurityPolicy, @unchecked Sendable {
+            let domain: String?
+
+            init(_ domain: String?, _ certificate: Data) {
+                self.domain = domain
+                super.init()
+                pinnedCertificates = [certificate]
+                allowInvalidCertificates = true
+            }
+
+            required init?(coder: NSCoder) { nil }
+            override var sslPinningMode: AFSSLPinningMode { .certificate }
+
+            override func evaluateServerTrust(_ serverTrust: SecTrust, forDomain domain: String?) -> Bool {
+                super.evaluateServerTrust(serverTrust, forDomain: self.domain)
+            }
+        }
+        let certificate = try TestCertificate.selfSigned(
+            .init(dnsNames: ["named.example"], ipAddresses: ["192.0.2.1"]))
+        try await StubServer.with(.init(tls: .init(certificate))) { server in
+            server.route("/", .json("{}"))
+            for (domain, isAccepted) in [
+                (nil, true), ("named.example", true), ("192.0.2.1", true), ("other.example", false),
+                ("127.0.0.1", false),
+            ] as [(String?, Bool)] {
+                let manager = AFHTTPSessionManager(for: server)
+                manager.securityPolicy = Asking(domain, certificate.derData)
+                #expect(await (manager.fetch("").error == nil) == isAccepted, "\(domain ?? "nil")")
+            }
+        }
+    }
+
+    @Test func `the policy of a shared session's manager knows the session's authorities`() async throws {
+        let authority = try TestCertificateAuthority()
+        try await StubServer.with(.init(tls: .init(authority.issue()))) { server in
+            server.route("/", .json("{}"))
+            let session = SessionManager { $0.tls.trustRoots = .pem(authority.pemData) }
+            for (domain, isAccepted) in [("127.0.0.1", true), ("other.example", false)] {
+                let manager = AFHTTPSessionManager(session: session)
+                manager.completionQueue = DispatchQueue(label: "completion")
+                manager.setSessionDidReceiveAuthenticationChallenge { _, challenge, _ in
+                    guard let trust = challenge.protectionSpace.serverTrust else { return .performDefaultHandling }
+                    return AFSecurityPolicy().evaluateServerTrust(trust, forDomain: domain)
+                        ? .useCredential : .cancelAuthenticationChallenge
+                }
+                let result = await manager.fetch(server.url("/").absoluteString)
+                #expect((result.error == nil) == isAccepted)
+            }
+        }
+    }
+
+    @Test func `certificates of a folder are read, whatever else is in it`() throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "af-certificates-\(UUID())")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let certificates = [try TestCertificate.selfSigned(), try TestCertificate.selfSigned()]
+        try certificates[0].derData.write(to: folder.appending(path: "a.cer"))
+        try certificates[1].pemData.write(to: folder.appending(path: "z.pem"))
+        try Data("no certificate".utf8).write(to: folder.appending(path: "b.cer"))
+        // It begins as a certificate does.
+        try Data([0x30, 0x82, 0x00, 0x04, 1, 2, 3, 4]).write(to: folder.appending(path: "c.cer"))
+        try Data(certificates[0].derData.dropLast(9)).write(to: folder.appending(path: "d.cer"))
+        try Data().write(to: folder.appending(path: "e.cer"))
+        try FileManager.default.createDirectory(
+            at: folder.appending(path: "f.cer"), withIntermediateDirectories: true)
+        let bundle = try #require(Bundle(path: folder.path))
+        #expect(AFSecurityPolicy.certificates(in: bundle) == Set(certificates.map(\.derData)))
     }
 
     @Test func `a handler of challenges is asked about certificates too`() async throws {
@@ -140,6 +228,204 @@ import Testing
             #expect(await outcome { _ in URLCredential(user: "", password: "", persistence: .none) } == -1202)
             #expect(await outcome { _ in NSNumber(value: 1) } == -1202)
         }
+    }
+
+    /// What a handler has been asked, and how it answers, later.
+    private struct Asked: @unchecked Sendable {
+        let challenge: URLAuthenticationChallenge
+        let answer: (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    }
+
+    /// A manager whose handler keeps what it is asked.
+    private func deferringManager(_ server: StubServer) -> (AFHTTPSessionManager, AsyncStream<Asked>) {
+        let manager = AFHTTPSessionManager(for: server)
+        let (asked, continuation) = AsyncStream.makeStream(of: Asked.self)
+        manager.setAuthenticationChallengeHandler { _, _, challenge, answer in
+            continuation.yield(Asked(challenge: challenge, answer: answer))
+            return nil
+        }
+        return (manager, asked)
+    }
+
+    @Test(arguments: [("accepts", 0), ("default", -1202), ("cancels", -1202), ("drops", -1202)])
+    func `an answer about a certificate may come later`(answer: String, code: Int) async throws {
+        try await StubServer.with(.init(tls: .init(TestCertificate.selfSigned()))) { server in
+            server.route("/", .json("{}"))
+            let (manager, asked) = deferringManager(server)
+            async let result = manager.call {
+                manager.post("", parameters: ["a": 1], headers: nil, progress: nil, success: $0, failure: $1)
+            }
+            var iterator = asked.makeAsyncIterator()
+            let challenge = try #require(await iterator.next())
+            #expect(manager.tasks.count == 1)
+            if answer != "drops" {
+                let trust = try #require(challenge.challenge.protectionSpace.serverTrust)
+                switch answer {
+                case "accepts": challenge.answer(.useCredential, URLCredential(trust: trust))
+                case "default": challenge.answer(.performDefaultHandling, nil)
+                default: challenge.answer(.cancelAuthenticationChallenge, nil)
+                }
+            }
+            manager.setAuthenticationChallengeHandler { _, _, _, _ in NSNumber(value: 1) }
+            _ = consume challenge
+            #expect(await result.error?.code ?? 0 == code)
+            #expect(server.activity.requests.map(\.body) == (code == 0 ? [Data("a=1".utf8)] : []))
+        }
+    }
+
+    @Test func `a body that can be read once is sent whole after a late answer`() async throws {
+        try await StubServer.with(.init(tls: .init(TestCertificate.selfSigned()))) { server in
+            server.route("/", .json("{}"))
+            let (manager, asked) = deferringManager(server)
+            let request = NSMutableURLRequest(url: server.url("/"))
+            request.httpMethod = "PUT"
+            request.httpBodyStream = InputStream(data: Data("stream".utf8))
+            async let result = callback { [request = request as URLRequest] done in
+                manager.uploadTask(withStreamedRequest: request, progress: nil) {
+                    done(Callback(response: $0, object: $1, error: $2 as NSError?))
+                }.resume()
+            }
+            var iterator = asked.makeAsyncIterator()
+            let challenge = try #require(await iterator.next())
+            let trust = try #require(challenge.challenge.protectionSpace.serverTrust)
+            challenge.answer(.useCredential, URLCredential(trust: trust))
+            #expect(await result.error == nil)
+            #expect(server.activity.requests.map(\.body) == [Data("stream".utf8)])
+        }
+    }
+
+    @Test func `requests that wait for the same answer share it, and a later one is asked about again`() async throws {
+        try await StubServer.with(.init(tls: .init(TestCertificate.selfSigned()))) { server in
+            server.fallback { _ in .reply(headers: ["Connection": "close"], body: .string("x")) }
+            let (manager, asked) = deferringManager(server)
+            manager.responseSerializer = AFHTTPResponseSerializer()
+            async let results = withTaskGroup(of: Bool.self) { group in
+                for _ in 0..<4 { group.addTask { await manager.fetch("").error == nil } }
+                return await group.reduce(into: [Bool]()) { $0.append($1) }
+            }
+            // Each of them has tried to connect before the answer comes.
+            _ = try await server.activity { $0.failedHandshakes.count >= 4 }
+            let log = Log<String>()
+            manager.setAuthenticationChallengeHandler { _, _, challenge, _ in
+                log.add("asked again")
+                return challenge.protectionSpace.serverTrust.map { URLCredential(trust: $0) }
+            }
+            var iterator = asked.makeAsyncIterator()
+            let challenge = try #require(await iterator.next())
+            let trust = try #require(challenge.challenge.protectionSpace.serverTrust)
+            challenge.answer(.useCredential, URLCredential(trust: trust))
+            #expect(await results == [true, true, true, true])
+            #expect(log.entries == [])
+            #expect(await manager.fetch("").error == nil)
+            #expect(log.entries == ["asked again"])
+        }
+    }
+
+    @Test func `a task that waits for an answer about a certificate can be cancelled`() async throws {
+        try await StubServer.with(.init(tls: .init(TestCertificate.selfSigned()))) { server in
+            let (manager, asked) = deferringManager(server)
+            async let result = manager.fetch("")
+            var iterator = asked.makeAsyncIterator()
+            let challenge = try #require(await iterator.next())
+            manager.tasks.first?.cancel()
+            #expect(await result.error?.code == -999)
+            challenge.answer(.cancelAuthenticationChallenge, nil)
+        }
+    }
+
+    @Test func `an answer that comes after its task has ended does not count for another one`() async throws {
+        try await StubServer.with(.init(tls: .init(TestCertificate.selfSigned()))) { server in
+            let (manager, asked) = deferringManager(server)
+            var iterator = asked.makeAsyncIterator()
+            async let first = manager.fetch("")
+            let old = try #require(await iterator.next())
+            manager.tasks.first?.cancel()
+            #expect(await first.error?.code == -999)
+            async let second = manager.fetch("")
+            let new = try #require(await iterator.next())
+            let trust = try #require(old.challenge.protectionSpace.serverTrust)
+            old.answer(.useCredential, URLCredential(trust: trust))
+            new.answer(.performDefaultHandling, nil)
+            #expect(await second.error?.code == -1202)
+            #expect(server.activity.requests.isEmpty)
+        }
+    }
+
+    /// A server that wants clients to show a certificate of an authority, and an identity of that authority.
+    private func withMutualServer(
+        _ version: TLSVersion, _ body: (StubServer, SecIdentity) async throws -> Void
+    ) async throws {
+        let authority = try TestCertificateAuthority()
+        let client = try authority.issue(.client("ada"))
+        var tls = StubServer.TLS(try authority.issue())
+        tls.clientAuthority = authority.pemData
+        tls.maximumVersion = version
+        try await StubServer.with(.init(tls: tls)) { server in
+            server.route("/", .json("{}"))
+            try await body(server, .pem(certificates: .data(client.chainPEM), key: .data(client.privateKeyPEM)))
+        }
+    }
+
+    @Test(arguments: [TLSVersion.v1_2, .v1_3], ["session", "task", "later"])
+    func `a server that asks for a client's certificate is shown the identity of the credential`(
+        version: TLSVersion, kind: String
+    ) async throws {
+        try await withMutualServer(version) { server, identity in
+            let manager = AFHTTPSessionManager(for: server)
+            let log = Log<String>()
+            let credential: @Sendable (URLAuthenticationChallenge) -> URLCredential? = { challenge in
+                let space = challenge.protectionSpace
+                log.add("\(space.authenticationMethod) \(space.host)")
+                if let trust = space.serverTrust { return URLCredential(trust: trust) }
+                guard space.authenticationMethod == NSURLAuthenticationMethodClientCertificate else { return nil }
+                return URLCredential(identity: identity, certificates: nil, persistence: .forSession)
+            }
+            switch kind {
+            case "session":
+                manager.setSessionDidReceiveAuthenticationChallenge { _, challenge, place in
+                    place?.pointee = credential(challenge)
+                    return .useCredential
+                }
+            case "task":
+                manager.setAuthenticationChallengeHandler { _, _, challenge, _ in credential(challenge) }
+            default:
+                manager.setAuthenticationChallengeHandler { _, _, challenge, answer in
+                    let late = Asked(challenge: challenge, answer: answer)
+                    DispatchQueue.global().async { late.answer(.useCredential, credential(late.challenge)) }
+                    return nil
+                }
+            }
+            let result = await manager.fetch("")
+            #expect(result.error == nil)
+            let methods = [NSURLAuthenticationMethodClientCertificate, NSURLAuthenticationMethodServerTrust]
+            #expect(log.entries.sorted() == methods.map { "\($0) 127.0.0.1" })
+        }
+    }
+
+    @Test func `a server that asks for no certificate makes no challenge for one`() async throws {
+        try await StubServer.with(.init(tls: .init(TestCertificate.selfSigned()))) { server in
+            server.route("/", .json("{}"))
+            let manager = AFHTTPSessionManager(for: server)
+            let log = Log<String>()
+            manager.setSessionDidReceiveAuthenticationChallenge { _, challenge, _ in
+                log.add(challenge.protectionSpace.authenticationMethod)
+                return .useCredential
+            }
+            #expect(await manager.fetch("").error == nil)
+            #expect(log.entries == [NSURLAuthenticationMethodServerTrust])
+        }
+    }
+
+    @Test func `a credential of an identity keeps it, and others have none`() {
+        let identities: [SecIdentity] = [
+            .pem(certificates: .file("/a"), key: .data(Data([1])), passphrase: "p"), .pem(certificates: .file("/a")),
+            .pkcs12(.data(Data([0, 255])), passphrase: "p"),
+        ]
+        for identity in identities {
+            let credential = URLCredential(identity: identity, certificates: [], persistence: .permanent)
+            #expect(credential.identity == identity)
+        }
+        #expect(URLCredential(user: "a", password: "b", persistence: .none).identity == nil)
     }
 
     @Test func `a handler of challenges may answer in four ways`() async throws {

@@ -12,6 +12,8 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
     /// The queue of all that is called but completion handlers and notifications.
     let sessionQueue = DispatchQueue(label: "com.alamofire.networking.session.manager")
     let state: Lock<ManagerState>
+    /// The answers to what is asked within handshakes.
+    let handshakeAnswers = HandshakeAnswers()
 
     init(_ state: ManagerState) {
         self.state = Lock(state)
@@ -46,8 +48,8 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
         NotificationCenter.default.post(name: .AFURLSessionDidInvalidate, object: session)
     }
 
-    /// A server has shown its certificate, and there is a block for it: `completionHandler` takes what to make of it, before
-    /// the method returns. It is called within the handshake, on the thread of all connections.
+    /// A server has shown its certificate, or asks for the client's, and there is a block for it: `completionHandler` takes what
+    /// to make of it, now or later. It is called within the handshake, on the thread of all connections.
     open func urlSession(
         _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void

@@ -27,6 +27,9 @@ extension AFURLSessionManager {
         }
         try original.fill(&request, for: driver)
         if case .upload(let body?) = source { request.body = body }
+        if state.withLock({ $0.handshakeHooks }) != nil {
+            request.attemptInterceptors = [HandshakeRetries(answers: handshakeAnswers, task: driver.identifier)]
+        }
         if isObserved {
             request.redirects = redirects(of: core, for: driver)
             request.authentication = driver.authentication(of: core)
@@ -56,6 +59,7 @@ extension AFURLSessionManager {
 
     /// Lets a task go that is over.
     func taskEnded(_ identifier: Int) {
+        handshakeAnswers.forget(identifier)
         for session in state.withLock({ $0.end(identifier) }) { tellEnd(of: session) }
     }
 

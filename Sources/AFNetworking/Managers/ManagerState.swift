@@ -126,13 +126,14 @@ struct ManagerState: Sendable {
     /// A request with options for a time limit; nil for the session's.
     mutating func template(timeout: TimeInterval?) -> Request {
         var policy = isShared && !hasOwnPolicy ? core.configuration.securityPolicy : securityPolicy.policy
-        if let trustEvaluator { policy.evaluator = trustEvaluator }
+        if let handshakeHooks { policy.evaluator = handshakeHooks.evaluator }
         let id = ObjectIdentifier(core)
         if let known = templates.first(where: { $0.core == id && $0.timeout == timeout && $0.policy == policy }) {
             return known.request
         }
         let options = core.configuration.transfer.with { options in
             options.tls.policy = policy
+            options.tls.identityChooser = handshakeHooks?.chooser
             if let timeout { options.timeouts.idle = timeout.limit }
         }
         let request = Request(url: URL(filePath: "/"), options: options)
@@ -141,11 +142,19 @@ struct ManagerState: Sendable {
         return request
     }
 
-    /// Decides on servers in place of the security policy.
-    var trustEvaluator: SecurityPolicy.Evaluator?
+    /// Asks the manager's methods for challenges; `nil` if there is no block for any.
+    var handshakeHooks: HandshakeHooks?
     /// Why tasks fail under the security policy.
     var policyProblem: NSError?
 
     /// Whether the security policy was set, so that it counts in place of a shared session's.
     var hasOwnPolicy = false
+}
+
+/// What is asked within handshakes.
+struct HandshakeHooks: Sendable {
+    /// Decides on servers in place of the security policy.
+    let evaluator: SecurityPolicy.Evaluator
+    /// Chooses what servers are shown that ask for a client's certificate.
+    let chooser: ClientIdentity.Chooser
 }

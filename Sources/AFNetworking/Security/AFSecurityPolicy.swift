@@ -66,10 +66,11 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
     /// A new policy without pins.
     open class func `default`() -> AFSecurityPolicy { AFSecurityPolicy() }
 
-    /// The certificates, in DER, of a bundle's files that end in `.cer`, `.crt`, `.der` or `.pem`.
+    /// The certificates, in DER, of a bundle's files that end in `.cer`, `.crt`, `.der` or `.pem`; files that have none are
+    /// left out.
     open class func certificates(in bundle: Bundle) -> Set<Data> {
         guard let path = bundle.resourcePath else { return [] }
-        return Set((try? SecurityPolicy.certificates(inFolder: path)) ?? [])
+        return Set(SecurityPolicy.readableCertificates(inFolder: path))
     }
 
     /// What is compared with the pinned certificates.
@@ -95,16 +96,20 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
 
     /// Decides on a server, by the rules of this policy.
     ///
-    /// It is called within the handshake, on the thread of all connections: it must return at once. The rules of a policy
-    /// that is not the manager's own are applied to the certificates that are at hand; where that is not enough to say that
-    /// they hold, the answer is no.
+    /// The certificates are verified each time, for the domain that is asked for, against the authorities of the session that
+    /// met them: what a ``SecTrust`` says of itself does not count. It is called within the handshake, on the thread of all
+    /// connections: it must return at once.
+    ///
+    /// - Parameters:
+    ///   - serverTrust: What the server has shown. One that was made by hand is judged against the system's authorities.
+    ///   - domain: The name or address that the certificate must be for; `nil` validates none.
     open func evaluateServerTrust(_ serverTrust: SecTrust, forDomain domain: String?) -> Bool {
-        if Self.judge === self, domain == nil || domain == serverTrust.host { return serverTrust.failure == nil }
-        return TrustRules(self).accept(serverTrust, domain, judgedLaxly: Self.judge?.allowInvalidCertificates ?? false)
+        var policy = TrustRules(self).policy(evaluator: nil)
+        policy.trustRoots = serverTrust.trustRoots
+        // A policy for the present keeps the authorities that it has read.
+        if abs(serverTrust.date.timeIntervalSinceNow) > 60 { policy.verificationTime = serverTrust.date }
+        return !policy.verdict(on: serverTrust.presented.map(\.der), for: domain).isRefused
     }
-
-    /// The policy whose rules the trust was judged by that is being decided on.
-    @TaskLocal static var judge: AFSecurityPolicy?
 
     /// The core's policy with the same rules.
     public var policy: SecurityPolicy {
@@ -127,8 +132,7 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
     private func makeEvaluator() -> SecurityPolicy.Evaluator {
         SecurityPolicy.Evaluator { [weak self] trust in
             guard let self else { return .followRules }
-            let isAccepted = Self.$judge.withValue(self) { evaluateServerTrust(trust, forDomain: trust.host) }
-            return isAccepted ? .accept : .refuse("the policy refuses it")
+            return evaluateServerTrust(trust, forDomain: trust.host) ? .accept : .refuse("the policy refuses it")
         }
     }
 

@@ -2,6 +2,13 @@
 
 public import AsyncNetworking
 
+/// An identity with which a client shows a server who it is. On Linux it is a value of the library's, read from PEM or
+/// PKCS #12.
+public typealias SecIdentity = ClientIdentity
+
+/// The method of challenges for a client's certificate.
+public let NSURLAuthenticationMethodClientCertificate = "NSURLAuthenticationMethodClientCertificate"
+
 /// The method of challenges to trust a server.
 public let NSURLAuthenticationMethodServerTrust = "NSURLAuthenticationMethodServerTrust"
 
@@ -19,8 +26,27 @@ extension URLCredential {
     /// Whether it says that a server is trusted.
     var isOfTrust: Bool { user == Self.trustedUser }
 
-    /// No user of a server's: Foundation's class has no room for anything else.
+    /// Creates a credential for a server that asks for a client's certificate.
+    ///
+    /// - Parameters:
+    ///   - identity: The certificate, its key, and the certificates between it and an authority.
+    ///   - certificates: Not used: they are part of the identity.
+    ///   - persistence: Not used: the identity counts for the connection that it was asked for.
+    public convenience init(
+        identity: SecIdentity, certificates: [Any]?, persistence: URLCredential.Persistence
+    ) {
+        self.init(user: Self.identifiedUser, password: CodedIdentity(identity).text, persistence: .none)
+    }
+
+    /// The identity of a credential for a server that asks for a client's certificate; `nil` for other credentials.
+    public var identity: SecIdentity? {
+        guard user == Self.identifiedUser else { return nil }
+        return password.flatMap(CodedIdentity.init)?.identity
+    }
+
+    /// No users of a server's: Foundation's class has no room for anything else.
     private static let trustedUser = "trust \(UUID())"
+    private static let identifiedUser = "identity \(UUID())"
 }
 
 /// A protection space with what a server has shown.
@@ -43,6 +69,15 @@ extension URLAuthenticationChallenge {
         URLAuthenticationChallenge(
             protectionSpace: TrustProtectionSpace(trust), proposedCredential: nil, previousFailureCount: 0,
             failureResponse: nil, error: nil, sender: NoSender())
+    }
+
+    /// The challenge of a server that asks for a client's certificate.
+    static func forIdentity(host: String) -> URLAuthenticationChallenge {
+        URLAuthenticationChallenge(
+            protectionSpace: URLProtectionSpace(
+                host: host, port: 443, protocol: "https", realm: nil,
+                authenticationMethod: NSURLAuthenticationMethodClientCertificate),
+            proposedCredential: nil, previousFailureCount: 0, failureResponse: nil, error: nil, sender: NoSender())
     }
 
     /// The challenge of a server or proxy that asks for a credential.

@@ -38,21 +38,4 @@ struct TrustRules: Sendable {
         policy.evaluator = evaluator
         return policy
     }
-
-    /// Whether certificates that were judged by other rules are known to satisfy these.
-    ///
-    /// - Parameter isLax: Whether the other rules take chains that are not valid.
-    func accept(_ trust: ServerTrust, _ domain: String?, judgedLaxly isLax: Bool) -> Bool {
-        let isValid = trust.failure == nil && !isLax
-        guard isValid || allowsInvalid else { return false }
-        // The name was looked at with the chain, and no other one was.
-        if validatesName, let domain { guard isValid, domain == trust.host else { return false } }
-        let chain = trust.chain.isEmpty ? Array(trust.presented.prefix(1)) : trust.chain
-        switch mode {
-        case .none: return !allowsInvalid || !validatesName || domain == nil
-        case .certificate: return isValid && chain.contains { pins.contains($0.der) }
-        // The keys of pins are known where the certificates themselves are in the chain.
-        case .publicKey: return chain.contains { pins.contains($0.der) }
-        }
-    }
 }
