@@ -147,6 +147,13 @@ let package = Package(
         .target(
             name: "AFNetworkingCallSites", dependencies: ["AFNetworking"], path: "Tests/AFNetworkingCallSites",
             swiftSettings: [.swiftLanguageMode(.v5)]),
+        // Programs that serve the main queue in different ways, for AFNetworkingTests.
+        .executableTarget(
+            name: "AsyncMain", dependencies: ["AFNetworkingCallSites"], path: "Tests/MainQueuePrograms/AsyncMain",
+            swiftSettings: settings),
+        .executableTarget(
+            name: "BlockingMain", dependencies: ["AFNetworkingCallSites"], path: "Tests/MainQueuePrograms/BlockingMain",
+            swiftSettings: settings),
         .testTarget(
             name: "AFNetworkingTests",
             dependencies: [

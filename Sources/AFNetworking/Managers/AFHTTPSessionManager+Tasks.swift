@@ -46,7 +46,7 @@ extension AFHTTPSessionManager {
         } catch {
             guard let failure else { return nil }
             let delivery = Handover((failure, error))
-            (completionQueue ?? .main).async { delivery.value.0(nil, delivery.value.1) }
+            CompletionQueue(queue: completionQueue).call { delivery.value.0(nil, delivery.value.1) }
             return nil
         }
     }

@@ -94,14 +94,15 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         guard isSubclassed else {
             return state.withLock { state in
                 TaskDelivery(
-                    serializer: state.responseSerializer.value, queue: state.completionQueue,
-                    group: state.completionGroup)
+                    serializer: state.responseSerializer.value,
+                    completionQueue: CompletionQueue(queue: state.completionQueue, group: state.completionGroup))
             }
         }
         let serializer = anyResponseSerializer
         let manager = serializer is AFHTTPResponseSerializer ? self as? AFHTTPSessionManager : nil
         return TaskDelivery(
-            serializer: manager?.responseSerializer ?? serializer, queue: completionQueue, group: completionGroup)
+            serializer: manager?.responseSerializer ?? serializer,
+            completionQueue: CompletionQueue(queue: completionQueue, group: completionGroup))
     }
 
     // MARK: Tasks

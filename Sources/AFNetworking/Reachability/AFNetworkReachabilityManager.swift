@@ -2,7 +2,6 @@
 
 import ANSystem
 import AsyncNetworking
-import Dispatch
 
 /// Whether the network can be reached, and how.
 public enum AFNetworkReachabilityStatus: Int, Sendable {
@@ -122,7 +121,7 @@ open class AFNetworkReachabilityManager: NSObject, @unchecked Sendable {
     }
 
     private func report(_ status: AFNetworkReachabilityStatus) {
-        DispatchQueue.main.async { [weak self] in
+        Outbox.main.send { [weak self] in
             guard let self else { return }
             let didChange = state.withLock { state in
                 state.status = status

@@ -212,7 +212,7 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         // It ends with the body.
         Task {
             let outcome = await Result { try await body.write(to: fileURL.path) }
-            DispatchQueue.main.async {
+            CompletionQueue(queue: nil).call {
                 if case .failure(let error) = outcome { handler.value?(error) } else { handler.value?(nil) }
             }
         }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 
 import AsyncNetworking
-import Dispatch
 
 extension TaskDriver {
     /// Ends the task: hooks, then the completion handler, then the notification.
@@ -37,12 +36,10 @@ extension TaskDriver {
     private func deliver(
         _ ending: Handover<Ending>, of task: URLSessionTask, to callbacks: Handover<TaskCallbacks>
     ) {
-        let delivery = ending.value.delivery
-        // Each by itself: what a program has sent to the main queue before comes before.
-        (delivery.queue ?? .theMain).async(group: delivery.group) { [self] in
-            complete(callbacks.value.completion, ending.value)
-            guard ending.value.delivery.queue != nil else { return ending.value.post(of: task) }
-            Outbox.main.send { ending.value.post(of: task) }
+        ending.value.delivery.completionQueue.call {
+            self.complete(callbacks.value.completion, ending.value)
+        } afterwards: {
+            ending.value.post(of: task)
         }
     }
 
@@ -105,9 +102,7 @@ extension TaskState {
 struct TaskDelivery {
     /// What makes objects of responses.
     let serializer: any AFURLResponseSerialization
-    /// Where completion handlers are called; nil for the main queue.
-    let queue: DispatchQueue?
-    let group: DispatchGroup?
+    let completionQueue: CompletionQueue
 }
 
 /// What a task ended with.
