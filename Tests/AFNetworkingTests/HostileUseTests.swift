@@ -164,21 +164,29 @@ import Testing
         }
     }
 
-    @Test func `a task that was looked at and dropped unresumed is cancelled, and calls nobody`() async throws {
+    @Test func `a task that was looked at and dropped unresumed waits, and ends with its session`() async throws {
         let manager = AFHTTPSessionManager(baseURL: URL(string: "http://127.0.0.1:1/"))
-        let log = Log<String>()
-        var task: URLSessionDataTask? = manager.dataTask(with: URLRequest(url: URL(filePath: "/"))) { _, _, _ in
-            log.add("called")
+        manager.completionQueue = DispatchQueue(label: "completion")
+        let log = Log<Int>()
+        let ends = AsyncStream<Void>.makeStream()
+        var task: URLSessionDataTask? = manager.dataTask(with: URLRequest(url: URL(filePath: "/"))) { _, _, error in
+            log.add((error as NSError?)?.code ?? 0)
+            ends.continuation.yield()
         }
         weak let dropped = task
         let transfer = try #require(task?.transfer)
         task = nil
-        #expect(dropped == nil)
+        #expect(dropped?.state == .suspended)
+        #expect(manager.tasks.count == 1)
+        manager.invalidateSessionCancelingTasks(true)
+        var iterator = ends.stream.makeAsyncIterator()
+        _ = await iterator.next()
         for await _ in transfer.events {}
         #expect(transfer.status.state == .finished)
         #expect(manager.tasks.isEmpty)
         #expect(await manager.coreSession.tasks.isEmpty)
-        #expect(log.entries == [])
+        #expect(log.entries == [NSURLErrorCancelled])
+        try await eventually { dropped == nil }
     }
 
     @Test func `a task that was started by its core task goes on when it is dropped`() async throws {

@@ -430,14 +430,76 @@ import Testing
         }
     }
 
-    @Test func `a group knows of the handlers`() async throws {
+    @Test(arguments: [true, false])
+    func `a handler is in the group until it has returned`(isOnMainQueue: Bool) async throws {
         try await StubServer.with { server in
             server.route("/", .json("{}"))
             let manager = AFHTTPSessionManager(for: server)
+            if isOnMainQueue { manager.completionQueue = nil }
             let group = DispatchGroup()
             manager.completionGroup = group
-            _ = await manager.fetch("")
-            await withCheckedContinuation { done in group.notify(queue: .global()) { done.resume() } }
+            let log = Log<String>()
+            _ = await callback { done in
+                manager.dataTask(with: request(server)) { _, _, _ in
+                    log.add(group.wait(timeout: .now()) == .timedOut ? "in the group" : "not in the group")
+                    group.notify(queue: .global()) {
+                        log.add("left")
+                        done(Callback())
+                    }
+                    log.add("returns")
+                }.resume()
+            }
+            #expect(log.entries == ["in the group", "returns", "left"])
+        }
+    }
+
+    @Test func `a suspended task that nobody holds is among the tasks until it ends`() async throws {
+        try await StubServer.with { server in
+            server.route("/", .json("{}"))
+            let manager = AFHTTPSessionManager(for: server)
+            let ends = AsyncStream<Void>.makeStream()
+            var iterator = ends.stream.makeAsyncIterator()
+            func make() {
+                let handler: (URLResponse, Any?, (any Error)?) -> Void = { _, _, _ in ends.continuation.yield() }
+                _ = manager.dataTask(with: request(server), completionHandler: handler)
+                _ = manager.uploadTask(
+                    with: request(server), from: Data(), progress: nil, completionHandler: handler)
+                _ = manager.downloadTask(with: request(server), progress: nil, destination: nil) { _, _, _ in
+                    ends.continuation.yield()
+                }
+            }
+            make()
+            #expect(manager.dataTasks.count == 1)
+            #expect(manager.uploadTasks.count == 1)
+            #expect(manager.downloadTasks.count == 1)
+            weak let held = manager.dataTasks.first
+            #expect(held?.state == .suspended)
+            held?.resume()
+            manager.uploadTasks.first?.resume()
+            manager.downloadTasks.first?.cancel()
+            for _ in 0..<3 { _ = await iterator.next() }
+            #expect(manager.tasks.isEmpty)
+            try await eventually { held == nil }
+        }
+    }
+
+    @Test func `a session ends when its suspended tasks have ended`() async throws {
+        try await StubServer.with { server in
+            server.route("/", .json("{}"))
+            let manager = AFHTTPSessionManager(for: server)
+            let log = Log<String>()
+            let ended = AsyncStream<Void>.makeStream()
+            manager.setSessionDidBecomeInvalidBlock { _, _ in
+                log.add("session")
+                ended.continuation.yield()
+            }
+            let task = manager.dataTask(with: request(server)) { _, _, _ in }
+            manager.setTaskDidCompleteBlock { _, _, _ in log.add("task") }
+            manager.invalidateSessionCancelingTasks(false)
+            task.resume()
+            var iterator = ended.stream.makeAsyncIterator()
+            _ = await iterator.next()
+            #expect(log.entries == ["task", "session"])
         }
     }
 }

@@ -116,7 +116,7 @@ extension AFHTTPSessionManager {
     }
 }
 
-/// The task whose completion handler needs it, and is made before it. Where it was never resumed, its owner alone keeps it.
+/// The task whose completion handler needs it, and is made before it. The manager keeps the task until its end.
 private final class MadeTask: Sendable {
     private let state = Lock(State())
 

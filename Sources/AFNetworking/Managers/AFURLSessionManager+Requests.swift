@@ -52,9 +52,9 @@ extension AFURLSessionManager {
         }
     }
 
-    /// Keeps a task that runs.
-    func taskRuns(_ task: URLSessionTask, _ driver: TaskDriver) {
-        state.withLock { $0.run(task, driver.identifier, of: driver.generation) }
+    /// Keeps a task until its end.
+    func keep(_ task: URLSessionTask, _ driver: TaskDriver) {
+        state.withLock { $0.add(task, driver.identifier, of: driver.generation) }
     }
 
     /// Lets a task go that is over.

@@ -11,7 +11,9 @@ import HTTPTypes
 /// asynchronous `main`; ``completionQueue`` names another one. All else that is called, progress and the blocks of
 /// `set…Block`, is called on the manager's own serial queue. All members may be used from any thread.
 ///
-/// A manager is freed with its last reference, and when the last of its tasks that run is over.
+/// A manager keeps its tasks until they end, and its tasks keep the manager: it is freed with its last reference once its last
+/// task is over. A task that is neither resumed nor cancelled keeps both, unless
+/// ``invalidateSessionCancelingTasks(_:resetSession:)`` cancels it.
 open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, ResponseSerializing, @unchecked Sendable
 {
     /// Creates a manager with the default configuration.
@@ -107,8 +109,7 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
 
     // MARK: Tasks
 
-    /// The tasks that are not over: data, upload, then download tasks. Those that were never resumed are among them as long
-    /// as somebody holds them.
+    /// The tasks that are not over, also those that were not resumed: data, upload, then download tasks.
     open var tasks: [URLSessionTask] { dataTasks + uploadTasks + downloadTasks }
 
     /// The data tasks that are not over.

@@ -26,8 +26,8 @@ struct ManagerState: Sendable {
     /// How many sessions there were before this one.
     private(set) var generation = 0
     private var lastIdentifier = 0
-    private var running: [Int: (task: URLSessionTask, generation: Int)] = [:]
-    private var waiting: [Int: WeakTask] = [:]
+    /// The tasks that are not over, whoever else holds them.
+    private var unfinished: [Int: (task: URLSessionTask, generation: Int)] = [:]
     private var templates: [Template] = []
 
     init(_ configuration: URLSessionConfiguration) {
@@ -44,28 +44,20 @@ struct ManagerState: Sendable {
         return lastIdentifier
     }
 
-    /// Notes a task that waits to be resumed.
-    mutating func add(_ task: URLSessionTask, _ identifier: Int) {
-        if waiting.count > 64 { waiting = waiting.filter { $0.value.value != nil } }
-        waiting[identifier] = WeakTask(task)
-    }
-
-    mutating func run(_ task: URLSessionTask, _ identifier: Int, of generation: Int) {
-        waiting[identifier] = nil
-        running[identifier] = (task, generation)
+    /// Keeps a task until its end, in place of one with the same identifier.
+    mutating func add(_ task: URLSessionTask, _ identifier: Int, of generation: Int) {
+        unfinished[identifier] = (task, generation)
     }
 
     /// Notes that a task is over; returns the sessions that end with it.
     mutating func end(_ identifier: Int) -> [ManagerSession] {
-        running[identifier] = nil
-        waiting[identifier] = nil
+        unfinished[identifier] = nil
         return takeEndedSessions()
     }
 
     /// The tasks that are not over, oldest first.
     var tasks: [URLSessionTask] {
-        let all = running.mapValues(\.task).merging(waiting.compactMapValues(\.value)) { first, _ in first }
-        return all.sorted { $0.key < $1.key }.map(\.value)
+        unfinished.sorted { $0.key < $1.key }.map(\.value.task)
     }
 
     // MARK: Sessions
@@ -99,7 +91,7 @@ struct ManagerState: Sendable {
     /// The sessions that were invalidated and have ended, because their last task is over.
     mutating func takeEndedSessions() -> [ManagerSession] {
         guard !ending.isEmpty else { return [] }
-        let alive = Set(running.values.map(\.generation))
+        let alive = Set(unfinished.values.map(\.generation))
         defer { ending.removeAll { !alive.contains($0.generation) } }
         return ending.filter { !alive.contains($0.generation) }.compactMap(\.session)
     }

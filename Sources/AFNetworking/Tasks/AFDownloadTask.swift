@@ -13,8 +13,6 @@ final class AFDownloadTask: URLSessionDownloadTask, DrivenTask, @unchecked Senda
         driver.adopt(self)
     }
 
-    deinit { driver.abandon() }
-
     override func resume() { driver.resume() }
     override func suspend() { driver.suspend() }
     override func cancel() { driver.cancel() }

@@ -13,8 +13,6 @@ final class AFUploadTask: URLSessionUploadTask, DrivenTask, @unchecked Sendable 
         if isResumed { driver.begin(self) } else { driver.adopt(self) }
     }
 
-    deinit { driver.abandon() }
-
     override func resume() { driver.resume() }
     override func suspend() { driver.suspend() }
     override func cancel() { driver.cancel() }

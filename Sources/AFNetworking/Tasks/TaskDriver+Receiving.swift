@@ -90,9 +90,8 @@ extension TaskDriver {
                 state.source = .dataToFile
                 state.dataTask = dataTask
             }
+            // The manager keeps it in place of the other one.
             let downloadTask = AFDownloadTask(self)
-            change { $0.running = downloadTask }
-            manager.taskRuns(downloadTask, self)
             await onSessionQueue { [manager, session] in
                 manager.urlSession(session, dataTask: dataTask, didBecome: downloadTask)
                 return Handover(())

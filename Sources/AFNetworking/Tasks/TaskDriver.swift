@@ -6,7 +6,7 @@ import Dispatch
 
 /// What is behind a task of a manager's: its state, what it was given, and the core's task that does the work.
 ///
-/// A task keeps its manager; the manager keeps a task while it runs. One that was never resumed is kept by its owner alone.
+/// A task keeps its manager, and the manager keeps its tasks until they end.
 final class TaskDriver: Sendable {
     let manager: AFURLSessionManager
     let identifier: Int
@@ -33,7 +33,7 @@ final class TaskDriver: Sendable {
     /// Becomes what is behind a task that waits to be resumed.
     func adopt(_ task: URLSessionTask) {
         state.withLock { $0.task = WeakTask(task) }
-        manager.state.withLock { $0.add(task, identifier) }
+        manager.keep(task, self)
     }
 
     /// Becomes what is behind a task, and starts it.
@@ -41,14 +41,9 @@ final class TaskDriver: Sendable {
         steering.withLock {
             state.withLock { $0.begin(task) }
             post(.AFNetworkingTaskDidResume, of: task)
-            manager.taskRuns(task, self)
+            manager.keep(task, self)
             launch()
         }
-    }
-
-    /// The task is gone: if it was never resumed, it never will be, though somebody may have looked at its work.
-    func abandon() {
-        state.withLock { $0.wasStarted ? nil : $0.work }?.transfer.abandon()
     }
 
     /// The session that hooks are told of.
@@ -57,8 +52,8 @@ final class TaskDriver: Sendable {
     /// The task whose completion handler is being called, if it collects.
     @TaskLocal static var ended: URLSessionDataTask?
 
-    /// The task that users hold; nil when they have all dropped one that does not run.
-    var task: URLSessionTask? { state.withLock { $0.running ?? $0.task?.value } }
+    /// The task that users see; `nil` when it is over and they have all dropped it.
+    var task: URLSessionTask? { state.withLock { $0.task?.value } }
 
     // MARK: What users do
 
@@ -191,10 +186,8 @@ final class TaskDriver: Sendable {
     // MARK: Work
 
     private func start() {
-        register()
         guard let work = state.withLock({ $0.work }) else { return launch() }
         work.transfer.resume()
-        forgetIfOver()
     }
 
     private func launch() {
@@ -203,23 +196,9 @@ final class TaskDriver: Sendable {
 
     /// Ends the task before its work began. There may be some that was looked at and never resumed: then that ends the task.
     private func end(with error: any Error) {
-        register()
-        if let work = state.withLock({ $0.work }) {
-            work.transfer.cancel()
-            return forgetIfOver()
-        }
+        if let work = state.withLock({ $0.work }) { return work.transfer.cancel() }
         // It ends at once.
         Task { await finish(.failure(error)) }
-    }
-
-    /// Whoever has looked at the core's task may have ended it while this one was registered.
-    private func forgetIfOver() {
-        if taskState == .completed { manager.taskEnded(identifier) }
-    }
-
-    private func register() {
-        guard let task = state.withLock({ $0.run() }) else { return }
-        manager.taskRuns(task, self)
     }
 
     /// Makes the core's task, which ends this one when it is over.
@@ -271,7 +250,7 @@ final class TaskDriver: Sendable {
             state.counts.sent = progress.completedBytes
             state.counts.expectedToSend = progress.totalBytes ?? NSURLSessionTransferSizeUnknown
             let isWatched = state.callbacks.value.uploadProgress != nil || state.uploadProgress != nil
-            return (state.running ?? state.task?.value, sent, isWatched)
+            return (state.task?.value, sent, isWatched)
         }
         guard let task, sent != 0, isWatched || manager.isObserved else { return }
         manager.sessionQueue.async { [self] in

@@ -4,9 +4,8 @@ import AsyncNetworking
 
 /// Where a task is, and what is known of it.
 struct TaskState: Sendable {
+    /// The manager keeps it until it is over.
     var task: WeakTask?
-    /// The task itself while it runs.
-    var running: URLSessionTask?
     var source: TaskSource
     private(set) var callbacks: Handover<TaskCallbacks>
     private(set) var phase = URLSessionTask.State.suspended
@@ -51,16 +50,9 @@ struct TaskState: Sendable {
 
     /// Starts with its task.
     mutating func begin(_ task: URLSessionTask) {
-        running = task
+        self.task = WeakTask(task)
         phase = .running
         wasStarted = true
-    }
-
-    /// Keeps its task while it runs; nil where nobody has kept it so far, and when it is over.
-    mutating func run() -> URLSessionTask? {
-        guard phase != .completed else { return nil }
-        if running == nil { running = task?.value }
-        return running
     }
 
     mutating func resume() -> Step {
@@ -101,12 +93,11 @@ struct TaskState: Sendable {
     ) -> (callbacks: Handover<TaskCallbacks>, task: URLSessionTask?, dataTask: URLSessionDataTask?) {
         defer {
             callbacks = Handover(TaskCallbacks())
-            running = nil
             dataTask = nil
         }
         phase = .completed
         self.error = error
-        let task = running ?? task?.value
+        let task = task?.value
         return (callbacks, task, dataTask ?? task as? URLSessionDataTask)
     }
 }
