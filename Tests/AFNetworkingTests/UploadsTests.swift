@@ -200,6 +200,42 @@ import Testing
         }
     }
 
+    @Test(arguments: ["bytes", "JSON", "form"])
+    func `an upload without data sends the request's own body`(kind: String) async throws {
+        try await StubServer.with { server in
+            server.route("/", .json("{}"))
+            let manager = AFHTTPSessionManager(for: server)
+            var request = URLRequest(url: server.url("/"))
+            request.httpMethod = "POST"
+            let url = server.url("/").absoluteString
+            let start: String
+            switch kind {
+            case "bytes":
+                request.httpBody = Data("own body".utf8)
+                start = "own body"
+            case "JSON":
+                request =
+                    try AFJSONRequestSerializer().request(withMethod: "POST", urlString: url, parameters: ["a": 1])
+                    as URLRequest
+                start = #"{"a":1}"#
+            default:
+                request =
+                    try AFHTTPRequestSerializer().multipartFormRequest(
+                        withMethod: "POST", urlString: url, parameters: ["a": "1"], constructingBodyWith: nil)
+                    as URLRequest
+                start = "--Boundary+"
+            }
+            let result = await callback { [request] done in
+                manager.uploadTask(with: request, from: nil, progress: nil) {
+                    done(Callback(response: $0, object: $1, error: $2 as NSError?))
+                }.resume()
+            }
+            #expect(result.error == nil)
+            let sent = try await server.requests(count: 1)[0].body
+            #expect(String(decoding: sent, as: UTF8.self).hasPrefix(start))
+        }
+    }
+
     @Test func `progress of an upload ends with the whole`() async throws {
         try await StubServer.with { server in
             server.route("/", .json("{}"))

@@ -152,12 +152,12 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         makeUploadTask(request, .file(fileURL.path), progress, completionHandler)
     }
 
-    /// Makes a task that sends bytes; it waits to be resumed.
+    /// Makes a task that sends bytes, or the request's own body where there are none; it waits to be resumed.
     open func uploadTask(
         with request: URLRequest, from bodyData: Data?, progress: ((Progress) -> Void)?,
         completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
     ) -> URLSessionUploadTask {
-        makeUploadTask(request, bodyData.map(RequestBody.bytes) ?? RequestBody.none, progress, completionHandler)
+        makeUploadTask(request, bodyData.map(RequestBody.bytes), progress, completionHandler)
     }
 
     /// Makes a task that sends the body of the request, a multipart form or another stream; it waits to be resumed.
