@@ -199,6 +199,17 @@ import Testing
         #expect(lengths[0] == lengths[1])
     }
 
+    @Test func `a colon in a user's name is sent as it is, and a control character sends nothing`() {
+        let serializer = AFHTTPRequestSerializer()
+        serializer.setAuthorizationHeaderFieldWithUsername("a:b", password: "c:ü")
+        let field = serializer.value(forHTTPHeaderField: "Authorization")
+        #expect(field == "Basic " + Data("a:b:c:ü".utf8).base64EncodedString())
+        serializer.setAuthorizationHeaderFieldWithUsername("", password: "")
+        #expect(serializer.value(forHTTPHeaderField: "Authorization") == "Basic Og==")
+        serializer.setAuthorizationHeaderFieldWithUsername("a", password: "b\n")
+        #expect(serializer.value(forHTTPHeaderField: "Authorization") == nil)
+    }
+
     @Test func `constants are what they were`() {
         #expect(AFURLRequestSerializationErrorDomain == "com.alamofire.error.serialization.request")
         #expect(AFNetworkingOperationFailingURLRequestErrorKey == "com.alamofire.serialization.request.error.response")

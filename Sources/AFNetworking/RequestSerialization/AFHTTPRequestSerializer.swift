@@ -2,7 +2,7 @@
 
 import ANSystem
 import AsyncNetworking
-import Dispatch
+import HTTPTypes
 
 /// Puts parameters into the query of GET, HEAD and DELETE, and into a form body for other methods.
 ///
@@ -91,8 +91,11 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
 
     /// Sets `Authorization` for HTTP Basic (RFC 7617).
     open func setAuthorizationHeaderFieldWithUsername(_ username: String, password: String) {
-        let credentials = Data("\(username):\(password)".utf8).base64EncodedString()
-        setValue("Basic \(credentials)", forHTTPHeaderField: "Authorization")
+        // A name with a colon makes the same bytes as its start with the rest in the password.
+        let parts = "\(username):\(password)".split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        var fields = HTTPFields()
+        try? fields.setBasicAuthorization(Credential(user: String(parts[0]), password: String(parts[1])))
+        setValue(fields[.authorization], forHTTPHeaderField: "Authorization")
     }
 
     /// Removes `Authorization`.
