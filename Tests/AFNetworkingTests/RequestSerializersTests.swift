@@ -199,6 +199,44 @@ import Testing
         #expect(lengths[0] == lengths[1])
     }
 
+    @Test func `names of header fields keep their spelling`() async throws {
+        let names = ["x-api-KEY", "ETag-thing", "X-ID"]
+        let serializer = AFHTTPRequestSerializer()
+        for name in names { serializer.setValue("1", forHTTPHeaderField: name) }
+        let plain = try request(serializer, "GET", nil) as URLRequest
+        let given = try serializer.request(
+            bySerializingRequest: URLRequest(url: #require(URL(string: url))), withParameters: nil)
+        let form = try serializer.multipartFormRequest(
+            withMethod: "POST", urlString: url, parameters: ["a": 1], constructingBodyWith: nil)
+        for request in [plain, given, form as URLRequest] {
+            #expect(Set(names).subtracting(request.allHTTPHeaderFields?.keys.map(\.self) ?? []) == [])
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `names of header fields are sent as they were given`(isForm: Bool) async throws {
+        try await StubServer.with { server in
+            server.route("/", .json("{}"))
+            let manager = AFHTTPSessionManager(for: server)
+            manager.requestSerializer.setValue("1", forHTTPHeaderField: "x-api-KEY")
+            manager.requestSerializer.setValue("1", forHTTPHeaderField: "CONTENT-type")
+            let headers = ["x-call-ID": "2", "X-API-key": "3"]
+            let result = await manager.call {
+                isForm
+                    ? manager.post(
+                        "", parameters: ["a": 1], headers: headers, constructingBodyWith: nil, progress: nil,
+                        success: $0, failure: $1)
+                    : manager.post("", parameters: ["a": 1], headers: headers, progress: nil, success: $0, failure: $1)
+            }
+            #expect(result.error == nil)
+            let sent = try await server.requests(count: 1)[0].headers
+            let names = sent.map(\.name).filter { $0.lowercased().hasPrefix("x-") }
+            #expect(names.sorted() == ["X-API-key", "x-call-ID"])
+            #expect(sent.map(\.name).count { $0.lowercased() == "content-type" } == 1)
+            #expect(result.task?.originalRequest?.allHTTPHeaderFields?["x-call-ID"] == "2")
+        }
+    }
+
     @Test func `a colon in a user's name is sent as it is, and a control character sends nothing`() {
         let serializer = AFHTTPRequestSerializer()
         serializer.setAuthorizationHeaderFieldWithUsername("a:b", password: "c:ü")

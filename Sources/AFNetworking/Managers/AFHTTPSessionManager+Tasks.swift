@@ -23,9 +23,9 @@ extension AFHTTPSessionManager {
         _ urlString: String, _ headers: [String: String]?, _ make: (URL, NSErrorPointer) -> NSMutableURLRequest
     ) throws -> URLRequest {
         let url = try resolve(urlString)
-        let request = try throwingError { make(url, $0) }
-        for (name, value) in headers ?? [:] { request.setValue(value, forHTTPHeaderField: name) }
-        return request as URLRequest
+        var request = try throwingError { make(url, $0) } as URLRequest
+        for (name, value) in headers ?? [:] { request.setField(name, value) }
+        return request
     }
 
     private func resolve(_ urlString: String) throws -> URL {

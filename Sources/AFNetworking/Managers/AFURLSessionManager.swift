@@ -205,7 +205,7 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         let data = ResumeData(archived: resumeData)
         // A request without a URL fails when it is sent.
         var request = URLRequest(url: data?.url ?? URL(filePath: "/"))
-        for field in data?.headers ?? [:] { request.addValue(field.value, forHTTPHeaderField: field.name.rawName) }
+        request.allHTTPHeaderFields = data?.headers.dictionary
         if data == nil { request.url = nil }
         return AFDownloadTask(
             makeDriver(

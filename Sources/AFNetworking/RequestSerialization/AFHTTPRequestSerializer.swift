@@ -149,14 +149,14 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
             let encoded = try encode(parameters, for: request.httpMethod ?? "GET") { request }
             var result = request
             for (name, value) in httpRequestHeaders where request.value(forHTTPHeaderField: name) == nil {
-                result.setValue(value, forHTTPHeaderField: name)
+                result.setField(name, value)
             }
             switch encoded {
             case .nothing: break
             case .query(let query): result.url = try request.url?.appendingQueryText(query)
             case .body(let body, let contentType):
                 if result.value(forHTTPHeaderField: "Content-Type") == nil {
-                    result.setValue(contentType, forHTTPHeaderField: "Content-Type")
+                    result.setField("Content-Type", contentType)
                 }
                 result.httpBody = body
             }

@@ -28,8 +28,10 @@ final class MultipartForm: AFMultipartFormData {
         if let error { throw error }
         guard !form.isEmpty else { return }
         let (contentType, body) = try form.makeBody()
-        request.setValue(contentType, forHTTPHeaderField: "Content-Type")
-        if let length = body.length { request.setValue("\(length)", forHTTPHeaderField: "Content-Length") }
+        var fields = request.allHTTPHeaderFields ?? [:]
+        fields.setField("Content-Type", contentType)
+        if let length = body.length { fields.setField("Content-Length", "\(length)") }
+        request.allHTTPHeaderFields = fields
         request.httpBodyStream = BodyStream(throttle.map { body.inPackets(of: $0.packetSize, pause: $0.delay) } ?? body)
     }
 

@@ -27,8 +27,7 @@ struct RequestSerializerState: Sendable {
 
     /// Sets a header field, in place of one whose name differs in case only; nil removes it.
     mutating func setHeader(_ name: String, _ value: String?) {
-        for other in headers.keys where other.caseInsensitiveCompare(name) == .orderedSame { headers[other] = nil }
-        headers[name] = value
+        headers.setField(name, value)
         fields = HTTPFields(sorted: headers)
     }
 }

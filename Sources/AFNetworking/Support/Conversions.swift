@@ -53,6 +53,24 @@ extension URLRequest {
     }
 }
 
+extension URLRequest {
+    /// Sets a header field, in place of one whose name differs in case only. Foundation's own method changes the case of the
+    /// name.
+    mutating func setField(_ name: String, _ value: String) {
+        var fields = allHTTPHeaderFields ?? [:]
+        fields.setField(name, value)
+        allHTTPHeaderFields = fields
+    }
+}
+
+extension [String: String] {
+    /// Sets a header field, in place of one whose name differs in case only; `nil` removes it.
+    mutating func setField(_ name: String, _ value: String?) {
+        for other in keys where other.caseInsensitiveCompare(name) == .orderedSame { self[other] = nil }
+        self[name] = value
+    }
+}
+
 extension HTTPURLResponse {
     /// The head as Foundation has it.
     static func make(_ head: ResponseHead) -> HTTPURLResponse? {
