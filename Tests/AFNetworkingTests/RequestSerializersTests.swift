@@ -237,6 +237,17 @@ import Testing
         }
     }
 
+    @Test func `an error has the request that it is about`() throws {
+        let error = #expect(throws: NSError.self) { try request(AFJSONRequestSerializer(), "POST", ["a": Date()]) }
+        let about = error?.userInfo[AFNetworkingOperationFailingURLRequestErrorKey] as? URLRequest
+        #expect(about?.url?.absoluteString == url)
+        #expect(about?.httpMethod == "POST")
+        let list = #expect(throws: NSError.self) {
+            try request(AFPropertyListRequestSerializer(), "PUT", ["a": NSNull()])
+        }
+        #expect(list?.userInfo[AFNetworkingOperationFailingURLRequestErrorKey] is URLRequest)
+    }
+
     @Test func `a colon in a user's name is sent as it is, and a control character sends nothing`() {
         let serializer = AFHTTPRequestSerializer()
         serializer.setAuthorizationHeaderFieldWithUsername("a:b", password: "c:ü")

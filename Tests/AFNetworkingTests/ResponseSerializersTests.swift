@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import AFNetworking
+import AsyncNetworkingTesting
 import Testing
 
 /// Rows RES-001…073; the algorithm of validation, the table of JSON outcomes, compound serializers.
@@ -211,5 +212,39 @@ import Testing
             AFNetworkingOperationFailingURLResponseErrorKey == "com.alamofire.serialization.response.error.response")
         #expect(
             AFNetworkingOperationFailingURLResponseDataErrorKey == "com.alamofire.serialization.response.error.data")
+    }
+
+    @Test(arguments: ["json", "plist", "xml", "document"])
+    func `an error of a body that cannot be read has the response and the body`(kind: String) throws {
+        let serializer: AFHTTPResponseSerializer =
+            switch kind {
+            case "json": AFJSONResponseSerializer()
+            case "plist": AFPropertyListResponseSerializer()
+            case "xml": AFXMLParserResponseSerializer()
+            default: AFXMLDocumentResponseSerializer()
+            }
+        serializer.acceptableContentTypes = nil
+        let body = kind == "xml" ? #"<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>"# : "<a"
+        let (object, error) = try outcome(serializer, 200, "text/x", body)
+        #expect(object == nil)
+        let userInfo = try #require(error).userInfo
+        let response = userInfo[AFNetworkingOperationFailingURLResponseErrorKey] as? HTTPURLResponse
+        #expect(response?.statusCode == 200)
+        #expect(userInfo[AFNetworkingOperationFailingURLResponseDataErrorKey] as? Data == Data(body.utf8))
+        #expect(userInfo[NSURLErrorFailingURLErrorKey] as? URL == Self.url)
+    }
+
+    @Test(arguments: ["/broken", "/missing"])
+    func `an error of a task has the request too`(path: String) async throws {
+        try await StubServer.with { server in
+            server.route("/broken", .reply(headers: ["Content-Type": "application/json"], body: .string("{invalid}")))
+            server.route("/missing", .json("{}", status: 404))
+            let manager = AFHTTPSessionManager(for: server)
+            let error = try #require(await manager.fetch(path).error)
+            let request = error.userInfo[AFNetworkingOperationFailingURLRequestErrorKey] as? URLRequest
+            #expect(request?.url == server.url(path))
+            let response = error.userInfo[AFNetworkingOperationFailingURLResponseErrorKey] as? HTTPURLResponse
+            #expect(response?.url == server.url(path))
+        }
     }
 }

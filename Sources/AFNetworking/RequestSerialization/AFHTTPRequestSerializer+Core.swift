@@ -18,11 +18,16 @@ extension AFHTTPRequestSerializer {
             let httpMethod = HTTPRequest.Method(method), var fields = state.fields,
             let replaced = HTTPFields(sorted: headers ?? [:])
         else { return nil }
-        var url = url
+        var sentURL = url
         var content: Data?
-        switch try encode(parameters, for: method, { URLRequest(url: url) }) {
+        func foundationRequest() -> URLRequest {
+            var request = URLRequest(url: url)
+            request.httpMethod = method
+            return request
+        }
+        switch try encode(parameters, for: method, foundationRequest) {
         case .nothing: break
-        case .query(let query): url = try url.appendingQueryText(query)
+        case .query(let query): sentURL = try url.appendingQueryText(query)
         case .body(let body, let contentType):
             content = body
             if !fields.contains(.contentType) { fields[.contentType] = contentType }
@@ -31,7 +36,7 @@ extension AFHTTPRequestSerializer {
         if content != nil || !replaced.isEmpty {
             fields = HTTPFields(fields.sorted { $0.name.rawName < $1.name.rawName })
         }
-        return MadeRequest(method: httpMethod, url: url, headers: fields, body: content, wishes: state.wishes)
+        return MadeRequest(method: httpMethod, url: sentURL, headers: fields, body: content, wishes: state.wishes)
     }
 
     /// Whether methods may be overridden.

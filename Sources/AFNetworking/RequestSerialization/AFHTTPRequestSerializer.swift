@@ -162,7 +162,7 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
             }
             return result
         } catch let failure {
-            error?.pointee = failure as NSError
+            error?.pointee = (failure as NSError).about(request, inDomain: AFURLRequestSerializationErrorDomain)
             return nil
         }
     }

@@ -33,7 +33,8 @@ open class AFJSONRequestSerializer: AFHTTPRequestSerializer, @unchecked Sendable
         guard let parameters else { return .nothing }
         guard JSONSerialization.isValidJSONObject(parameters) else {
             throw NSError.requestSerialization(
-                .cannotDecodeContentData, reason: "The `parameters` argument is not valid JSON.")
+                .cannotDecodeContentData, reason: "The `parameters` argument is not valid JSON."
+            ).about(request())
         }
         return .body(
             try JSONSerialization.data(withJSONObject: parameters, options: writingOptions),

@@ -44,9 +44,13 @@ open class AFPropertyListRequestSerializer: AFHTTPRequestSerializer, @unchecked 
     ) throws -> EncodedParameters {
         guard !encodesParametersInURI(method) else { return try super.encode(parameters, for: method, request) }
         guard let parameters else { return .nothing }
-        return .body(
-            try PropertyListSerialization.data(fromPropertyList: parameters, format: format, options: writeOptions),
-            contentType: "application/x-plist")
+        do {
+            return .body(
+                try PropertyListSerialization.data(fromPropertyList: parameters, format: format, options: writeOptions),
+                contentType: "application/x-plist")
+        } catch {
+            throw (error as NSError).about(request())
+        }
     }
 
     /// Restores what an archive keeps, the format and the options among it.

@@ -57,7 +57,9 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, NSSec
     /// Makes the object of a response's body, as far as its status and media type allow; here that is the body, whatever
     /// they are.
     open func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
-        object(of: data, verdict(on: response, data), error)
+        var verdict = verdict(on: response, data)
+        verdict.facts = (response as? HTTPURLResponse).map(ResponseFacts.init)
+        return object(of: data, verdict, error)
     }
 
     /// Makes the object of a body that has been judged; serializers of this module override it.
@@ -90,7 +92,7 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, NSSec
     /// Judges a response by status and media type.
     func judge(_ response: ResponseFacts, _ data: Data?) -> ResponseVerdict {
         let isEmpty = data?.isEmpty ?? true
-        var verdict = ResponseVerdict()
+        var verdict = ResponseVerdict(facts: response)
         if let types = acceptableContentTypes, !response.hasMediaType(among: types),
             !(response.mediaType == nil && isEmpty)
         {

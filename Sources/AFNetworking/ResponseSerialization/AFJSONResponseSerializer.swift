@@ -48,7 +48,7 @@ open class AFJSONResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendab
             let object = try JSONSerialization.jsonObject(with: data, options: options)
             return removesKeysWithNullValues ? AFJSONObjectByRemovingKeysWithNullValues(object, options) : object
         } catch let failure {
-            error?.pointee = .combined(failure as NSError, underlying: error?.pointee)
+            verdict.fail(failure, data, error)
             return nil
         }
     }

@@ -50,10 +50,10 @@ open class AFPropertyListResponseSerializer: AFHTTPResponseSerializer, @unchecke
             let refusal = NSError(
                 domain: NSCocoaErrorDomain, code: CocoaError.Code.propertyListReadCorrupt.rawValue,
                 userInfo: [NSLocalizedDescriptionKey: "\(failure)"])
-            error?.pointee = .combined(refusal, underlying: error?.pointee)
+            verdict.fail(refusal, data, error)
             return nil
         } catch let failure {
-            error?.pointee = .combined(failure as NSError, underlying: error?.pointee)
+            verdict.fail(failure, data, error)
             return nil
         }
     }

@@ -34,7 +34,7 @@ open class AFXMLDocumentResponseSerializer: AFHTTPResponseSerializer, @unchecked
             return try XMLContent(data ?? Data())
                 .makeDocument(options: XMLNode.Options(rawValue: UInt(bitPattern: options)))
         } catch let failure {
-            error?.pointee = .combined(NSError(xml: failure), underlying: error?.pointee)
+            verdict.fail(NSError(xml: failure), data, error)
             return nil
         }
     }

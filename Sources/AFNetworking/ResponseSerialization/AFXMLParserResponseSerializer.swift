@@ -17,7 +17,7 @@ open class AFXMLParserResponseSerializer: AFHTTPResponseSerializer, @unchecked S
         do throws(SerializationError) {
             return try XMLContent(data ?? Data()).makeParser()
         } catch let failure {
-            error?.pointee = .combined(NSError(xml: failure), underlying: error?.pointee)
+            verdict.fail(NSError(xml: failure), data, error)
             return nil
         }
     }

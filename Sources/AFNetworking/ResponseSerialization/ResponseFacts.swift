@@ -27,10 +27,18 @@ struct ResponseFacts {
 
     /// An error about the response.
     func error(_ code: URLError.Code, _ text: String, _ data: Data?) -> NSError {
-        var userInfo: [String: Any] = [NSLocalizedDescriptionKey: text]
+        NSError(
+            domain: AFURLResponseSerializationErrorDomain, code: code.rawValue,
+            userInfo: [NSLocalizedDescriptionKey: text]
+        ).adding(userInfo(data))
+    }
+
+    /// What errors about the response have in their user info.
+    func userInfo(_ data: Data?) -> [String: Any] {
+        var userInfo: [String: Any] = [:]
         userInfo[NSURLErrorFailingURLErrorKey] = url
         userInfo[AFNetworkingOperationFailingURLResponseErrorKey] = response()
         userInfo[AFNetworkingOperationFailingURLResponseDataErrorKey] = data
-        return NSError(domain: AFURLResponseSerializationErrorDomain, code: code.rawValue, userInfo: userInfo)
+        return userInfo
     }
 }

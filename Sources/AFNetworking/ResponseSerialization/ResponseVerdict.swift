@@ -13,6 +13,14 @@ struct ResponseVerdict {
     var isValid = true
     /// Why it is not valid; an invalid response may have none.
     var error: NSError?
+    /// The response; `nil` if it is not one of HTTP.
+    var facts: ResponseFacts?
+
+    /// Puts the error of a body that cannot be read into its place, with the response, and with that of the validation below.
+    func fail(_ failure: any Error, _ data: Data?, _ error: NSErrorPointer) {
+        let failure = (failure as NSError).adding(facts?.userInfo(data) ?? [:])
+        error?.pointee = .combined(failure, underlying: error?.pointee)
+    }
 
     /// Whether the body is not to be looked at: its media type was wrong, or nobody would hear of the error.
     ///

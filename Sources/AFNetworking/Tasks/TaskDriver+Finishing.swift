@@ -76,7 +76,11 @@ extension TaskDriver {
         } else {
             ending.object = ending.delivery.serializer.responseObject(for: response, data: ending.data, error: pointer)
         }
-        ending.error = pointer.pointee
+        // What names its response names its request too; errors of other serializers stay as they are.
+        ending.error = pointer.pointee.map { error in
+            let isNamed = error.userInfo[AFNetworkingOperationFailingURLResponseErrorKey] != nil
+            return isNamed ? error.about(original.urlRequest) : error
+        }
     }
 
     private func tellEnd(of task: URLSessionTask, _ raw: (any Error)?, _ core: TransferCore?) async {
