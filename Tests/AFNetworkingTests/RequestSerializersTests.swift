@@ -237,6 +237,50 @@ import Testing
         }
     }
 
+    @Test func `a request that cannot be made is none, whoever refuses it`() async throws {
+        #expect(throws: NSError.self) { try request(Refusing(), "POST", ["a": 1]) }
+        #expect(throws: NSError.self) {
+            try Refusing().multipartFormRequest(
+                withMethod: "POST", urlString: url, parameters: ["a": 1], constructingBodyWith: nil)
+        }
+        #expect(throws: NSError.self) { try request(AFHTTPRequestSerializer(), "GET", nil, url: "http://[") }
+        // A failure that is not looked at is no request without its parameters: what is returned cannot be sent.
+        let ignored: [NSMutableURLRequest] = [
+            AFJSONRequestSerializer().request(
+                withMethod: "POST", urlString: url, parameters: ["a": Double.nan], error: nil),
+            Refusing().request(withMethod: "POST", urlString: url, parameters: ["a": 1], error: nil),
+            AFHTTPRequestSerializer().request(withMethod: "GET", urlString: "http://[", parameters: nil, error: nil),
+            AFHTTPRequestSerializer().multipartFormRequest(
+                withMethod: "POST", urlString: url, parameters: ["a": 1],
+                constructingBodyWith: {
+                    $0.appendPart(withHeaders: ["X\r\nY": ""], body: Data())
+                }, error: nil),
+        ]
+        let manager = AFURLSessionManager()
+        manager.completionQueue = DispatchQueue(label: "completion")
+        for request in ignored {
+            #expect(request.url?.host == nil)
+            let result = await callback { done in
+                manager.dataTask(with: request as URLRequest) {
+                    done(Callback(response: $0, object: $1, error: $2 as NSError?))
+                }.resume()
+            }
+            #expect(result.error?.domain == NSURLErrorDomain)
+        }
+    }
+
+    @Test func `text that the encoding does not have is an error`() {
+        let serializer = AFHTTPRequestSerializer()
+        serializer.stringEncoding = String.Encoding.ascii.rawValue
+        serializer.setQueryStringSerializationWith { _, _, _ in "ü" }
+        #expect(throws: NSError.self) { try request(serializer, "POST", ["a": 1]) }
+        serializer.setQueryStringSerializationWith(nil)
+        #expect(throws: NSError.self) {
+            try serializer.multipartFormRequest(
+                withMethod: "POST", urlString: url, parameters: ["a": "ü"], constructingBodyWith: nil)
+        }
+    }
+
     @Test func `an error has the request that it is about`() throws {
         let error = #expect(throws: NSError.self) { try request(AFJSONRequestSerializer(), "POST", ["a": Date()]) }
         let about = error?.userInfo[AFNetworkingOperationFailingURLRequestErrorKey] as? URLRequest

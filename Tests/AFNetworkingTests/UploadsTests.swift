@@ -236,6 +236,20 @@ import Testing
         }
     }
 
+    @Test func `a form whose parameters are no fields is an error`() async throws {
+        try await StubServer.with { server in
+            server.route("/", .json("{}"))
+            let manager = AFHTTPSessionManager(for: server)
+            let result = await manager.call {
+                manager.post(
+                    "", parameters: ["a", "b"], headers: nil, constructingBodyWith: nil, progress: nil, success: $0,
+                    failure: $1)
+            }
+            #expect(result.error?.domain == AFURLRequestSerializationErrorDomain)
+            #expect(server.activity.requests.isEmpty)
+        }
+    }
+
     @Test func `progress of an upload ends with the whole`() async throws {
         try await StubServer.with { server in
             server.route("/", .json("{}"))

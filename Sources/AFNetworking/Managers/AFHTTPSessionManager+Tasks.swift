@@ -52,9 +52,14 @@ extension AFHTTPSessionManager {
     }
 
     /// The parameters of a form.
-    static func fields(_ parameters: Any) -> [String: Any] {
+    ///
+    /// - Throws: An error of ``AFURLRequestSerializationErrorDomain`` with the code -1016 for anything but a dictionary.
+    static func fields(_ parameters: Any) throws -> [String: Any] {
         if let fields = parameters as? [String: Any] { return fields }
-        let fields = parameters as? [AnyHashable: Any] ?? [:]
+        guard let fields = parameters as? [AnyHashable: Any] else {
+            throw NSError.requestSerialization(
+                .cannotDecodeContentData, reason: "The parameters of a multipart form must be a dictionary.")
+        }
         return Dictionary(fields.map { ("\($0.key.base)", $0.value) }) { first, _ in first }
     }
 

@@ -143,9 +143,10 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         failure: ((URLSessionDataTask?, any Error) -> Void)?
     ) -> URLSessionDataTask? {
         let request = orTelling(failure) {
-            try makeRequest(urlString, headers) { url, error in
+            let fields = try parameters.map(Self.fields)
+            return try makeRequest(urlString, headers) { url, error in
                 requestSerializer.multipartFormRequest(
-                    withMethod: "POST", urlString: url.absoluteString, parameters: parameters.map(Self.fields),
+                    withMethod: "POST", urlString: url.absoluteString, parameters: fields,
                     constructingBodyWith: block, error: error)
             }
         }

@@ -60,7 +60,9 @@ extension AFURLRequestSerialization {
         let result = try throwingError {
             self.request(bySerializingRequest: request, withParameters: parameters, error: $0)
         }
-        guard let result else { throw NSError.requestSerialization(.unknown, reason: "There is no request.") }
+        guard let result else {
+            throw NSError.requestSerialization(.unknown, reason: "The serializer has made no request.").about(request)
+        }
         return result
     }
 }

@@ -89,7 +89,9 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         }
     }
 
-    /// Sets `Authorization` for HTTP Basic (RFC 7617).
+    /// Sets `Authorization` for HTTP Basic (RFC 7617). A server reads the name up to its first colon.
+    ///
+    /// Control characters cannot be sent: with one of them the field is removed.
     open func setAuthorizationHeaderFieldWithUsername(_ username: String, password: String) {
         // A name with a colon makes the same bytes as its start with the rest in the password.
         let parts = "\(username):\(password)".split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
@@ -128,17 +130,17 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
 
     /// Makes a request with parameters.
     ///
-    /// - Returns: The request; where `error` says why it cannot be made, one without the parameters.
+    /// - Returns: The request; where `error` says why it cannot be made, one without a server, which cannot be sent.
     open func request(
         withMethod method: String, urlString: String, parameters: Any?, error: NSErrorPointer
     ) -> NSMutableURLRequest {
-        let request = makeRequest(method, urlString)
-        guard request.url != nil else {
-            error?.pointee = .requestSerialization(.badURL, reason: "“\(urlString)” is not a URL.")
-            return Self.mutableRequest(request)
+        Self.orUnsendable(error) {
+            guard let request = makeRequest(method, urlString) else {
+                throw NSError.requestSerialization(.badURL, reason: "“\(urlString)” is not a URL.")
+            }
+            let serialized = try self.request(bySerializingRequest: request, withParameters: parameters)
+            return Self.mutableRequest(serialized)
         }
-        let serialized = self.request(bySerializingRequest: request, withParameters: parameters, error: error)
-        return Self.mutableRequest(serialized ?? request)
     }
 
     /// Returns a request like this one with the default fields and the parameters in it.
@@ -176,25 +178,22 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         withMethod method: String, urlString: String, parameters: [String: Any]?,
         constructingBodyWith block: ((any AFMultipartFormData) -> Void)?, error: NSErrorPointer
     ) -> NSMutableURLRequest {
-        let failure = AutoreleasingUnsafeMutablePointer<NSError?>(nil)
-        let base = request(withMethod: method, urlString: urlString, parameters: nil, error: failure)
-        guard failure.pointee == nil else {
-            error?.pointee = failure.pointee
-            return base
+        Self.orUnsendable(error) {
+            let base = try request(withMethod: method, urlString: urlString, parameters: nil)
+            do {
+                guard method != "GET", method != "HEAD" else {
+                    throw NSError.requestSerialization(.unsupportedURL, reason: "\(method) has no multipart form.")
+                }
+                let form = MultipartForm()
+                form.append(parameters ?? [:], encoding: String.Encoding(rawValue: stringEncoding))
+                block?(form)
+                try form.finish(base)
+                return base
+            } catch {
+                throw (error as NSError).about(
+                    base as URLRequest, inDomain: AFURLRequestSerializationErrorDomain)
+            }
         }
-        guard method != "GET", method != "HEAD" else {
-            error?.pointee = .requestSerialization(.unsupportedURL, reason: "\(method) has no multipart form.")
-            return base
-        }
-        let form = MultipartForm()
-        form.append(parameters ?? [:], encoding: String.Encoding(rawValue: stringEncoding))
-        block?(form)
-        do {
-            try form.finish(base)
-        } catch let failure {
-            error?.pointee = failure as NSError
-        }
-        return base
     }
 
     /// Writes the body of a multipart request to a file, and returns the request without its body at once.
@@ -232,8 +231,8 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
     ) throws -> EncodedParameters {
         let query = try queryString(of: parameters, request)
         guard !encodesParametersInURI(method) else { return .query(query) }
-        let encoding = String.Encoding(rawValue: stringEncoding)
-        return .body(query.data(using: encoding) ?? Data(), contentType: "application/x-www-form-urlencoded")
+        let content = try query.content(in: String.Encoding(rawValue: stringEncoding))
+        return .body(content, contentType: "application/x-www-form-urlencoded")
     }
 
     /// Whether the parameters of requests with a method go to their query.
@@ -241,11 +240,10 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         httpMethodsEncodingParametersInURI.contains(method.uppercased())
     }
 
-    /// A request with what was set here, and no parameters; it has no URL where the string is none.
-    private func makeRequest(_ method: String, _ urlString: String) -> URLRequest {
-        let url = URL(string: urlString)
-        var request = URLRequest(url: url ?? URL(filePath: "/"))
-        if url == nil { request.url = nil }
+    /// A request with what was set here, and no parameters; `nil` if the string is not a URL.
+    private func makeRequest(_ method: String, _ urlString: String) -> URLRequest? {
+        guard let url = URL(string: urlString) else { return nil }
+        var request = URLRequest(url: url)
         request.httpMethod = method
         state.withLock { $0.wishes }.apply(to: &request)
         return request
@@ -253,6 +251,19 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
 
     private static func mutableRequest(_ request: URLRequest) -> NSMutableURLRequest {
         (request as NSURLRequest).mutableCopy() as? NSMutableURLRequest ?? NSMutableURLRequest(url: URL(filePath: "/"))
+    }
+
+    /// What `make` returns. Where it throws, the error goes to its place, and the request names no server: who has not looked
+    /// at the error cannot send a request without its parameters. A request without any URL traps in Foundation.
+    private static func orUnsendable(
+        _ error: NSErrorPointer, _ make: () throws -> NSMutableURLRequest
+    ) -> NSMutableURLRequest {
+        do {
+            return try make()
+        } catch let failure {
+            error?.pointee = failure as NSError
+            return NSMutableURLRequest(url: URL(filePath: "/dev/null"))
+        }
     }
 
     private func queryString(of parameters: Any?, _ request: () -> URLRequest) throws -> String {

@@ -17,7 +17,7 @@ final class MultipartForm: AFMultipartFormData {
     /// Appends a field for each parameter.
     func append(_ parameters: [String: Any], encoding: String.Encoding) {
         for pair in AFQueryStringPairsFromDictionary(parameters) {
-            form.append(pair.data(using: encoding), name: pair.field ?? "")
+            note { form.append(try pair.data(using: encoding), name: pair.field ?? "") }
         }
     }
 

@@ -62,9 +62,26 @@ struct AFQueryStringPair {
     }
 
     /// The value as the content of a part of a form.
-    func data(using encoding: String.Encoding) -> Data {
+    ///
+    /// - Throws: See ``Swift/String/content(in:)``.
+    func data(using encoding: String.Encoding) throws -> Data {
         if let data = value as? Data { return data }
-        return isNull ? Data() : text(of: value).data(using: encoding) ?? Data()
+        return isNull ? Data() : try text(of: value).content(in: encoding)
+    }
+}
+
+extension String {
+    /// The string in an encoding.
+    ///
+    /// - Throws: An error of ``AFURLRequestSerializationErrorDomain`` with the code -1016 for characters that the encoding does
+    ///   not have.
+    func content(in encoding: String.Encoding) throws -> Data {
+        guard let data = data(using: encoding) else {
+            throw NSError.requestSerialization(
+                .cannotDecodeContentData,
+                reason: "The parameters cannot be written in the serializer's `stringEncoding`.")
+        }
+        return data
     }
 }
 
