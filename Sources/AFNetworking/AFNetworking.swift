@@ -5,3 +5,10 @@
 @_exported public import Foundation
 @_exported public import FoundationNetworking
 @_exported public import FoundationXML
+
+/// The version of AFNetworking whose interface this module has, as a number.
+public let AFNetworkingVersionNumber: Double = 4.0
+
+/// The version of AFNetworking whose interface this module has. ``AsyncNetworking/SessionManager/libraryVersion`` is the
+/// library's own.
+public let AFNetworkingVersionString = "4.0.1"

@@ -56,6 +56,37 @@ class NetworkTools: AFHTTPSessionManager, @unchecked Sendable {
     }
 }
 
+/// A manager with an initializer of its own, which Xcode has asked for `init(coder:)`.
+class APIClient: AFHTTPSessionManager, @unchecked Sendable {
+    let version: Int
+
+    init(baseURL: URL, version: Int) {
+        self.version = version
+        super.init(baseURL: baseURL, sessionConfiguration: nil)
+    }
+
+    required init?(coder: NSCoder) {
+        version = coder.decodeInteger(forKey: "version")
+        super.init(coder: coder)
+    }
+
+    override func encode(with coder: NSCoder) {
+        super.encode(with: coder)
+        coder.encode(version, forKey: "version")
+    }
+}
+
+/// A manager without anything to archive.
+class UploadManager: AFURLSessionManager, @unchecked Sendable {
+    override init(sessionConfiguration configuration: URLSessionConfiguration?) {
+        super.init(sessionConfiguration: configuration)
+    }
+
+    required init?(coder aDecoder: NSCoder) {
+        super.init(coder: aDecoder)
+    }
+}
+
 /// What a dictionary of the echo server says.
 func line(_ json: Any?) -> String {
     guard let dictionary = json as? [String: Any] else { return "\(String(describing: json))" }

@@ -178,6 +178,40 @@ extension CallSite {
             }
             manager.startMonitoring()
         },
+        CallSite("a reachability manager of one's own", "known") { _, report in
+            let manager = AFNetworkReachabilityManager()
+            manager.setReachabilityStatusChange { status in
+                report(status == .unknown ? "unknown" : "known")
+                manager.stopMonitoring()
+            }
+            manager.startMonitoring()
+        },
+        CallSite("a client's certificate by a block", "no challenge") { server, report in
+            let manager = AFHTTPSessionManager(baseURL: URL(string: server))
+            manager.setSessionDidReceiveAuthenticationChallenge { (session, challenge, credential) -> URLSession.AuthChallengeDisposition in
+                guard challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodClientCertificate else {
+                    return .performDefaultHandling
+                }
+                let identity: SecIdentity = .pkcs12(.file("client.p12"), passphrase: "secret")
+                credential?.pointee = URLCredential(identity: identity, certificates: nil, persistence: .forSession)
+                return .useCredential
+            }
+            manager.get(
+                "get", parameters: nil, headers: nil, progress: nil, success: { _, _ in report("no challenge") },
+                failure: { _, e in report("\(e)") })
+        },
+        CallSite("the version", "4 true") { _, report in
+            let number: Double = AFNetworkingVersionNumber
+            report("\(Int(number)) \(AFNetworkingVersionString.hasPrefix("4."))")
+        },
+        CallSite("a subclass that is restored from an archive", "https://example.com/ 7") { _, report in
+            let client = try! NSKeyedUnarchiver.unarchivedObject(
+                ofClass: APIClient.self,
+                from: NSKeyedArchiver.archivedData(
+                    withRootObject: APIClient(baseURL: URL(string: "https://example.com/")!, version: 7),
+                    requiringSecureCoding: true))
+            report("\(client!.baseURL!) \(client!.version)")
+        },
         CallSite("raw values of reachability", "-1 0 1 2 Reachable via WiFi") { _, report in
             let all: [AFNetworkReachabilityStatus] = [.unknown, .notReachable, .reachableViaWWAN, .reachableViaWiFi]
             let text = AFStringFromNetworkReachabilityStatus(.reachableViaWiFi)

@@ -114,6 +114,18 @@ extension CallSite {
                 report("\(line(object)) \(error.map { "\($0)" } ?? "nil")")
             }.resume()
         },
+        CallSite("a request made of another one, with a variable for the error", "POST /post a=1 nil") { server, report in
+            var request = URLRequest(url: URL(string: server + "post")!)
+            request.httpMethod = "POST"
+            var error: NSError?
+            let serializer: AFURLRequestSerialization = AFHTTPRequestSerializer()
+            guard let serialized = serializer.request(bySerializingRequest: request, withParameters: ["a": 1], error: &error)
+            else { return report("\(String(describing: error))") }
+            let failed = AFJSONRequestSerializer().request(bySerializingRequest: request, withParameters: ["a": Date()], error: &error)
+            AFURLSessionManager().dataTask(with: serialized, uploadProgress: nil, downloadProgress: nil) { _, object, _ in
+                report("\(line(object)) \(failed.map { "\($0)" } ?? "nil")")
+            }.resume()
+        },
         CallSite("a request by hand that throws", "GET /get") { server, report in
             do {
                 let request = try AFJSONRequestSerializer().request(
@@ -227,6 +239,15 @@ extension CallSite {
                     _ = parser.parse()
                     report(names.names.joined(separator: " "))
                 }, failure: { _, e in report("\(e)") })
+        },
+        CallSite("an XML document with options", "note") { server, report in
+            let manager = AFHTTPSessionManager(baseURL: URL(string: server))
+            let options: UInt = XMLNode.Options.nodePreserveWhitespace.rawValue
+            manager.responseSerializer = AFXMLDocumentResponseSerializer(xmlDocumentOptions: options)
+            manager.get(
+                "xml", parameters: nil, headers: nil, progress: nil,
+                success: { _, r in report((r as! XMLDocument).rootElement()?.name ?? "?") },
+                failure: { _, e in report("\(e)") })
         },
         CallSite("several serializers", "hello") { server, report in
             let manager = AFHTTPSessionManager(baseURL: URL(string: server))

@@ -45,4 +45,15 @@ import Testing
         #expect(manager.localizedNetworkReachabilityStatusString() == "Reachable via WiFi")
         #expect(AFNetworkReachabilityManager.shared() === AFNetworkReachabilityManager.shared())
     }
+
+    @Test func `a manager without a target watches the way to anywhere`() async {
+        let manager = AFNetworkReachabilityManager()
+        #expect(manager.networkReachabilityStatus == .unknown)
+        let reported = await callback { done in
+            manager.setReachabilityStatusChange { done(Callback(object: $0.rawValue)) }
+            manager.startMonitoring()
+        }
+        #expect(reported.object as? Int == manager.networkReachabilityStatus.rawValue)
+        manager.stopMonitoring()
+    }
 }

@@ -2,6 +2,8 @@
 
 import AFNetworking
 import AsyncNetworking
+import AsyncNetworkingTesting
+import Dispatch
 import Testing
 
 /// Rows REQ-010…036, REQ-050…074; body rules and header precedence of the serializers.
@@ -235,6 +237,13 @@ import Testing
             #expect(sent.map(\.name).count { $0.lowercased() == "content-type" } == 1)
             #expect(result.task?.originalRequest?.allHTTPHeaderFields?["x-call-ID"] == "2")
         }
+    }
+
+    /// A serializer that makes nothing, with or without saying why.
+    private final class Refusing: AFHTTPRequestSerializer, @unchecked Sendable {
+        override func request(
+            bySerializingRequest request: URLRequest, withParameters parameters: Any?, error: NSErrorPointer
+        ) -> URLRequest? { nil }
     }
 
     @Test func `a request that cannot be made is none, whoever refuses it`() async throws {

@@ -235,10 +235,10 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     // MARK: Copies and archives
 
     /// Restores a manager with the archived base URL, configuration, serializers and security policy.
-    public required convenience init?(coder: NSCoder) {
-        self.init(
-            baseURL: coder.decodeValue(URL.self, forKey: "baseURL"),
-            sessionConfiguration: Self.archivedConfiguration(coder))
+    public required init?(coder: NSCoder) {
+        base = URLResolver(base: coder.decodeValue(URL.self, forKey: "baseURL"))
+        serializer = Lock(Handover(AFHTTPRequestSerializer()))
+        super.init(coder: coder)
         if let archived = coder.decodeObject(of: AFHTTPRequestSerializer.self, forKey: "requestSerializer") {
             requestSerializer = archived
         }

@@ -244,8 +244,8 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     // MARK: Copies and archives
 
     /// Restores a manager with the archived configuration.
-    public required convenience init?(coder: NSCoder) {
-        self.init(sessionConfiguration: Self.archivedConfiguration(coder))
+    public required init?(coder: NSCoder) {
+        super.init(ManagerState(Self.archivedConfiguration(coder) ?? .default))
     }
 
     /// The configuration of an archive; nil where there is none.

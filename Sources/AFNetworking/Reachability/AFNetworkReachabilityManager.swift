@@ -48,7 +48,12 @@ open class AFNetworkReachabilityManager: NSObject, @unchecked Sendable {
         var monitoring: Task<Void, Never>?
     }
 
-    private static let sharedManager = AFNetworkReachabilityManager(target: .defaultRoute)
+    private static let sharedManager = AFNetworkReachabilityManager()
+
+    /// Creates a manager of the way to anywhere.
+    public override convenience init() {
+        self.init(target: .defaultRoute)
+    }
 
     init(target: ReachabilityTarget) {
         self.target = target
@@ -63,7 +68,7 @@ open class AFNetworkReachabilityManager: NSObject, @unchecked Sendable {
     open class func shared() -> AFNetworkReachabilityManager { sharedManager }
 
     /// A new manager of the way to anywhere.
-    open class func manager() -> AFNetworkReachabilityManager { AFNetworkReachabilityManager(target: .defaultRoute) }
+    open class func manager() -> AFNetworkReachabilityManager { AFNetworkReachabilityManager() }
 
     /// Creates a manager of the way to a host.
     public convenience init(forDomain domain: String) {

@@ -51,6 +51,15 @@ extension AFHTTPRequestSerializer {
 }
 
 extension AFURLRequestSerialization {
+    /// Returns a request like this one, with the parameters in it; `nil`, and `error` is set, when it cannot be made.
+    public func request(
+        bySerializingRequest request: URLRequest, withParameters parameters: Any?, error: inout NSError?
+    ) -> URLRequest? {
+        withErrorPointer(&error) {
+            self.request(bySerializingRequest: request, withParameters: parameters, error: $0)
+        }
+    }
+
     /// Returns a request like this one, with the parameters in it.
     ///
     /// - Throws: The error of the serializer.

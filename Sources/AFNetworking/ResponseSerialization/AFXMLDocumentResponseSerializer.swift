@@ -17,22 +17,22 @@ open class AFXMLDocumentResponseSerializer: AFHTTPResponseSerializer, @unchecked
     }
 
     /// Creates a serializer with options, such as those of `XMLNode.Options`.
-    public init(xmlDocumentOptions mask: Int) {
-        self.mask = Lock(UInt(bitPattern: mask))
+    public init(xmlDocumentOptions mask: UInt) {
+        self.mask = Lock(mask)
         super.init(contentTypes: ["application/xml", "text/xml"])
     }
 
     /// Options, such as those of `XMLNode.Options`.
-    open var options: Int {
-        get { Int(bitPattern: mask.withLock { $0 }) }
-        set { mask.withLock { $0 = UInt(bitPattern: newValue) } }
+    open var options: UInt {
+        get { mask.withLock { $0 } }
+        set { mask.withLock { $0 = newValue } }
     }
 
     override func object(of data: Data?, _ verdict: ResponseVerdict, _ error: NSErrorPointer) -> Any? {
         guard !verdict.stops(error) else { return nil }
         do throws(SerializationError) {
             return try XMLContent(data ?? Data())
-                .makeDocument(options: XMLNode.Options(rawValue: UInt(bitPattern: options)))
+                .makeDocument(options: XMLNode.Options(rawValue: options))
         } catch let failure {
             verdict.fail(NSError(xml: failure), data, error)
             return nil

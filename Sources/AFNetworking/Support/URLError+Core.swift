@@ -2,6 +2,9 @@
 
 import AsyncNetworking
 
+/// The key of what a download that failed can be resumed with, a `Data`, in the user info of its error.
+public let NSURLSessionDownloadTaskResumeData = "NSURLSessionDownloadTaskResumeData"
+
 /// What a task ended with.
 struct TaskFailure {
     /// What its hooks hear.
@@ -33,7 +36,7 @@ extension URLError {
         resumeData: ResumeData? = nil
     ) {
         var userInfo: [String: Any] = [:]
-        userInfo["NSURLSessionDownloadTaskResumeData"] = resumeData?.archived
+        userInfo[NSURLSessionDownloadTaskResumeData] = resumeData?.archived
         userInfo[NSURLErrorFailingURLErrorKey] = url
         userInfo["NSErrorFailingURLStringKey"] = url?.absoluteString
         userInfo[NSUnderlyingErrorKey] = underlying
