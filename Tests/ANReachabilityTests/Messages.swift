@@ -163,7 +163,13 @@ struct FakeKernel {
     /// A machine as most are: `lo`, and `eth0` with a default route.
     static func usual() -> FakeKernel {
         var kernel = FakeKernel()
-        kernel.answerAll(
+        kernel.answerAsUsual()
+        return kernel
+    }
+
+    /// Answers all questions up to the end of a reading as on the usual machine.
+    mutating func answerAsUsual() {
+        answerAll(
             links: [Messages.link(1, "lo", hardware: 772), Messages.link(2, "eth0")],
             addresses: [
                 Messages.address(1, "127.0.0.1/8", scope: 254), Messages.address(2, "192.0.2.2/24"),
@@ -177,7 +183,6 @@ struct FakeKernel {
                 Messages.route("::1/128", over: 1, table: 255, type: 2),
                 Messages.route("fe80::/64", over: 2, metric: 256),
             ])
-        return kernel
     }
 
     /// The kind of interface over which packets to an address go; nil when they go nowhere.
