@@ -30,7 +30,8 @@ struct JSONWriter {
         }
         switch value {
         case .dictionary(let entries):
-            try writeObject(options.contains(.sortedKeys) ? entries.sorted { $0.name < $1.name } : entries)
+            let present = entries.present
+            try writeObject(options.contains(.sortedKeys) ? present.sorted { $0.name < $1.name } : present)
         case .array(let elements), .set(let elements):
             try writeArray(elements)
         case .string(let string): write(string: string)
@@ -42,7 +43,7 @@ struct JSONWriter {
             try write(try dates.encode(date) { path.pathDescription }, extraDepth: extraDepth + 1)
         case .data(let bytes):
             try write(try data.encode(bytes) { path.pathDescription }, extraDepth: extraDepth + 1)
-        case .null: write(text: "null")
+        case .null, .absent: write(text: "null")
         case .raw: throw .parameters(.rawText(path: path.pathDescription))
         }
     }

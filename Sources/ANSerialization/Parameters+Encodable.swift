@@ -5,7 +5,8 @@ import FoundationEssentials
 extension Parameters {
     /// Parameters from any encodable value, in the order in which it encodes itself.
     ///
-    /// A `Date` stays a date, a `Data` stays bytes, a `URL` becomes its text, a `Decimal` a double.
+    /// A `Date` stays a date, a `Data` stays bytes, a `URL` becomes its text, a `Decimal` a double. An optional property that
+    /// is nil, which `encodeIfPresent(_:forKey:)` encodes, becomes ``absent``; `encodeNil(forKey:)` makes a ``null``.
     ///
     /// A value that contains itself fails as one that is nested too deeply. It cannot be stopped where it writes nothing before
     /// it hands itself an encoder from `superEncoder()` or `superEncoder(forKey:)`, for these cannot throw: then the stack

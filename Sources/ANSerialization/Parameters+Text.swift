@@ -4,11 +4,13 @@ import FoundationEssentials
 
 /// How scalars are written, the same in every encoder.
 extension Parameters {
-    /// A finite double as the shortest text that reads back the same, without `.0`.
-    static func text(of number: Double, path: () -> String) throws(SerializationError) -> String {
+    /// A finite double as the shortest text that reads back the same; `.0` is left out unless it is kept.
+    static func text(
+        of number: Double, keepsFraction: Bool = false, path: () -> String
+    ) throws(SerializationError) -> String {
         guard number.isFinite else { throw .parameters(.notFinite(path: path())) }
         let text = number.description
-        return text.hasSuffix(".0") ? String(text.dropLast(2)) : text
+        return text.hasSuffix(".0") && !keepsFraction ? String(text.dropLast(2)) : text
     }
 
     /// A date and a time in UTC, each to ISO 8601, without fractions of a second.

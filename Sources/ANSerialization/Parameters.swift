@@ -37,6 +37,9 @@ public enum Parameters: Hashable, Sendable {
     case raw(String)
     /// No value; a query has the name without `=`.
     case null
+    /// The value of an optional property that is nil: like ``null`` in queries and forms, where
+    /// ``URLEncodedFormEncoder/nulls`` decides, and left out of JSON objects and property lists with its name.
+    case absent
 
     /// How deeply parameters may be nested: 512 levels.
     public static let maximumDepth = 512
@@ -62,8 +65,8 @@ public enum Parameters: Hashable, Sendable {
 
     /// The value of the first entry with this name; nil when there is none, or when this is not a dictionary.
     ///
-    /// Setting replaces the first such entry or adds one; setting nil removes all of them. On `.null` it makes a
-    /// dictionary, on other values it does nothing.
+    /// Setting replaces the first such entry or adds one; setting nil removes all of them. On `.null`
+    /// and `.absent` it makes a dictionary, on other values it does nothing.
     public subscript(name: String) -> Parameters? {
         get {
             guard case .dictionary(let entries) = self else { return nil }
@@ -73,7 +76,7 @@ public enum Parameters: Hashable, Sendable {
             var entries: [Entry]
             switch self {
             case .dictionary(let existing): entries = existing
-            case .null: entries = []
+            case .null, .absent: entries = []
             case .array, .set, .string, .integer, .unsigned, .double, .bool, .date, .data, .raw: return
             }
             if let newValue {
@@ -87,6 +90,13 @@ public enum Parameters: Hashable, Sendable {
             }
             self = .dictionary(entries)
         }
+    }
+}
+
+extension [Parameters.Entry] {
+    /// The entries of a dictionary where names without a value can be left out.
+    var present: [Parameters.Entry] {
+        filter { if case .absent = $0.value { false } else { true } }
     }
 }
 

@@ -49,10 +49,10 @@ struct ParametersEncoder: Encoder {
         node.become(try box(value))
     }
 
-    /// Takes the absence of a value.
-    func encodeNil() throws {
+    /// Takes the absence of a value, which is null or, for an optional property, absent.
+    func encodeNil(as nothing: Parameters = .null) throws {
         try checkDepth()
-        node.become(.null)
+        node.become(nothing)
     }
 
     private func checkDepth() throws(SerializationError) {

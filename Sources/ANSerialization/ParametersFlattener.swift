@@ -55,7 +55,7 @@ struct ParametersFlattener<Sink: PairSink> {
         case .string(let string): sink.add(name, string)
         case .integer(let integer): sink.add(name, String(integer))
         case .unsigned(let integer): sink.add(name, String(integer))
-        case .double(let double): sink.add(name, try Parameters.text(of: double) { path })
+        case .double(let double): sink.add(name, try options.floats.text(of: double) { path })
         case .bool(let bool):
             switch options.booleans {
             case .numeric: sink.add(name, bool ? "1" : "0")
@@ -67,7 +67,7 @@ struct ParametersFlattener<Sink: PairSink> {
             guard !sink.add(name, data: data) else { return }
             try flatten(try options.data.encode(data) { path }, depth: depth + 1)
         case .raw(let text): sink.add(name, raw: text)
-        case .null:
+        case .null, .absent:
             switch options.nulls {
             case .dropKey: break
             case .emptyValue: sink.add(name, "")

@@ -19,6 +19,30 @@ struct ParametersKeyedContainer<Key: CodingKey>: KeyedEncodingContainerProtocol 
         try added(key).encode(value)
     }
 
+    // What synthesized code calls for optional properties. The protocol has an implementation for each of these types, which
+    // leaves nil out and goes before a generic one.
+
+    mutating func encodeIfPresent(_ value: Bool?, forKey key: Key) throws { try add(value, forKey: key) }
+    mutating func encodeIfPresent(_ value: String?, forKey key: Key) throws { try add(value, forKey: key) }
+    mutating func encodeIfPresent(_ value: Double?, forKey key: Key) throws { try add(value, forKey: key) }
+    mutating func encodeIfPresent(_ value: Float?, forKey key: Key) throws { try add(value, forKey: key) }
+    mutating func encodeIfPresent(_ value: Int?, forKey key: Key) throws { try add(value, forKey: key) }
+    mutating func encodeIfPresent(_ value: Int8?, forKey key: Key) throws { try add(value, forKey: key) }
+    mutating func encodeIfPresent(_ value: Int16?, forKey key: Key) throws { try add(value, forKey: key) }
+    mutating func encodeIfPresent(_ value: Int32?, forKey key: Key) throws { try add(value, forKey: key) }
+    mutating func encodeIfPresent(_ value: Int64?, forKey key: Key) throws { try add(value, forKey: key) }
+    mutating func encodeIfPresent(_ value: Int128?, forKey key: Key) throws { try add(value, forKey: key) }
+    mutating func encodeIfPresent(_ value: UInt?, forKey key: Key) throws { try add(value, forKey: key) }
+    mutating func encodeIfPresent(_ value: UInt8?, forKey key: Key) throws { try add(value, forKey: key) }
+    mutating func encodeIfPresent(_ value: UInt16?, forKey key: Key) throws { try add(value, forKey: key) }
+    mutating func encodeIfPresent(_ value: UInt32?, forKey key: Key) throws { try add(value, forKey: key) }
+    mutating func encodeIfPresent(_ value: UInt64?, forKey key: Key) throws { try add(value, forKey: key) }
+    mutating func encodeIfPresent(_ value: UInt128?, forKey key: Key) throws { try add(value, forKey: key) }
+
+    mutating func encodeIfPresent(_ value: (some Encodable)?, forKey key: Key) throws {
+        try add(value, forKey: key)
+    }
+
     mutating func nestedContainer<NestedKey: CodingKey>(
         keyedBy keyType: NestedKey.Type, forKey key: Key
     ) -> KeyedEncodingContainer<NestedKey> {
@@ -35,6 +59,10 @@ struct ParametersKeyedContainer<Key: CodingKey>: KeyedEncodingContainerProtocol 
 
     mutating func superEncoder(forKey key: Key) -> any Encoder {
         added(key)
+    }
+
+    private func add(_ value: (some Encodable)?, forKey key: Key) throws {
+        if let value { try added(key).encode(value) } else { try added(key).encodeNil(as: .absent) }
     }
 
     private func added(_ key: some CodingKey) -> ParametersEncoder {

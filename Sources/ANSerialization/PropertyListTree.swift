@@ -12,7 +12,7 @@ struct PropertyListTree: Encodable {
     ) throws(SerializationError) -> Data {
         switch parameters {
         case .dictionary, .array, .set: break
-        case .string, .integer, .unsigned, .double, .bool, .date, .data, .raw, .null:
+        case .string, .integer, .unsigned, .double, .bool, .date, .data, .raw, .null, .absent:
             throw .parameters(
                 .notInPropertyList(path: "", reason: "the outermost value is neither a dictionary nor an array"))
         }
@@ -37,7 +37,7 @@ struct PropertyListTree: Encodable {
         switch value {
         case .dictionary(let entries):
             var names: Set<String> = []
-            for entry in entries {
+            for entry in entries.present {
                 path.append(.name(entry.name))
                 guard names.insert(entry.name).inserted else { throw refusal(path, "its name occurs twice") }
                 try check(.string(entry.name), isXML: isXML, path: &path)
@@ -55,7 +55,7 @@ struct PropertyListTree: Encodable {
             guard !isXML || string.utf8.allSatisfy({ $0 >= 0x20 || 0x9...0xA ~= $0 || $0 == 0xD }) else {
                 throw refusal(path, "XML has no form for its control characters")
             }
-        case .null: throw refusal(path, "there is no null")
+        case .null, .absent: throw refusal(path, "there is no null")
         case .raw: throw .parameters(.rawText(path: path.pathDescription))
         case .date(let date) where isXML:
             // The encoder would write another date instead.
@@ -76,7 +76,7 @@ struct PropertyListTree: Encodable {
         switch value {
         case .dictionary(let entries):
             var container = encoder.container(keyedBy: Name.self)
-            for entry in entries {
+            for entry in entries.present {
                 try container.encode(PropertyListTree(value: entry.value), forKey: Name(stringValue: entry.name))
             }
         case .array(let elements), .set(let elements):
@@ -89,7 +89,7 @@ struct PropertyListTree: Encodable {
         case .bool(let value): try encode(value, to: encoder)
         case .date(let value): try encode(value, to: encoder)
         case .data(let value): try encode(value, to: encoder)
-        case .null:
+        case .null, .absent:
             var container = encoder.singleValueContainer()
             try container.encodeNil()
         }

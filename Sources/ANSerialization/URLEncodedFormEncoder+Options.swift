@@ -23,6 +23,15 @@ extension URLEncodedFormEncoder {
         case literal
     }
 
+    /// How floating-point numbers are written.
+    @nonexhaustive
+    public enum FloatEncoding: Hashable, Sendable {
+        /// `1` for 1.0, as AFNetworking writes it.
+        case shortest
+        /// `1.0` for 1.0, as Swift describes it and Alamofire writes it.
+        case description
+    }
+
     /// What becomes of the names in dictionaries, such as `createdAt`.
     @nonexhaustive
     public enum KeyEncoding: Sendable {
@@ -53,7 +62,7 @@ extension URLEncodedFormEncoder {
         case custom(@Sendable (String) -> String)
     }
 
-    /// What becomes of null.
+    /// What becomes of null, and of optional properties that are nil.
     @nonexhaustive
     public enum NullEncoding: Hashable, Sendable {
         /// Nothing: the name is left out.
@@ -125,6 +134,12 @@ extension URLEncodedFormEncoder {
         }
 
         private static func bit(_ byte: UInt8) -> UInt64 { 1 << UInt64(byte & 63) }
+    }
+}
+
+extension URLEncodedFormEncoder.FloatEncoding {
+    func text(of number: Double, path: () -> String) throws(SerializationError) -> String {
+        try Parameters.text(of: number, keepsFraction: self == .description, path: path)
     }
 }
 

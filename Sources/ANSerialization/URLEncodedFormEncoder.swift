@@ -35,11 +35,13 @@ public struct URLEncodedFormEncoder: Sendable {
     public var dates = Parameters.DateEncoding.description
     /// How bytes are written; Base64 by default.
     public var data = Parameters.DataEncoding.base64
+    /// How floating-point numbers are written; `1` for 1.0 by default.
+    public var floats = FloatEncoding.shortest
     /// What becomes of the names in dictionaries; nothing by default.
     public var keys = KeyEncoding.asIs
     /// How names within names are written; `a[b]` by default.
     public var keyPaths = KeyPathEncoding.brackets
-    /// What becomes of null; the name alone by default.
+    /// What becomes of null, and of optional properties that are nil; the name alone by default.
     public var nulls = NullEncoding.bareKey
     /// How a space is written; `%20` by default.
     public var spaces = SpaceEncoding.percent

@@ -43,6 +43,18 @@ import Testing
         #expect(request.headers[values: .contentType] == ["application/vnd.api+json"])
     }
 
+    private struct Person: Encodable {
+        var age = 36
+        var manager: String?
+    }
+
+    @Test func `an optional property that is nil is left out, and a null is not`() throws {
+        #expect(try serialize("POST", Parameters(encoding: Person())).bytes == #"{"age":36}"#)
+        #expect(
+            try serialize("POST", ["a": [.absent], "b": nil, "c": ["d": .absent]]).bytes
+                == #"{"a":[null],"b":null,"c":{}}"#)
+    }
+
     @Test(
         arguments: [
             (["s": "\"\\/\u{8}\u{1F}\n\r\t é"], "{\"s\":\"\\\"\\\\/\\u0008\\u001f\\n\\r\\t é\"}"),

@@ -31,10 +31,57 @@ import Testing
         #expect(
             try Parameters(encoding: user) == [
                 "name": "Ada", "id": .unsigned(.max), "age": -36, "ratio": 0.1, "active": true,
-                "born": .date(Date(timeIntervalSince1970: 0)), "key": .data(Data([0, 255])), "home": "http://h/",
+                "manager": .absent, "born": .date(Date(timeIntervalSince1970: 0)), "key": .data(Data([0, 255])),
+                "home": "http://h/",
                 "tags": ["x", "y"],
                 "inner": ["scores": [[1, 2], []], "price": 12.5],
             ])
+    }
+
+    /// An optional property of each kind that the protocol has a function for, and of others.
+    private struct Options: Encodable {
+        var bool: Bool?
+        var string: String?
+        var double: Double?
+        var float: Float?
+        var int: Int?
+        var int8: Int8?
+        var int16: Int16?
+        var int32: Int32?
+        var int64: Int64?
+        var int128: Int128?
+        var uint: UInt?
+        var uint8: UInt8?
+        var uint16: UInt16?
+        var uint32: UInt32?
+        var uint64: UInt64?
+        var uint128: UInt128?
+        var date: Date?
+        var list: [Int]?
+        var user: Color?
+    }
+
+    @Test func `an optional property that is nil is absent, whatever its type`() throws {
+        guard case .dictionary(let entries) = try Parameters(encoding: Options()) else {
+            Issue.record("not a dictionary")
+            return
+        }
+        #expect(entries.count == 19)
+        #expect(entries.allSatisfy { $0.value == .absent })
+        #expect(try Parameters(encoding: Options(bool: true, int: 1, list: [2]))["bool"] == true)
+    }
+
+    private struct ExplicitNull: Encodable {
+        enum CodingKeys: CodingKey { case manager }
+
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encodeNil(forKey: .manager)
+        }
+    }
+
+    @Test func `a nil that a type encodes itself is null`() throws {
+        #expect(try Parameters(encoding: ExplicitNull()) == ["manager": .null])
     }
 
     @Test func `scalars, optionals and raw values encode as themselves`() throws {

@@ -73,6 +73,18 @@ import Testing
         #expect(try PropertyListDecoder().decode(Content.self, from: numbers) == Content())
     }
 
+    private struct Person: Codable, Equatable {
+        var age = 36
+        var manager: String?
+    }
+
+    @Test(arguments: [PropertyListRequestSerializer.Format.xml, .binary])
+    func `an optional property that is nil is left out`(format: PropertyListRequestSerializer.Format) throws {
+        let serializer = PropertyListRequestSerializer(format: format)
+        let data = try data(serialize("POST", Parameters(encoding: Person()), with: serializer))
+        #expect(try PropertyListDecoder().decode(Person.self, from: data) == Person())
+    }
+
     @Test func `a query is made for GET, as by the HTTP serializer`() throws {
         let request = try serialize("GET", ["a": 1])
         #expect(request.url.absoluteString == "http://example.com/v1?a=1")

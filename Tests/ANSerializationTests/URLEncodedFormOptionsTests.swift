@@ -112,6 +112,36 @@ import Testing
         #expect(try text(["a": nil, "b": 1]) { $0.nulls = nulls } == expected)
     }
 
+    private struct Person: Encodable {
+        var name = "Ada"
+        var manager: String?
+        var boss: Boss? = Boss()
+
+        struct Boss: Encodable {
+            var age: Int?
+        }
+    }
+
+    @Test(
+        arguments: [
+            (.dropKey, "name=Ada"), (.emptyValue, "boss[age]=&manager=&name=Ada"),
+            (.bareKey, "boss[age]&manager&name=Ada"), (.null, "boss[age]=null&manager=null&name=Ada"),
+            (.text("x y"), "boss[age]=x%20y&manager=x%20y&name=Ada"),
+        ] as [(URLEncodedFormEncoder.NullEncoding, String)])
+    func `an optional property that is nil is written like null`(
+        nulls: URLEncodedFormEncoder.NullEncoding, expected: String
+    ) throws {
+        #expect(try text(Parameters(encoding: Person())) { $0.nulls = nulls } == expected)
+    }
+
+    @Test(
+        arguments: [
+            (.shortest, "a=1&b=-3&c=0.1&d=1e%2B16&e=5"), (.description, "a=1.0&b=-3.0&c=0.1&d=1e%2B16&e=5"),
+        ] as [(URLEncodedFormEncoder.FloatEncoding, String)])
+    func `whole floating-point numbers`(floats: URLEncodedFormEncoder.FloatEncoding, expected: String) throws {
+        #expect(try text(["a": 1.0, "b": -3.0, "c": 0.1, "d": 1e16, "e": 5]) { $0.floats = floats } == expected)
+    }
+
     @Test(
         arguments: [(.percent, "a%20b=c%20%2B"), (.plus, "a+b=c+%2B")]
             as [(
