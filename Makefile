@@ -22,7 +22,7 @@ QUIET := $(if $(MAKE_TERMOUT),,--quiet)
 # A sanitizer makes tests slow; all of them at once would make each so slow that its time limit ends it.
 FEW_AT_ONCE := --experimental-maximum-parallelization-width 4
 
-.PHONY: help setup setup-library build format check-format check-hints test demo tsan asan bench docs clean
+.PHONY: help setup setup-library build format check-format check-hints check-transports test demo tsan asan bench docs clean
 
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,7 +51,19 @@ check-hints: setup-library ## Fail if the trait MigrationHints does not say what
 		| grep -o 'CallSites/.*deprecated: Await it: try await manager\.[a-z]*' | sed 's/.*\.//' | sort -u | tr '\n' ' ')"; \
 	[ "$$verbs" = 'delete get head patch post put ' ] || { echo "only these verbs give a hint: $$verbs"; exit 1; }
 
-test: setup check-format build check-hints ## Check everything: format, warnings, all tests, against real servers
+# The source of each check, the feature that it is compiled with, and whether it compiles.
+check-transports: build ## Fail if a type can be a transport without an exchange of its own
+	@check() { \
+		swiftc -typecheck -swift-version 6 $$2 -I "$$(swift build --show-bin-path)/Modules" Tests/TransportChecks/$$1.swift \
+			>/dev/null 2>&1 && result=yes || result=no; \
+		[ "$$result" = "$$3" ] || { echo "$$1.swift$${2:+ with $$2} compiles: $$result"; exit 1; }; \
+	}; \
+	nonsending='-enable-upcoming-feature NonisolatedNonsendingByDefault'; \
+	check NoPerform '' no; check NoPerform "$$nonsending" no; \
+	check PlainPerform '' no; check PlainPerform "$$nonsending" yes; \
+	check SpelledPerform '' yes; check SpelledPerform "$$nonsending" yes
+
+test: setup check-format build check-hints check-transports ## Check everything: format, warnings, all tests, against real servers
 	$(SERVERS) run $(SERVERS_DIR) -- swift test --skip-build $(FLAGS)
 
 demo: setup-library ## Show what the library does; on a URL of yours: make demo URL=https://…

@@ -10,6 +10,9 @@ public protocol Transport: Sendable {
     /// The exchange ends with the scope: what `body` did not read is given up, and when this returns or throws, nothing of
     /// the exchange is running any more. Cancelling the task cancels the exchange.
     ///
+    /// A module without the upcoming feature `NonisolatedNonsendingByDefault` must write the type of `body` as it is here, with
+    /// `nonisolated(nonsending)`.
+    ///
     /// - Parameters:
     ///   - request: What is sent.
     ///   - delivery: Whether the body will be collected or streamed; a transport may use it to save work.
@@ -18,7 +21,7 @@ public protocol Transport: Sendable {
     /// - Throws: ``TransportError``, `CancellationError`, or what `body` throws.
     func perform(
         _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?,
-        body: (ResponseHead, ResponseBody) async throws -> Void
+        body: nonisolated(nonsending) (ResponseHead, ResponseBody) async throws -> Void
     ) async throws
 
     /// Ends all exchanges with ``TransportError/shutDown`` and closes all connections.
@@ -29,18 +32,19 @@ public protocol Transport: Sendable {
 }
 
 extension Transport {
-    /// Performs one exchange and returns what `body` makes of the response.
+    /// Performs one exchange and returns what `makeValue` makes of the response.
     ///
-    /// It is generic here and not in the protocol, where every exchange would pay for code that does not know its types.
+    /// It is generic here and not in the protocol, where every exchange would pay for code that does not know its types. Its
+    /// label differs from that of the requirement, which it would otherwise satisfy, by calling itself.
     @inlinable
     public func perform<Value>(
         _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)? = nil,
-        body: (ResponseHead, ResponseBody) async throws -> Value
+        returning makeValue: (ResponseHead, ResponseBody) async throws -> Value
     ) async throws -> Value {
         var value: Value?
-        try await perform(request, delivery: delivery, reporting: events) { head, responseBody in
-            value = try await body(head, responseBody)
-        }
+        try await perform(
+            request, delivery: delivery, reporting: events,
+            body: { head, body in value = try await makeValue(head, body) })
         guard let value else {
             throw TransportError.internalInconsistency("The transport did not run the scope.", TransferFacts())
         }

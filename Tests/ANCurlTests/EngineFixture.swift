@@ -27,7 +27,7 @@ extension CurlTransport {
     func stream<Value: Sendable>(
         _ request: Request, _ body: (ResponseHead, ResponseBody) async throws -> Value
     ) async throws -> Value {
-        try await perform(request, delivery: .streamed, reporting: nil, body: body)
+        try await perform(request, delivery: .streamed, reporting: nil, returning: body)
     }
 
     /// Performs a request, streaming, and returns the ending.

@@ -68,7 +68,7 @@ extension TransportConformanceCase {
             body: (ResponseHead, ResponseBody) async throws -> Value
         ) async throws -> Value {
             try await transport.perform(
-                request ?? self.request(), delivery: .streamed, reporting: events, body: body)
+                request ?? self.request(), delivery: .streamed, reporting: events, returning: body)
         }
     }
 }
