@@ -3,7 +3,6 @@
 import ANHTTP
 import COpenSSL
 import FoundationEssentials
-import Glibc
 
 extension ServerTrust.Certificate {
     /// Reads what a certificate says; nil for one that OpenSSL cannot write down again.
@@ -66,13 +65,7 @@ extension ServerTrust.Certificate {
                 names.dns.append(String(decoding: content, as: UTF8.self))
             case GEN_IPADD:
                 let content = unsafe bytes(of: value.assumingMemoryBound(to: ASN1_STRING.self))
-                guard content.count == 4 || content.count == 16 else { continue }
-                let family = content.count == 4 ? AF_INET : AF_INET6
-                if let text = unsafe content.withUnsafeBytes({ bytes in
-                    unsafe bytes.baseAddress.flatMap { unsafe HostName.printed(family, $0) }
-                }) {
-                    names.addresses.append(text)
-                }
+                if let address = HostName(addressBytes: Array(content)) { names.addresses.append(address.text) }
             default: break
             }
         }

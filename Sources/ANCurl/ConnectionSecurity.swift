@@ -17,8 +17,8 @@ final class ConnectionSecurity: Sendable {
 
         /// The settings for a host.
         init(_ options: TLSOptions, host: HostName) {
-            policy = options.hostPolicies.value(for: host.text) ?? options.policy
-            identity = options.hostIdentities.value(for: host.text) ?? options.identity
+            policy = options.hostPolicies.value(for: host) ?? options.policy
+            identity = options.hostIdentities.value(for: host) ?? options.identity
             identityChooser = options.identityChooser
             trustRoots = policy.trustRoots ?? options.trustRoots
             keyLogPath = options.keyLogPath

@@ -69,6 +69,12 @@ final class SecurityCache: Sendable {
         guard CurlLibrary.usesOpenSSL else { throw .openSSLNeeded }
         let tls = options.value.tls
         let host = HostName(url)
+        do throws(SecurityPolicy.Problem) {
+            for pattern in tls.hostPolicies.keys { try pattern.check() }
+            for pattern in tls.hostIdentities.keys { try pattern.check() }
+        } catch {
+            throw SecurityFailure(failure: .badSecurityPolicy(error))
+        }
         // libcurl would find a host by a name that no pattern was compared with.
         guard !host.isInternational || tls.hostPolicies.isEmpty && tls.hostIdentities.isEmpty else {
             throw SecurityFailure(failure: .badSecurityPolicy(.hostNotASCII(host.text)))

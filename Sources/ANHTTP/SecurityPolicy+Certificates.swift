@@ -53,6 +53,7 @@ extension SecurityPolicy.Problem: CustomStringConvertible {
         case .noCertificate(let source): "\(source): there is no certificate in it"
         case .malformedCertificate: "a pinned certificate cannot be read"
         case .revocationLists: "the lists of revoked certificates cannot be read"
+        case .hostPattern(let text): "“\(text)” is neither a host in ASCII (xn--…) nor *. and a name"
         case .hostNotASCII(let host): "settings by host need the ASCII form (xn--…) of “\(host)”"
         }
     }

@@ -160,6 +160,8 @@ public struct SecurityPolicy: Hashable, Sendable {
         case malformedCertificate
         /// There is no usable list of revoked certificates.
         case revocationLists
+        /// The text is no ``HostPattern``.
+        case hostPattern(String)
         /// A host in another script, while policies or identities are chosen by host: write its ASCII form, `xn--…`.
         case hostNotASCII(String)
     }

@@ -184,25 +184,6 @@ import Testing
         #expect(throws: SecurityPolicy.Problem.pin(text)) { try PublicKeyPin(text) }
     }
 
-    @Test(arguments: [
-        ("example.com", "example.com", true), ("EXAMPLE.com", "example.com", true),
-        ("example.com", "a.example.com", false),
-        ("*.example.com", "a.example.com", true), ("*.example.com", "b.a.example.com", true),
-        ("*.example.com", "example.com", false), ("*.example.com", "badexample.com", false),
-        ("127.0.0.1", "127.0.0.1", true), ("*.0.0.1", "127.0.0.1", true),
-    ])
-    func `a pattern covers a host or all names below it`(pattern: String, host: String, expected: Bool) {
-        #expect([HostPattern(pattern): 1].value(for: host) == (expected ? 1 : nil))
-    }
-
-    @Test func `the most precise pattern decides`() {
-        let values: [HostPattern: Int] = ["*.com": 1, "*.example.com": 2, "a.example.com": 3]
-        #expect(values.value(for: "other.com") == 1)
-        #expect(values.value(for: "b.example.com") == 2)
-        #expect(values.value(for: "a.example.com") == 3)
-        #expect(values.value(for: "example.org") == nil)
-    }
-
     @Test func `blocks of PEM are found between other text`() {
         let text = """
             Subject: somebody

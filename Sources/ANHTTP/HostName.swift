@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+
+package import FoundationEssentials
+
+/// The host of a URL as libcurl understands it: one spelling for each host.
+package struct HostName: Hashable, Sendable {
+    /// The name in lower case without a dot at its end, or the usual form of an address, without brackets and zone.
+    package let text: String
+    /// Whether it is an address.
+    package let isAddress: Bool
+    /// The zone of an IPv6 address, RFC 6874; `nil` without one.
+    package let zone: String?
+
+    /// Whether it is a name in another script, which libcurl translates by itself.
+    package var isInternational: Bool { !text.utf8.allSatisfy { $0 < 0x80 } }
+
+    /// Whether it is an address that can be read.
+    package var isUsualAddress: Bool { isAddress && (!text.contains(":") || IPv6Text.groups(of: text[...]) != nil) }
+
+    /// The text with the zone: equal only for the same host.
+    package var zonedText: String { zone.map { "\(text)%\($0)" } ?? text }
+
+    /// Reads the host of a URL; its text is empty for a URL without one.
+    package init(_ url: URL) {
+        self.init(url.host(percentEncoded: false) ?? "")
+    }
+
+    /// Reads a host in any spelling that libcurl takes.
+    package init(_ host: String) {
+        let bare = host.hasPrefix("[") && host.hasSuffix("]") ? host.dropFirst().dropLast() : host[...]
+        if bare.contains(":") {
+            let address = bare.prefix { $0 != "%" }
+            text = IPv6Text.groups(of: address).map(IPv6Text.text) ?? address.lowercased()
+            zone = address.endIndex < bare.endIndex ? Self.zone(bare[address.endIndex...]) : nil
+            isAddress = true
+        } else {
+            var name = bare.lowercased()
+            if name.hasSuffix(".") { name.removeLast() }
+            let address = Self.usualIPv4(name)
+            text = address ?? name
+            zone = nil
+            isAddress = address != nil
+        }
+    }
+
+    /// Reads an address of 4 or 16 bytes in network order; `nil` for any other number.
+    package init?(addressBytes bytes: [UInt8]) {
+        switch bytes.count {
+        case 4: text = bytes.map(String.init).joined(separator: ".")
+        case 16:
+            text = IPv6Text.text(
+                stride(from: 0, to: 16, by: 2).map { UInt16(bytes[$0]) << 8 | UInt16(bytes[$0 + 1]) })
+        default: return nil
+        }
+        zone = nil
+        isAddress = true
+    }
+
+    /// The zone behind a percent sign, which URLs write as `%25`.
+    private static func zone(_ text: Substring) -> String {
+        String(text.hasPrefix("%25") && text.count > 3 ? text.dropFirst(3) : text.dropFirst())
+    }
+
+    /// libcurl takes all forms that inet_aton(3) does, such as `127.1`: up to four numbers, decimal, octal or hexadecimal, of
+    /// which the last one fills what is left.
+    private static func usualIPv4(_ text: String) -> String? {
+        guard let first = text.utf8.first, UInt8(ascii: "0")...UInt8(ascii: "9") ~= first else { return nil }
+        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+        let numbers = parts.compactMap(number)
+        guard numbers.count == parts.count, numbers.count <= 4, let last = numbers.last else { return nil }
+        var address = last
+        guard last >> UInt64(8 * (5 - numbers.count)) == 0 else { return nil }
+        for (index, number) in numbers.dropLast().enumerated() {
+            guard number < 256 else { return nil }
+            address |= number << UInt64(24 - 8 * index)
+        }
+        return [24, 16, 8, 0].map { String(address >> $0 & 0xFF) }.joined(separator: ".")
+    }
+
+    private static func number(_ text: Substring) -> UInt64? {
+        guard let first = text.utf8.first, UInt8(ascii: "0")...UInt8(ascii: "9") ~= first else { return nil }
+        if text.hasPrefix("0x") {
+            let digits = text.dropFirst(2)
+            return digits.first.map { $0 != "+" && $0 != "-" } == true ? UInt64(digits, radix: 16) : nil
+        }
+        return UInt64(text, radix: text.hasPrefix("0") ? 8 : 10)
+    }
+}
+
+/// The text form of an IPv6 address, RFC 4291 §2.2.
+private enum IPv6Text {
+    /// The eight groups of an address; `nil` for anything else.
+    static func groups(of text: Substring) -> [UInt16]? {
+        guard let gap = text.firstRange(of: "::") else {
+            return read(text).flatMap { $0.count == 8 ? $0 : nil }
+        }
+        guard let head = read(text[..<gap.lowerBound]), let tail = read(text[gap.upperBound...]),
+            head.count + tail.count <= 7
+        else { return nil }
+        return head + [UInt16](repeating: 0, count: 8 - head.count - tail.count) + tail
+    }
+
+    /// Groups between colons, the last two of which may be written as an IPv4 address.
+    private static func read(_ text: Substring) -> [UInt16]? {
+        guard !text.isEmpty else { return [] }
+        var groups: [UInt16] = []
+        let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+        for (index, part) in parts.enumerated() {
+            if index == parts.count - 1, part.contains(".") {
+                let bytes = part.split(separator: ".", omittingEmptySubsequences: false).map { UInt8($0) }
+                let known = bytes.compactMap(\.self)
+                guard bytes.count == 4, known.count == 4, !part.contains("+") else { return nil }
+                groups += [UInt16(known[0]) << 8 | UInt16(known[1]), UInt16(known[2]) << 8 | UInt16(known[3])]
+            } else {
+                guard 1...4 ~= part.utf8.count, part.first != "+", let group = UInt16(part, radix: 16) else {
+                    return nil
+                }
+                groups.append(group)
+            }
+        }
+        return groups
+    }
+
+    /// The usual form of eight groups, RFC 5952: the first of the longest runs of zeros is left out. An IPv4 address within is
+    /// written as such, as inet_ntop(3) does it.
+    static func text(_ groups: [UInt16]) -> String {
+        var gap = 0..<0
+        var start = 0
+        for (index, group) in groups.enumerated() {
+            if group != 0 { start = index + 1 }
+            if index + 1 - start > max(gap.count, 1) { gap = start..<index + 1 }
+        }
+        let hasIPv4 = gap == 0..<6 || gap == 0..<5 && groups[5] == 0xFFFF
+        var words = groups.prefix(hasIPv4 ? 6 : 8).map { String($0, radix: 16) }
+        if hasIPv4 {
+            words.append(groups[6...].flatMap { [String($0 >> 8), String($0 & 0xFF)] }.joined(separator: "."))
+        }
+        guard !gap.isEmpty else { return words.joined(separator: ":") }
+        return words[..<gap.lowerBound].joined(separator: ":") + "::"
+            + words[gap.upperBound...].joined(separator: ":")
+    }
+}
