@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 
+import ANHTTP
 import FoundationEssentials
 
-/// Where a URL points, as far as trust goes: scheme, host and port, RFC 6454 §4.
+/// Where a URL points, as far as trust goes: scheme, host and port, RFC 6454 §4. The host has its usual spelling.
 struct Origin: Hashable, Sendable, CustomStringConvertible {
     let scheme: String
     let host: String
@@ -10,7 +11,7 @@ struct Origin: Hashable, Sendable, CustomStringConvertible {
 
     init(_ url: URL) {
         scheme = url.scheme?.lowercased() ?? ""
-        host = url.host()?.lowercased() ?? ""
+        host = HostName(url).zonedText
         port = url.port ?? (scheme == "https" ? 443 : 80)
     }
 

@@ -6,19 +6,40 @@ import ANHTTP
 struct AuthenticationPlan {
     /// What goes with the next request.
     private(set) var answer: TransportAuthentication.Answer?
+    /// The protection space that the answer is for; `nil` for an answer that goes with the first request.
+    private(set) var space: ProtectionSpace?
     /// The credentials that the asker has refused.
     private(set) var refused: [Credential] = []
+    private var isRemembered: Bool
     private let limit: Int
 
-    init(answer: TransportAuthentication.Answer?, limit: Int) {
-        self.answer = answer
+    /// Creates the plan of a call.
+    ///
+    /// - Parameters:
+    ///   - credential: The credential for the asker; `nil` where only a handler can have one.
+    ///   - remembered: What the asker accepted before. It goes with the first request, unless the credential names one
+    ///     scheme, which does.
+    ///   - limit: The number of credentials that are tried.
+    init(_ credential: Credential?, remembered: TransportAuthentication.Answer?, limit: Int) {
         self.limit = limit
+        if let credential, let scheme = credential.schemes?.first, credential.schemes?.count == 1 {
+            answer = TransportAuthentication.Answer(credential, by: scheme)
+            isRemembered = false
+        } else {
+            answer = credential == nil || remembered?.credential == credential ? remembered : nil
+            isRemembered = answer != nil
+        }
     }
 
-    /// The asker refused the request: what went with it is no good. False where enough was tried.
-    mutating func noteRefusal() -> Bool {
-        if let answer { refused.append(answer.credential) }
-        answer = nil
+    /// Notes that the asker refused the request and asks for one of these spaces; false where enough was tried.
+    ///
+    /// The credential counts as refused, unless it went by a remembered scheme and would now go by another one: then it is
+    /// the scheme that was wrong.
+    mutating func noteRefusal(offering spaces: [ProtectionSpace]) -> Bool {
+        if let answer, !isRemembered || answer.credential.space(among: spaces)?.scheme == answer.scheme {
+            refused.append(answer.credential)
+        }
+        (answer, space, isRemembered) = (nil, nil, false)
         return refused.count < limit
     }
 
@@ -27,27 +48,17 @@ struct AuthenticationPlan {
     mutating func tryCredential(
         _ credential: Credential, bySome spaces: some Sequence<ProtectionSpace>
     ) -> ProtectionSpace? {
-        guard !refused.contains(credential), let space = spaces.first(where: { credential.suits($0.scheme) })
-        else { return nil }
+        guard !refused.contains(credential), let space = credential.space(among: spaces) else { return nil }
         answer = TransportAuthentication.Answer(credential, by: space.scheme)
+        self.space = space
         return space
-    }
-
-    /// What goes with a request before the asker has asked: a credential that names one scheme, or one that was taken before.
-    static func start(
-        _ credential: Credential?, remembered: TransportAuthentication.Answer?
-    ) -> TransportAuthentication.Answer? {
-        guard let credential else { return remembered }
-        if let scheme = credential.schemes?.first, credential.schemes?.count == 1 {
-            return TransportAuthentication.Answer(credential, by: scheme)
-        }
-        return remembered?.credential == credential ? remembered : nil
     }
 }
 
 extension Credential {
-    /// Whether it may be used with a scheme; passwords are of no use for Negotiate, which takes the system's ticket.
-    fileprivate func suits(_ scheme: AuthenticationScheme) -> Bool {
-        schemes?.contains(scheme) ?? (scheme != .negotiate)
+    /// The first space by whose scheme it may be used; passwords are of no use for Negotiate, which takes the system's
+    /// ticket.
+    fileprivate func space(among spaces: some Sequence<ProtectionSpace>) -> ProtectionSpace? {
+        spaces.first { schemes?.contains($0.scheme) ?? ($0.scheme != .negotiate) }
     }
 }

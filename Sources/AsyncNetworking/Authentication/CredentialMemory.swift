@@ -2,27 +2,187 @@
 
 import ANHTTP
 import ANSystem
+import FoundationEssentials
+import HTTPTypes
 
-/// What servers and proxies have taken, so that it goes with later requests from the start.
+/// What servers and proxies have accepted, so that it goes with later requests from the start.
+///
+/// A server's answers are kept by protection space: its origin, the scheme and the realm (RFC 9110 §11.5).
 final class CredentialMemory: Sendable {
-    private let answers = Lock<[Asker: TransportAuthentication.Answer]>([:])
+    private let state = Lock(State())
 
-    /// Who takes credentials.
-    enum Asker: Hashable {
-        /// A server.
-        case server(Origin)
-        /// The proxy that such a policy leads to.
-        case proxy(ProxyPolicy)
+    private struct State {
+        /// The spaces of each origin, the latest last.
+        var servers: [Origin: [AcceptedSpace]] = [:]
+        var proxies: [ProxyPolicy: TransportAuthentication.Answer] = [:]
     }
 
-    /// What the asker took last.
-    subscript(asker: Asker) -> TransportAuthentication.Answer? {
-        get { answers.withLock { $0[asker] } }
-        set { answers.withLock { $0[asker] = newValue } }
+    /// The number of spaces kept for one origin. Servers choose their realms, so there must be a limit.
+    private static let maximumSpaces = 32
+
+    // MARK: Servers
+
+    /// The answer for a request, with this credential if there is one: that of the space which is known to cover its path
+    /// most closely, and of the latest among those that do so equally.
+    func answer(for request: Request, _ credential: Credential?) -> TransportAuthentication.Answer? {
+        let origin = Origin(request.url)
+        guard let spaces = state.withLock({ $0.servers[origin] }) else { return nil }
+        let target = RequestTarget(request)
+        var best: (depth: Int, answer: TransportAuthentication.Answer)?
+        for space in spaces where credential == nil || space.answer.credential == credential {
+            if let depth = space.depth(of: target), depth >= best?.depth ?? 0 { best = (depth, space.answer) }
+        }
+        return best?.answer
     }
 
-    /// Forgets what the asker does not take any more, unless something newer is there.
-    func forget(_ answer: TransportAuthentication.Answer, of asker: Asker) {
-        answers.withLock { if $0[asker] == answer { $0[asker] = nil } }
+    /// Remembers an answer that was accepted after a challenge.
+    ///
+    /// - Parameter domain: The `domain` of a Digest challenge.
+    func remember(
+        _ answer: TransportAuthentication.Answer, in space: ProtectionSpace, domain: String?, for request: Request
+    ) {
+        let origin = Origin(request.url)
+        let target = RequestTarget(request)
+        let declared = DeclaredDomain(domain, relativeTo: request.url, origin)
+        state.withLock { state in
+            var spaces = state.servers[origin] ?? []
+            let index = spaces.firstIndex { $0.realm == space.realm && $0.answer.scheme == answer.scheme }
+            var accepted = index.map { spaces.remove(at: $0) } ?? AcceptedSpace(answer: answer, realm: space.realm)
+            for index in spaces.indices { spaces[index].remove(target) }
+            accepted.answer = answer
+            accepted.add(target, declared)
+            if spaces.count >= Self.maximumSpaces { spaces.removeFirst() }
+            state.servers[origin] = spaces + [accepted]
+        }
+    }
+
+    /// Takes note that a server refused a remembered answer, and asked for these spaces: it does not accept the answer any
+    /// more, or the request's path is in another space.
+    func forget(_ answer: TransportAuthentication.Answer, for request: Request, _ offered: [ProtectionSpace]) {
+        let origin = Origin(request.url)
+        let target = RequestTarget(request)
+        state.withLock { state in
+            state.servers[origin]?.removeAll { space in
+                space.answer == answer && offered.contains { $0.scheme == answer.scheme && $0.realm == space.realm }
+            }
+            for index in state.servers[origin]?.indices ?? 0..<0 where state.servers[origin]?[index].answer == answer {
+                state.servers[origin]?[index].remove(target)
+            }
+        }
+    }
+
+    // MARK: Proxies
+
+    /// The answer that the proxy of this policy accepted.
+    subscript(proxy: ProxyPolicy) -> TransportAuthentication.Answer? {
+        get { state.withLock { $0.proxies[proxy] } }
+        set { state.withLock { $0.proxies[proxy] = newValue } }
+    }
+
+    /// Forgets what a proxy does not accept any more, unless something newer is there.
+    func forget(_ answer: TransportAuthentication.Answer, of proxy: ProxyPolicy) {
+        state.withLock { if $0.proxies[proxy] == answer { $0.proxies[proxy] = nil } }
+    }
+}
+
+/// A protection space in which an answer was accepted, and what is known of its extent.
+///
+/// | known to be within | Basic | Digest, NTLM, Negotiate |
+/// |---|---|---|
+/// | the method and path that asked | yes | yes |
+/// | the URIs in `domain` of a Digest challenge, and all below (RFC 7616 §3.3) | – | yes |
+/// | the directory of a path that asked, and all below (RFC 7617 §2.2) | yes | without `domain`, GET and HEAD without a body |
+///
+/// The other schemes send the first message without a body. A server that does not protect the path would take it for the
+/// request; for a GET or HEAD without a body it is the request.
+private struct AcceptedSpace {
+    var answer: TransportAuthentication.Answer
+    let realm: String?
+    private var targets: [RequestTarget] = []
+    private var directories: [String] = []
+    private var declared: DeclaredDomain?
+
+    /// The number of targets and of directories kept, the latest ones.
+    private static let maximumCount = 256
+
+    init(answer: TransportAuthentication.Answer, realm: String?) {
+        self.answer = answer
+        self.realm = realm
+    }
+
+    /// How closely the space is known to cover a request: by how many bytes of its path; `nil` where it is not.
+    func depth(of target: RequestTarget) -> Int? {
+        if targets.contains(target) { return .max }
+        guard target.isUsual else { return nil }
+        let isSafe = answer.scheme == .basic || target.isPlainRead
+        let paths = (declared?.paths ?? []) + (isSafe && declared == nil ? directories : [])
+        return paths.filter { target.isBelow($0) }.map(\.utf8.count).max()
+    }
+
+    mutating func add(_ target: RequestTarget, _ declared: DeclaredDomain?) {
+        remove(target)
+        targets = targets.suffix(Self.maximumCount - 1) + [target]
+        self.declared = declared
+        guard target.isUsual, !directories.contains(target.directory) else { return }
+        directories = directories.suffix(Self.maximumCount - 1) + [target.directory]
+    }
+
+    mutating func remove(_ target: RequestTarget) {
+        targets.removeAll { $0 == target }
+    }
+}
+
+/// What a request asks for, as far as protection spaces distinguish it.
+private struct RequestTarget: Equatable {
+    private let path: String
+    private let method: HTTPRequest.Method
+    private let hasBody: Bool
+
+    init(_ request: Request) {
+        let path = request.url.path(percentEncoded: true)
+        self.path = path.isEmpty ? "/" : path
+        method = request.method
+        hasBody = if case .none = request.body.content { false } else { true }
+    }
+
+    static func == (left: RequestTarget, right: RequestTarget) -> Bool {
+        left.path == right.path && left.method == right.method
+    }
+
+    /// Whether its first message may have no body, whatever the server does.
+    var isPlainRead: Bool { (method == .get || method == .head) && !hasBody }
+
+    /// Whether the path is without `.` and `..`, which would lead out of a directory.
+    var isUsual: Bool {
+        path.split(separator: "/").allSatisfy { segment in
+            let plain = segment.lowercased().replacing("%2e", with: ".")
+            return plain != "." && plain != ".."
+        }
+    }
+
+    /// The path up to its last slash.
+    var directory: String { path.lastIndex(of: "/").map { String(path[...$0]) } ?? "/" }
+
+    /// Whether the path is another one or in the tree below it.
+    func isBelow(_ other: String) -> Bool {
+        path.hasPrefix(other) && (other.hasSuffix("/") || path == other || path.dropFirst(other.count).first == "/")
+    }
+}
+
+/// The paths of one server that the `domain` of a Digest challenge names, RFC 7616 §3.3.
+private struct DeclaredDomain {
+    let paths: [String]
+
+    /// `nil` for a domain that is missing or empty. URIs of other servers are left out.
+    init?(_ domain: String?, relativeTo url: URL, _ origin: Origin) {
+        let uris = domain?.split(separator: " ") ?? []
+        guard !uris.isEmpty else { return nil }
+        paths = uris.prefix(64).compactMap { uri in
+            guard let target = URL(string: String(uri), relativeTo: url)?.absoluteURL, Origin(target) == origin else {
+                return nil
+            }
+            let path = target.path(percentEncoded: true)
+            return path.isEmpty ? "/" : path
+        }
     }
 }

@@ -29,7 +29,7 @@ public final class PasswordFile: Sendable {
         }
     }
 
-    private static let loopback: Set<String> = ["localhost", "127.0.0.1", "::1", "[::1]"]
+    private static let loopback: Set<String> = ["localhost", "127.0.0.1", "::1"]
 
     private static func read(_ path: String) -> [String: Credential] {
         guard let bytes = try? RegularFile(path: path).readAll() else { return [:] }
@@ -51,7 +51,7 @@ public final class PasswordFile: Sendable {
             switch word {
             case "machine":
                 finish()
-                (host, user, password) = (words.next()?.lowercased(), nil, nil)
+                (host, user, password) = (words.next().map { HostName($0).zonedText }, nil, nil)
             case "default":
                 finish()
                 (host, user, password) = (nil, nil, nil)

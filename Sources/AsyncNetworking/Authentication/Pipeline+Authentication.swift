@@ -14,7 +14,7 @@ extension Pipeline {
         guard !call.request.headers.contains(.authorization) else {
             return try await answerChallenges(call, by: policy, respond: respond)
         }
-        if let signature = policy.signatures.first(where: { $0.covers(call.request.url) }) {
+        if !policy.signatures.isEmpty, let signature = try policy.signature(for: HostName(call.request.url)) {
             var call = call
             call.request.transportAuthentication = TransportAuthentication(signature)
             return try await answerChallenges(call, by: policy, respond: respond)
@@ -40,7 +40,7 @@ extension Pipeline {
         var answers = ChallengeAnswers(call.request, policy, on: self)
         while true {
             var attempt = call
-            answers.apply(to: &attempt.request)
+            try answers.apply(to: &attempt.request)
             var isResponse = false
             do {
                 try await perform(attempt, from: .afterAuthentication) { head, body in
@@ -77,39 +77,38 @@ private struct ChallengeAnswers {
     private let answersServer: Bool
     /// The credential that is for the server; nil where only the handler can have one.
     private let credential: Credential?
-    private let origin: Origin
     private let proxyPolicy: ProxyPolicy
     private var server: AuthenticationPlan
     private var proxy: AuthenticationPlan
+    /// The `domain` of the server's latest challenge by Digest.
+    private var digestDomain: String?
 
     init(_ request: Request, _ policy: AuthenticationPolicy, on pipeline: Pipeline) {
         self.request = request
         self.policy = policy
         self.pipeline = pipeline
-        origin = Origin(request.url)
         proxyPolicy = request.options?.proxy ?? .environment
         answersServer =
             !request.headers.contains(.authorization) && request.transportAuthentication?.signature == nil
-        credential = request.credential ?? policy.credential(for: origin)
-        var serverStart: TransportAuthentication.Answer?
-        var proxyStart: TransportAuthentication.Answer?
-        if answersServer {
-            let remembered = pipeline.memory(for: request)?[.server(origin)]
-            serverStart = AuthenticationPlan.start(credential, remembered: remembered)
-        }
-        if policy.challengeHandler != nil { proxyStart = pipeline.memory(for: request)?[.proxy(proxyPolicy)] }
-        server = AuthenticationPlan(answer: serverStart, limit: policy.maximumAnswers)
-        proxy = AuthenticationPlan(answer: proxyStart, limit: policy.maximumAnswers)
+        credential = answersServer ? request.credential ?? policy.credential(for: Origin(request.url)) : nil
+        let memory = pipeline.memory(for: request)
+        server = AuthenticationPlan(
+            credential, remembered: answersServer ? memory?.answer(for: request, credential) : nil,
+            limit: policy.maximumAnswers)
+        proxy = AuthenticationPlan(
+            nil, remembered: policy.challengeHandler == nil ? nil : memory?[proxyPolicy], limit: policy.maximumAnswers)
     }
 
     /// Adds what was chosen to the request.
-    func apply(to request: inout Request) {
+    ///
+    /// - Throws: `TransportError.invalidRequest` for a credential that has no form in Basic.
+    func apply(to request: inout Request) throws(TransportError) {
         guard server.answer != nil || proxy.answer != nil else { return }
         var transport = request.transportAuthentication ?? TransportAuthentication()
         transport.proxy = proxy.answer
         if let answer = server.answer {
             if answer.scheme == .basic {
-                request.headers[.authorization] = answer.credential.basicField
+                try request.headers.setBasicAuthorization(answer.credential)
             } else {
                 transport.server = answer
             }
@@ -122,10 +121,13 @@ private struct ChallengeAnswers {
         switch refusal.asker {
         case .server:
             guard answersServer else { return false }
-            if let answer = server.answer { pipeline.memory(for: request)?.forget(answer, of: .server(origin)) }
+            if let answer = server.answer {
+                pipeline.memory(for: request)?.forget(answer, for: request, refusal.spaces)
+            }
+            digestDomain = refusal.digestDomain
             return try await answer(refusal, by: \.server, credential, monitor)
         case .proxy:
-            if let answer = proxy.answer { pipeline.memory(for: request)?.forget(answer, of: .proxy(proxyPolicy)) }
+            if let answer = proxy.answer { pipeline.memory(for: request)?.forget(answer, of: proxyPolicy) }
             return try await answer(refusal, by: \.proxy, nil, monitor)
         }
     }
@@ -134,8 +136,8 @@ private struct ChallengeAnswers {
         _ refusal: Refusal, by plan: WritableKeyPath<ChallengeAnswers, AuthenticationPlan>, _ credential: Credential?,
         _ monitor: CallMonitor?
     ) async throws -> Bool {
-        guard self[keyPath: plan].noteRefusal() else { return false }
         let spaces = refusal.spaces
+        guard self[keyPath: plan].noteRefusal(offering: spaces) else { return false }
         if let credential, let space = self[keyPath: plan].tryCredential(credential, bySome: spaces) {
             monitor?.receive(.answeringChallenge(of: space))
             return true
@@ -159,12 +161,12 @@ private struct ChallengeAnswers {
         return false
     }
 
-    /// Remembers what was not refused.
+    /// Remembers what was accepted: for a server only what answered a challenge, for it may not have looked at the rest.
     func remember(after head: ResponseHead) {
         guard let memory = pipeline.memory(for: request) else { return }
-        if let answer = proxy.answer, head.status.code != 407 { memory[.proxy(proxyPolicy)] = answer }
-        if let answer = server.answer, head.status.code != 401, head.status.code != 407 {
-            memory[.server(origin)] = answer
+        if let answer = proxy.answer, head.status.code != 407 { memory[proxyPolicy] = answer }
+        if let answer = server.answer, let space = server.space, head.status.code != 401, head.status.code != 407 {
+            memory.remember(answer, in: space, domain: answer.scheme == .digest ? digestDomain : nil, for: request)
         }
     }
 }
@@ -182,6 +184,8 @@ private struct Refusal {
     let head: ResponseHead?
     /// What is asked for, the strongest scheme first; each scheme once, and none that the transport does not have.
     let spaces: [ProtectionSpace]
+    /// The parameter `domain` of a challenge by Digest.
+    let digestDomain: String?
 
     /// Nil where a response refuses nothing, or asks for nothing that is known here.
     init?(by head: ResponseHead, of request: Request) {
@@ -195,11 +199,13 @@ private struct Refusal {
         let challenges = head.headers.filter { $0.name == field }.flatMap {
             ChallengeParser.challenges(in: $0.value)
         }
-        spaces = Self.spaces(of: asker, request) { scheme in
-            challenges.first { AuthenticationScheme(name: $0.scheme) == scheme }.map {
-                $0.parameters["realm"]
-            }
+        func challenge(by scheme: AuthenticationScheme) -> ChallengeParser.Challenge? {
+            challenges.first { AuthenticationScheme(name: $0.scheme) == scheme }
         }
+        spaces = Self.spaces(of: asker, request) { scheme in
+            challenge(by: scheme).map { $0.parameters["realm"] }
+        }
+        digestDomain = challenge(by: .digest)?.parameters["domain"]
         if spaces.isEmpty { return nil }
     }
 
@@ -208,6 +214,7 @@ private struct Refusal {
         guard case .proxy(.authenticationRequired, let facts) = error else { return nil }
         asker = .proxy
         head = nil
+        digestDomain = nil
         spaces = Self.spaces(of: .proxy, request) { facts.proxySchemes.contains($0) ? .some(nil) : nil }
         if spaces.isEmpty { return nil }
     }
@@ -233,16 +240,21 @@ private struct Refusal {
     }
 }
 
-extension AWSSignature {
-    fileprivate func covers(_ url: URL) -> Bool {
-        guard let host = url.host()?.lowercased() else { return false }
-        return hosts.contains { $0.matches(host) }
-    }
-}
-
-extension Credential {
-    /// The value of `Authorization` for Basic, RFC 7617 §2: the UTF-8 of both parts.
-    fileprivate var basicField: String {
-        "Basic " + Data("\(user):\(password)".utf8).base64EncodedString()
+extension AuthenticationPolicy {
+    /// The first signature for a host.
+    ///
+    /// - Throws: `TransportError.invalidRequest` for a pattern that is none, before one that covers the host.
+    fileprivate func signature(for host: HostName) throws(TransportError) -> AWSSignature? {
+        for signature in signatures {
+            for pattern in signature.hosts {
+                do throws(SecurityPolicy.Problem) {
+                    try pattern.check()
+                } catch {
+                    throw .invalidRequest(.option("The hosts of a signature: \(error)."))
+                }
+                if pattern.matches(host) { return signature }
+            }
+        }
+        return nil
     }
 }

@@ -61,6 +61,32 @@ import Testing
         }
     }
 
+    @Test func `paths of Basic and Digest on one origin all answer, with their bodies`() async throws {
+        try await StubServer.with { server in
+            server.fallback { request in
+                let challenge: String? =
+                    request.path.hasPrefix("/basic")
+                    ? "Basic realm=b" : request.path.hasPrefix("/digest") ? Self.digest : nil
+                let scheme = challenge?.prefix { $0 != " " } ?? ""
+                guard let challenge, request.headers["Authorization"]?.hasPrefix(scheme) != true else {
+                    return .text("\(request.method) \(request.text)")
+                }
+                return .status(401, headers: ["WWW-Authenticate": challenge])
+            }
+            let manager = manager(for: server)
+            for _ in 0..<2 {
+                for path in ["basic", "digest", "open"] {
+                    #expect(try await manager.get(path).text == "GET ")
+                    for method in [HTTPRequest.Method.post, .put, .patch, .get] {
+                        let request = try manager.request(method, path, body: .string("abc"))
+                        #expect(try await manager.data(for: request).text == "\(method) abc")
+                    }
+                }
+            }
+            #expect(server.activity.requests.filter { $0.path == "/open" && $0.text.isEmpty }.count == 2)
+        }
+    }
+
     @Test func `a scheme that is known sends the body once, so one that can be read once will do`() async throws {
         try await StubServer.with { server in
             protect(server)

@@ -63,7 +63,7 @@ extension MockTransport {
 
     @Test func `what was taken goes with later requests from the start`() async throws {
         let manager = try manager(on: transport)
-        for path in ["x", "y", "/z?q"] { #expect(try await manager.get(path).text == "welcome") }
+        for path in ["x", "y", "z/w?q"] { #expect(try await manager.get(path).text == "welcome") }
         #expect(transport.authorizations == [nil, adasField, adasField, adasField])
     }
 
@@ -127,6 +127,16 @@ extension MockTransport {
         #expect(try await manager.data(for: manager.request(.get, "x")).statusCode == 401)
     }
 
+    @Test(arguments: [("a:b", "x"), ("ada", "love\nlace"), ("ada\u{7F}", "x")])
+    func `a credential that Basic has no form for is an error, and not sent`(user: String, password: String)
+        async throws
+    {
+        let manager = try manager(on: transport, Credential(user: user, password: password))
+        let error = try await sessionError { _ = try await manager.get("x") }
+        guard case .transport(.invalidRequest) = error else { throw error }
+        #expect(transport.authorizations == [nil])
+    }
+
     @Test func `an Authorization of the program's own is sent as it is`() async throws {
         let manager = try manager(on: transport) {
             $0.authentication.challengeHandler = { _ in .use(ada) }
@@ -171,11 +181,11 @@ extension MockTransport {
             guard request.headers[.authorization] == adasField else {
                 return .status(.unauthorized, headers: [.wwwAuthenticate: "Basic realm=users"])
             }
-            return request.url.path == "/end" ? .text("end") : .redirect(.found, to: "/end")
+            return request.url.path == "/v1/end" ? .text("end") : .redirect(.found, to: "/v1/end")
         }
         let manager = try manager(on: transport)
         #expect(try await manager.get("x").text == "end")
-        #expect(transport.requests.map { $0.request.url.path } == ["/v1/x", "/v1/x", "/end"])
+        #expect(transport.requests.map { $0.request.url.path } == ["/v1/x", "/v1/x", "/v1/end"])
         #expect(transport.authorizations == [nil, adasField, adasField])
     }
 

@@ -39,7 +39,8 @@ import Testing
 
     @Test(arguments: [
         ("https://a.example/x", true), ("https://A.EXAMPLE:8443/", true), ("http://127.0.0.1:8080/", true),
-        ("http://a.example/", false), ("https://b.a.example/", false), ("https://b.example/", false),
+        ("https://a.example./", true), ("http://127.1/", true), ("http://a.example/", false),
+        ("https://b.a.example/", false), ("https://b.example/", false),
     ])
     func `they go over https, and to this machine`(target: String, isSent: Bool) async throws {
         let transport = MockTransport.protected()

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import AsyncNetworkingTesting
+import FoundationEssentials
+import HTTPTypes
+import Testing
+
+/// Where an answer that was accepted goes with the first request, and what happens where it is refused.
+@Suite struct CredentialMemoryTests {
+    private static let basic = #"Basic realm="b""#
+    private static let digest = #"Digest realm="d", nonce="n", qop="auth""#
+
+    /// A server whose paths ask as their beginnings say; others are open.
+    private static func server(_ protection: [String: String]) -> MockTransport {
+        MockTransport { request in
+            let path = request.url.path
+            guard let challenge = protection.first(where: { path.hasPrefix($0.key) })?.value else {
+                return .text("open")
+            }
+            let isAccepted =
+                switch challenge.prefix(while: { $0 != " " }) {
+                case "Basic": request.headers[.authorization] == adasField
+                default: request.transportAuthentication?.server?.scheme == .digest
+                }
+            return isAccepted ? .text("welcome") : .status(.unauthorized, headers: [.wwwAuthenticate: challenge])
+        }
+    }
+
+    private func manager(on transport: MockTransport) throws -> SessionManager {
+        let base = try url("http://a.example/")
+        return SessionManager(on: transport) { $0.authentication.credentials[base] = ada }
+    }
+
+    /// Performs requests such as `GET /x`, whose answers must all be accepted, and returns the schemes that were sent.
+    private func schemes(_ lines: [String], on transport: MockTransport) async throws -> [String] {
+        let manager = try manager(on: transport)
+        var schemes: [String] = []
+        for line in lines {
+            let count = transport.requests.count
+            let words = line.split(separator: " ")
+            let method = try #require(words.first.flatMap { HTTPRequest.Method(rawValue: String($0)) })
+            let target = try url("http://a.example\(try #require(words.last))")
+            let body: RequestBody = method == .get || method == .head ? .none : .string("abc")
+            let response = try await manager.data(for: Request(method: method, url: target, body: body))
+            #expect(response.statusCode == 200, "\(line)")
+            schemes.append(
+                transport.requests.dropFirst(count).map { Self.scheme(of: $0.request) }.joined(separator: " "))
+        }
+        return schemes
+    }
+
+    private static func scheme(of request: Request) -> String {
+        if let answer = request.transportAuthentication?.server { return answer.scheme.rawValue }
+        return request.headers[.authorization] == nil ? "-" : "Basic"
+    }
+
+    @Test func `paths of Basic and Digest on one origin are told apart`() async throws {
+        let transport = Self.server(["/basic": Self.basic, "/digest": Self.digest])
+        let schemes = try await schemes(
+            [
+                "GET /basic1", "GET /digest1", "GET /basic1", "GET /digest1", "GET /basic2", "GET /digest2",
+                "POST /basic1", "POST /digest1", "POST /basic1", "POST /digest1",
+            ], on: transport)
+        #expect(
+            schemes == [
+                "- Basic", "Basic Digest", "Basic", "Digest", "Digest Basic", "Basic Digest",
+                "Basic", "Basic Digest", "Basic", "Digest",
+            ])
+    }
+
+    @Test func `Basic goes to the directory where it was accepted and below, and not above`() async throws {
+        let transport = Self.server(["/docs/": Self.basic])
+        let schemes = try await schemes(
+            [
+                "GET /docs/a/x", "POST /docs/a/y", "GET /docs/a/b/z", "GET /docs/x", "GET /docs/b/x", "GET /",
+                "GET /docs",
+            ],
+            on: transport)
+        #expect(schemes == ["- Basic", "Basic", "Basic", "- Basic", "Basic", "-", "-"])
+    }
+
+    @Test(arguments: ["GET /docs/a/../../x", "GET /docs/a/%2e%2E/%2e./x", "GET /docs/a/./x"])
+    func `a path that leaves its directory is not in it`(line: String) async throws {
+        let transport = Self.server(["/docs/a/y": Self.basic])
+        let schemes = try await schemes(["GET /docs/a/y", line], on: transport)
+        #expect(schemes == ["- Basic", "-"])
+    }
+
+    @Test(arguments: ["POST", "PUT", "PATCH", "DELETE"])
+    func `Digest does not go with a body to a path that did not ask`(method: String) async throws {
+        let transport = Self.server(["/digest": Self.digest])
+        let schemes = try await schemes(
+            [
+                "GET /digest1", "GET /open", "\(method) /open", "\(method) /digest1", "\(method) /digest1",
+                "\(method) /open", "HEAD /digest2",
+            ], on: transport)
+        #expect(schemes == ["- Digest", "Digest", "-", "- Digest", "Digest", "-", "Digest"])
+    }
+
+    @Test func `a Digest challenge says which paths are in its space`() async throws {
+        let domain = Self.digest + #", domain="/api http://a.example/files/ http://b.example/else /v2""#
+        let transport = Self.server(["/api": domain, "/files/": domain, "/else": domain])
+        let schemes = try await schemes(
+            [
+                "POST /api/x", "POST /api/y", "GET /api", "PUT /files/z", "GET /files", "GET /apiary", "GET /else/x",
+                "GET /open",
+            ], on: transport)
+        #expect(schemes == ["- Digest", "Digest", "Digest", "Digest", "-", "- Digest", "- Digest", "-"])
+    }
+
+    @Test func `a remembered scheme that the server gave up is not a refused credential`() async throws {
+        let challenge = EventList<String>()
+        await challenge.append(Self.basic)
+        let transport = MockTransport { request in
+            let current = await challenge.values.last ?? ""
+            let isAccepted = current.hasPrefix(Self.scheme(of: request))
+            return isAccepted ? .text("welcome") : .status(.unauthorized, headers: [.wwwAuthenticate: current])
+        }
+        let manager = try manager(on: transport)
+        for next in [Self.digest, Self.basic, Self.digest] {
+            #expect(try await manager.data(for: manager.request(.get, "/x")).statusCode == 200)
+            await challenge.append(next)
+        }
+        let seen = transport.requests.map { Self.scheme(of: $0.request) }
+        #expect(seen == ["-", "Basic", "Basic", "Digest", "Digest", "Basic"])
+    }
+
+    @Test func `a handler is asked about another space as for the first time`() async throws {
+        let transport = Self.server(["/basic": Self.basic, "/digest": Self.digest])
+        let asked = EventList<AuthenticationChallenge>()
+        let manager = SessionManager(on: transport) {
+            $0.authentication.challengeHandler = { challenge in
+                await asked.append(challenge)
+                return .use(ada)
+            }
+        }
+        for path in ["/basic1", "/digest1", "/basic1", "/digest1"] {
+            #expect(try await manager.data(for: manager.request(.get, path)).statusCode == 200)
+        }
+        #expect(await asked.values.map(\.space.realm) == ["b", "d"])
+        #expect(await asked.values.map(\.previousFailures) == [0, 0])
+    }
+
+    @Test func `a credential that another realm refuses stays good for its own`() async throws {
+        let transport = MockTransport { request in
+            guard request.headers[.authorization] == adasField, request.url.path == "/mine" else {
+                let realm = request.url.path == "/mine" ? "mine" : "other"
+                return .status(.unauthorized, headers: [.wwwAuthenticate: "Basic realm=\(realm)"])
+            }
+            return .text("welcome")
+        }
+        let manager = try manager(on: transport)
+        for (path, status) in [("/mine", 200), ("/other", 401), ("/mine", 200)] {
+            #expect(try await manager.data(for: manager.request(.get, path)).statusCode == status)
+        }
+        #expect(transport.authorizations == [nil, adasField, adasField, adasField])
+    }
+
+    @Test func `a server that names a new realm each time is not remembered without end`() async throws {
+        let transport = MockTransport { request in
+            guard request.headers[.authorization] == nil else { return .text("welcome") }
+            return .status(.unauthorized, headers: [.wwwAuthenticate: "Basic realm=\"\(request.url.path)\""])
+        }
+        let manager = try manager(on: transport)
+        // The first space is forgotten with the 33rd.
+        for number in 0...32 { _ = try await manager.get("/\(number)/x") }
+        let count = transport.requests.count
+        _ = try await manager.get("/1/x")
+        _ = try await manager.get("/0/x")
+        #expect(transport.authorizations.dropFirst(count) == [adasField, nil, adasField])
+    }
+}
