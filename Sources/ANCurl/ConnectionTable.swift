@@ -28,6 +28,11 @@ package struct ConnectionTable {
         sockets[connection]
     }
 
+    /// Whether the socket is that of a connection that has carried a request and is open.
+    package func contains(_ socket: Int32) -> Bool {
+        ends[socket] != nil
+    }
+
     /// Notes that a connection carries its first request.
     package mutating func insert(_ connection: Ends, socket: Int32) {
         remove(socket)

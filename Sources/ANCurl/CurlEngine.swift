@@ -226,12 +226,26 @@ actor CurlEngine: EventLoopSource {
             if alarm.deadline == deadline { alarm.deadline = nil }
             guard let transfer = alarm.transfer else { continue }
             if let limit = transfer.nextLimit, limit.deadline <= state.now {
-                let isOver = transfer.state.isResponseOver
-                finish(transfer, isOver ? transfer.outcome(CURLE_OK) : .failure(transfer.timeoutError(limit)))
+                if transfer.state.isResponseOver {
+                    finish(transfer, transfer.outcome(CURLE_OK))
+                } else {
+                    finish(transfer, .failure(transfer.timeoutError(limit)))
+                    retireConnection(of: transfer)
+                }
             } else {
                 queueDeadline(of: transfer)
             }
         }
+    }
+
+    /// Ends a connection of HTTP/2 on which nothing has come since the request of this transfer, which ran out of time: it may
+    /// be dead, and libcurl would send further requests on it. Over HTTP/1.1, libcurl closes it.
+    private func retireConnection(of transfer: Transfer) {
+        guard transfer.state.isOnHTTP2, let socket = transfer.state.connection,
+            let sent = transfer.state.clock.connected, transfer.state.lastReceived == nil
+        else { return }
+        let isAlive = active.values.contains { $0.state.connection == socket && $0.state.lastReceived ?? sent > sent }
+        if !isAlive { state.retire(socket) }
     }
 
     /// Queues the next deadline of a transfer, unless an earlier one is queued, which will look again.

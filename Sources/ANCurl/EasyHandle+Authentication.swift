@@ -6,8 +6,7 @@ import CCurl
 extension EasyHandle {
     /// Sets what the transport itself does to show who makes a request. See CURLOPT_HTTPAUTH(3).
     ///
-    /// With one scheme libcurl asks the server for its challenge by a request without a body. What the server answers stays
-    /// in the handle, so it serves no other exchange afterwards.
+    /// With one scheme libcurl asks the server for its challenge by a request without a body.
     func apply(_ authentication: TransportAuthentication) throws(TransportError) {
         do throws(CurlFailure) {
             if let signature = authentication.signature {

@@ -70,6 +70,12 @@ final class Exchange: Sendable {
     /// How the transfer is made.
     var options: TransferOptions { sharedOptions.value }
 
+    /// Whether libcurl asks the server for its challenge by a request without the body.
+    var sendsProbe: Bool {
+        guard let scheme = authentication?.server?.scheme else { return false }
+        return scheme != .basic && sendsBody
+    }
+
     // MARK: The reader's side
 
     /// Starts the exchange and waits for its head; with a collected delivery, for the whole of it.

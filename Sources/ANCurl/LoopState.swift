@@ -3,6 +3,7 @@
 import ANHTTP
 import ANSystem
 import CCurl
+import Glibc
 
 /// What an engine and libcurl's callbacks share; it is touched on the loop's thread only.
 final class LoopState {
@@ -76,6 +77,12 @@ final class LoopState {
     func willClose(_ socket: Int32) {
         sockets.willClose(socket)
         connections.remove(socket)
+    }
+
+    /// Ends a connection that no other request may use: libcurl then finds it dead.
+    func retire(_ socket: Int32) {
+        guard connections.contains(socket) else { return }
+        _ = shutdown(socket, Int32(SHUT_RDWR))
     }
 
     /// Whether libcurl waits for a socket that is ready; one that it does not wait for leaves the set.

@@ -37,9 +37,13 @@ extension Transfer {
             return CURL_PREREQFUNC_ABORT
         }
         if state.heldHead != nil {
+            if state.isProbing, !exchange.needsOwnConnection { try? handle.set(CURLOPT_FORBID_REUSE, false) }
             guard beginNextLeg() else { return CURL_PREREQFUNC_ABORT }
         } else if state.attempts > 0 {
             guard mayRepeat(), rewind() else { return CURL_PREREQFUNC_ABORT }
+        } else if exchange.sendsProbe, !state.sendsNoCredential {
+            state.isProbing = true
+            if !exchange.needsOwnConnection { try? handle.set(CURLOPT_FRESH_CONNECT, false) }
         }
         state.attempts += 1
         state.clock.connect(at: loop.now)
@@ -56,9 +60,10 @@ extension Transfer {
     /// - Returns: Whether the connection can be used. If not, the request is sent on another one.
     private func meetConnection(remote: SocketAddress, local: SocketAddress) -> Bool {
         let ends = ConnectionTable.Ends(local: local, remote: remote)
+        state.isOnHTTP2 = speaksHTTP2
         if let known = loop.connections.socket(of: ends) {
             state.connection = known
-            guard !speaksHTTP2, Self.hasInput(known) || hasBufferedInput else { return true }
+            guard !state.isOnHTTP2, Self.hasInput(known) || hasBufferedInput else { return true }
             state.isConnectionSpoilt = true
             return false
         }
@@ -74,7 +79,7 @@ extension Transfer {
     }
 
     /// Whether the connection speaks HTTP/2, where bytes may come at any time.
-    var speaksHTTP2: Bool {
+    private var speaksHTTP2: Bool {
         guard exchange.isSecure else { return exchange.options.httpVersion == .http2PriorKnowledge }
         // Of another TLS library it is not known.
         guard let session = unsafe ccurl_tls_session(handle.raw) else { return true }

@@ -24,7 +24,7 @@ extension Transfer {
     /// it, or was lost while the request was sent, and the request may be repeated. libcurl itself repeats it only where it
     /// noticed the loss when it wanted to read.
     func mustRepeat(after code: CURLcode) -> Bool {
-        guard !state.isConnectionSpoilt else { return true }
+        guard !state.isConnectionSpoilt, !state.isProbeRefused else { return true }
         return code == CURLE_SEND_ERROR && state.failure == nil && state.attempts == 1 && !state.parser.hasBegun
             && handle.long(CURLINFO_NUM_CONNECTS) == 0 && exchange.mayBeRepeated && !state.hasSentTrailers
     }

@@ -9,9 +9,10 @@ import HTTPTypes
 extension Transfer {
     func receiveHeader(_ line: UnsafeRawBufferPointer) -> Int {
         state.clock.noteActivity(at: loop.now)
+        state.lastReceived = loop.now
         if !state.parser.hasBegun {
             noteTLS()
-            state.parser.isOnMultiplexedConnection = speaksHTTP2 || exchange.options.httpVersion == .http3
+            state.parser.isOnMultiplexedConnection = state.isOnHTTP2 || exchange.options.httpVersion == .http3
         }
         do throws(HeaderParser.Failure) {
             switch unsafe try state.parser.receive(line.assumingMemoryBound(to: UInt8.self)) {
@@ -21,10 +22,14 @@ extension Transfer {
                 // Another protocol would follow, which nobody asked for.
                 guard head.status.code != 101 else { throw .invalid(.noFinalResponse) }
             case .final(let head):
-                if mayBeAnswered(head) {
+                switch use(of: head) {
+                case .response: deliver(head)
+                case .undecided:
                     state.heldHead = head
-                } else {
-                    deliver(head)
+                    if state.isProbing, !exchange.needsOwnConnection { try? handle.set(CURLOPT_FORBID_REUSE, true) }
+                case .refusedProbe:
+                    state.isProbeRefused = true
+                    return 0
                 }
                 // libcurl sends a body with any method but HEAD: here it takes the method for another one, and would
                 // wait for a body that no response to HEAD has.
@@ -62,7 +67,9 @@ extension Transfer {
     /// libcurl reads no more from the connection for this transfer. It does not report the end of a response before that of
     /// the request, but over HTTP/1.1 this shows it.
     func noteReadingEnded() {
-        guard !isFinished, state.parser.isComplete, !state.isReceivingPaused, state.heldHead == nil else { return }
+        guard !isFinished, !state.isProbeRefused, state.parser.isComplete, !state.isReceivingPaused,
+            state.heldHead == nil
+        else { return }
         endResponse()
     }
 
@@ -105,6 +112,7 @@ extension Transfer {
 
     func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Int {
         state.clock.noteActivity(at: loop.now)
+        state.lastReceived = loop.now
         deliverHeldHead()
         switch unsafe exchange.receive(bytes) {
         case .take:

@@ -79,7 +79,10 @@ final class Transfer {
         } catch {
             throw error.transportError
         }
-        if let authentication = exchange.authentication { try handle.apply(authentication) }
+        if var authentication = exchange.authentication {
+            if state.sendsNoCredential { authentication.server = nil }
+            try handle.apply(authentication)
+        }
         alarm.transfer = self
     }
 
@@ -120,6 +123,12 @@ struct TransferState {
     var handshake: Handshake?
     /// The head of a response that libcurl may be about to answer.
     var heldHead: ResponseHead?
+    /// Whether the latest leg was a request without its body, to learn the server's challenge.
+    var isProbing = false
+    /// Whether a server answered a probe by neither a challenge nor a success.
+    var isProbeRefused = false
+    /// Whether the request is sent without the server's credential after all.
+    var sendsNoCredential = false
     /// Whether the server refused the rest of the request's body by its answer.
     var isBodyRefused = false
     /// Whether the response was seen to be complete before libcurl reported it.
@@ -134,6 +143,10 @@ struct TransferState {
     var sockets: [Int32] = []
     /// The socket of the connection that carries it; `nil` before that, and for a Unix-domain socket.
     var connection: Int32?
+    /// Whether that connection speaks HTTP/2.
+    var isOnHTTP2 = false
+    /// When the latest bytes of the response came.
+    var lastReceived: MonotonicInstant?
     /// Whether the connection was given up before anything was sent, for bytes that nobody asked for.
     var isConnectionSpoilt = false
     /// How often a connection was ready for the request.
@@ -166,9 +179,12 @@ struct TransferState {
 
     /// Forgets an attempt, so that the request can be sent on another connection.
     mutating func beginAgain(_ exchange: Exchange, on loop: LoopState) {
-        if heldHead != nil { beginNextLeg(exchange, on: loop) }
+        if isProbeRefused { sendsNoCredential = true }
+        if heldHead != nil || isProbeRefused { beginNextLeg(exchange, on: loop) }
+        isProbeRefused = false
         sockets = []
         connection = nil
+        lastReceived = nil
         isConnectionSpoilt = false
         clock.reconnect(at: loop.now)
     }
@@ -179,7 +195,9 @@ struct TransferState {
         parser = HeaderParser(
             url: exchange.request.url, maximumSize: exchange.options.maximumHeadSize, cache: loop.headerFields)
         attempts = 0
+        isProbing = false
         isBodyRefused = false
+        isResponseOver = false
         handshake = nil
     }
 

@@ -121,7 +121,10 @@ package struct RequestParser {
             first < last
         else { throw .requestLine }
         let version = text(line[(last + 1)...])
-        guard version.hasPrefix("HTTP/1.") else { throw .requestLine }
+        // The preface of HTTP/2 (RFC 9113 §3.4) looks like a request, so that a script can answer it by frames.
+        guard version.hasPrefix("HTTP/1.") || version == "HTTP/2.0" && line.starts(with: "PRI ".utf8) else {
+            throw .requestLine
+        }
         return Head(method: text(line[..<first]), target: text(line[(first + 1)..<last]), version: version)
     }
 

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+
+import ANCurl
+import ANHTTP
+import AsyncNetworkingTesting
+import Foundation
+import HTTPTypes
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct HTTP2Tests {
+    private let authority: TestCertificateAuthority
+
+    init() throws {
+        authority = try TestCertificateAuthority()
+    }
+
+    private func options(_ change: (inout TransferOptions) -> Void = { _ in }) -> TransferOptions {
+        .with {
+            $0.tls.trustRoots = .pem(authority.pemData)
+            change(&$0)
+        }
+    }
+
+    private func withServer(_ body: (StubServer) async throws -> Void) async throws {
+        var tls = StubServer.TLS(try authority.issue())
+        tls.protocols = ["h2"]
+        try await StubServer.with(.init(tls: tls), body)
+    }
+
+    @Test func `a connection on which nothing came within the limit takes no more requests`() async throws {
+        try await withServer { server in
+            server.fallback { _ in .http2([]) }
+            let transport = try CurlTransport()
+            let options = options { $0.timeouts.idle = .milliseconds(300) }
+            for number in 1...4 {
+                let failure = try await transport.failure(server.request(options: options))
+                guard case .timedOut(.responseHead, _, _) = failure else {
+                    Issue.record("\(failure)")
+                    return
+                }
+                #expect(server.activity.connectionsAccepted == number)
+            }
+        }
+    }
+
+    @Test func `a connection on which another response came stays in use`() async throws {
+        try await withServer { server in
+            server.fallback { _ in
+                var script = Script.http2([.head(1, endsStream: true)])
+                script.actions.removeLast()
+                // The second stream is never answered, the third one is.
+                script.actions += [
+                    .delay(.milliseconds(600)), .send(HTTP2Frame.head(5, endsStream: true).bytes), .hang,
+                ]
+                return script
+            }
+            let transport = try CurlTransport()
+            let options = options { $0.timeouts.idle = .seconds(1) }
+            _ = try await transport.collect(server.request(options: options))
+            let statuses = await withTaskGroup(of: Int?.self) { group in
+                for _ in 0..<2 {
+                    group.addTask { try? await transport.collect(server.request(options: options)).head.status.code }
+                }
+                return await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(statuses == [200, nil])
+            _ = try await transport.failure(server.request(options: options))
+            #expect(server.activity.connectionsAccepted == 1)
+        }
+    }
+
+    @Test func `the reader sees the end of a response of known length while the request's body is open`() async throws {
+        try await withServer { server in
+            server.fallback { _ in .http2([.head(1, length: "4"), .data(1, "done", endsStream: true)]) }
+            let feed = Feed()
+            feed.yield("ping")
+            let request = server.request(
+                method: .post, body: .stream(feed), options: options { $0.timeouts.idle = nil })
+            let transport = try CurlTransport()
+            #expect(try await transport.text(request) == "done")
+            feed.finish()
+        }
+    }
+
+    @Test func `a body that is shorter than its declared length is an error`() async throws {
+        try await withServer { server in
+            server.fallback { _ in .http2([.head(1, length: "40"), .data(1, "short", endsStream: true)]) }
+            let failure = try await CurlTransport().failure(server.request(options: options()))
+            switch failure {
+            case .connectionLost, .invalidResponse(.framing, _): break
+            default: Issue.record("\(failure)")
+            }
+        }
+    }
+
+    @Test(arguments: [UInt8(1), 2, 8, 11])
+    func `a stream that the server resets is an error`(code: UInt8) async throws {
+        try await withServer { server in
+            server.fallback { _ in .http2([.head(1), .data(1, "hel"), .reset(1, code: code)]) }
+            let failure = try await CurlTransport().failure(server.request(options: options()))
+            guard case .connectionLost = failure else {
+                Issue.record("\(failure)")
+                return
+            }
+        }
+    }
+}

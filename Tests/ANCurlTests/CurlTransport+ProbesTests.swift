@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+
+import ANCurl
+import ANHTTP
+import AsyncNetworkingTesting
+import Foundation
+import HTTPTypes
+import Testing
+
+/// Where libcurl answers challenges, it begins requests with a body by one without it. No answer to that is the response.
+@Suite(.timeLimit(.minutes(1))) struct ProbesTests {
+    private static let body = Data("the body".utf8)
+
+    private func digestRequest(
+        _ server: StubServer, _ path: String, _ method: HTTPRequest.Method = .post,
+        scheme: AuthenticationScheme = .digest
+    ) -> Request {
+        var request = server.request(path, method: method, body: .bytes(Self.body))
+        var authentication = TransportAuthentication()
+        authentication.server = .init(Credential(user: "user", password: "password"), by: scheme)
+        request.transportAuthentication = authentication
+        return request
+    }
+
+    @Test(arguments: [HTTPRequest.Method.post, .put, .patch, .get, .delete], [200, 201, 204, 302, 403, 404, 500])
+    func `a path that is not protected gets the request, and its answer is the response`(
+        method: HTTPRequest.Method, status: Int
+    ) async throws {
+        try await StubServer.with { server in
+            server.fallback { request in
+                .reply(
+                    status: status, headers: ["X-Length": "\(request.bodyLength)", "Location": "/other"],
+                    body: .string(status == 204 ? "" : "answer"))
+            }
+            let transport = try CurlTransport()
+            for _ in 0..<3 {
+                let (head, body) = try await transport.collect(digestRequest(server, "/open", method))
+                #expect(head.status.code == status)
+                #expect(head.headers[try #require(HTTPField.Name("X-Length"))] == "8")
+                #expect(String(decoding: body, as: UTF8.self) == (status == 204 ? "" : "answer"))
+            }
+            #expect(server.activity.requests.map(\.bodyLength) == [0, 8, 0, 8, 0, 8])
+        }
+    }
+
+    @Test func `a server that asks for another scheme leaves the connection as it was`() async throws {
+        try await StubServer.with { server in
+            server.route("/basic") { _ in .status(401, headers: ["WWW-Authenticate": "Basic realm=\"r\""]) }
+            server.route("/broken") { _ in .status(401, headers: ["WWW-Authenticate": "Digest realm=\"r\""]) }
+            server.fallback { .text("\($0.bodyLength) bytes") }
+            let transport = try CurlTransport()
+            for path in ["/basic", "/broken", "/basic"] {
+                #expect(try await transport.collect(digestRequest(server, path)).head.status.code == 401)
+                let plain = server.request("/plain", method: .post, body: .bytes(Self.body))
+                for _ in 0..<2 { #expect(try await transport.text(plain) == "8 bytes") }
+            }
+        }
+    }
+
+    @Test func `a challenge is answered with the body, and the connection serves others`() async throws {
+        try await StubServer.with { server in
+            server.route("/digest") { request in
+                guard request.headers["Authorization"]?.contains("response=") == true else {
+                    return .status(
+                        401, headers: ["WWW-Authenticate": "Digest realm=\"r\", nonce=\"n\", qop=\"auth\""])
+                }
+                return .text("\(request.bodyLength) bytes")
+            }
+            server.fallback { .text("\($0.bodyLength) bytes") }
+            let transport = try CurlTransport()
+            for _ in 0..<3 {
+                #expect(try await transport.text(digestRequest(server, "/digest")) == "8 bytes")
+                let plain = server.request("/plain", method: .put, body: .bytes(Self.body))
+                #expect(try await transport.text(plain) == "8 bytes")
+            }
+        }
+    }
+
+    @Test func `protected and open paths can be mixed on many connections`() async throws {
+        try await StubServer.with { server in
+            server.route("/digest") { request in
+                guard request.headers["Authorization"]?.contains("response=") == true else {
+                    return .status(
+                        401, headers: ["WWW-Authenticate": "Digest realm=\"r\", nonce=\"n\", qop=\"auth\""])
+                }
+                return .text("\(request.bodyLength)")
+            }
+            server.route("/basic") { _ in .status(401, headers: ["WWW-Authenticate": "Basic realm=\"r\""]) }
+            server.fallback { .text("\($0.bodyLength)") }
+            let transport = try CurlTransport()
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in 0..<240 {
+                    group.addTask {
+                        switch number % 4 {
+                        case 0: #expect(try await transport.text(digestRequest(server, "/digest")) == "8")
+                        case 1: #expect(try await transport.text(digestRequest(server, "/open", .put)) == "8")
+                        case 2:
+                            let head = try await transport.collect(digestRequest(server, "/basic")).head
+                            #expect(head.status.code == 401)
+                        default:
+                            let plain = server.request("/plain", method: .patch, body: .bytes(Self.body))
+                            #expect(try await transport.text(plain) == "8")
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+        }
+    }
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworkingTesting
+import Foundation
+
+/// A frame of HTTP/2 (RFC 9113 §4.1), for servers that are scripted byte by byte.
+struct HTTP2Frame {
+    var type: UInt8
+    var flags: UInt8 = 0
+    var stream: UInt32 = 0
+    var payload: [UInt8] = []
+    /// The length that the frame claims; `nil` for the true one.
+    var claimedLength: Int?
+
+    static let settings = HTTP2Frame(type: 4)
+    static let settingsAcknowledged = HTTP2Frame(type: 4, flags: 1)
+
+    /// A head with status 200 and no other field: HPACK's entry 8 of the static table (RFC 7541, Appendix A).
+    static func head(_ stream: UInt32, endsStream: Bool = false) -> HTTP2Frame {
+        HTTP2Frame(type: 1, flags: endsStream ? 5 : 4, stream: stream, payload: [0x88])
+    }
+
+    /// A head with status 200 and a `content-length`, entry 28.
+    static func head(_ stream: UInt32, length: String) -> HTTP2Frame {
+        HTTP2Frame(
+            type: 1, flags: 4, stream: stream,
+            payload: [0x88, 0x0F, 0x0D, UInt8(length.utf8.count)] + Array(length.utf8))
+    }
+
+    static func data(_ stream: UInt32, _ text: String, endsStream: Bool = false) -> HTTP2Frame {
+        HTTP2Frame(type: 0, flags: endsStream ? 1 : 0, stream: stream, payload: Array(text.utf8))
+    }
+
+    static func reset(_ stream: UInt32, code: UInt8) -> HTTP2Frame {
+        HTTP2Frame(type: 3, stream: stream, payload: [0, 0, 0, code])
+    }
+
+    static func goAway(last stream: UInt8, code: UInt8 = 0) -> HTTP2Frame {
+        HTTP2Frame(type: 7, payload: [0, 0, 0, stream, 0, 0, 0, code])
+    }
+
+    var bytes: Data {
+        let length = claimedLength ?? payload.count
+        let head: [UInt8] = [
+            UInt8(length >> 16 & 0xFF), UInt8(length >> 8 & 0xFF), UInt8(length & 0xFF), type, flags,
+            UInt8(stream >> 24 & 0x7F), UInt8(stream >> 16 & 0xFF), UInt8(stream >> 8 & 0xFF), UInt8(stream & 0xFF),
+        ]
+        return Data(head + payload)
+    }
+}
+
+extension Script {
+    /// Answers the preface of a client, which a ``StubServer`` takes for a request, and after a moment, in which the client
+    /// sends its requests, sends frames; then it is silent.
+    static func http2(_ frames: [HTTP2Frame], after delay: Duration = .milliseconds(100)) -> Script {
+        Script([
+            .send(HTTP2Frame.settings.bytes + HTTP2Frame.settingsAcknowledged.bytes), .delay(delay),
+            .send(frames.reduce(into: Data()) { $0 += $1.bytes }), .hang,
+        ])
+    }
+}
