@@ -53,7 +53,8 @@ extension SerializationError.XMLProblem: CustomStringConvertible {
             case .unexpectedEnd: "ends before its outermost element does"
             case .malformed(let code): "is not well-formed XML (libxml2's error \(code))"
             case .declaration(let kind):
-                "has a declaration <!\(Excerpt.of(kind))>, which is refused: it could stand for files or very long texts"
+                "has a declaration <!\(Excerpt.of(kind))>, which is refused: it could stand for files or very long texts, or "
+                    + "crash the parser"
             case .tooDeep(let limit): "is XML that is nested more than \(limit) levels deep"
             case .tooManyAttributes(let limit): "has an element with more than \(limit) attributes"
             case .aborted: "was not parsed to its end, because the delegate stopped"

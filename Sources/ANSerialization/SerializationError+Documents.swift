@@ -89,8 +89,8 @@ extension SerializationError {
             case unexpectedEnd
             /// The document is not well-formed; the number is libxml2's (`xmlParserErrors`).
             case malformed(code: Int)
-            /// The document has a declaration of this kind, `ENTITY` or `ATTLIST`, which could stand for files or for very
-            /// long texts.
+            /// The document has a declaration of this kind: `ENTITY` or `ATTLIST`, which could stand for files or for very
+            /// long texts, or a `NOTATION` without both identifiers, on which Foundation's parser crashes.
             case declaration(String)
             /// Elements are nested more deeply than the limit.
             case tooDeep(limit: Int)

@@ -9,10 +9,10 @@ public import FoundationXML
 /// `XMLParser` and `XMLDocument` must stay with one task at a time, and a response's value goes from task to task. So the
 /// value has the bytes, and each call makes a parser or a tree of the caller's own.
 ///
-/// The document was inspected: it declares no entities and no default attributes, its elements are nested at most 256 deep
+/// The document was inspected: its characters are those of XML, in valid UTF-8; it declares no entities and no default attributes, its elements are nested at most 256 deep
 /// and have at most 1,000 attributes each. Files and URLs that it names are not read.
 public struct XMLContent: Sendable {
-    /// The document in UTF-8.
+    /// The document in UTF-8. A processing instruction without data has a blank behind its target, as in `<?a ?>`.
     public let data: Data
     private let inspection: XMLInspection
 
@@ -24,8 +24,8 @@ public struct XMLContent: Sendable {
     /// - Throws: `SerializationError.xml` for what is refused, `SerializationError.text` for bytes that are invalid in their
     ///   encoding.
     public init(_ data: Data, charset: String? = nil) throws(SerializationError) {
-        self.data = try XMLText.utf8(data, charset: charset)
-        inspection = try XMLInspection(self.data)
+        inspection = try XMLInspection(try XMLText.utf8(data, charset: charset))
+        self.data = inspection.document
     }
 
     /// A parser that has not started.

@@ -3,14 +3,33 @@
 import AsyncNetworking
 import Foundation
 
-/// A look at XML before libxml2 has one: linear in its length, and without recursion.
+/// A look at XML before Foundation's parser has one: linear in its length, and without recursion.
+///
+/// Foundation crashes on processing instructions without data, on notations without one of their identifiers, and on names that
+/// are not UTF-8. It asks libxml2 to go on after
+/// errors, which then reads as markup what was inside other markup. So the markup must be as XML 1.0 says, that each part ends
+/// where libxml2 sees its end.
 ///
 /// libxml2 takes entities from files where it is asked to build a tree, expands them and default attributes as often as they
 /// are used, follows nesting on the stack, and compares each attribute of an element with all others. This refuses what would
-/// make it do so; all else that is wrong is left to libxml2 to find.
+/// make it do so; all else that is wrong, such as elements that end in the wrong order, is left to libxml2 to find.
 struct XMLInspection: Sendable {
     static let maximumDepth = 256
     static let maximumAttributes = 1_000
+
+    /// The document with a blank in each processing instruction that ends after its target: libxml2 then hands over empty
+    /// data, and otherwise none.
+    var document: Data {
+        guard !bareInstructions.isEmpty else { return Data(lexer.bytes) }
+        var document = Data(capacity: lexer.bytes.count + bareInstructions.count)
+        var start = 0
+        for end in bareInstructions {
+            document += lexer.bytes[start..<end]
+            document.append(UInt8(ascii: " "))
+            start = end
+        }
+        return document + lexer.bytes[start...]
+    }
 
     /// Whether there is an element.
     private(set) var hasElement = false
@@ -19,153 +38,149 @@ struct XMLInspection: Sendable {
     /// Whether the document ends within a tag, a comment or the like.
     private(set) var isCutOff = false
 
-    private let bytes: [UInt8]
-    private var position = 0
+    private var lexer: XMLLexer
     private var depth = 0
+    private var hasDocumentType = false
+    /// Where a notation begins that has not both identifiers.
+    private var partialNotation: Int?
+    /// Where the targets of processing instructions without data end.
+    private var bareInstructions: [Int] = []
 
-    /// Inspects a document of UTF-8.
+    /// Inspects a document.
     ///
     /// - Throws: `SerializationError.xml` for what is refused.
     init(_ data: Data) throws(SerializationError) {
-        bytes = Array(data)
-        while let start = bytes[position...].firstIndex(of: UInt8(ascii: "<")) {
-            position = start
-            if has("<!--") {
-                skip(past: "-->", from: start + 4)
-            } else if has("<![CDATA[") {
-                skip(past: "]]>", from: start + 9)
-            } else if has("<?") {
-                skip(past: "?>", from: start + 2)
-            } else if has("<!") {
-                try inspectDeclaration()
-            } else if has("</") {
-                depth -= 1
-                skip(past: ">", from: start + 2)
-            } else {
-                try inspectTag()
+        lexer = XMLLexer(Array(data))
+        do throws(XMLLexer.Stop) {
+            try lexer.checkCharacters()
+            while lexer.skipToMarkup() { try inspectMarkup() }
+        } catch {
+            switch error {
+            case .end: isCutOff = true
+            case .refusal(let reason, let offset): throw lexer.problem(reason, at: offset)
             }
+        }
+        if let partialNotation { throw lexer.problem(.declaration("NOTATION"), at: partialNotation) }
+    }
+
+    private mutating func inspectMarkup() throws(XMLLexer.Stop) {
+        if lexer.take("<!--") {
+            try lexer.skip(past: "-->")
+        } else if depth > 0, lexer.take("<![CDATA[") {
+            try lexer.skip(past: "]]>", upTo: .max)
+        } else if lexer.take("<?") {
+            try inspectInstruction()
+        } else if !hasElement, !hasDocumentType, lexer.take("<!DOCTYPE") {
+            hasDocumentType = true
+            try inspectDocumentType()
+        } else if lexer.take("</") {
+            depth -= 1
+            try lexer.skipName()
+            lexer.skipBlanks()
+            try lexer.expect(">")
+        } else {
+            try inspectTag()
+        }
+    }
+
+    // MARK: Processing instructions
+
+    private mutating func inspectInstruction() throws(XMLLexer.Stop) {
+        try lexer.skipName()
+        let end = lexer.position
+        if lexer.take("?>") {
+            bareInstructions.append(end)
+        } else {
+            try lexer.expectBlanks()
+            try lexer.skip(past: "?>")
         }
     }
 
     // MARK: Tags
 
-    private mutating func inspectTag() throws(SerializationError) {
-        let start = position
+    private mutating func inspectTag() throws(XMLLexer.Stop) {
+        let start = lexer.position
+        try lexer.expect("<")
+        try lexer.skipName()
         var attributes = 0
-        position += 1
-        while position < bytes.count, bytes[position] != UInt8(ascii: ">") {
-            switch bytes[position] {
-            case UInt8(ascii: "\""), UInt8(ascii: "'"):
-                skipLiteral()
-                continue
-            case UInt8(ascii: "="): attributes += 1
-            default: break
+        while true {
+            let hasBlanks = lexer.skipBlanks()
+            if lexer.take("/>") { break }
+            if lexer.take(">") {
+                depth += 1
+                break
             }
-            position += 1
-        }
-        guard attributes <= Self.maximumAttributes else {
-            throw problem(.tooManyAttributes(limit: Self.maximumAttributes), at: start)
-        }
-        guard position < bytes.count else {
-            isCutOff = true
-            return
+            guard hasBlanks else { throw lexer.unexpected(.spaceRequired) }
+            try lexer.skipName()
+            lexer.skipBlanks()
+            try lexer.expect("=")
+            lexer.skipBlanks()
+            try lexer.skipLiteral { $0 != UInt8(ascii: "<") }
+            attributes += 1
+            guard attributes <= Self.maximumAttributes else {
+                throw .refusal(.tooManyAttributes(limit: Self.maximumAttributes), offset: start)
+            }
         }
         hasElement = true
-        if bytes[position - 1] != UInt8(ascii: "/") { depth += 1 }
-        position += 1
-        guard depth <= Self.maximumDepth else { throw problem(.tooDeep(limit: Self.maximumDepth), at: start) }
+        guard depth <= Self.maximumDepth else { throw .refusal(.tooDeep(limit: Self.maximumDepth), offset: start) }
     }
 
     // MARK: The document type
 
     /// `<!DOCTYPE … [ … ]>`: its internal subset may have no declarations but those of elements and notations.
-    private mutating func inspectDeclaration() throws(SerializationError) {
-        position += 2
-        while position < bytes.count {
-            switch bytes[position] {
-            case UInt8(ascii: "\""), UInt8(ascii: "'"):
-                skipLiteral()
-            case UInt8(ascii: "["):
-                position += 1
-                try inspectSubset()
-            case UInt8(ascii: ">"):
-                position += 1
-                return
-            default:
-                position += 1
-            }
+    private mutating func inspectDocumentType() throws(XMLLexer.Stop) {
+        try lexer.expectBlanks()
+        try lexer.skipName()
+        if lexer.skipBlanks() { _ = try inspectIdentifiers(mayEndEarly: false) }
+        lexer.skipBlanks()
+        if lexer.take("[") {
+            try inspectSubset()
+            lexer.skipBlanks()
         }
-        isCutOff = true
+        try lexer.expect(">")
     }
 
-    private mutating func inspectSubset() throws(SerializationError) {
-        while position < bytes.count {
-            if has("<!--") {
-                skip(past: "-->", from: position + 4)
-            } else if has("<?") {
-                skip(past: "?>", from: position + 2)
-            } else if has("<!") {
-                guard has("<!ELEMENT") || has("<!NOTATION") else {
-                    let kind = bytes[(position + 2)...].prefix(20).prefix {
-                        UInt8(ascii: "A")...UInt8(ascii: "Z") ~= $0
-                    }
-                    throw problem(.declaration(String(decoding: kind, as: UTF8.self)), at: position)
-                }
-                skipDeclaration()
-            } else if bytes[position] == UInt8(ascii: "]") {
-                position += 1
-                return
+    /// `SYSTEM` and a literal, or `PUBLIC` and two, or, in a notation, one; true for two.
+    private mutating func inspectIdentifiers(mayEndEarly: Bool) throws(XMLLexer.Stop) -> Bool {
+        if lexer.take("SYSTEM") {
+            try lexer.expectBlanks()
+            try lexer.skipLiteral(upTo: XMLLexer.maximumName) { _ in true }
+            return false
+        }
+        guard lexer.take("PUBLIC") else { return false }
+
+        try lexer.expectBlanks()
+        try lexer.skipLiteral(upTo: XMLLexer.maximumName, while: XMLLexer.isPublicIdentifier)
+        let hasBlanks = lexer.skipBlanks()
+        if mayEndEarly, lexer.next == UInt8(ascii: ">") { return false }
+        guard hasBlanks else { throw lexer.unexpected(.spaceRequired) }
+        try lexer.skipLiteral(upTo: XMLLexer.maximumName) { _ in true }
+        return true
+    }
+
+    private mutating func inspectSubset() throws(XMLLexer.Stop) {
+        while true {
+            lexer.skipBlanks()
+            let start = lexer.position
+            if lexer.take("]") { return }
+            if lexer.take("<!--") {
+                try lexer.skip(past: "-->")
+            } else if lexer.take("<?") {
+                try inspectInstruction()
+            } else if lexer.take("<!ELEMENT") {
+                try lexer.skip(past: ">") { !"<\"'%".utf8.contains($0) }
+            } else if lexer.take("<!NOTATION") {
+                try lexer.expectBlanks()
+                try lexer.skipName()
+                try lexer.expectBlanks()
+                if try !inspectIdentifiers(mayEndEarly: true) { partialNotation = start }
+                lexer.skipBlanks()
+                try lexer.expect(">")
+            } else if lexer.take("<!") {
+                throw .refusal(.declaration(lexer.capitals), offset: start)
             } else {
-                position += 1
+                throw lexer.unexpected(.internalSubset)
             }
         }
-        isCutOff = true
-    }
-
-    private mutating func skipDeclaration() {
-        while position < bytes.count, bytes[position] != UInt8(ascii: ">") {
-            switch bytes[position] {
-            case UInt8(ascii: "\""), UInt8(ascii: "'"): skipLiteral()
-            default: position += 1
-            }
-        }
-    }
-
-    // MARK: Bytes
-
-    private func has(_ mark: String) -> Bool {
-        bytes[position...].starts(with: mark.utf8)
-    }
-
-    /// Goes past the quotes that begin here, and what stands between them.
-    private mutating func skipLiteral() {
-        let quote = bytes[position]
-        guard let end = bytes[(position + 1)...].firstIndex(of: quote) else {
-            position = bytes.count
-            return
-        }
-        position = end + 1
-    }
-
-    /// Goes past the next such mark; to the end when there is none.
-    private mutating func skip(past mark: String, from start: Int) {
-        let mark = Array(mark.utf8)
-        var next = min(start, bytes.count)
-        while let candidate = bytes[next...].firstIndex(of: mark[0]) {
-            if bytes[candidate...].starts(with: mark) {
-                position = candidate + mark.count
-                return
-            }
-            next = candidate + 1
-        }
-        position = bytes.count
-        isCutOff = true
-    }
-
-    private func problem(
-        _ reason: SerializationError.XMLProblem.Reason, at offset: Int
-    ) -> SerializationError {
-        let line = bytes[..<offset].count { $0 == UInt8(ascii: "\n") } + 1
-        return .xml(.init(reason: reason, line: line, excerpt: Excerpt.around(offset, in: bytes)))
     }
 }

@@ -246,6 +246,89 @@ import Testing
         #expect(problem { try value(of: .xmlDocument, String(repeating: "[", count: 10_000_000)) } != nil)
     }
 
+    // MARK: Input that crashes Foundation's parser
+
+    @Test(arguments: [
+        "<?foo?><a/>", "<a><?php?></a>", "<a/><?foo?>", "<!DOCTYPE a [<?foo?>]><a><?b?><?c?></a>", "<!----><?é?><a/>",
+    ])
+    func `a processing instruction without data has empty data`(text: String) throws {
+        let content = try value(of: .xmlDocument, text)
+        #expect(String(decoding: content.data, as: UTF8.self) == text.replacing("?>", with: " ?>"))
+        let recorder = Recorder()
+        try content.parse(with: recorder)
+        #expect(recorder.instructions.allSatisfy { $0.data.isEmpty })
+        #expect(recorder.instructions.count == text.split(separator: "?>").count - (text.hasSuffix("?>") ? 0 : 1))
+        _ = try content.makeDocument().xmlString
+    }
+
+    @Test func `other processing instructions, and what only looks like one, stay as they are`() throws {
+        let text = "<?a b?><?c ?><x y='?>'><!--<?d?>--><![CDATA[<?e?>]]></x>"
+        let content = try value(of: .xmlParser, text)
+        #expect(content.data == Data(text.utf8))
+        let recorder = Recorder()
+        try content.parse(with: recorder)
+        #expect(recorder.instructions.map(\.target) == ["a", "c"])
+        #expect(recorder.instructions.map(\.data) == ["b", ""])
+    }
+
+    @Test(
+        arguments: [
+            [0x3C, 0x55, 0xF6, 0x01, 0xB0, 0x3E], Array("<a ".utf8) + [0xE9] + Array("='1'/>".utf8),
+            Array("<?".utf8) + [0xFF] + Array(" b?><a/>".utf8),
+            Array("<a>".utf8) + [0xED, 0xA0, 0x80] + Array("</a>".utf8),
+            Array("<a>\u{1}</a>".utf8), Array("<a>\u{FFFE}</a>".utf8), Array("<a>\u{FFFF}</a>".utf8),
+        ] as [[UInt8]])
+    func `bytes and characters that XML does not have are refused`(bytes: [UInt8]) {
+        for error in [
+            failure { try value(of: .xmlParser, Data(bytes)) }, failure { try value(of: .xmlDocument, Data(bytes)) },
+        ] {
+            guard case .xml(let problem)? = error, case .malformed = problem.reason else {
+                Issue.record("\(String(describing: error))")
+                continue
+            }
+        }
+    }
+
+    @Test(arguments: [
+        // libxml2 goes on within what it could not read, and finds an instruction there.
+        "<a b=<?foo?>/>", "<a b='<?foo?>'/>", "<a <?foo?>/>", "<? <?foo?><a/>", "<a><! <?foo?></a>", "<a/ <?foo?>>",
+        "<!DOCTYPE a '<?foo?>'><a/>", "<!DOCTYPE a PUBLIC '{<?foo?>' 's'><a/>", "<a></a <?foo?>>", "<1 <?foo?>/>",
+        "<![CDATA[<?foo?>]]><a/>", "<a/><!DOCTYPE a [<?foo?>]>", "<!DOCTYPE a [<!ELEMENT a <?foo?>>]><a/>",
+        "<!DOCTYPE a [x<?foo?>]><a/>", "<!DOCTYPE a [%<?foo?>]><a/>", "<a b='1'c='<?foo?>'/>",
+    ])
+    func `markup that is not as XML says is refused before it is parsed`(text: String) {
+        let problem = problem { try value(of: .xmlParser, text) }
+        guard case .malformed? = problem?.reason else {
+            Issue.record("\(String(describing: problem))")
+            return
+        }
+    }
+
+    @Test(arguments: ["SYSTEM 's'", "PUBLIC 'p'", "PUBLIC 'p' "])
+    func `a notation without both identifiers is refused`(identifiers: String) throws {
+        let text = "<!DOCTYPE a [<!NOTATION n \(identifiers)>]><a/>"
+        #expect(problem { try value(of: .xmlParser, text) }?.reason == .declaration("NOTATION"))
+        let whole = try value(of: .xmlDocument, "<!DOCTYPE a [<!NOTATION n PUBLIC 'p' \"s\">]><a/>")
+        #expect(try whole.makeDocument().rootElement()?.name == "a")
+    }
+
+    @Test(arguments: [
+        "<?\(String(repeating: "x", count: 60_000))?><a/>", "<\(String(repeating: "x", count: 60_000))/>",
+        "<!--\(String(repeating: "x", count: 10_000_001))<?foo?>--><a/>",
+    ])
+    func `what libxml2 would end in its middle is refused`(text: String) {
+        guard case .malformed? = problem({ try value(of: .xmlParser, text) })?.reason else {
+            Issue.record("not refused")
+            return
+        }
+    }
+
+    @Test func `characters beyond the first chunk of libxml2 are read whole`() throws {
+        let long = String(repeating: "é漢👴", count: 100_000)
+        let document = try value(of: .xmlDocument, "<a><b/>\(long)</a>").makeDocument()
+        #expect(document.rootElement()?.stringValue == long)
+    }
+
     @Test func `as deep as the limit is well`() throws {
         let text = String(repeating: "<a>", count: 256) + String(repeating: "</a>", count: 256)
         #expect(throws: Never.self) { try value(of: .xmlDocument, text).makeDocument() }
@@ -294,6 +377,7 @@ private func problem(_ work: () throws -> Any) -> SerializationError.XMLProblem?
 private final class Recorder: NSObject, XMLParserDelegate {
     private(set) var elements: [String] = []
     private(set) var text = ""
+    private(set) var instructions: [(target: String, data: String)] = []
     private let last: String?
 
     init(stopsAt last: String? = nil) {
@@ -306,6 +390,10 @@ private final class Recorder: NSObject, XMLParserDelegate {
     ) {
         elements.append(elementName)
         if elementName == last { parser.abortParsing() }
+    }
+
+    func parser(_ parser: XMLParser, foundProcessingInstructionWithTarget target: String, data: String?) {
+        instructions.append((target, data ?? "nil"))
     }
 
     func parser(_ parser: XMLParser, foundCharacters string: String) {

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import AsyncNetworkingTesting
+import AsyncNetworkingXML
+import Foundation
+import FoundationXML
+import Testing
+
+/// Documents that were changed at random, parsed with everything that a program can ask Foundation's parser for.
+@Suite struct XMLFuzzTests {
+    /// How many documents are tried; more for a longer run, such as `AN_XML_DOCUMENTS=5000000`.
+    private static let count = ProcessInfo.processInfo.environment["AN_XML_DOCUMENTS"].flatMap { Int($0) } ?? 4_000
+    private static let parts = 20
+
+    @Test(arguments: 0..<parts)
+    func `no document crashes the parser`(part: Int) {
+        var generator = XMLMutator(seed: 0)
+        var accepted = 0
+        for number in stride(from: part, to: Self.count, by: Self.parts) {
+            generator = XMLMutator(seed: UInt64(number))
+            let (data, charset) = generator.document()
+            guard let content = try? XMLContent(data, charset: charset) else { continue }
+            accepted += 1
+            let isWellFormed = Self.parse(content, options: number)
+            let document = try? content.makeDocument(options: Self.options[number % Self.options.count])
+            #expect(!isWellFormed || document?.rootElement() != nil, "document \(number)")
+            if let document { Self.visit(document) }
+        }
+        // Documents that are all refused would prove nothing.
+        #expect(accepted > Self.count / Self.parts / 8)
+    }
+
+    private static let options: [XMLNode.Options] = [
+        [], .nodePreserveAll, .nodePreserveWhitespace, [.documentXInclude, .documentValidate], .documentTidyXML,
+    ]
+
+    /// Parses with a delegate that takes everything; true for a document that is well-formed.
+    private static func parse(_ content: XMLContent, options: Int) -> Bool {
+        let listener = XMLListener()
+        let isWellFormed = (try? content.parse(with: listener)) != nil
+        let parser = content.makeParser()
+        parser.shouldProcessNamespaces = options & 1 != 0
+        parser.shouldReportNamespacePrefixes = options & 2 != 0
+        parser.delegate = listener
+        _ = parser.parse()
+        return isWellFormed
+    }
+
+    /// Reads what a node has. Foundation crashes on any document when a node without a prefix is asked for it, or one that is no
+    /// element for its URI.
+    private static func visit(_ node: XMLNode) {
+        _ = (node.name, node.stringValue, node.kind)
+        if let element = node as? XMLElement {
+            _ = (element.localName, element.uri, element.xPath)
+            for attribute in (element.attributes ?? []) + (element.namespaces ?? []) { visit(attribute) }
+        }
+        for child in node.children ?? [] { visit(child) }
+        if node is XMLDocument { _ = (node.xmlString, node.canonicalXMLStringPreservingComments(true)) }
+    }
+}
+
+/// Takes everything that a parser says.
+private final class XMLListener: NSObject, XMLParserDelegate {
+    private var seen = 0
+
+    private func take(_ texts: String?...) {
+        for text in texts { seen &+= text?.utf8.count ?? 0 }
+    }
+
+    func parser(
+        _ parser: XMLParser, didStartElement elementName: String, namespaceURI: String?, qualifiedName: String?,
+        attributes: [String: String]
+    ) {
+        take(elementName, namespaceURI, qualifiedName)
+        for (name, value) in attributes { take(name, value) }
+    }
+
+    func parser(
+        _ parser: XMLParser, didEndElement elementName: String, namespaceURI: String?, qualifiedName: String?
+    ) {
+        take(elementName, namespaceURI, qualifiedName)
+    }
+
+    func parser(_ parser: XMLParser, didStartMappingPrefix prefix: String, toURI namespaceURI: String) {
+        take(prefix, namespaceURI)
+    }
+
+    func parser(_ parser: XMLParser, didEndMappingPrefix prefix: String) {
+        take(prefix)
+    }
+
+    func parser(_ parser: XMLParser, foundCharacters string: String) {
+        take(string)
+    }
+
+    func parser(_ parser: XMLParser, foundIgnorableWhitespace whitespaceString: String) {
+        take(whitespaceString)
+    }
+
+    func parser(_ parser: XMLParser, foundProcessingInstructionWithTarget target: String, data: String?) {
+        take(target, data)
+    }
+
+    func parser(_ parser: XMLParser, foundComment comment: String) {
+        take(comment)
+    }
+
+    func parser(_ parser: XMLParser, foundCDATA CDATABlock: Data) {
+        take(String(decoding: CDATABlock, as: UTF8.self))
+    }
+
+    func parser(_ parser: XMLParser, foundElementDeclarationWithName elementName: String, model: String) {
+        take(elementName, model)
+    }
+
+    func parser(
+        _ parser: XMLParser, foundNotationDeclarationWithName name: String, publicID: String?, systemID: String?
+    ) {
+        take(name, publicID, systemID)
+    }
+
+    func parser(_ parser: XMLParser, resolveExternalEntityName name: String, systemID: String?) -> Data? {
+        take(name, systemID)
+        return seen % 2 == 0 ? Data("text".utf8) : nil
+    }
+
+    func parser(_ parser: XMLParser, parseErrorOccurred parseError: any Error) {
+        take("\(parseError)")
+    }
+}
+
+/// Makes documents that are nearly well-formed.
+private struct XMLMutator {
+    private var random: SplitMix64
+
+    init(seed: UInt64) {
+        random = SplitMix64(seed: seed)
+    }
+
+    /// The bytes of a document, and the charset of its response.
+    mutating func document() -> (Data, String?) {
+        var bytes = pick(Self.seeds)
+        if chance(20) {
+            bytes = bytes.prefix(number(below: bytes.count + 1)) + pick(Self.seeds).suffix(number(below: 40))
+        }
+        for _ in 0..<pick([0, 1, 1, 2, 3, 5, 10]) { mutate(&bytes) }
+        if chance(500), let position = bytes.indices.randomElement(using: &random) {
+            // Foundation hands libxml2 chunks of 128 KiB.
+            bytes.insert(contentsOf: repeatElement(pick(Self.padding), count: 131_000).joined(), at: position)
+        }
+        return (Data(chance(20) ? Self.wide(bytes, random.next()) : bytes), pick(Self.charsets))
+    }
+
+    private mutating func mutate(_ bytes: inout [UInt8]) {
+        let position = number(below: bytes.count + 1)
+        let end = min(bytes.count, position + number(below: 8))
+        switch number(below: 9) {
+        case 0 where position < bytes.count: bytes[position] ^= 1 << UInt8(number(below: 8))
+        case 1 where position < bytes.count: bytes[position] = UInt8(truncatingIfNeeded: random.next())
+        case 2: bytes.insert(UInt8(truncatingIfNeeded: random.next()), at: position)
+        case 3: bytes.removeSubrange(position..<end)
+        case 4: bytes.insert(contentsOf: Array(bytes[position..<end]), at: number(below: bytes.count + 1))
+        case 5: bytes.replaceSubrange(position..<end, with: pick(Self.tokens))
+        case 6 where chance(10): bytes.removeSubrange(position...)
+        case 7 where chance(10): bytes.insert(contentsOf: bytes, at: position)
+        default: bytes.insert(contentsOf: pick(Self.tokens), at: position)
+        }
+    }
+
+    private mutating func number(below limit: Int) -> Int {
+        Int.random(in: 0..<max(limit, 1), using: &random)
+    }
+
+    private mutating func chance(_ count: Int) -> Bool {
+        number(below: count) == 0
+    }
+
+    private mutating func pick<Element>(_ elements: [Element]) -> Element {
+        elements[number(below: elements.count)]
+    }
+
+    /// The bytes as UTF-16 of either order.
+    private static func wide(_ bytes: [UInt8], _ choice: UInt64) -> [UInt8] {
+        bytes.flatMap { choice % 2 == 0 ? [$0, 0] : [0, $0] }
+    }
+
+    private static let charsets: [String?] = [
+        nil, nil, nil, nil, nil, nil, "utf-8", "utf-8", "iso-8859-1", "utf-16", "utf-16le", "windows-1252", "shift_jis",
+    ]
+    private static let padding: [[UInt8]] = ["a", "é", "漢", "👴", " ", "<b/>", "&amp;", "<?a?>"].map { Array($0.utf8) }
+
+    private static let seeds: [[UInt8]] = [
+        "<a/>", "<?foo?><a/>", "<a><?php?></a>", "<a>text</a>",
+        "<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"yes\"?>\n<a b=\"c\" d='e'>t<b/>u</a>\n",
+        "<!-- c --><?pi data?><a><!-- d --><![CDATA[ <x> ]]>&lt;&#65;&#x1F474;</a><!---->",
+        "<!DOCTYPE a><a>&undefined;</a>",
+        "<!DOCTYPE a SYSTEM \"a.dtd\" [<!ELEMENT a (b|c)*><!NOTATION n SYSTEM \"s\"><?x?><?y z?><!-- q -->]><a>&e;</a>",
+        "<!DOCTYPE a PUBLIC '-//X//Y' 'z' [<!NOTATION n PUBLIC \"p\"><!NOTATION m PUBLIC 'p' 's'><!ELEMENT a EMPTY>]><a/>",
+        "<!DOCTYPE a [<!ELEMENT a (#PCDATA|b)*><!ELEMENT b ANY>]><a>x<b>y</b></a>",
+        "<x:a xmlns:x='urn:x' xmlns='urn:y' x:b='1'><c xmlns=''/><x:d xmlns:x='urn:z' x:e=''/></x:a>",
+        "<é ü='漢'>👴<日本/></é>", "<a xml:space='preserve' xml:lang='de'> \t\r\n </a>",
+        "<rss><channel><title>A &amp; B</title><item n='1'/><item n='2'/></channel></rss>",
+        "\u{FEFF}<a>bom</a>", "<a><b><c><d><e><f/></e></d></c></b></a>",
+        "<a xmlns:xi='http://www.w3.org/2001/XInclude'><xi:include href='file:///etc/hostname'/></a>",
+    ].map { Array($0.utf8) }
+
+    private static let tokens: [[UInt8]] =
+        [
+            "<", ">", "/", "</", "/>", "<?", "?>", "<?x?>", "<?x ?>", "<?xml?>", "<?XML?>", "<?é?>", "<??>", "<!",
+            "<!--",
+            "-->", "--", "<![CDATA[", "]]>", "<!DOCTYPE", "<!DOCTYPE a [", "]>", "<!ELEMENT ", "<!NOTATION ",
+            "<!ENTITY ",
+            "<!ATTLIST ", "&", "&amp;", "&#0;", "&#xFFFE;", "&#xD800;", "&#x110000;", "&x;", "%x;", ";", "=", "\"", "'",
+            ":",
+            "xmlns", "xmlns:", "xmlns:x=''", "xml:", "a:b", "a:b:c", "::", " ", "\t", "\r", "\n", "\u{0}", "\u{1}",
+            "\u{7F}",
+            "\u{85}", "\u{2028}", "\u{FEFF}", "\u{FFFD}", "\u{FFFE}", "\u{FFFF}", "é", "e\u{301}", "漢", "👴",
+            "\u{10FFFF}",
+            "encoding='utf-16'", "encoding=\"iso-8859-1\"", "standalone='no'", "version='1.1'", "<xi:include", "<a>",
+            "</a>",
+            "PUBLIC 'p'", "SYSTEM 's'", "EMPTY", "(#PCDATA)", "[", "]",
+        ].map { Array($0.utf8) }
+        + [
+            [0x80], [0xBF], [0xC0, 0x80], [0xC3], [0xE2, 0x82], [0xED, 0xA0, 0x80], [0xF0, 0x9F],
+            [0xF4, 0x90, 0x80, 0x80],
+            [0xF6, 0x01, 0xB0], [0xFE, 0xFF], [0xFF, 0xFE], [0xEF, 0xBB, 0xBF], [0xEF, 0xBF, 0xBE],
+            [0x4C, 0x6F, 0xA7, 0x94],
+            [0, 0, 0xFE, 0xFF], [0x3C, 0, 0x3F, 0],
+        ]
+}
