@@ -22,8 +22,8 @@ public import FoundationEssentials
 /// | ``challengeHandler`` | is asked when there is no credential, or when it was refused |
 ///
 /// A 401 that nobody answers is a response like others, and so is the last one of a series. Those that were answered are
-/// not seen: nothing of their bodies gets into the final one. What a server has taken is remembered for its origin, and
-/// goes with later requests from the start; it never goes to another origin, redirects included.
+/// not seen: nothing of their bodies gets into the final one. What a server has accepted is remembered for the
+/// protection space, and goes with later requests to it from the start; it never goes to another origin, redirects included.
 public struct AuthenticationPolicy: Sendable {
     /// Credentials, each for one origin.
     public var credentials = OriginCredentials()

@@ -221,6 +221,17 @@ extension MockTransport {
         #expect(transport.authorizations == [nil])
     }
 
+    @Test(arguments: [
+        ("http://a.example./", "http://a.example/x"), ("http://a.example", "http://A.Example.:80/"),
+        ("http://[::1]/", "http://[0:0:0::1]/"), ("http://127.0.0.1/", "http://127.1/"),
+    ])
+    func `a credential goes to its origin in every spelling`(origin: String, target: String) async throws {
+        let transport = MockTransport.protected()
+        let base = try url(origin)
+        let manager = SessionManager(on: transport) { $0.authentication.credentials[base] = ada }
+        #expect(try await manager.data(for: Request(url: url(target))).text == "welcome")
+    }
+
     @Test func `redirects do not take it along`() async throws {
         let transport = MockTransport { request in
             request.url.host() == "a.example"

@@ -102,6 +102,22 @@ import Testing
         }
     }
 
+    @Test func `a host in another spelling is signed, and a literal that is no pattern is an error`() async throws {
+        let transport = MockTransport(.text("x"))
+        func manager(_ hosts: [HostPattern]) -> SessionManager {
+            var signature = Self.signature
+            signature.hosts = hosts
+            return SessionManager(on: transport) { $0.authentication.signatures = [signature] }
+        }
+        for host in ["b.test.", "B.test", "[0:0::1]", "127.1"] {
+            let request = Request(url: try url("http://\(host)/"))
+            _ = try await manager(["*.test.", "b.test", "::1", "127.0.0.1"]).data(for: request)
+            #expect(transport.requests.last?.request.transportAuthentication?.signature != nil, "\(host)")
+        }
+        let error = try await sessionError { _ = try await manager(["bücher.test"]).get("x") }
+        guard case .transport(.invalidRequest(.option)) = error else { throw error }
+    }
+
     @Test func `a refusal is a response`() async throws {
         try await StubServer.with { server in
             server.fallback { _ in .text("no", status: 403) }
