@@ -270,6 +270,20 @@ import Testing
         guard case .tls(.badSecurityPolicy(.malformedCertificate), _) = error else { throw error }
     }
 
+    @Test(arguments: ["bücher.example", "https://example.com", "*.10.0.0.1"] as [HostPattern])
+    func `a literal that is no pattern fails requests instead of covering none`(pattern: HostPattern) async throws {
+        let url = try #require(URL(string: "https://other.example/"))
+        for options in [
+            TransferOptions.with { $0.tls.hostPolicies[pattern] = SecurityPolicy() },
+            TransferOptions.with {
+                $0.tls.hostIdentities[pattern] = .pem(certificates: .data(Data()), key: .data(Data()))
+            },
+        ] {
+            let error = try await CurlTransport().failure(Request(url: url, options: options))
+            guard case .tls(.badSecurityPolicy(.hostPattern(pattern.description)), _) = error else { throw error }
+        }
+    }
+
     @Test func `a file of authorities that has changed holds for new connections`() async throws {
         let path = "/tmp/an-roots-\(UUID())"
         try TestCertificateAuthority(name: "Other").write(to: path)
