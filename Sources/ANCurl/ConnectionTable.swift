@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: MIT
 
 package import ANHTTP
+package import ANSystem
 
-/// The sockets of the connections that have carried a request, by the addresses of their two ends.
+/// The connections that have carried a request and are open, by their sockets.
 ///
-/// libcurl tells which connection it is about to use by addresses only.
+/// libcurl identifies the connection that it is about to use by the addresses of its two ends only.
 package struct ConnectionTable {
     private var sockets: [Ends: Int32] = [:]
-    private var ends: [Int32: Ends] = [:]
+    private var entries: [Int32: Entry] = [:]
+
+    private struct Entry {
+        let ends: Ends
+        /// When bytes of a response came last.
+        var lastInput: MonotonicInstant?
+    }
 
     /// The addresses of the two ends of a TCP connection.
     package struct Ends: Hashable {
@@ -23,26 +30,37 @@ package struct ConnectionTable {
     /// Creates an empty table.
     package init() {}
 
-    /// Returns the socket of a connection that has carried a request; `nil` if this is the first one.
+    /// Returns the socket of a connection; `nil` if the connection has not carried a request.
     package func socket(of connection: Ends) -> Int32? {
         sockets[connection]
     }
 
-    /// Whether the socket is that of a connection that has carried a request and is open.
+    /// Whether the socket is that of a connection in the table.
     package func contains(_ socket: Int32) -> Bool {
-        ends[socket] != nil
+        entries[socket] != nil
     }
 
-    /// Notes that a connection carries its first request.
+    /// Whether no bytes of a response have come on a connection since a point in time.
+    package func isSilent(_ socket: Int32, since start: MonotonicInstant) -> Bool {
+        guard let last = entries[socket]?.lastInput else { return true }
+        return last < start
+    }
+
+    /// Adds a connection, which carries its first request.
     package mutating func insert(_ connection: Ends, socket: Int32) {
         remove(socket)
         sockets[connection] = socket
-        ends[socket] = connection
+        entries[socket] = Entry(ends: connection)
     }
 
-    /// Notes that a socket is closed.
+    /// Notes that bytes of a response came.
+    package mutating func noteInput(_ socket: Int32, at now: MonotonicInstant) {
+        entries[socket]?.lastInput = now
+    }
+
+    /// Removes the connection of a socket that is closed.
     package mutating func remove(_ socket: Int32) {
-        guard let connection = ends.removeValue(forKey: socket) else { return }
-        sockets[connection] = nil
+        guard let entry = entries.removeValue(forKey: socket) else { return }
+        sockets[entry.ends] = nil
     }
 }

@@ -242,10 +242,9 @@ actor CurlEngine: EventLoopSource {
     /// be dead, and libcurl would send further requests on it. Over HTTP/1.1, libcurl closes it.
     private func retireConnection(of transfer: Transfer) {
         guard transfer.state.isOnHTTP2, let socket = transfer.state.connection,
-            let sent = transfer.state.clock.connected, transfer.state.lastReceived == nil
+            let sent = transfer.state.clock.connected, state.connections.isSilent(socket, since: sent)
         else { return }
-        let isAlive = active.values.contains { $0.state.connection == socket && $0.state.lastReceived ?? sent > sent }
-        if !isAlive { state.retire(socket) }
+        state.retire(socket)
     }
 
     /// Queues the next deadline of a transfer, unless an earlier one is queued, which will look again.

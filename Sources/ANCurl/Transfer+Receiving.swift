@@ -8,8 +8,7 @@ import HTTPTypes
 
 extension Transfer {
     func receiveHeader(_ line: UnsafeRawBufferPointer) -> Int {
-        state.clock.noteActivity(at: loop.now)
-        state.lastReceived = loop.now
+        noteInput()
         if !state.parser.hasBegun {
             noteTLS()
             state.parser.isOnMultiplexedConnection = state.isOnHTTP2 || exchange.options.httpVersion == .http3
@@ -47,6 +46,11 @@ extension Transfer {
             }
             return 0
         }
+    }
+
+    private func noteInput() {
+        state.clock.noteActivity(at: loop.now)
+        if state.isOnHTTP2, let socket = state.connection { loop.connections.noteInput(socket, at: loop.now) }
     }
 
     func deliver(_ head: ResponseHead) {
@@ -111,8 +115,7 @@ extension Transfer {
     }
 
     func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Int {
-        state.clock.noteActivity(at: loop.now)
-        state.lastReceived = loop.now
+        noteInput()
         deliverHeldHead()
         switch unsafe exchange.receive(bytes) {
         case .take:

@@ -145,8 +145,6 @@ struct TransferState {
     var connection: Int32?
     /// Whether that connection speaks HTTP/2.
     var isOnHTTP2 = false
-    /// When the latest bytes of the response came.
-    var lastReceived: MonotonicInstant?
     /// Whether the connection was given up before anything was sent, for bytes that nobody asked for.
     var isConnectionSpoilt = false
     /// How often a connection was ready for the request.
@@ -184,7 +182,6 @@ struct TransferState {
         isProbeRefused = false
         sockets = []
         connection = nil
-        lastReceived = nil
         isConnectionSpoilt = false
         clock.reconnect(at: loop.now)
     }

@@ -43,32 +43,6 @@ import Testing
         }
     }
 
-    @Test func `a connection on which another response came stays in use`() async throws {
-        try await withServer { server in
-            server.fallback { _ in
-                var script = Script.http2([.head(1, endsStream: true)])
-                script.actions.removeLast()
-                // The second stream is never answered, the third one is.
-                script.actions += [
-                    .delay(.milliseconds(600)), .send(HTTP2Frame.head(5, endsStream: true).bytes), .hang,
-                ]
-                return script
-            }
-            let transport = try CurlTransport()
-            let options = options { $0.timeouts.idle = .seconds(1) }
-            _ = try await transport.collect(server.request(options: options))
-            let statuses = await withTaskGroup(of: Int?.self) { group in
-                for _ in 0..<2 {
-                    group.addTask { try? await transport.collect(server.request(options: options)).head.status.code }
-                }
-                return await group.reduce(into: []) { $0.append($1) }
-            }
-            #expect(statuses == [200, nil])
-            _ = try await transport.failure(server.request(options: options))
-            #expect(server.activity.connectionsAccepted == 1)
-        }
-    }
-
     @Test func `the reader sees the end of a response of known length while the request's body is open`() async throws {
         try await withServer { server in
             server.fallback { _ in .http2([.head(1, length: "4"), .data(1, "done", endsStream: true)]) }

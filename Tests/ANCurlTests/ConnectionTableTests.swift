@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+
+import ANCurl
+import ANHTTP
+import ANSystem
+import Testing
+
+@Suite struct ConnectionTableTests {
+    private static let first = ends(50_000)
+    private static let second = ends(50_001)
+
+    private static func ends(_ port: Int) -> ConnectionTable.Ends {
+        ConnectionTable.Ends(
+            local: SocketAddress(host: "127.0.0.1", port: port), remote: SocketAddress(host: "127.0.0.1", port: 80))
+    }
+
+    @Test func `a connection is found by its ends until its socket is closed`() {
+        var table = ConnectionTable()
+        #expect(table.socket(of: Self.first) == nil)
+        table.insert(Self.first, socket: 7)
+        table.insert(Self.second, socket: 8)
+        #expect(table.socket(of: Self.first) == 7)
+        #expect(table.socket(of: Self.second) == 8)
+        table.remove(7)
+        #expect(table.socket(of: Self.first) == nil)
+        #expect(!table.contains(7))
+        #expect(table.contains(8))
+    }
+
+    @Test func `a socket that is used for another connection belongs to that one`() {
+        var table = ConnectionTable()
+        table.insert(Self.first, socket: 7)
+        table.insert(Self.second, socket: 7)
+        #expect(table.socket(of: Self.first) == nil)
+        #expect(table.socket(of: Self.second) == 7)
+    }
+
+    @Test func `a connection is silent until bytes of a response come`() {
+        var table = ConnectionTable()
+        let start = MonotonicInstant.now
+        table.insert(Self.first, socket: 7)
+        #expect(table.isSilent(7, since: start))
+        table.noteInput(7, at: start.advanced(by: .seconds(1)))
+        #expect(!table.isSilent(7, since: start))
+        #expect(!table.isSilent(7, since: start.advanced(by: .seconds(1))))
+        #expect(table.isSilent(7, since: start.advanced(by: .seconds(2))))
+        table.insert(Self.second, socket: 7)
+        #expect(table.isSilent(7, since: start))
+        table.noteInput(9, at: start)
+        #expect(!table.contains(9))
+    }
+}
