@@ -166,7 +166,7 @@ actor CurlEngine: EventLoopSource {
     }
 
     private func takeTurn(_ ready: [ReadyDescriptor]) -> Int32 {
-        state.now = .now
+        state.beginTurn()
         for descriptor in ready where state.isWanted(descriptor) { multi?.handle(descriptor) }
         receiveMessages()
         finishCompleted()

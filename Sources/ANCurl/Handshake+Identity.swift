@@ -18,7 +18,9 @@ extension Handshake {
     /// Shows the identity that is chosen; false where that cannot be, which ends the handshake.
     private func chooseIdentity(for session: OpaquePointer) -> Bool {
         switch security.identityChooser?.choose(for: host.text) {
-        case nil, .some(.none): return true
+        case nil, .some(.none):
+            noteMissingIdentity()
+            return true
         case .refuse(let reason):
             refuse(.rejected(reason), nil)
             return false

@@ -10,6 +10,7 @@ final class Handshake {
     let host: HostName
     /// The transfer that the connection is made for.
     private weak var transfer: Transfer?
+    private let loop: LoopState
     /// The verdict, while a stapled response may still change it.
     private var verdict: TrustVerdict?
     /// Whether the server has said that it sends no more (`close_notify`): without that, whoever cuts the connection could
@@ -20,6 +21,7 @@ final class Handshake {
         self.security = security
         self.host = host
         self.transfer = transfer
+        loop = transfer.loop
     }
 
     // MARK: Installing
@@ -41,6 +43,10 @@ final class Handshake {
             guard kind == SSL_CB_READ_ALERT else { return }
             unsafe Handshake.of(session)?.receiveAlert(value & 0xff)
         }
+        unsafe SSL_CTX_set_msg_callback(context) { isWritten, _, kind, _, _, session, _ in
+            guard isWritten == 0, kind == SSL3_RT_HEADER, let session = unsafe session else { return }
+            unsafe Handshake.of(session)?.noteRecord(of: session)
+        }
         if security.policy.stapling != .ignored {
             unsafe copenssl_ctx_ask_for_staple(
                 context,
@@ -57,7 +63,7 @@ final class Handshake {
             }
         }
         if let identity = security.identity { return unsafe identity.install(into: context) }
-        if security.identityChooser != nil { unsafe Self.askForIdentity(context) }
+        if security.identity == nil { unsafe Self.askForIdentity(context) }
         return true
     }
 
@@ -133,6 +139,12 @@ final class Handshake {
         security.policy.observer?.observe(verdict)
     }
 
+    /// A record is about to be read. Over HTTP/2, libcurl reads on within one call as long as frames come that bring nothing to
+    /// the transfer, and neither limits on time nor other transfers have their turn; so the connection is taken for closed.
+    private func noteRecord(of session: OpaquePointer) {
+        if loop.noteRecord() { unsafe SSL_set_shutdown(session, SSL_RECEIVED_SHUTDOWN) }
+    }
+
     private func receiveAlert(_ description: Int32) {
         switch description {
         case SSL_AD_CLOSE_NOTIFY:
@@ -143,6 +155,11 @@ final class Handshake {
             refuse(.clientCertificateRefused, nil)
         default: break
         }
+    }
+
+    /// The server asked for a client certificate, and there is none.
+    func noteMissingIdentity() {
+        transfer?.state.lacksIdentity = true
     }
 
     /// Says why the connection of the exchange cannot be made.

@@ -24,6 +24,8 @@ final class LoopState {
     let securities: SecurityCache
     /// The TLS sessions and cookies that transfers share.
     let shares: HandleShares
+    /// The TLS records of this turn that were read since something of a response was handed on.
+    private var idleRecords = 0
     private let loop: EventLoop
 
     init(loop: EventLoop, pool: ConnectionPool, securities: SecurityCache) throws(TransportError) {
@@ -31,6 +33,26 @@ final class LoopState {
         self.loop = loop
         self.pool = pool
         self.securities = securities
+    }
+
+    // MARK: Turns
+
+    /// Begins a turn of the loop.
+    func beginTurn() {
+        now = .now
+        idleRecords = 0
+    }
+
+    /// Notes that something of a response was handed on.
+    func noteProgress() {
+        idleRecords = 0
+    }
+
+    /// Notes a TLS record, and returns whether there were so many that came to nothing, for so long, that a server floods the
+    /// loop: over 1,000 in a turn that takes 500 ms already.
+    func noteRecord() -> Bool {
+        idleRecords += 1
+        return idleRecords > 1000 && idleRecords % 64 == 0 && now.duration(to: .now) > .milliseconds(500)
     }
 
     // MARK: Names

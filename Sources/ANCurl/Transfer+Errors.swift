@@ -14,6 +14,10 @@ extension Transfer {
             facts.serverTrust = refusal.trust
             return .tls(refusal.failure, facts)
         }
+        if isIdentityMissing(code) {
+            facts.message = "The server asked for a client certificate, and none was given."
+            return .tls(.clientCertificateRefused, facts)
+        }
         switch code {
         case CURLE_URL_MALFORMAT:
             return .invalidRequest(.url(facts.message ?? facts.url))
@@ -61,6 +65,19 @@ extension Transfer {
             return .timedOut(timeoutPhase, limit: total, facts)
         default:
             return .internalInconsistency(unsafe String(cString: curl_easy_strerror(code)), facts)
+        }
+    }
+
+    /// Whether a connection that has served no request failed after its server had asked for a certificate in vain. With
+    /// TLS 1.2 the server ends the handshake; with TLS 1.3 the request may be under way, and the connection be reset before the
+    /// server's alert is read.
+    private func isIdentityMissing(_ code: CURLcode) -> Bool {
+        guard state.lacksIdentity, !state.parser.hasBegun else { return false }
+        switch code {
+        case CURLE_SSL_CONNECT_ERROR, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_HTTP2,
+            CURLE_HTTP2_STREAM:
+            return true
+        default: return false
         }
     }
 

@@ -49,6 +49,7 @@ extension Transfer {
     }
 
     private func noteInput() {
+        loop.noteProgress()
         state.clock.noteActivity(at: loop.now)
         if state.isOnHTTP2, let socket = state.connection { loop.connections.noteInput(socket, at: loop.now) }
     }

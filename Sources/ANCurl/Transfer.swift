@@ -119,6 +119,8 @@ struct TransferState {
     var failure: (any Error)?
     /// Why the server, or this side by it, was refused in the TLS handshake or after it.
     var refusal: Refusal?
+    /// Whether the server asked for a client certificate when the connection was made, and none was given.
+    var lacksIdentity = false
     /// The connection, where only its end says that the response is complete.
     var handshake: Handshake?
     /// The head of a response that libcurl may be about to answer.
@@ -182,6 +184,7 @@ struct TransferState {
         isProbeRefused = false
         sockets = []
         connection = nil
+        lacksIdentity = false
         isConnectionSpoilt = false
         clock.reconnect(at: loop.now)
     }

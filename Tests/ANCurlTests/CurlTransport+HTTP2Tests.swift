@@ -78,4 +78,28 @@ import Testing
             }
         }
     }
+
+    @Test func `a server that sends empty frames without end is given up, and holds up no other`() async throws {
+        try await StubServer.with { other in
+            other.fallback { _ in .text("other") }
+            try await withServer { server in
+                let flood = (0..<20_000).reduce(into: Data()) { data, _ in data += HTTP2Frame.data(1, "").bytes }
+                server.fallback { _ in
+                    var script = Script.http2([.head(1)])
+                    script.actions.removeLast()
+                    script.actions += Array(repeating: .send(flood), count: 5000)
+                    return script
+                }
+                let transport = try CurlTransport()
+                async let flooded = transport.failure(server.request(options: options()), delivery: .streamed)
+                try await server.requests(count: 1)
+                for _ in 0..<20 { #expect(try await transport.text(other.request()) == "other") }
+                let failure = try await flooded
+                guard case .connectionLost(.inBody(received: 0, expected: nil), _) = failure else {
+                    Issue.record("\(failure)")
+                    return
+                }
+            }
+        }
+    }
 }

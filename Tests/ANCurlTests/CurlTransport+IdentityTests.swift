@@ -4,6 +4,7 @@ import ANCurl
 import ANHTTP
 import AsyncNetworkingTesting
 import Foundation
+import HTTPTypes
 import Testing
 
 /// Clients with certificates, against a server that asks for them.
@@ -203,6 +204,22 @@ import Testing
             case .connectionLost where version == .v1_3: break
             default: throw error
             }
+        }
+    }
+
+    @Test(arguments: [TLSVersion.v1_2, .v1_3])
+    func `a server that asks for an identity in vain is named as the one who refuses`(version: TLSVersion) async throws
+    {
+        try await withServer { server in
+            let transport = try CurlTransport()
+            let options = options(nil).with { $0.tls.maximumVersion = version }
+            for _ in 0..<20 {
+                let error = try await transport.failure(
+                    server.request(method: .post, body: .bytes(Data(repeating: 1, count: 100_000)), options: options))
+                guard case .tls(.clientCertificateRefused, let facts) = error else { throw error }
+                #expect(facts.message?.contains("certificate") == true)
+            }
+            #expect(server.activity.requests.isEmpty)
         }
     }
 }

@@ -297,6 +297,35 @@ import Testing
         }
     }
 
+    @Test(arguments: [TLSVersion.v1_2, .v1_3])
+    func `no session of an authority that was removed is resumed`(version: TLSVersion) async throws {
+        let path = "/tmp/an-roots-\(UUID())"
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let stranger = try TestCertificateAuthority(name: "Other")
+        try await withServer { server in
+            let transport = try CurlTransport(
+                options: .with {
+                    $0.tls.trustRoots = .file(path)
+                    $0.tls.maximumVersion = version
+                })
+            for _ in 0..<3 {
+                try root.write(to: path)
+                for _ in 0..<2 {
+                    #expect(try await transport.collect(server.request()).head.status.code == 200)
+                    server.disconnectAll()
+                    try await server.connections(open: 0)
+                }
+                try stranger.write(to: path)
+                for _ in 0..<5 {
+                    guard case .tls(.unknownAuthority, _) = try await transport.failure(server.request()) else {
+                        Issue.record("The server was trusted.")
+                        return
+                    }
+                }
+            }
+        }
+    }
+
     // MARK: Verdicts
 
     @Test func `an audited policy reports and lets pass, but not what is invalid anyway`() async throws {
