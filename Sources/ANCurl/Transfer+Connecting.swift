@@ -53,9 +53,9 @@ extension Transfer {
         return CURL_PREREQFUNC_OK
     }
 
-    /// Finds the connection's socket, and checks that no bytes wait on it: over HTTP/1.1 they would be taken for the response
-    /// to a request that was not sent yet, and each later response for that of the next request. libcurl looks only whether
-    /// the connection is open.
+    /// Finds the connection's socket, and checks that the server has not ended it; a request of any method can go to another
+    /// connection as long as nothing was sent. Over HTTP/1.1 no bytes may wait on it: they would be taken for the response to
+    /// this request, and each later response for that of the next one. libcurl looks only whether the connection is open.
     ///
     /// - Returns: Whether the connection can be used. If not, the request is sent on another one.
     private func meetConnection(remote: SocketAddress, local: SocketAddress) -> Bool {
@@ -63,7 +63,7 @@ extension Transfer {
         state.isOnHTTP2 = speaksHTTP2
         if let known = loop.connections.socket(of: ends) {
             state.connection = known
-            guard !state.isOnHTTP2, Self.hasInput(known) || hasBufferedInput else { return true }
+            guard state.isOnHTTP2 ? Self.hasEnded(known) : Self.hasInput(known) || hasBufferedInput else { return true }
             state.isConnectionSpoilt = true
             return false
         }
@@ -100,6 +100,13 @@ extension Transfer {
         var byte: UInt8 = 0
         let count = unsafe recv(socket, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT))
         return count >= 0 || errno != EAGAIN && errno != EINTR
+    }
+
+    /// Whether the other side has ended the connection, whatever bytes wait before its end. See poll(2).
+    private static func hasEnded(_ socket: Int32) -> Bool {
+        // POLLRDHUP, which Glibc declares for _GNU_SOURCE only.
+        var entry = pollfd(fd: socket, events: 0x2000, revents: 0)
+        return unsafe poll(&entry, 1, 0) > 0
     }
 
     private static func localPort(of socket: Int32) -> Int? {

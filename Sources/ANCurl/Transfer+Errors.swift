@@ -12,10 +12,11 @@ extension Transfer {
         var facts = facts(code: code)
         if let refusal = state.refusal {
             facts.serverTrust = refusal.trust
+            if state.lacksIdentity, refusal.failure == .clientCertificateRefused { facts.message = Self.noIdentity }
             return .tls(refusal.failure, facts)
         }
         if isIdentityMissing(code) {
-            facts.message = "The server asked for a client certificate, and none was given."
+            facts.message = Self.noIdentity
             return .tls(.clientCertificateRefused, facts)
         }
         switch code {
@@ -48,7 +49,8 @@ extension Transfer {
         case CURLE_RECV_ERROR:
             return receiveError(facts)
         case CURLE_HTTP2:
-            return .invalidResponse(.framing, facts)
+            // A session that the server ended says no more about a request that was sent on it afterwards.
+            return state.parser.hasBegun ? .invalidResponse(.framing, facts) : .connectionLost(.beforeResponse, facts)
         case CURLE_BAD_CONTENT_ENCODING:
             return .invalidResponse(.contentEncoding, facts)
         case CURLE_BAD_FUNCTION_ARGUMENT where state.parser.hasBegun:
@@ -67,6 +69,8 @@ extension Transfer {
             return .internalInconsistency(unsafe String(cString: curl_easy_strerror(code)), facts)
         }
     }
+
+    private static let noIdentity = "The server asked for a client certificate, and none was given."
 
     /// Whether a connection that has served no request failed after its server had asked for a certificate in vain. With
     /// TLS 1.2 the server ends the handshake; with TLS 1.3 the request may be under way, and the connection be reset before the

@@ -25,7 +25,8 @@ extension Transfer {
     /// noticed the loss when it wanted to read.
     func mustRepeat(after code: CURLcode) -> Bool {
         guard !state.isConnectionSpoilt, !state.isProbeRefused else { return true }
-        return code == CURLE_SEND_ERROR && state.failure == nil && state.attempts == 1 && !state.parser.hasBegun
+        return (code == CURLE_SEND_ERROR || code == CURLE_HTTP2) && state.failure == nil && state.attempts == 1
+            && !state.parser.hasBegun
             && handle.long(CURLINFO_NUM_CONNECTS) == 0 && exchange.mayBeRepeated && !state.hasSentTrailers
     }
 

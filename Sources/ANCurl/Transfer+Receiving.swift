@@ -34,6 +34,11 @@ extension Transfer {
                 // wait for a body that no response to HEAD has.
                 guard exchange.request.method != .head || !exchange.sendsBody else { return 0 }
                 prepareBuffer()
+                if hasUnsentBody, !state.isOnHTTP2, state.heldHead == nil {
+                    // The server would take the next request for the rest of the body. libcurl 7.88 keeps the connection
+                    // after a 417.
+                    try? handle.set(CURLOPT_FORBID_REUSE, true)
+                }
                 if head.status.code >= 300 { stopSending() }
                 noteProgress()
                 if state.parser.isEndedByClose, exchange.isSecure, exchange.request.method != .head { noteHandshake() }
@@ -94,7 +99,11 @@ extension Transfer {
     }
 
     /// Whether the response is complete, and the request's body is not.
-    var mustEndEarly: Bool { !isFinished && state.isResponseOver && !state.isBodyTaken }
+    var mustEndEarly: Bool { !isFinished && state.isResponseOver && hasUnsentBody }
+
+    private var hasUnsentBody: Bool {
+        exchange.sendsBody && exchange.upload.length != 0 && !state.isBodyTaken
+    }
 
     private func noteHandshake() {
         guard CurlLibrary.usesOpenSSL, let session = unsafe ccurl_tls_session(handle.raw) else { return }

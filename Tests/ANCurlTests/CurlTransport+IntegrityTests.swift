@@ -172,6 +172,26 @@ import Testing
         }
     }
 
+    @Test(arguments: [417, 413, 200])
+    func `a connection whose request was not sent whole serves no other request`(status: Int) async throws {
+        try await StubServer.with { server in
+            var script = Script.status(status)
+            script.readsBodyFirst = false
+            script.expectation = .withhold
+            server.route("/refused", script)
+            server.fallback { .text("answer to \($0.path), \($0.bodyLength) bytes") }
+            let transport = try CurlTransport()
+            for number in 1...3 {
+                let request = server.request(
+                    "/refused", method: .put, body: .bytes(Data(repeating: 1, count: 2000)),
+                    options: .with { $0.expectContinueTimeout = .seconds(60) })
+                #expect(try await transport.collect(request).head.status.code == status)
+                let next = server.request("/\(number)", method: .post, body: .bytes(Data("body".utf8)))
+                #expect(try await transport.text(next) == "answer to /\(number), 4 bytes")
+            }
+        }
+    }
+
     @Test func `a request and its response are a conversation that the server ends`() async throws {
         let rounds = 1000
         try await StubServer.with { server in
