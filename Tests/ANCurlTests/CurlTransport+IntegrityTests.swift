@@ -8,7 +8,7 @@ import HTTPTypes
 import Testing
 
 /// Each response is that of its request, whole, and ends where the server ended it.
-@Suite(.timeLimit(.minutes(1))) struct IntegrityTests {
+@Suite(.timeLimit(.minutes(3))) struct IntegrityTests {
     // MARK: Bytes that no request asked for
 
     private static let unasked = "HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nSMUGGLED"
