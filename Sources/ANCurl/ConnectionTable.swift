@@ -14,6 +14,8 @@ package struct ConnectionTable {
         let ends: Ends
         /// When bytes of a response came last.
         var lastInput: MonotonicInstant?
+        /// Whether the connection may be dead.
+        var isSuspect = false
     }
 
     /// The addresses of the two ends of a TCP connection.
@@ -56,6 +58,17 @@ package struct ConnectionTable {
     /// Notes that bytes of a response came.
     package mutating func noteInput(_ socket: Int32, at now: MonotonicInstant) {
         entries[socket]?.lastInput = now
+        entries[socket]?.isSuspect = false
+    }
+
+    /// Marks a connection that may be dead; bytes of a response take the mark away.
+    package mutating func suspect(_ socket: Int32) {
+        entries[socket]?.isSuspect = true
+    }
+
+    /// Whether a connection may be dead, and should take no new requests.
+    package func isSuspect(_ socket: Int32) -> Bool {
+        entries[socket]?.isSuspect == true
     }
 
     /// Removes the connection of a socket that is closed.

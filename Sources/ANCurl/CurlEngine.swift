@@ -156,7 +156,8 @@ actor CurlEngine: EventLoopSource {
         transfer.state.clock.noteActivity(at: state.now)
         let code = transfer.handle.resume(
             receiving: !transfer.state.isReceivingPaused, sending: !transfer.state.isSendingPaused)
-        if transfer.state.failure != nil { finish(transfer, transfer.outcome(code)) }
+        if transfer.state.failure != nil { return finish(transfer, transfer.outcome(code)) }
+        transfer.noteReadingEnded()
     }
 
     // MARK: Turns of the loop
@@ -177,13 +178,22 @@ actor CurlEngine: EventLoopSource {
             finishCompleted()
         }
         state.reviewChanges { transfer in
-            guard !transfer.mustEndEarly else { return finish(transfer, transfer.outcome(CURLE_OK)) }
+            if transfer.mustEndEarly { endEarly(transfer) }
             transfer.exchange.flush()
             queueDeadline(of: transfer)
             if transfer.isMultiplexed { admissions.noteMultiplexing(transfer.origin) }
         }
         startWaiting()
         return millisecondsUntilNextTimer
+    }
+
+    /// Ends a transfer whose response is over, while its request's body is not.
+    private func endEarly(_ transfer: Transfer) {
+        guard !transfer.isResponseWhole else { return finish(transfer, transfer.outcome(CURLE_OK)) }
+        transfer.state.isBodyEnded = true
+        transfer.state.isSendingPaused = false
+        transfer.state.clock.noteActivity(at: state.now)
+        transfer.handle.resume(receiving: !transfer.state.isReceivingPaused, sending: true)
     }
 
     private var millisecondsUntilNextTimer: Int32 {
@@ -226,8 +236,9 @@ actor CurlEngine: EventLoopSource {
             if alarm.deadline == deadline { alarm.deadline = nil }
             guard let transfer = alarm.transfer else { continue }
             if let limit = transfer.nextLimit, limit.deadline <= state.now {
-                if transfer.state.isResponseOver {
-                    finish(transfer, transfer.outcome(CURLE_OK))
+                if transfer.state.isResponseOver, !transfer.state.isBodyEnded {
+                    endEarly(transfer)
+                    queueDeadline(of: transfer)
                 } else {
                     finish(transfer, .failure(transfer.timeoutError(limit)))
                     retireConnection(of: transfer)
@@ -244,7 +255,11 @@ actor CurlEngine: EventLoopSource {
         guard transfer.state.isOnHTTP2, let socket = transfer.state.connection,
             let sent = transfer.state.clock.connected, state.connections.isSilent(socket, since: sent)
         else { return }
-        state.retire(socket)
+        if active.values.contains(where: { $0.state.connection == socket }) {
+            state.connections.suspect(socket)
+        } else {
+            state.retire(socket)
+        }
     }
 
     /// Queues the next deadline of a transfer, unless an earlier one is queued, which will look again.

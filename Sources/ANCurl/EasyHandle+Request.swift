@@ -22,7 +22,7 @@ extension EasyHandle {
         // libcurl would answer a 417 by a second request without `Expect`; as a redirect too many, it does not. (It still
         // drops the body of a 417, where the connection is kept.) Answers to challenges count as redirects too.
         try set(CURLOPT_MAXREDIRS, exchange.answersChallenges ? 8 : 0)
-        if exchange.sendsProbe, exchange.isSecure, exchange.options.httpVersion == .automatic {
+        if exchange.sendsProbe, exchange.isSecure, exchange.options.httpVersion != .http3 {
             // libcurl 7.88 notes on the connection, later versions on the request, that no body is sent, and heeds that for
             // other requests on the connection. Over HTTP/1.1 none share it, and ``Transfer`` has it closed after a probe.
             try set(CURLOPT_HTTP_VERSION, CCURL_HTTP_VERSION_1_1)

@@ -70,10 +70,20 @@ final class Exchange: Sendable {
     /// How the transfer is made.
     var options: TransferOptions { sharedOptions.value }
 
-    /// Whether libcurl asks the server for its challenge by a request without the body.
+    /// Whether libcurl asks the server or the proxy for its challenge by a request without the body.
     var sendsProbe: Bool {
-        guard let scheme = authentication?.server?.scheme else { return false }
-        return scheme != .basic && sendsBody
+        guard sendsBody else { return false }
+        if let scheme = authentication?.server?.scheme, scheme != .basic { return true }
+        return probesProxy
+    }
+
+    /// Whether libcurl asks a proxy that forwards requests for its challenge by one without the body: it does where it has
+    /// one scheme for the proxy, other than Basic.
+    var probesProxy: Bool {
+        guard !isSecure, sendsBody else { return false }
+        if let scheme = authentication?.proxy?.scheme { return scheme != .basic }
+        guard case .proxy(let proxy) = options.proxy, let schemes = proxy.credential?.schemes else { return false }
+        return schemes.count == 1 && schemes != [.basic]
     }
 
     // MARK: The reader's side
@@ -124,7 +134,8 @@ final class Exchange: Sendable {
     var wasCancelled: Bool { isCancelled.load(ordering: .acquiring) }
 
     func receive(_ head: ResponseHead, from address: SocketAddress?) {
-        let isEncoded = options.decodesContent && head.headers.contains(.contentEncoding)
+        let hasBody = request.method != .head && head.status.code != 204 && head.status.code != 304
+        let isEncoded = options.decodesContent && hasBody && head.headers.contains(.contentEncoding)
         state.withLock { state in
             state.head = head
             state.address = address

@@ -10,6 +10,7 @@ final class Handshake {
     let host: HostName
     /// The transfer that the connection is made for.
     private weak var transfer: Transfer?
+    private let isResolver: Bool
     private let loop: LoopState
     /// The verdict, while a stapled response may still change it.
     private var verdict: TrustVerdict?
@@ -17,7 +18,9 @@ final class Handshake {
     /// make a response end early. See RFC 8446 §6.1.
     private(set) var isClosedByServer = false
 
-    init(_ security: ConnectionSecurity, host: HostName, transfer: Transfer) {
+    /// Creates the handshake of a connection to a server, or to a resolver of names for a transfer.
+    init(_ security: ConnectionSecurity, host: HostName, transfer: Transfer, isResolver: Bool) {
+        self.isResolver = isResolver
         self.security = security
         self.host = host
         self.transfer = transfer
@@ -159,7 +162,7 @@ final class Handshake {
 
     /// The server asked for a client certificate, and there is none.
     func noteMissingIdentity() {
-        transfer?.state.lacksIdentity = true
+        if !isResolver { transfer?.state.lacksIdentity = true }
     }
 
     /// Says why the connection of the exchange cannot be made.

@@ -153,7 +153,10 @@ package struct HeaderParser {
         switch role {
         case .contentLength where state != .complete:
             declaredLength = unsafe try length(value)
-        case .transferEncoding where state != .complete: isTransferEncoded = true
+        case .transferEncoding where state != .complete:
+            // No other coding was asked for, and libcurl would hand it on as it came.
+            guard unsafe Self.isChunked(value) else { throw .invalid(.framing) }
+            isTransferEncoded = true
         case .contentLength, .transferEncoding, .none: break
         }
         guard fields.count < Self.maximumFieldCount else { throw .tooLarge(limit: maximumSize) }
@@ -201,6 +204,10 @@ package struct HeaderParser {
     }
 
     // MARK: Bytes
+
+    private static func isChunked(_ value: UnsafeBufferPointer<UInt8>) -> Bool {
+        unsafe value.elementsEqual("chunked".utf8, by: { $0 | 0x20 == $1 })
+    }
 
     private static func version(_ digits: UnsafeBufferPointer<UInt8>) -> HTTPVersion? {
         if unsafe digits.elementsEqual("1.1".utf8) { return .http1_1 }

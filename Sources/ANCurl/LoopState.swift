@@ -134,12 +134,11 @@ final class LoopState {
         changed.append(transfer)
     }
 
-    /// Looks at the transfers to which something happened.
+    /// Looks at the transfers to which something happened; what happens to them meanwhile is looked at too.
     func reviewChanges(_ review: (Transfer) -> Void) {
-        for transfer in changed {
+        while let transfer = changed.popLast() {
             transfer.isChanged = false
             review(transfer)
         }
-        changed.removeAll(keepingCapacity: true)
     }
 }

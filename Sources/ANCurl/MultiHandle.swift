@@ -21,9 +21,8 @@ struct MultiHandle: ~Copyable {
             { handle, socket, what, context, _ in
                 guard let context = unsafe context else { return 0 }
                 unsafe Unmanaged<LoopState>.fromOpaque(context).takeUnretainedValue().watch(socket, what)
-                if what & CURL_POLL_IN == 0 || what == CURL_POLL_REMOVE {
-                    unsafe transfer(of: handle)?.noteReadingEnded()
-                }
+                let isReading = what & CURL_POLL_IN != 0 && what != CURL_POLL_REMOVE
+                unsafe transfer(of: handle)?.noteReading(isReading)
                 return 0
             }, context)
         unsafe _ = ccurl_multi_set_timer_callback(

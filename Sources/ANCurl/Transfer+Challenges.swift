@@ -14,7 +14,7 @@ import HTTPTypes
 // | the answer to a probe | what follows |
 // |---|---|
 // | 401, 407 | libcurl sends the request with credentials, or this is the response |
-// | below 300 | libcurl sends the request without credentials |
+// | below 300, of a server that was probed | libcurl sends the request without credentials |
 // | another one | the transfer is given up, and the request is sent without credentials by another one |
 
 extension Transfer {
@@ -32,7 +32,7 @@ extension Transfer {
         guard exchange.answersChallenges, !state.sendsNoCredential else { return .response }
         switch head.status.code {
         case 401, 407: return .undecided
-        case ..<300: return state.isProbing ? .undecided : .response
+        case ..<300 where !exchange.probesProxy: return state.isProbing ? .undecided : .response
         default: return state.isProbing ? .refusedProbe : .response
         }
     }

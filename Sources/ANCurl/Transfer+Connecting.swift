@@ -43,8 +43,8 @@ extension Transfer {
             guard mayRepeat(), rewind() else { return CURL_PREREQFUNC_ABORT }
         } else if exchange.sendsProbe, !state.sendsNoCredential {
             state.isProbing = true
-            if !exchange.needsOwnConnection { try? handle.set(CURLOPT_FRESH_CONNECT, false) }
         }
+        if !exchange.needsOwnConnection { try? handle.set(CURLOPT_FRESH_CONNECT, false) }
         state.attempts += 1
         state.clock.connect(at: loop.now)
         loop.noteChange(of: self)
@@ -59,11 +59,17 @@ extension Transfer {
     ///
     /// - Returns: Whether the connection can be used. If not, the request is sent on another one.
     private func meetConnection(remote: SocketAddress, local: SocketAddress) -> Bool {
+        // A socket of QUIC serves many exchanges by itself.
+        guard exchange.options.httpVersion != .http3 else { return true }
         let ends = ConnectionTable.Ends(local: local, remote: remote)
         state.isOnHTTP2 = speaksHTTP2
         if let known = loop.connections.socket(of: ends) {
             state.connection = known
-            guard state.isOnHTTP2 ? Self.hasEnded(known) : Self.hasInput(known) || hasBufferedInput else { return true }
+            let isUsable =
+                state.isOnHTTP2
+                ? !Self.hasEnded(known) && !loop.connections.isSuspect(known)
+                : !Self.hasInput(known) && !hasBufferedInput
+            guard !isUsable else { return true }
             state.isConnectionSpoilt = true
             return false
         }
@@ -103,7 +109,7 @@ extension Transfer {
     }
 
     /// Whether the other side has ended the connection, whatever bytes wait before its end. See poll(2).
-    private static func hasEnded(_ socket: Int32) -> Bool {
+    static func hasEnded(_ socket: Int32) -> Bool {
         // POLLRDHUP, which Glibc declares for _GNU_SOURCE only.
         var entry = pollfd(fd: socket, events: 0x2000, revents: 0)
         return unsafe poll(&entry, 1, 0) > 0

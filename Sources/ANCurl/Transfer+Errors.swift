@@ -20,6 +20,10 @@ extension Transfer {
             return .tls(.clientCertificateRefused, facts)
         }
         switch code {
+        case CURLE_ABORTED_BY_CALLBACK where state.isConnectionSpoilt:
+            return .connectionLost(.beforeResponse, facts)
+        case CURLE_WRITE_ERROR where state.isProbeRefused:
+            return .invalidResponse(.noFinalResponse, facts)
         case CURLE_URL_MALFORMAT:
             return .invalidRequest(.url(facts.message ?? facts.url))
         case CURLE_UNSUPPORTED_PROTOCOL:
@@ -78,9 +82,7 @@ extension Transfer {
     private func isIdentityMissing(_ code: CURLcode) -> Bool {
         guard state.lacksIdentity, !state.parser.hasBegun else { return false }
         switch code {
-        case CURLE_SSL_CONNECT_ERROR, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_HTTP2,
-            CURLE_HTTP2_STREAM:
-            return true
+        case CURLE_SSL_CONNECT_ERROR, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_HTTP2: return true
         default: return false
         }
     }

@@ -24,11 +24,14 @@ extension Transfer {
     /// it, or was lost while the request was sent, and the request may be repeated. libcurl itself repeats it only where it
     /// noticed the loss when it wanted to read.
     func mustRepeat(after code: CURLcode) -> Bool {
-        guard !state.isConnectionSpoilt, !state.isProbeRefused else { return true }
+        guard !state.isConnectionSpoilt, !state.isProbeRefused else { return state.repeats < Self.maximumRepeats }
         return (code == CURLE_SEND_ERROR || code == CURLE_HTTP2) && state.failure == nil && state.attempts == 1
             && !state.parser.hasBegun
             && handle.long(CURLINFO_NUM_CONNECTS) == 0 && exchange.mayBeRepeated && !state.hasSentTrailers
     }
+
+    /// More than a server needs that is not out to keep this side busy.
+    private static let maximumRepeats = 5
 
     /// Whether the response is complete, although libcurl ended the transfer with an error.
     private func isResponseComplete(_ code: CURLcode) -> Bool {

@@ -34,7 +34,7 @@ extension Transfer {
                 // wait for a body that no response to HEAD has.
                 guard exchange.request.method != .head || !exchange.sendsBody else { return 0 }
                 prepareBuffer()
-                if hasUnsentBody, !state.isOnHTTP2, state.heldHead == nil {
+                if hasUnsentBody, !state.parser.isMultiplexed, state.heldHead == nil {
                     // The server would take the next request for the rest of the body. libcurl 7.88 keeps the connection
                     // after a 417.
                     try? handle.set(CURLOPT_FORBID_REUSE, true)
@@ -74,11 +74,17 @@ extension Transfer {
         handle.resume(receiving: true, sending: true)
     }
 
-    /// libcurl reads no more from the connection for this transfer. It does not report the end of a response before that of
-    /// the request, but over HTTP/1.1 this shows it.
+    /// libcurl reads from the connection for this transfer, or does not any more. It does not report the end of a response
+    /// before that of the request, but over HTTP/1.1 this shows it.
+    func noteReading(_ isReading: Bool) {
+        state.isReadingEnded = !isReading
+        if !isReading { noteReadingEnded() }
+    }
+
+    /// Ends the response if libcurl reads no more of it, and does so because it has all.
     func noteReadingEnded() {
-        guard !isFinished, !state.isProbeRefused, state.parser.isComplete, !state.isReceivingPaused,
-            state.heldHead == nil
+        guard state.isReadingEnded, !isFinished, !state.isProbeRefused, state.parser.isComplete,
+            !state.parser.isMultiplexed, !state.isReceivingPaused, state.heldHead == nil
         else { return }
         endResponse()
     }
@@ -90,16 +96,25 @@ extension Transfer {
         if length == Int64(state.bytesReceived) { endResponse() }
     }
 
-    /// The response is complete. What the server did not wait for of the request's body is not sent.
+    /// The response is over, before libcurl reports it.
     private func endResponse() {
         guard exchange.sendsBody, !state.isResponseOver else { return }
         state.isResponseOver = true
-        state.isBodyRefused = true
         loop.noteChange(of: self)
     }
 
-    /// Whether the response is complete, and the request's body is not.
-    var mustEndEarly: Bool { !isFinished && state.isResponseOver && hasUnsentBody }
+    /// Whether the response is over, and the server refused what is left of the request's body by it.
+    var mustEndEarly: Bool {
+        !isFinished && state.isResponseOver && hasUnsentBody && state.isBodyRefused && !state.isBodyEnded
+    }
+
+    /// Whether a response that is over is known to be whole. If not, only libcurl knows, once the request's body is over.
+    var isResponseWhole: Bool {
+        if state.parser.hasNoBody || state.parser.isEndedByClose { return true }
+        if let length = state.parser.contentLength { return length == Int64(state.bytesReceived) }
+        guard let connection = state.connection else { return false }
+        return !Self.hasEnded(connection)
+    }
 
     private var hasUnsentBody: Bool {
         exchange.sendsBody && exchange.upload.length != 0 && !state.isBodyTaken

@@ -9,7 +9,9 @@ import HTTPTypes
 extension Transfer {
     func sendBody(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
         state.clock.noteActivity(at: loop.now)
-        if state.isBodyRefused { return 0 }
+        if state.isBodyEnded { return 0 }
+        // An end here would make a whole body of what was sent. The connection is closed, or the stream reset, instead.
+        if state.isBodyRefused { return CCURL_READ_PAUSE }
         switch exchange.upload {
         case .none:
             state.isBodyTaken = true

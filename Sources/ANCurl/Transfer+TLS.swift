@@ -27,10 +27,11 @@ extension Transfer {
             guard let security else { return CURLE_SSL_CERTPROBLEM }
             if security !== exchange.security, let handle = unsafe handle {
                 // Sessions are found by the key of the security that the handle began with, and a resumed session shows
-                // no certificates: what the files of then vouched for must not hold now.
+                // no certificates: it would be trusted by authorities that may have been removed.
                 unsafe _ = ccurl_set_long(handle, CURLOPT_SSL_SESSIONID_CACHE, 0)
             }
-            let handshake = Handshake(security, host: HostName(resolver ?? exchange.request.url), transfer: self)
+            let handshake = Handshake(
+                security, host: HostName(resolver ?? exchange.request.url), transfer: self, isResolver: resolver != nil)
             if unsafe handshake.install(into: context) { return CURLE_OK }
             // What else is installed needs memory only.
             let reason = OpenSSLErrors.takeReason()

@@ -8,11 +8,11 @@ import HTTPTypes
 
 /// One exchange at work in libcurl: an easy handle that is made for this exchange and freed with it.
 ///
-/// An easy handle that has served an exchange remembers things of it that no option resets: a 417, the system's last error
-/// number, the answers to challenges. Two of them corrupt memory: a header line that begins with a blank, received first on
-/// a used handle, is a use after free (curl issue 11101, fixed in 8.1), and a second request with trailers overruns a buffer
-/// (sending bodies was written anew in 8.7). Making and freeing a handle takes about 1 µs. Connections, TLS sessions, addresses and cookies outlive the handle:
-/// they belong to the multi handle and to ``HandleShares``.
+/// A used easy handle keeps state that no option resets: a 417, the system's last error number, the answers to challenges.
+/// Two kinds of it corrupt memory: a header line that begins with a blank, received first on a used handle, is a use after
+/// free (curl issue 11101, fixed in 8.1), and a second request with trailers overruns a buffer (sending bodies was rewritten
+/// in 8.7). Making and freeing a handle takes about 1 µs. Connections, TLS sessions, addresses and cookies outlive it: they
+/// belong to the multi handle and to ``HandleShares``.
 ///
 /// It lives on the loop's thread, and nowhere else.
 final class Transfer {
@@ -75,12 +75,14 @@ final class Transfer {
                 try handle.apply(security, resumesSessions: exchange.options.tls.resumesSessions)
             }
             try handle.apply(exchange, url: url, headers: headers)
+            if state.sendsNoCredential { try handle.set(CURLOPT_PROXYUSERNAME, nil) }
+            // The connection that was given up may still serve other exchanges, and libcurl would choose it again.
+            if state.repeats > 0 { try handle.set(CURLOPT_FRESH_CONNECT, true) }
             try installCallbacks()
         } catch {
             throw error.transportError
         }
-        if var authentication = exchange.authentication {
-            if state.sendsNoCredential { authentication.server = nil }
+        if let authentication = exchange.authentication, !state.sendsNoCredential || authentication.signature != nil {
             try handle.apply(authentication)
         }
         alarm.transfer = self
@@ -100,7 +102,9 @@ final class Transfer {
 
     /// The limit that the exchange meets first; `nil` if there is none.
     var nextLimit: TransferClock.Limit? {
-        isFinished ? nil : state.clock.nextLimit(isWaitingForUs: state.isPaused, now: loop.now)
+        guard !isFinished else { return nil }
+        guard !state.isResponseOver else { return state.clock.limitAfterResponse(isStarving: state.isSendingPaused) }
+        return state.clock.nextLimit(isWaitingForUs: state.isPaused, now: loop.now)
     }
 }
 
@@ -135,6 +139,10 @@ struct TransferState {
     var isBodyRefused = false
     /// Whether the response was seen to be complete before libcurl reported it.
     var isResponseOver = false
+    /// Whether libcurl has ceased to read from the connection for this transfer.
+    var isReadingEnded = false
+    /// Whether libcurl is told that the request's body is over, so that it judges the response.
+    var isBodyEnded = false
     /// Whether libcurl has taken all of the request's body.
     var isBodyTaken = false
     /// When it was given to libcurl.
@@ -147,8 +155,10 @@ struct TransferState {
     var connection: Int32?
     /// Whether that connection speaks HTTP/2.
     var isOnHTTP2 = false
-    /// Whether the connection was given up before anything was sent, for bytes that nobody asked for.
+    /// Whether the connection was given up before anything was sent: the server had ended it, or unsolicited bytes waited.
     var isConnectionSpoilt = false
+    /// The number of times that the request was given to another handle.
+    var repeats = 0
     /// How often a connection was ready for the request.
     var attempts = 0
     /// How much of a body in memory was sent.
@@ -182,11 +192,12 @@ struct TransferState {
         if isProbeRefused { sendsNoCredential = true }
         if heldHead != nil || isProbeRefused { beginNextLeg(exchange, on: loop) }
         isProbeRefused = false
+        repeats += 1
         sockets = []
         connection = nil
         lacksIdentity = false
         isConnectionSpoilt = false
-        clock.reconnect(at: loop.now)
+        if clock.connected != nil { clock.reconnect(at: loop.now) }
     }
 
     /// Forgets a response that was a challenge.
@@ -198,6 +209,7 @@ struct TransferState {
         isProbing = false
         isBodyRefused = false
         isResponseOver = false
+        lacksIdentity = false
         handshake = nil
     }
 

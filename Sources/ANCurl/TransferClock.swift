@@ -58,6 +58,12 @@ package struct TransferClock {
         return total.deadline <= step.deadline ? total : step
     }
 
+    /// The limit for the rest of a request whose response is complete: 1 s without a byte to send, or 5 s without one
+    /// sent.
+    package func limitAfterResponse(isStarving: Bool) -> Limit {
+        Limit(kind: .idle, duration: .seconds(isStarving ? 1 : 5), since: lastActivity)
+    }
+
     /// A limit that runs.
     package struct Limit: Equatable {
         package let kind: Kind

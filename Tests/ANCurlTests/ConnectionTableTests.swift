@@ -46,6 +46,12 @@ import Testing
         #expect(table.isSilent(7, since: start.advanced(by: .seconds(2))))
         table.insert(Self.second, socket: 7)
         #expect(table.isSilent(7, since: start))
+        table.insert(Self.first, socket: 8)
+        table.suspect(7)
+        #expect(table.isSuspect(7))
+        #expect(!table.isSuspect(8))
+        table.noteInput(7, at: start)
+        #expect(!table.isSuspect(7))
         table.noteInput(9, at: start)
         #expect(!table.contains(9))
     }

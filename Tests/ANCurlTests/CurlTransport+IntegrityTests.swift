@@ -8,7 +8,7 @@ import HTTPTypes
 import Testing
 
 /// Each response is that of its request, whole, and ends where the server ended it.
-@Suite(.timeLimit(.minutes(3))) struct IntegrityTests {
+@Suite(.timeLimit(.minutes(2))) struct IntegrityTests {
     // MARK: Bytes that no request asked for
 
     private static let unasked = "HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nSMUGGLED"
@@ -91,7 +91,7 @@ import Testing
     // MARK: Framing
 
     @Test(arguments: [
-        ("HTTP/1.1 200 OK\r\nTransfer-Encoding:\r\n chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", "header"),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding:\r\n chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", "framing"),
         ("HTTP/2 200 OK\r\nContent-Length: 2\r\n\r\nok", "status"),
         ("HTTP/2 200 \r\nContent-Length: 2\r\n\r\nok", "status"),
         ("HTTP/3 200 OK\r\nContent-Length: 2\r\n\r\nok", "status"),
@@ -189,6 +189,66 @@ import Testing
                 let next = server.request("/\(number)", method: .post, body: .bytes(Data("body".utf8)))
                 #expect(try await transport.text(next) == "answer to /\(number), 4 bytes")
             }
+        }
+    }
+
+    @Test(arguments: [
+        "Content-Length: 40\r\n\r\nshort", "Transfer-Encoding: chunked\r\n\r\n5\r\nshort\r\n",
+        "Transfer-Encoding: chunked\r\n\r\n9\r\nshort",
+    ])
+    func `a response that ends early is an error while the request's body is open`(rest: String) async throws {
+        try await StubServer.with { server in
+            server.route(
+                "/",
+                Script(
+                    [.readBody(upTo: 4), .send(Data("HTTP/1.1 200 OK\r\n\(rest)".utf8)), .end(.close)],
+                    readsBodyFirst: false))
+            let feed = Feed()
+            feed.yield("ping")
+            let failure = try await CurlTransport().failure(
+                server.request(
+                    "/", method: .post, body: .stream(feed), options: .with { $0.timeouts.idle = .seconds(20) }))
+            guard case .connectionLost(.inBody(received: 5, expected: _), _) = failure else {
+                Issue.record("\(failure)")
+                return
+            }
+            feed.finish()
+        }
+    }
+
+    @Test func `a server that answers at once and reads on gets the whole body`() async throws {
+        let bytes = StubServer.generatedBytes(3_000_000)
+        try await StubServer.with { server in
+            server.route("/", Script([.reply(Reply(body: .string("early"))), .readBody()], readsBodyFirst: false))
+            let transport = try CurlTransport()
+            #expect(try await transport.text(server.request(method: .post, body: .bytes(bytes))) == "early")
+            try await server.activity { $0.requests.first?.isComplete == true }
+            #expect(server.activity.requests.map(\.bodyLength) == [3_000_000])
+        }
+    }
+
+    @Test func `a paused reader sees the end of a response while the request's body is open`() async throws {
+        try await StubServer.with { server in
+            server.route(
+                "/", Script([.readBody(upTo: 4), .reply(Reply(body: .generated(200_000)))], readsBodyFirst: false))
+            let feed = Feed()
+            feed.yield("ping")
+            let request = server.request(
+                method: .post, body: .stream(feed),
+                options: .with {
+                    $0.timeouts.idle = nil
+                    $0.streamBufferSize = 1000
+                })
+            let count = try await CurlTransport().stream(request) { _, body in
+                var count = 0
+                for try await chunk in body {
+                    count += chunk.count
+                    for _ in 0..<100 { await Task.yield() }
+                }
+                return count
+            }
+            #expect(count == 200_000)
+            feed.finish()
         }
     }
 

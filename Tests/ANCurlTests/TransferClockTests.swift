@@ -19,6 +19,14 @@ import Testing
         #expect(clock.limit(at: 13) == .init(.idle, seconds: 30, since: 12))
     }
 
+    @Test func `after the response the rest of the request has a short limit since the last byte`() {
+        var clock = Self.makeClock(queue: 10, connect: 20, idle: 30, total: nil)
+        clock.connect(at: Self.at(9))
+        clock.noteActivity(at: Self.at(12))
+        #expect(clock.limitAfterResponse(isStarving: true).deadline == Self.at(13))
+        #expect(clock.limitAfterResponse(isStarving: false).deadline == Self.at(17))
+    }
+
     @Test func `a reused connection leaves the queue and is connected at once`() {
         var clock = Self.makeClock(queue: 10, connect: 20, idle: 30, total: nil)
         clock.connect(at: Self.at(2))

@@ -2,6 +2,7 @@
 
 import ANSystem
 import AsyncNetworking
+import Foundation
 
 /// The answers of a manager's handlers to what is asked within TLS handshakes.
 ///
@@ -25,8 +26,12 @@ final class HandshakeAnswers: Sendable {
     private struct Entry: Sendable {
         /// Which time the question is asked: an answer to an earlier time does not count.
         let occasion: UUID
+        /// The thread that asks; `nil` when it has asked.
+        var askingThread: pthread_t?
         /// The answer; `nil` before it is there.
         var answer: ChallengeAnswer?
+        /// Whether the answer was given by the thread that asked, before it had asked.
+        var isImmediate = false
         /// The tasks that need it: the one that is asked about, and those that wait.
         var tasks: Set<Int>
         /// Ended when the answer is there.
@@ -47,18 +52,17 @@ final class HandshakeAnswers: Sendable {
         let occasion = UUID()
         let entry = entries.withLock { entries -> Entry? in
             if let entry = entries[question] { return entry }
-            entries[question] = Entry(occasion: occasion, tasks: [task])
+            entries[question] = Entry(occasion: occasion, askingThread: pthread_self(), tasks: [task])
             return nil
         }
         if let entry { return entry.answer }
         ask(taker(of: question, occasion, fallback))
-        // One that is given at once is for this handshake alone.
+        // An immediate answer is for this handshake alone.
         return entries.withLock { entries in
-            guard let entry = entries[question], entry.occasion == occasion, let answer = entry.answer else {
-                return nil
-            }
-            entries[question] = nil
-            return answer
+            guard var entry = entries[question], entry.occasion == occasion else { return nil }
+            entry.askingThread = nil
+            entries[question] = entry.isImmediate ? nil : entry
+            return entry.answer
         }
     }
 
@@ -94,6 +98,7 @@ final class HandshakeAnswers: Sendable {
             guard var entry = entries[question], entry.occasion == occasion, entry.answer == nil else { return [] }
             defer { entries[question] = entry }
             entry.answer = answer
+            entry.isImmediate = entry.askingThread == pthread_self()
             defer { entry.waiters = [] }
             return entry.waiters
         }
