@@ -176,6 +176,10 @@ let package = Package(
             ],
             swiftSettings: settings),
         .testTarget(name: "HouseTests", swiftSettings: settings),
+        // The client that `make interop` compares with the curl tool.
+        .executableTarget(
+            name: "InteropClient", dependencies: ["AsyncNetworking"], path: "Tests/Interop/Client",
+            swiftSettings: settings),
         .testTarget(
             name: "RealServerTests", dependencies: ["AsyncNetworking", "AFNetworking", httpTypes],
             swiftSettings: settings),

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// node.mjs SETTINGS, a JSON file: ports (http, tls, idle, limit10, limit100, limit1000, mutual), files, ids,
+// certificate, key, client_authority.
+
+import fs from 'node:fs'
+import http from 'node:http'
+import http2 from 'node:http2'
+import path from 'node:path'
+import zlib from 'node:zlib'
+
+const settings = JSON.parse(fs.readFileSync(process.argv[2]))
+const ids = fs.openSync(settings.ids, 'a')
+const secure = {
+  allowHTTP1: true,
+  cert: fs.readFileSync(settings.certificate),
+  key: fs.readFileSync(settings.key),
+}
+
+function send(response, status, body, fields = {}) {
+  response.writeHead(status, { 'content-length': Buffer.byteLength(body), ...fields })
+  response.end(body)
+}
+
+function answer(request, response) {
+  const url = request.url
+  const refusal = /^\/refuse\/(\d+)$/.exec(url)
+  if (refusal) {
+    return send(response, Number(refusal[1]), 'refused\n', { 'www-authenticate': 'Basic realm="users"' })
+  }
+  const redirect = /^\/redirect\/(\d+)$/.exec(url)
+  if (redirect) return send(response, Number(redirect[1]), '', { location: '/sink' })
+  let received = 0
+  request.on('data', chunk => { received += chunk.length })
+  request.on('error', () => {})
+  request.on('end', () => {
+    if (request.headers['x-request-id']) fs.writeSync(ids, request.headers['x-request-id'] + '\n')
+    if (url === '/sink') return send(response, 200, JSON.stringify({ received }))
+    if (url === '/early') {
+      response.writeEarlyHints({ link: '</style.css>; rel=preload' })
+      return send(response, 200, '{}')
+    }
+    if (url === '/trailers') {
+      response.writeHead(200, { trailer: 'x-sum' })
+      response.write('hello')
+      response.addTrailers({ 'x-sum': '5' })
+      return response.end()
+    }
+    const isZipped = url.startsWith('/gzip/')
+    const file = path.join(settings.files, path.basename(url))
+    if (!fs.existsSync(file)) return send(response, 404, 'not found\n')
+    const body = fs.readFileSync(file)
+    if (isZipped) return send(response, 200, zlib.gzipSync(body), { 'content-encoding': 'gzip' })
+    const tag = `"${body.length}"`
+    const fields = { etag: tag, 'accept-ranges': 'bytes' }
+    const range = /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? '')
+    if (range && (request.headers['if-range'] ?? tag) === tag) {
+      const first = Number(range[1])
+      const last = range[2] ? Number(range[2]) : body.length - 1
+      return send(response, 206, body.subarray(first, last + 1),
+        { ...fields, 'content-range': `bytes ${first}-${last}/${body.length}` })
+    }
+    send(response, 200, body, fields)
+  })
+}
+
+function listen(server, port, keepAlive) {
+  server.keepAliveTimeout = keepAlive
+  server.on('request', answer)
+  server.on('error', error => { console.error(error); process.exit(1) })
+  server.listen(port, '127.0.0.1', 8192)
+  return server
+}
+
+const ports = settings.ports
+listen(http.createServer(), ports.http, 60_000)
+listen(http2.createSecureServer(secure), ports.tls, 60_000)
+listen(http2.createSecureServer(secure), ports.idle, 1_000)
+  .on('session', session => session.setTimeout(1_000, () => session.close()))
+listen(http2.createSecureServer({ ...secure, ca: fs.readFileSync(settings.client_authority), requestCert: true,
+  rejectUnauthorized: true }), ports.mutual, 60_000)
+for (const limit of [10, 100, 1000]) {
+  // A graceful GOAWAY: the streams up to the last one that it names are answered, later ones are not processed.
+  listen(http2.createSecureServer(secure), ports[`limit${limit}`], 60_000).on('session', session => {
+    let streams = 0
+    session.on('stream', () => { if (++streams === limit) session.close() })
+  })
+}
