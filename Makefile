@@ -3,6 +3,12 @@
 # Debian packages: what the library is built with; what its tests and benchmarks run against.
 LIBRARY_PACKAGES := libcurl4-openssl-dev libssl-dev pkg-config
 TEST_PACKAGES := curl iproute2 openssl python3-venv nginx libnginx-mod-stream tinyproxy-bin microsocks
+INTEROP_PACKAGES := apache2 haproxy caddy lighttpd lighttpd-mod-openssl lighttpd-mod-deflate varnish h2o \
+	squid-openssl nghttp2-server nodejs
+
+# Whether `make interop` installs the servers that are missing, and its options: make interop OPTIONS='--only node'.
+INSTALL :=
+OPTIONS :=
 
 # What the demo is run on; empty for a server inside it.
 URL :=
@@ -12,6 +18,7 @@ WORKLOAD :=
 SHELL := /bin/bash
 SERVERS := Tests/Servers/servers
 SERVERS_DIR := .build/servers
+INTEROP_DIR := .build/interop
 export AN_VENV := $(CURDIR)/.build/venv
 
 # The same flags for every debug build, so that none of them has to begin anew.
@@ -22,7 +29,7 @@ QUIET := $(if $(MAKE_TERMOUT),,--quiet)
 # A sanitizer makes tests slow; all of them at once would make each so slow that its time limit ends it.
 FEW_AT_ONCE := --experimental-maximum-parallelization-width 4
 
-.PHONY: help setup setup-library build format check-format check-hints check-transports test demo tsan asan bench docs clean
+.PHONY: help setup setup-library build format check-format check-hints check-transports test interop demo tsan asan bench docs clean
 
 help: ## Show these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -66,6 +73,15 @@ check-transports: build ## Fail if a type can be a transport without an exchange
 test: setup check-format build check-hints check-transports ## Check everything: format, warnings, all tests, against real servers
 	$(SERVERS) run $(SERVERS_DIR) -- swift test --skip-build $(FLAGS)
 
+# Without INSTALL the servers that are missing are named, and left out.
+interop: setup ## Compare with the curl tool at many servers: make interop INSTALL=1
+ifneq ($(INSTALL),)
+	@$(call install,$(INTEROP_PACKAGES))
+	@$(SERVERS) setup --interop
+endif
+	@swift build --product InteropClient $(QUIET) $(FLAGS)
+	$(SERVERS) run $(INTEROP_DIR) --only installed -- Tests/Interop/matrix $(OPTIONS)
+
 demo: setup-library ## Show what the library does; on a URL of yours: make demo URL=https://…
 	@swift build --product Fetch $(QUIET) $(FLAGS)
 	@"$$(swift build --show-bin-path)/Fetch" demo $(URL)
@@ -96,6 +112,7 @@ docs: setup-library ## Build the documentation into .build/docs
 
 clean: ## Remove everything that was built
 	-@if [ -d $(SERVERS_DIR) ]; then $(SERVERS) stop $(SERVERS_DIR); fi
+	-@if [ -d $(INTEROP_DIR) ]; then $(SERVERS) stop $(INTEROP_DIR); fi
 	rm -rf .build .build-tsan .build-asan .build-hints Benchmarks/.build
 
 # Installs the packages of $(1) that are missing; asks for no rights when there are none.

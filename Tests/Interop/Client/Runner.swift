@@ -27,7 +27,8 @@ struct Runner: Sendable {
             if let gaps = scenario.gaps, let shortest = gaps.first, let longest = gaps.last {
                 try await Task.sleep(for: .seconds(Double.random(in: shortest...longest)))
             }
-            outcomes.add(try await round("\(number)", manager))
+            let own = scenario.isFresh == true ? SessionManager(try configuration()) : manager
+            outcomes.add(try await round("\(number)", own))
         }
         return outcomes
     }

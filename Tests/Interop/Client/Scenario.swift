@@ -13,6 +13,8 @@ struct Scenario: Decodable, Sendable {
     /// The shortest and longest wait before a round in seconds. Each worker then has a session of its own, makes its
     /// connection in a round that is not counted, and leaves it idle between rounds.
     var gaps: [Double]?
+    /// Whether each round has a session of its own.
+    var isFresh: Bool?
     /// The first part of the value of `X-Request-ID`, which differs for each request.
     let id: String
     /// `1` or `2`; whatever TLS negotiates if `nil`.

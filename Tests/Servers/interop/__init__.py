@@ -159,6 +159,8 @@ class Descriptions:
 
     def lighttpd(self, prefix, ports):
         (prefix / "users").write_text("user:secret\n")
+        (prefix / "authorities.pem").write_text((self.root / "pki/root.pem").read_text()
+                                                + (self.root / "ca.pem").read_text())
         return [find("lighttpd"), "-D", "-f", self.settings("lighttpd.conf", prefix / "lighttpd.conf", ports)]
 
     def h2o(self, prefix, ports, limit_body=1 << 40, idle_timeout=60):

@@ -25,7 +25,9 @@ function answer(request, response) {
   const url = request.url
   const refusal = /^\/refuse\/(\d+)$/.exec(url)
   if (refusal) {
-    return send(response, Number(refusal[1]), 'refused\n', { 'www-authenticate': 'Basic realm="users"' })
+    // Over HTTP/1.1 a 413 ends the connection, while the client may still be sending.
+    const closing = refusal[1] === '413' && request.httpVersionMajor === 1 ? { connection: 'close' } : {}
+    return send(response, Number(refusal[1]), 'refused\n', { 'www-authenticate': 'Basic realm="users"', ...closing })
   }
   const redirect = /^\/redirect\/(\d+)$/.exec(url)
   if (redirect) return send(response, Number(redirect[1]), '', { location: '/sink' })
