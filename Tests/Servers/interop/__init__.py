@@ -62,8 +62,6 @@ KINDS = {
     "aiohttp": Kind(COMMON, "aiohttp", "aiohttp", [], "PyPI"),
     "twisted": Kind(["http", "tls", "idle"], "twisted", "twisted", [], "PyPI"),
 }
-# Those that `make test` uses; the others are for `make interop`.
-TESTED = ["apache", "haproxy", "caddy"]
 # Those that pass requests on to the origin.
 FRONTS = {"apache", "haproxy", "caddy", "nginx-front", "lighttpd", "h2o", "h2o-tight", "varnish", "squid"}
 
