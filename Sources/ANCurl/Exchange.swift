@@ -218,7 +218,7 @@ final class Exchange: Sendable {
     /// What is done to the body before its reader gets it.
     enum Decoding {
         case none
-        /// The body has these values of `Content-Encoding`, and nobody has asked for it yet.
+        /// The body has these values of `Content-Encoding`, and its decoder is not made yet.
         case undecided([String])
         case by(ContentDecoder)
     }

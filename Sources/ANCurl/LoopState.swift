@@ -48,8 +48,8 @@ final class LoopState {
         idleRecords = 0
     }
 
-    /// Notes a TLS record, and returns whether there were so many that came to nothing, for so long, that a server floods the
-    /// loop: over 1,000 in a turn that takes 500 ms already.
+    /// Notes a TLS record, and returns whether a server floods the loop: more than 1,000 records without content in a turn that
+    /// has taken more than 500 ms.
     func noteRecord() -> Bool {
         idleRecords += 1
         return idleRecords > 1000 && idleRecords % 64 == 0 && now.duration(to: .now) > .milliseconds(500)

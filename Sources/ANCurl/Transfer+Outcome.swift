@@ -20,9 +20,11 @@ extension Transfer {
     /// Whether a body ended with its connection, and the connection without the server's word for it.
     private var wasCut: Bool { state.handshake?.isClosedByServer == false }
 
-    /// Whether the request is to be sent again: a connection that had served before was given up before anything was sent on
-    /// it, or was lost while the request was sent, and the request may be repeated. libcurl itself repeats it only where it
-    /// noticed the loss when it wanted to read.
+    /// Whether the request must be sent again by another handle.
+    ///
+    /// It must if its connection was given up before anything was sent, if a server refused a probe, or if a reused connection
+    /// was lost while the request was sent and the request may be repeated. libcurl itself repeats a request only if it finds
+    /// the connection lost when it reads.
     func mustRepeat(after code: CURLcode) -> Bool {
         guard !state.isConnectionSpoilt, !state.isProbeRefused else { return state.repeats < Self.maximumRepeats }
         return (code == CURLE_SEND_ERROR || code == CURLE_HTTP2) && state.failure == nil && state.attempts == 1
@@ -30,7 +32,7 @@ extension Transfer {
             && handle.long(CURLINFO_NUM_CONNECTS) == 0 && exchange.mayBeRepeated && !state.hasSentTrailers
     }
 
-    /// More than a server needs that is not out to keep this side busy.
+    /// The number of repeats after which the failure is reported: a hostile server could ask for more without end.
     private static let maximumRepeats = 5
 
     /// Whether the response is complete, although libcurl ended the transfer with an error.
@@ -83,7 +85,7 @@ extension Transfer {
     }
 
     /// Sets the total limit on time for libcurl too, a little later than on the loop: a server can keep libcurl busy with
-    /// bytes that come to nothing, and the loop waiting for it. See CURLOPT_TIMEOUT_MS(3).
+    /// bytes that carry no content, while the loop waits for it. See CURLOPT_TIMEOUT_MS(3).
     func limitTime() throws(TransportError) {
         guard let total = exchange.options.timeouts.total else { return }
         let left = max(.zero, total - state.clock.start.duration(to: loop.now)) + .milliseconds(100)

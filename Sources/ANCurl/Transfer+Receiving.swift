@@ -18,7 +18,7 @@ extension Transfer {
             case .none: break
             case .informational(let head):
                 exchange.events?.receive(.informational(head))
-                // Another protocol would follow, which nobody asked for.
+                // Another protocol would follow, and no request asks for one.
                 guard head.status.code != 101 else { throw .invalid(.noFinalResponse) }
             case .final(let head):
                 switch use(of: head) {

@@ -163,13 +163,13 @@ struct TransferState {
     var attempts = 0
     /// How much of a body in memory was sent.
     var bytesSent = 0
-    /// Whether the fields after the body were asked for.
+    /// Whether libcurl has taken the trailers.
     var hasSentTrailers = false
     /// How much of the body was received.
     var bytesReceived = 0
-    /// Whether the request's body has nothing to send for now.
+    /// Whether sending is paused because the body's source has nothing to send yet.
     var isSendingPaused = false
-    /// Whether nobody reads the response's body for now.
+    /// Whether receiving is paused because the reader's buffer is full.
     var isReceivingPaused = false
     var metrics = TransferMetrics()
     var uploadPace = ReportPace()
