@@ -18,7 +18,7 @@ actor CurlEngine: EventLoopSource {
 
     let state: LoopState
     /// Nil after ``shutdown()``, which closes the connections with it.
-    private var multi: MultiHandle?
+    private(set) var multi: MultiHandle?
     private var active: [ObjectIdentifier: Transfer] = [:]
     private var admissions: AdmissionQueue<Transfer>
     /// The messages of this turn; kept for its storage.
@@ -167,8 +167,8 @@ actor CurlEngine: EventLoopSource {
     }
 
     private func takeTurn(_ ready: [ReadyDescriptor]) -> Int32 {
-        state.beginTurn()
-        for descriptor in ready where state.isWanted(descriptor) { multi?.handle(descriptor) }
+        state.now = .now
+        for descriptor in ready { handle(descriptor) }
         receiveMessages()
         finishCompleted()
         endOverdue()
@@ -177,6 +177,8 @@ actor CurlEngine: EventLoopSource {
             multi?.handleTimeout()
             finishCompleted()
         }
+        for socket in state.takeUnread() { handle(ReadyDescriptor(number: socket, readiness: .readable)) }
+        finishCompleted()
         state.reviewChanges { transfer in
             if transfer.mustEndEarly { endEarly(transfer) }
             transfer.exchange.flush()
@@ -207,12 +209,13 @@ actor CurlEngine: EventLoopSource {
         return Int32(MonotonicInstant.now.duration(to: next).wholeMilliseconds)
     }
 
-    private func finishCompleted() {
+    func finishCompleted() {
         while let (transfer, code) = multi?.nextFinished() {
             if transfer.mustRepeat(after: code) {
                 repeatRequest(of: transfer)
             } else {
                 finish(transfer, transfer.outcome(code))
+                if code == CURLE_OK { retireBrokenConnection(of: transfer) }
             }
         }
     }
@@ -222,6 +225,7 @@ actor CurlEngine: EventLoopSource {
         do throws(TransportError) {
             let other = try Transfer(repeating: transfer)
             multi?.remove(transfer.handle)
+            transfer.leaveStream()
             transfer.isFinished = true
             active[ObjectIdentifier(other.exchange)] = other
             start(other)
@@ -272,12 +276,13 @@ actor CurlEngine: EventLoopSource {
 
     // MARK: Endings
 
-    private func finish(_ transfer: Transfer, _ result: Result<ResponseEnding, any Error>) {
+    func finish(_ transfer: Transfer, _ result: Result<ResponseEnding, any Error>) {
         guard !transfer.isFinished else { return }
         transfer.isFinished = true
         let exchange = transfer.exchange
         if let events = exchange.events { reportEnd(transfer, exchange, result, to: events) }
         multi?.remove(transfer.handle)
+        transfer.leaveStream()
         if let ticket = transfer.ticket {
             admissions.giveUp(ticket, transfer.origin)
         } else {

@@ -11,7 +11,6 @@ final class Handshake {
     /// The transfer that the connection is made for.
     private weak var transfer: Transfer?
     private let isResolver: Bool
-    private let loop: LoopState
     /// The verdict, while a stapled response may still change it.
     private var verdict: TrustVerdict?
     /// Whether the server has said that it sends no more (`close_notify`): without that, whoever cuts the connection could
@@ -24,7 +23,6 @@ final class Handshake {
         self.security = security
         self.host = host
         self.transfer = transfer
-        loop = transfer.loop
     }
 
     // MARK: Installing
@@ -45,10 +43,6 @@ final class Handshake {
         unsafe SSL_CTX_set_info_callback(context) { session, kind, value in
             guard kind == SSL_CB_READ_ALERT else { return }
             unsafe Handshake.of(session)?.receiveAlert(value & 0xff)
-        }
-        unsafe SSL_CTX_set_msg_callback(context) { isWritten, _, kind, _, _, session, _ in
-            guard isWritten == 0, kind == SSL3_RT_HEADER, let session = unsafe session else { return }
-            unsafe Handshake.of(session)?.noteRecord(of: session)
         }
         if security.policy.stapling != .ignored {
             unsafe copenssl_ctx_ask_for_staple(
@@ -140,12 +134,6 @@ final class Handshake {
     private func pronounce(_ verdict: TrustVerdict) {
         if verdict.isRefused, let failure = verdict.trust.failure { refuse(failure, verdict.trust) }
         security.policy.observer?.observe(verdict)
-    }
-
-    /// A record is about to be read. Over HTTP/2, libcurl reads on within one call as long as frames come that bring nothing to
-    /// the transfer, and neither limits on time nor other transfers have their turn; so the connection is taken for closed.
-    private func noteRecord(of session: OpaquePointer) {
-        if loop.noteRecord() { unsafe SSL_set_shutdown(session, SSL_RECEIVED_SHUTDOWN) }
     }
 
     private func receiveAlert(_ description: Int32) {

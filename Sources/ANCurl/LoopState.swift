@@ -16,6 +16,11 @@ final class LoopState {
     private var sockets = SocketTable()
     /// The connections that have carried a request.
     var connections = ConnectionTable()
+    /// What reads ahead on HTTP/2 connections, by their sockets.
+    private(set) var monitors: [Int32: HTTP2Monitor] = [:]
+    /// The sockets of monitors whose bytes libcurl has not read.
+    private var unread: Set<Int32> = []
+    private let recordBuffer = RecordBuffer()
     private var constants: [UInt: String] = [:]
     let headerFields = HeaderFieldCache()
     /// The limits of the connection pool.
@@ -24,8 +29,6 @@ final class LoopState {
     let securities: SecurityCache
     /// The TLS sessions and cookies that transfers share.
     let shares: HandleShares
-    /// The TLS records of this turn that were read since something of a response was handed on.
-    private var idleRecords = 0
     private let loop: EventLoop
 
     init(loop: EventLoop, pool: ConnectionPool, securities: SecurityCache) throws(TransportError) {
@@ -33,26 +36,6 @@ final class LoopState {
         self.loop = loop
         self.pool = pool
         self.securities = securities
-    }
-
-    // MARK: Turns
-
-    /// Begins a turn of the loop.
-    func beginTurn() {
-        now = .now
-        idleRecords = 0
-    }
-
-    /// Notes that something of a response was handed on.
-    func noteProgress() {
-        idleRecords = 0
-    }
-
-    /// Notes a TLS record, and returns whether a server floods the loop: more than 1,000 records without content in a turn that
-    /// has taken more than 500 ms.
-    func noteRecord() -> Bool {
-        idleRecords += 1
-        return idleRecords > 1000 && idleRecords % 64 == 0 && now.duration(to: .now) > .milliseconds(500)
     }
 
     // MARK: Names
@@ -99,6 +82,8 @@ final class LoopState {
     func willClose(_ socket: Int32) {
         sockets.willClose(socket)
         connections.remove(socket)
+        monitors[socket] = nil
+        unread.remove(socket)
     }
 
     /// Ends a connection that no other request may use: libcurl then finds it dead.
@@ -114,6 +99,11 @@ final class LoopState {
         return false
     }
 
+    /// Whether libcurl waits for bytes on a socket.
+    func isRead(_ socket: Int32) -> Bool {
+        sockets.isRead(socket)
+    }
+
     /// A failure cannot be reported to libcurl; the transfer's own limits on time end it.
     private func perform(_ operation: SocketTable.Operation, _ socket: Int32) {
         switch operation {
@@ -122,6 +112,27 @@ final class LoopState {
         case .modify(let readiness): try? loop.epoll.modify(socket, for: readiness)
         case .remove: loop.epoll.remove(socket)
         }
+    }
+
+    // MARK: HTTP/2
+
+    /// Starts to read ahead on an HTTP/2 connection.
+    func watchFrames(_ monitor: HTTP2Monitor) {
+        monitors[monitor.socket] = monitor
+    }
+
+    /// Looks at the next TLS record of a connection.
+    func readAhead(_ monitor: HTTP2Monitor) -> HTTP2Monitor.Progress {
+        let progress = unsafe monitor.readAhead(into: recordBuffer.bytes)
+        if progress == .unread { unread.insert(monitor.socket) }
+        return progress
+    }
+
+    /// Returns the sockets on which libcurl waits for bytes, while it has not read all that were looked at.
+    func takeUnread() -> [Int32] {
+        guard !unread.isEmpty else { return [] }
+        unread = unread.filter { monitors[$0]?.hasUnread == true }
+        return unread.filter(isRead)
     }
 
     // MARK: Changes
@@ -140,5 +151,14 @@ final class LoopState {
             transfer.isChanged = false
             review(transfer)
         }
+    }
+}
+
+/// Room for the plaintext of one TLS record (RFC 8446 §5.1).
+@safe private struct RecordBuffer: ~Copyable {
+    let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 14, alignment: 16)
+
+    deinit {
+        unsafe bytes.deallocate()
     }
 }

@@ -71,6 +71,13 @@ package struct SocketTable {
         }
     }
 
+    /// Whether libcurl waits for the socket to become readable.
+    package func isRead(_ socket: Int32) -> Bool {
+        guard entries.indices.contains(Int(socket)) else { return false }
+        let entry = entries[Int(socket)]
+        return entry.isWanted && entry.registered?.contains(.readable) == true
+    }
+
     private mutating func withEntry<Result>(_ socket: Int32, _ body: (inout Entry) -> Result) -> Result {
         let index = Int(max(0, socket))
         while entries.count <= index { entries.append(Entry()) }

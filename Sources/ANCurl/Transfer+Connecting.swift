@@ -45,6 +45,7 @@ extension Transfer {
             state.isProbing = true
         }
         if !exchange.needsOwnConnection { try? handle.set(CURLOPT_FRESH_CONNECT, false) }
+        joinStream()
         state.attempts += 1
         state.clock.connect(at: loop.now)
         loop.noteChange(of: self)
@@ -68,6 +69,7 @@ extension Transfer {
             let isUsable =
                 state.isOnHTTP2
                 ? !Self.hasEnded(known) && !loop.connections.isSuspect(known)
+                    && loop.monitors[known]?.isClosing != true
                 : !Self.hasInput(known) && !hasBufferedInput
             guard !isUsable else { return true }
             state.isConnectionSpoilt = true
@@ -138,10 +140,12 @@ extension Transfer {
         return false
     }
 
-    /// Whether the request may be sent again: once, where its method allows it, and not after its trailers, of which a
-    /// libcurl before 8.7 corrupts memory when a handle sends them twice. If not, that is the failure.
+    /// Whether the request may be sent again: once, where its method allows it, or as long as servers say that they have not
+    /// processed it; and not after its trailers, of which a libcurl before 8.7 corrupts memory when a handle sends them twice.
+    /// If not, that is the failure.
     func mayRepeat() -> Bool {
-        guard state.attempts < 2, exchange.mayBeRepeated, !state.hasSentTrailers else {
+        let isAllowed = mayRepeatUnprocessed || state.attempts < 2 && exchange.mayBeRepeated
+        guard isAllowed, !state.hasSentTrailers else {
             state.failure =
                 state.failure ?? TransportError.connectionLost(.beforeResponse, facts(code: CURLE_GOT_NOTHING))
             return false

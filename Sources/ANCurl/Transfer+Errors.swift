@@ -87,7 +87,7 @@ extension Transfer {
         }
     }
 
-    private var proxy: Proxy? {
+    var proxy: Proxy? {
         if case .proxy(let proxy) = exchange.options.proxy { proxy } else { nil }
     }
 

@@ -13,6 +13,7 @@ extension Transfer {
         if let failure = state.failure ?? uploadError { return .failure(failure) }
         guard code == CURLE_OK || isResponseComplete(code) else { return .failure(transportError(code)) }
         deliverHeldHead()
+        guard !isStreamCut else { return .failure(streamError) }
         guard state.parser.isComplete, !wasCut else { return .failure(connectionLost(facts())) }
         return .success(ResponseEnding(trailers: state.parser.trailers, metrics: measure()))
     }
@@ -27,17 +28,19 @@ extension Transfer {
     /// the connection lost when it reads.
     func mustRepeat(after code: CURLcode) -> Bool {
         guard !state.isConnectionSpoilt, !state.isProbeRefused else { return state.repeats < Self.maximumRepeats }
+        if state.failure == nil, mayRepeatUnprocessed, !state.hasSentTrailers { return true }
         return (code == CURLE_SEND_ERROR || code == CURLE_HTTP2) && state.failure == nil && state.attempts == 1
             && !state.parser.hasBegun
             && handle.long(CURLINFO_NUM_CONNECTS) == 0 && exchange.mayBeRepeated && !state.hasSentTrailers
     }
 
     /// The number of repeats after which the failure is reported: a hostile server could ask for more without end.
-    private static let maximumRepeats = 5
+    static let maximumRepeats = 5
 
     /// Whether the response is complete, although libcurl ended the transfer with an error.
     private func isResponseComplete(_ code: CURLcode) -> Bool {
         guard state.parser.isComplete else { return false }
+        if isStreamWhole { return true }
         switch code {
         case CURLE_TOO_MANY_REDIRECTS:
             return true

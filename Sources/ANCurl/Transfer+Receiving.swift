@@ -54,7 +54,6 @@ extension Transfer {
     }
 
     private func noteInput() {
-        loop.noteProgress()
         state.clock.noteActivity(at: loop.now)
         if state.isOnHTTP2, let socket = state.connection { loop.connections.noteInput(socket, at: loop.now) }
     }
@@ -89,11 +88,11 @@ extension Transfer {
         endResponse()
     }
 
-    /// Over HTTP/2, libcurl reads on; there the length shows the end.
-    private func noteProgress() {
-        guard state.parser.isMultiplexed, state.heldHead == nil else { return }
+    /// Over HTTP/2, libcurl reads on; there the length shows the end, or the stream's.
+    func noteProgress() {
+        guard state.parser.isComplete, state.parser.isMultiplexed, state.heldHead == nil else { return }
         let length = state.parser.hasNoBody ? 0 : state.parser.contentLength
-        if length == Int64(state.bytesReceived) { endResponse() }
+        if length == Int64(state.bytesReceived) || isStreamWhole { endResponse() }
     }
 
     /// The response is over, before libcurl reports it.
@@ -112,6 +111,7 @@ extension Transfer {
     var isResponseWhole: Bool {
         if state.parser.hasNoBody || state.parser.isEndedByClose { return true }
         if let length = state.parser.contentLength { return length == Int64(state.bytesReceived) }
+        if state.stream != nil { return isStreamWhole }
         guard let connection = state.connection else { return false }
         return !Self.hasEnded(connection)
     }

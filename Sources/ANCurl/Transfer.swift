@@ -77,7 +77,7 @@ final class Transfer {
             try handle.apply(exchange, url: url, headers: headers)
             if state.sendsNoCredential { try handle.set(CURLOPT_PROXYUSERNAME, nil) }
             // The connection that was given up may still serve other exchanges, and libcurl would choose it again.
-            if state.repeats > 0 { try handle.set(CURLOPT_FRESH_CONNECT, true) }
+            if state.needsNewConnection { try handle.set(CURLOPT_FRESH_CONNECT, true) }
             try installCallbacks()
         } catch {
             throw error.transportError
@@ -155,6 +155,11 @@ struct TransferState {
     var connection: Int32?
     /// Whether that connection speaks HTTP/2.
     var isOnHTTP2 = false
+    /// What reads ahead on that connection, and the stream of the request there; the stream stays known after its end.
+    var monitor: HTTP2Monitor?
+    var stream: HTTP2Stream?
+    /// Whether the request is sent again, and not on a connection that is there.
+    var needsNewConnection = false
     /// Whether the connection was given up before anything was sent: the server had ended it, or unsolicited bytes waited.
     var isConnectionSpoilt = false
     /// The number of times that the request was given to another handle.
@@ -193,6 +198,8 @@ struct TransferState {
         if heldHead != nil || isProbeRefused { beginNextLeg(exchange, on: loop) }
         isProbeRefused = false
         repeats += 1
+        // One that refused a request takes no more, as libcurl knows.
+        needsNewConnection = !isUnprocessed
         sockets = []
         connection = nil
         lacksIdentity = false
@@ -212,6 +219,9 @@ struct TransferState {
         lacksIdentity = false
         handshake = nil
     }
+
+    /// Whether the server says that it has not processed the request (RFC 9113 §8.7).
+    var isUnprocessed: Bool { stream?.isUnprocessed == true && !parser.hasBegun }
 
     var isPaused: Bool { isSendingPaused || isReceivingPaused }
 }

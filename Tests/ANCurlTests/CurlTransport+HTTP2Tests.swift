@@ -95,11 +95,163 @@ import Testing
                 try await server.requests(count: 1)
                 for _ in 0..<20 { #expect(try await transport.text(other.request()) == "other") }
                 let failure = try await flooded
-                guard case .connectionLost(.inBody(received: 0, expected: nil), _) = failure else {
+                guard case .invalidResponse(.framing, _) = failure else {
                     Issue.record("\(failure)")
                     return
                 }
             }
+        }
+    }
+
+    @Test(arguments: [
+        [HTTP2Frame(type: 0, flags: 1, stream: 1, payload: Array(repeating: 65, count: 20_000))],
+        [.data(1, "hel"), HTTP2Frame(type: 0, flags: 9, stream: 1, payload: [9, 65, 66])],
+        [.data(1, "hel"), HTTP2Frame(type: 0, flags: 1, stream: 1, payload: [65], claimedLength: 1 << 20)],
+    ])
+    func `a response in which the server breaks the protocol is an error, and ends its connection`(
+        frames: [HTTP2Frame]
+    ) async throws {
+        try await withServer { server in
+            server.fallback { _ in .http2([.head(1)] + frames) }
+            let transport = try CurlTransport()
+            for number in 1...2 {
+                let failure = try await transport.failure(server.request(options: options()))
+                switch failure {
+                case .connectionLost, .invalidResponse(.framing, _): break
+                default: Issue.record("\(failure)")
+                }
+                #expect(server.activity.connectionsAccepted == number)
+            }
+        }
+    }
+
+    @Test func `trailers that cannot be decompressed end the exchange and its connection`() async throws {
+        try await withServer { server in
+            let trailers = HTTP2Frame(type: 1, flags: 5, stream: 1, payload: [0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF])
+            server.fallback { _ in .http2([.head(1), .data(1, "hel"), trailers]) }
+            let transport = try CurlTransport()
+            for number in 1...2 {
+                // libcurl 7.88 takes them for the end of the response.
+                _ = try? await transport.text(server.request(options: options { $0.timeouts.idle = nil }))
+                #expect(server.activity.connectionsAccepted == number)
+            }
+        }
+    }
+
+    @Test func `a response that is cut by a reset without an error is an error`() async throws {
+        try await withServer { server in
+            server.fallback { _ in .http2([.head(1), .data(1, "hel"), .reset(1, code: 0)]) }
+            let failure = try await CurlTransport().failure(server.request(options: options()))
+            guard case .connectionLost = failure else {
+                Issue.record("\(failure)")
+                return
+            }
+        }
+    }
+
+    @Test func `each exchange of a connection ends when the server breaks the protocol`() async throws {
+        try await withServer { server in
+            server.fallback { _ in
+                .http2(
+                    [
+                        .head(1), .head(3), .data(1, "one"), .data(3, "three"),
+                        HTTP2Frame(type: 0, flags: 9, stream: 1, payload: [9, 65]),
+                    ], after: .milliseconds(300))
+            }
+            let transport = try CurlTransport()
+            let options = options { $0.timeouts.idle = nil }
+            try await withThrowingTaskGroup { group in
+                for _ in 0..<2 {
+                    group.addTask { try await transport.failure(server.request(options: options)) }
+                }
+                for try await failure in group {
+                    switch failure {
+                    case .connectionLost, .invalidResponse(.framing, _): break
+                    default: Issue.record("\(failure)")
+                    }
+                }
+            }
+        }
+    }
+
+    @Test func `the reader sees the end of a response without a length while the request's body is open`() async throws
+    {
+        try await withServer { server in
+            server.fallback { _ in
+                .http2([.head(1), .data(1, "do"), .data(1, "ne"), .data(1, "", endsStream: true)])
+            }
+            let feed = Feed()
+            feed.yield("ping")
+            let request = server.request(
+                method: .post, body: .stream(feed), options: options { $0.timeouts.idle = nil })
+            let transport = try CurlTransport()
+            #expect(try await transport.text(request) == "done")
+            feed.finish()
+        }
+    }
+
+    @Test(arguments: [HTTPRequest.Method.get, .post])
+    func `a request that GOAWAY leaves out is sent again on another connection`(method: HTTPRequest.Method) async throws
+    {
+        try await withServer { server in
+            server.fallback { _ in
+                server.activity.connectionsAccepted == 1
+                    ? .http2([.goAway(last: 0)]) : .http2([.head(1), .data(1, "done", endsStream: true)])
+            }
+            let request = server.request(
+                method: method, body: method == .post ? .bytes(Data("body".utf8)) : .none, options: options())
+            let transport = try CurlTransport()
+            #expect(try await transport.text(request) == "done")
+            #expect(server.activity.connectionsAccepted == 2)
+        }
+    }
+
+    @Test func `a POST whose stream is refused is sent again, a few times`() async throws {
+        try await withServer { server in
+            server.fallback { _ in .http2([.reset(1, code: 7)]) }
+            let request = server.request(method: .post, body: .bytes(Data("body".utf8)), options: options())
+            let failure = try await CurlTransport().failure(request)
+            guard case .connectionLost(.beforeResponse, _) = failure else {
+                Issue.record("\(failure)")
+                return
+            }
+            #expect((2...6).contains(server.activity.connectionsAccepted))
+        }
+    }
+
+    @Test func `a POST that GOAWAY may have left to the server is not sent again`() async throws {
+        try await withServer { server in
+            server.fallback { _ in .http2([.goAway(last: 1)], thenClose: true) }
+            let request = server.request(method: .post, body: .bytes(Data("body".utf8)), options: options())
+            let failure = try await CurlTransport().failure(request)
+            guard case .connectionLost(.beforeResponse, _) = failure else {
+                Issue.record("\(failure)")
+                return
+            }
+            #expect(server.activity.connectionsAccepted == 1)
+        }
+    }
+
+    @Test func `a final response that comes before a reset is delivered, though the request's body is open`()
+        async throws
+    {
+        try await withServer { server in
+            server.fallback { _ in
+                var script = Script.http2([.head(1)])
+                script.actions.removeLast()
+                script.actions += [
+                    .delay(.milliseconds(50)), .send(HTTP2Frame.data(1, "no", endsStream: true).bytes),
+                    .delay(.milliseconds(50)), .send(HTTP2Frame.reset(1, code: 0).bytes), .hang,
+                ]
+                return script
+            }
+            let feed = Feed()
+            feed.yield("ping")
+            let request = server.request(
+                method: .post, body: .stream(feed), options: options { $0.timeouts.idle = nil })
+            let transport = try CurlTransport()
+            #expect(try await transport.text(request) == "no")
+            feed.finish()
         }
     }
 }

@@ -51,11 +51,13 @@ struct HTTP2Frame {
 
 extension Script {
     /// Answers the preface of a client, which a ``StubServer`` takes for a request, and after a moment, in which the client
-    /// sends its requests, sends frames; then it is silent.
-    static func http2(_ frames: [HTTP2Frame], after delay: Duration = .milliseconds(100)) -> Script {
+    /// sends its requests, sends frames; then it is silent, or closes the connection.
+    static func http2(
+        _ frames: [HTTP2Frame], after delay: Duration = .milliseconds(100), thenClose closes: Bool = false
+    ) -> Script {
         Script([
             .send(HTTP2Frame.settings.bytes + HTTP2Frame.settingsAcknowledged.bytes), .delay(delay),
-            .send(frames.reduce(into: Data()) { $0 += $1.bytes }), .hang,
+            .send(frames.reduce(into: Data()) { $0 += $1.bytes }), closes ? .end(.close) : .hang,
         ])
     }
 }

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+
+import COpenSSL
+
+/// Reads the frames that a server sends on an HTTP/2 connection over TLS, one TLS record ahead of libcurl.
+///
+/// libcurl keeps from its callers what they need to know about a stream: whether the server ended it (7.88 to 8.21 take a
+/// reset without an error, and 7.88 a connection that nghttp2 gave up, for the end of a response), whether GOAWAY or a reset
+/// says that the request was not processed, and the end of a response while the request's body is open.
+///
+/// Each record is decrypted and looked at with SSL_peek(3), and libcurl then reads the same record with SSL_read(3). So that it
+/// cannot read one that was not looked at, its source of encrypted bytes is replaced: by one that is always empty, and by the
+/// socket only while this object reads. See SSL_set0_rbio(3).
+@safe final class HTTP2Monitor {
+    /// The connection's socket.
+    let socket: Int32
+    private let session: OpaquePointer
+    private let source: OpaquePointer
+    private let emptySource: OpaquePointer
+    private var scanner = HTTP2FrameScanner()
+    private var streams = HTTP2StreamTable()
+    /// The transfers of the streams.
+    private var transfers: [UInt32: Transfer] = [:]
+    /// Streams that the server ended since the last look at them.
+    private var ended: [UInt32] = []
+    /// Whether the connection has ended, or failed.
+    private(set) var isOver = false
+
+    /// What looking for the next record came to.
+    enum Progress {
+        /// Bytes wait for libcurl.
+        case unread
+        /// No further record has come.
+        case nothing
+        /// The connection has ended, and libcurl will see its end.
+        case ended
+    }
+
+    /// Starts to read ahead on a connection that is set up; `nil` without memory.
+    init?(_ session: OpaquePointer, socket: Int32) {
+        guard let source = unsafe BIO_new_socket(socket, BIO_NOCLOSE) else { return nil }
+        guard let empty = unsafe BIO_new(BIO_s_mem()) else {
+            unsafe BIO_free(source)
+            return nil
+        }
+        // An empty one reports that bytes may come later, not an end. See BIO_s_mem(3).
+        unsafe BIO_ctrl(empty, BIO_C_SET_BUF_MEM_EOF_RETURN, -1, nil)
+        self.socket = socket
+        unsafe self.session = unsafe session
+        unsafe self.source = unsafe source
+        unsafe emptySource = unsafe empty
+        // libcurl 8.15 and later have OpenSSL take several records from the socket at once.
+        unsafe SSL_set_read_ahead(session, 0)
+        unsafe use(emptySource)
+    }
+
+    deinit {
+        unsafe BIO_free(source)
+        unsafe BIO_free(emptySource)
+    }
+
+    /// Whether libcurl has bytes to read that were looked at.
+    var hasUnread: Bool { unsafe SSL_pending(session) > 0 }
+
+    /// Whether the server takes no new streams.
+    var isClosing: Bool { streams.isClosing || isOver }
+
+    /// Whether the server broke the protocol, so that no stream can go on.
+    var isBroken: Bool { streams.isBroken }
+
+    /// The transfers whose requests wait on streams.
+    var waiting: [Transfer] { Array(transfers.values) }
+
+    /// Adds the stream of a request that is about to be sent.
+    func open(for transfer: Transfer) -> HTTP2Stream {
+        let stream = streams.open()
+        transfers[stream.number] = transfer
+        return stream
+    }
+
+    /// Removes the stream of a request that is over.
+    func close(_ stream: HTTP2Stream) {
+        streams.close(stream)
+        transfers[stream.number] = nil
+    }
+
+    /// Returns the transfers whose streams the server ended since the last call.
+    func takeEnded() -> [Transfer] {
+        guard !ended.isEmpty else { return [] }
+        defer { ended.removeAll(keepingCapacity: true) }
+        return ended.compactMap { transfers[$0] }
+    }
+
+    /// Looks at the next record, unless libcurl has not read the last one.
+    ///
+    /// - Parameter buffer: Room for a record, 16 KiB.
+    func readAhead(into buffer: UnsafeMutableRawBufferPointer) -> Progress {
+        guard !isOver else { return .ended }
+        guard !hasUnread else { return .unread }
+        let (count, isOver) = unsafe peek(into: buffer)
+        guard count > 0 else {
+            guard isOver else { return .nothing }
+            self.isOver = true
+            // libcurl 7.88 may take the failure for bytes that come later.
+            unsafe SSL_set_shutdown(session, SSL_get_shutdown(session) | SSL_RECEIVED_SHUTDOWN)
+            return .ended
+        }
+        let bytes = unsafe UnsafeRawBufferPointer(buffer)[..<count]
+        unsafe bytes.withMemoryRebound(to: UInt8.self) { bytes in
+            unsafe scanner.receive(bytes.span) { event in
+                streams.receive(event)
+                switch event {
+                case .headers(let stream, endsStream: true), .data(let stream, _, endsStream: true):
+                    ended.append(stream)
+                default: break
+                }
+            }
+        }
+        return .unread
+    }
+
+    /// Returns the number of bytes, or 0 and whether no more will come.
+    private func peek(into buffer: UnsafeMutableRawBufferPointer) -> (Int, isOver: Bool) {
+        // OpenSSL may answer an update of the keys, or send an alert, which libcurl's own sink can take within libcurl only.
+        guard let sink = unsafe SSL_get_wbio(session) else { return (0, true) }
+        unsafe BIO_up_ref(sink)
+        unsafe use(source)
+        unsafe BIO_up_ref(source)
+        unsafe SSL_set0_wbio(session, source)
+        defer {
+            unsafe SSL_set0_wbio(session, sink)
+            unsafe use(emptySource)
+        }
+        // SSL_get_error(3) takes an older error for one of this call. libcurl clears the stack, too.
+        ERR_clear_error()
+        defer { ERR_clear_error() }
+        let result = unsafe SSL_peek(session, buffer.baseAddress, Int32(buffer.count))
+        guard result <= 0 else { return (Int(result), false) }
+        switch unsafe SSL_get_error(session, result) {
+        case SSL_ERROR_WANT_READ, SSL_ERROR_WANT_WRITE: return (0, false)
+        default: return (0, true)
+        }
+    }
+
+    /// Has OpenSSL read encrypted bytes from a source, of which it takes a reference.
+    private func use(_ source: OpaquePointer) {
+        unsafe BIO_up_ref(source)
+        unsafe SSL_set0_rbio(session, source)
+    }
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+
+/// The streams of an HTTP/2 connection that requests wait on, and what the server has said about them.
+///
+/// libcurl does not tell the number of a request's stream. Requests open streams 1, 3, 5, … in the order in which they are sent.
+package struct HTTP2StreamTable {
+    private var streams: [UInt32: HTTP2Stream] = [:]
+    private var nextNumber: UInt32 = 1
+    /// The last stream that the server may process, once it has sent GOAWAY; `nil` before.
+    package private(set) var lastStream: UInt32?
+    /// Whether the server broke the protocol, so that no stream of the connection can go on.
+    package private(set) var isBroken = false
+
+    /// Creates the table of a connection that has carried no request.
+    package init() {}
+
+    /// Whether the server takes no new streams.
+    package var isClosing: Bool { lastStream != nil || isBroken }
+
+    /// Whether no request waits on a stream.
+    package var isEmpty: Bool { streams.isEmpty }
+
+    /// Adds the stream of a request that is about to be sent.
+    package mutating func open() -> HTTP2Stream {
+        let stream = HTTP2Stream(number: nextNumber)
+        streams[nextNumber] = stream
+        nextNumber += 2
+        return stream
+    }
+
+    /// Removes the stream of a request that is over.
+    package mutating func close(_ stream: HTTP2Stream) {
+        streams[stream.number] = nil
+    }
+
+    /// Notes what a frame says.
+    package mutating func receive(_ event: HTTP2FrameScanner.Event) {
+        switch event {
+        case .headers(let number, let endsStream):
+            streams[number]?.hasHead = true
+            if endsStream { streams[number]?.isEnded = true }
+        case .data(let number, let count, let endsStream):
+            streams[number]?.bodySize += count
+            if endsStream { streams[number]?.isEnded = true }
+        case .reset(let number, let code):
+            streams[number]?.isReset = true
+            if code == HTTP2Stream.refusedStream { streams[number]?.isRefused = true }
+        case .goAway(let last, _):
+            lastStream = min(last, lastStream ?? last)
+            for stream in streams.values where stream.number > last { stream.isLeftOut = true }
+        case .violation:
+            isBroken = true
+        }
+    }
+}
+
+/// What a server has said about the stream of a request.
+package final class HTTP2Stream {
+    /// Its identifier (RFC 9113 §5.1.1).
+    package let number: UInt32
+    /// Whether a HEADERS frame has come, perhaps of an interim response.
+    package fileprivate(set) var hasHead = false
+    /// The number of bytes of the body that were announced by frames.
+    package fileprivate(set) var bodySize = 0
+    /// Whether the server has ended the stream by END_STREAM.
+    package fileprivate(set) var isEnded = false
+    /// Whether the server has reset the stream.
+    package fileprivate(set) var isReset = false
+    /// Whether it did so with REFUSED_STREAM.
+    package fileprivate(set) var isRefused = false
+    /// Whether the stream comes after the last one that GOAWAY names.
+    package fileprivate(set) var isLeftOut = false
+
+    /// Whether the server says that it has not processed the request: it can be sent again, whatever its method
+    /// (RFC 9113 §8.7).
+    package var isUnprocessed: Bool { isRefused || isLeftOut }
+
+    /// The error code REFUSED_STREAM.
+    fileprivate static let refusedStream: UInt32 = 7
+
+    fileprivate init(number: UInt32) {
+        self.number = number
+    }
+}

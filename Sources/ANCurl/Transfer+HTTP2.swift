@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import CCurl
+import HTTPTypes
+
+// What the frames of an HTTP/2 connection say about an exchange. Where they are not known (without TLS, behind an HTTPS proxy,
+// with another TLS library than OpenSSL), libcurl's results stand alone.
+
+extension Transfer {
+    /// Notes the stream on which the request is about to be sent.
+    func joinStream() {
+        leaveStream()
+        state.stream = nil
+        guard let monitor = connectionMonitor() else { return }
+        state.monitor = monitor
+        state.stream = monitor.open(for: self)
+    }
+
+    /// Removes the request from its connection's streams.
+    func leaveStream() {
+        guard let stream = state.stream else { return }
+        state.monitor?.close(stream)
+        state.monitor = nil
+    }
+
+    private func connectionMonitor() -> HTTP2Monitor? {
+        guard state.isOnHTTP2, let socket = state.connection else { return nil }
+        if let monitor = loop.monitors[socket] { return monitor }
+        // Within TLS to a proxy, the source of encrypted bytes is not the socket. libcurl's own requests to a resolver could open
+        // streams that are not counted.
+        guard exchange.isSecure, CurlLibrary.usesOpenSSL, proxy?.kind != .https,
+            exchange.options.connection.dnsOverHTTPS == nil,
+            let session = unsafe ccurl_tls_session(handle.raw),
+            let monitor = unsafe HTTP2Monitor(OpaquePointer(session), socket: socket)
+        else { return nil }
+        loop.watchFrames(monitor)
+        return monitor
+    }
+
+    /// Whether the server has ended the stream, and all of the response's body was received.
+    var isStreamWhole: Bool {
+        guard let stream = state.stream, stream.isEnded else { return false }
+        return stream.bodySize == state.bytesReceived
+    }
+
+    /// Whether only the end of the stream says that the response is complete, and the server has not ended it.
+    var isStreamCut: Bool {
+        guard let stream = state.stream, stream.hasHead, !stream.isEnded else { return false }
+        return state.parser.isComplete && state.parser.contentLength == nil && !state.parser.hasNoBody
+            && exchange.request.method != .head
+    }
+
+    /// The error for a response that was cut, or for a connection on which the server broke the protocol.
+    var streamError: TransportError {
+        guard state.parser.hasBegun else { return .connectionLost(.beforeResponse, facts()) }
+        return state.stream?.isReset == true ? connectionLost(facts()) : .invalidResponse(.framing, facts())
+    }
+
+    /// Whether the server says that it has not processed the request, which is sent again then.
+    ///
+    /// A server that closes a connection after some streams may refuse a request a number of times, and takes some others each
+    /// time. One that refuses single streams may refuse what it cannot take, such as a large body.
+    var mayRepeatUnprocessed: Bool {
+        guard state.isUnprocessed, let stream = state.stream else { return false }
+        return state.attempts + state.repeats < (stream.isLeftOut ? 50 : Self.maximumRepeats)
+    }
+}

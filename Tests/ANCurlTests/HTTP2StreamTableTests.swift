@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+
+import ANCurl
+import Testing
+
+@Suite struct HTTP2StreamTableTests {
+    @Test func `requests open the odd streams in order`() {
+        var table = HTTP2StreamTable()
+        #expect((0..<3).map { _ in table.open().number } == [1, 3, 5])
+    }
+
+    @Test func `a stream knows its head, its bytes and its end`() {
+        var table = HTTP2StreamTable()
+        let (first, second) = (table.open(), table.open())
+        table.receive(.headers(stream: 1, endsStream: false))
+        table.receive(.data(stream: 1, count: 5, endsStream: false))
+        table.receive(.data(stream: 1, count: 2, endsStream: true))
+        table.receive(.headers(stream: 99, endsStream: true))
+        #expect(first.hasHead && first.isEnded && first.bodySize == 7 && !first.isReset)
+        #expect(!second.hasHead && !second.isEnded && second.bodySize == 0)
+    }
+
+    @Test func `a head can be the end of a stream`() {
+        var table = HTTP2StreamTable()
+        let stream = table.open()
+        table.receive(.headers(stream: 1, endsStream: true))
+        #expect(stream.isEnded)
+    }
+
+    @Test(arguments: [(UInt32(7), true), (0, false), (8, false), (11, false)])
+    func `only a reset with REFUSED_STREAM says that the request was not processed`(code: UInt32, isUnprocessed: Bool) {
+        var table = HTTP2StreamTable()
+        let stream = table.open()
+        table.receive(.reset(stream: 1, code: code))
+        #expect(stream.isReset && stream.isUnprocessed == isUnprocessed)
+        #expect(!table.isClosing)
+    }
+
+    @Test func `the requests of streams after the last one of GOAWAY were not processed`() {
+        var table = HTTP2StreamTable()
+        let streams = (0..<4).map { _ in table.open() }
+        // A graceful end begins with the highest number there is (RFC 9113 §6.8).
+        table.receive(.goAway(lastStream: 0x7FFF_FFFF, code: 0))
+        #expect(table.isClosing && streams.allSatisfy { !$0.isUnprocessed })
+        table.receive(.goAway(lastStream: 3, code: 0))
+        #expect(streams.map(\.isUnprocessed) == [false, false, true, true])
+        table.receive(.goAway(lastStream: 5, code: 0))
+        #expect(table.lastStream == 3)
+    }
+
+    @Test func `a stream that is closed is not changed any more`() {
+        var table = HTTP2StreamTable()
+        let stream = table.open()
+        table.close(stream)
+        table.receive(.headers(stream: 1, endsStream: true))
+        #expect(!stream.hasHead && !stream.isEnded)
+    }
+
+    @Test func `a server that breaks the protocol gets no new streams`() {
+        var table = HTTP2StreamTable()
+        table.receive(.violation)
+        #expect(table.isBroken && table.isClosing)
+    }
+}
