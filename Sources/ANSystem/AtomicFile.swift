@@ -2,26 +2,29 @@
 
 import Glibc
 
-/// A file that is written beside its final place and moved there when it is complete: under the final name there is the
-/// whole file, or what was there before. One that is not committed is removed.
+/// A file that appears under its final name only when it is complete.
 ///
-/// A symbolic link stays, and what it leads to is replaced. A device or a pipe, such as `/dev/null`, is written to as it
-/// is.
+/// The bytes are written to a temporary file in the same directory, which ``commit()`` renames. Until then the final
+/// name keeps its previous content, if any. A file that is not committed is removed.
+///
+/// A symbolic link is followed: the link stays and its target is replaced. A device or a pipe, such as `/dev/null`, is
+/// not replaced but written to directly.
 public struct AtomicFile: ~Copyable {
     private let destination: String
-    /// Where the bytes are until the file is complete; nil when they go to the destination itself.
+    /// The temporary file; `nil` if the bytes are written to the destination directly.
     private var partial: PartialFile?
-    /// The destination itself, where it is no file.
+    /// The destination, opened for writing, if it is a device or a pipe; otherwise `nil`.
     private let device: FileDescriptor?
-    /// The bytes written so far.
+    /// The number of bytes written so far.
     public private(set) var size: Int64 = 0
 
-    /// Creates a temporary file in the destination's folder.
+    /// Creates a temporary file in the destination's directory, or opens the destination if it is a device or a pipe.
     ///
     /// - Parameters:
-    ///   - destination: The final name.
-    ///   - mode: The rights of the file, from which the process's umask is taken; see open(2). 0o600 is for secrets. A file
-    ///     that is replaced does not hand its rights on.
+    ///   - destination: The path of the final file.
+    ///   - mode: The permission bits of the file, before the process's umask is applied; see open(2). Use 0o600 for
+    ///   secrets. The permissions of a file that is replaced are not kept.
+    /// - Throws: `EISDIR` if the destination is a directory; otherwise the error of open(2).
     public init(destination: String, mode: UInt32 = 0o666) throws(SystemError) {
         let place = FilePlace(destination)
         let device = try place.openDevice()
@@ -43,12 +46,12 @@ public struct AtomicFile: ~Copyable {
         size += Int64(bytes.byteCount)
     }
 
-    /// Moves the file to its final name, in place of what is there. See rename(2).
+    /// Renames the temporary file to its final name, and replaces a file of that name. See rename(2).
     public consuming func commit() throws(SystemError) {
         try partial?.move(to: destination)
     }
 
-    /// A name beside a file that nothing else has.
+    /// Returns a unique temporary path next to a file.
     static func temporaryPath(for path: String) -> String {
         "\(path).\(String(UInt64.random(in: .min ... .max), radix: 36)).part"
     }

@@ -3,20 +3,22 @@
 import CDecoders
 import Glibc
 
-/// A decoder for one Brotli stream (RFC 7932), by the system's libbrotlidec. See https://www.brotli.org/decode.html.
+/// A decoder for one Brotli stream (RFC 7932) that uses the system's libbrotlidec. See
+/// https://www.brotli.org/decode.html.
 ///
-/// The window is at most 16 MiB: the extension for large windows is off. After the end of the stream nothing is consumed.
+/// The window is at most 16 MiB: the large-window extension is disabled. After the end of the stream no input is
+/// consumed.
 @safe package struct BrotliDecoder: ~Copyable, StreamDecoder {
     private nonisolated(unsafe) let state: OpaquePointer
     private let library: Library
     private var isComplete = false
 
-    /// Whether the system has libbrotlidec.so.1.
+    /// Whether libbrotlidec.so.1 is installed.
     package static var isAvailable: Bool { Library.current != nil }
 
     /// Creates a decoder.
     ///
-    /// - Throws: `ENOSYS` if there is no libbrotlidec, `ENOMEM`.
+    /// - Throws: `ENOSYS` if libbrotlidec is not installed, `ENOMEM` if memory is exhausted.
     package init() throws(SystemError) {
         guard let library = Library.current else { throw SystemError(call: "BrotliDecoder", code: ENOSYS) }
         guard let state = unsafe library.create(nil, nil, nil) else {
@@ -68,7 +70,7 @@ import Glibc
         nonisolated(unsafe) let decompress: cdecoders_brotli_decompress
         nonisolated(unsafe) let errorCode: cdecoders_brotli_error_code
 
-        /// The system's library, looked for once; `nil` if there is none.
+        /// The system's library, loaded once; `nil` if it is not installed or lacks a function.
         static let current = Library()
 
         private init?() {

@@ -2,15 +2,15 @@
 
 import Glibc
 
-/// Converts text of one charset to UTF-8 by glibc's iconv(3).
+/// A converter from one charset to UTF-8, which uses glibc's iconv(3).
 @safe public struct CharsetConverter: ~Copyable {
     private let descriptor: iconv_t
 
     /// Opens a converter.
     ///
-    /// - Parameter charset: A name as `iconv --list` prints it. Names with characters that glibc gives a meaning of its own,
-    ///   such as the slashes of `//IGNORE`, are unknown.
-    /// - Throws: `EINVAL` for a charset that is not known, or whose module is not installed.
+    /// - Parameter charset: The name of the charset, as printed by `iconv --list`. Names with characters that have a
+    ///   special meaning for glibc, such as the slashes of `//IGNORE`, are treated as unknown.
+    /// - Throws: `EINVAL` if the charset is unknown or its conversion module is not installed.
     public init(from charset: String) throws(SystemError) {
         let isPlain = charset.utf8.allSatisfy { byte in
             switch byte {
@@ -21,7 +21,7 @@ import Glibc
             }
         }
         guard isPlain, 1...40 ~= charset.utf8.count else { throw SystemError(call: "iconv_open", code: EINVAL) }
-        // It returns -1 for a failure.
+        // iconv_open(3) returns -1 on failure.
         guard let descriptor = unsafe iconv_open("UTF-8", charset), Int(bitPattern: descriptor) != -1 else {
             throw .last("iconv_open")
         }
@@ -32,9 +32,9 @@ import Glibc
         unsafe iconv_close(descriptor)
     }
 
-    /// The whole of a text as UTF-8.
+    /// Returns a complete text converted to UTF-8.
     ///
-    /// - Throws: `EILSEQ` for bytes that are invalid in the charset, `EINVAL` for a character that is cut off at the end.
+    /// - Throws: `EILSEQ` if the bytes are invalid in the charset, `EINVAL` if the last character is cut off.
     public mutating func utf8(of bytes: RawSpan) throws(SystemError) -> [UInt8] {
         unsafe iconv(descriptor, nil, nil, nil, nil)
         var text: [UInt8] = []
@@ -45,14 +45,14 @@ import Glibc
             text += piece[..<step.written]
             offset += step.read
             guard step.code != 0 else { return text + (try remainder()) }
-            // Without progress the same call would follow for ever.
+            // A call without progress would be repeated endlessly.
             guard step.code == E2BIG, step.read > 0 || step.written > 0 else {
                 throw SystemError(call: "iconv", code: step.code == E2BIG ? EILSEQ : step.code)
             }
         }
     }
 
-    /// What was held back in case that the next character changes it, as in Windows-1255.
+    /// Returns the output that iconv held back because the next character could have changed it, as in Windows-1255.
     private func remainder() throws(SystemError) -> [UInt8] {
         var piece = [UInt8](repeating: 0, count: 64)
         let (written, code): (Int, Int32) = unsafe piece.withUnsafeMutableBytes { output in
@@ -65,7 +65,9 @@ import Glibc
         return Array(piece[..<written])
     }
 
-    /// One call: how many bytes were read and written, and `errno` where it did not come to the end.
+    /// Makes one call of iconv(3).
+    ///
+    /// - Returns: The numbers of bytes read and written, and `errno` if the conversion stopped early, otherwise 0.
     private func convert(
         _ bytes: RawSpan, into piece: inout [UInt8]
     ) throws(SystemError) -> (read: Int, written: Int, code: Int32) {
@@ -76,7 +78,7 @@ import Glibc
                 var left = input.count
                 var free = unsafe output.assumingMemoryBound(to: CChar.self).baseAddress
                 var room = output.count
-                // Without input there is nothing to do, and a null pointer would mean a reset.
+                // An empty input may have a null pointer, which iconv(3) takes as a request to reset its state.
                 guard left > 0 else { return (0, 0, 0) }
                 let result = unsafe iconv(descriptor, &next, &left, &free, &room)
                 return (input.count - left, output.count - room, result == -1 ? errno : 0)

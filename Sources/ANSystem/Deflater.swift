@@ -3,38 +3,41 @@
 import CZlib
 import Glibc
 
-/// Compresses bytes as they come, with zlib. See https://www.zlib.net/manual.html.
+/// An incremental compressor that uses zlib. See https://www.zlib.net/manual.html.
 @safe public struct Deflater: ~Copyable {
-    /// On the heap, for zlib keeps its address.
+    /// Allocated on the heap because zlib keeps its address.
     private let stream: UnsafeMutablePointer<czlib_stream>
 
-    /// What surrounds the compressed bytes.
+    /// The format around the compressed bytes.
     public enum Format: Hashable, Sendable {
-        /// RFC 1952.
+        /// The gzip format (RFC 1952).
         case gzip
-        /// RFC 1950.
+        /// The zlib format (RFC 1950).
         case zlib
     }
 
-    /// What one step did.
+    /// The result of one step of compression.
     public struct Step: Hashable, Sendable {
-        /// How many bytes of the input were taken.
+        /// The number of bytes taken from the input.
         public var consumed: Int
-        /// How many bytes were written.
+        /// The number of bytes written to the output.
         public var produced: Int
-        /// Whether the end was written.
+        /// Whether the end of the stream was written.
         public var isFinished: Bool
     }
 
-    /// Creates a compressor; the level is from 1, fast, to 9, small.
+    /// Creates a compressor.
     ///
-    /// - Throws: `ENOMEM`, or `EINVAL` for another level.
+    /// - Parameters:
+    ///   - format: The format around the compressed bytes.
+    ///   - level: The compression level, from 1 (fastest) to 9 (smallest); 6 by default.
+    /// - Throws: `EINVAL` if the level is out of range, `ENOMEM` if memory is exhausted.
     public init(format: Format, level: Int = 6) throws(SystemError) {
         unsafe stream = .allocate(capacity: 1)
         unsafe stream.initialize(to: unsafe czlib_stream())
-        // From here on what is thrown runs `deinit`, where zlib refuses to end what did not begin.
+        // An error thrown here runs `deinit`, where zlib refuses to end a stream that was not initialized.
         guard 1...9 ~= level else { throw SystemError(call: "deflateInit2", code: EINVAL) }
-        // 2^15 bytes of history; 16 more ask for the header of gzip.
+        // A window of 2^15 bytes; adding 16 selects the gzip format.
         let windowBits: Int32 = format == .gzip ? 15 + 16 : 15
         let (deflated, memoryLevel, defaultStrategy): (Int32, Int32, Int32) = (8, 8, 0)
         let size = unsafe Int32(MemoryLayout<czlib_stream>.size)
@@ -48,10 +51,16 @@ import Glibc
         unsafe stream.deallocate()
     }
 
-    /// Takes input as far as the output has room.
+    /// Compresses as much of the input as the output has room for.
     ///
-    /// It is done with the input once it leaves room in the output. `isEnd` says that nothing follows the input; the end is
-    /// written once the step is finished.
+    /// All of the input is consumed if the output is not full afterwards.
+    ///
+    /// - Parameters:
+    ///   - input: The bytes to compress, possibly none.
+    ///   - isEnd: Whether no input follows. The end of the stream is then written, possibly over several steps, until
+    ///   ``Step/isFinished``.
+    ///   - output: The buffer to write to.
+    /// - Throws: `EINVAL` if zlib reports misuse, `ENOMEM` if memory is exhausted.
     public mutating func step(
         _ input: borrowing RawSpan, isEnd: Bool, into output: inout MutableRawSpan
     ) throws(SystemError) -> Step {
@@ -70,7 +79,7 @@ import Glibc
             }
         }
         step.isFinished = status == Self.streamEnd
-        // Without room or input there is no progress, which is no error.
+        // No progress, for lack of room or input, is not an error.
         guard status == Self.ok || status == Self.streamEnd || status == Self.bufferError else {
             throw Self.error("deflate", status)
         }

@@ -3,7 +3,7 @@
 import CLinux
 import Glibc
 
-/// What a descriptor is watched for, or is ready for.
+/// A set of events that a descriptor is watched for or has reported.
 public struct Readiness: OptionSet, Hashable, Sendable {
     /// The event bits of epoll_ctl(2).
     public let rawValue: UInt32
@@ -13,23 +13,23 @@ public struct Readiness: OptionSet, Hashable, Sendable {
         self.rawValue = rawValue
     }
 
-    /// There are bytes to read, or the peer closed.
+    /// Data can be read, or the peer has closed the connection (`EPOLLIN`).
     public static let readable = Readiness(rawValue: CLINUX_EPOLLIN)
-    /// Bytes can be written.
+    /// Data can be written (`EPOLLOUT`).
     public static let writable = Readiness(rawValue: CLINUX_EPOLLOUT)
-    /// The descriptor has an error; always watched for.
+    /// The descriptor has an error (`EPOLLERR`); always watched for.
     public static let failed = Readiness(rawValue: CLINUX_EPOLLERR)
-    /// Reported once for each change, not while it lasts.
+    /// Events are reported once for each change instead of as long as they last (`EPOLLET`).
     public static let edgeTriggered = Readiness(rawValue: CLINUX_EPOLLET)
-    /// The peer hung up; always watched for.
+    /// The peer hung up (`EPOLLHUP`); always watched for.
     public static let hungUp = Readiness(rawValue: CLINUX_EPOLLHUP)
 }
 
-/// A descriptor and what it is ready for.
+/// A descriptor and the events that it is ready for.
 public struct ReadyDescriptor: Hashable, Sendable {
-    /// The descriptor that was watched.
+    /// The number of the watched descriptor.
     public let number: Int32
-    /// What it is ready for.
+    /// The events that it is ready for.
     public let readiness: Readiness
 
     package init(number: Int32, readiness: Readiness) {
@@ -38,7 +38,7 @@ public struct ReadyDescriptor: Hashable, Sendable {
     }
 }
 
-/// A set of watched descriptors. See epoll(7).
+/// A set of watched file descriptors. See epoll(7).
 public struct Epoll: ~Copyable, Sendable {
     private let descriptor: FileDescriptor
 
@@ -49,17 +49,18 @@ public struct Epoll: ~Copyable, Sendable {
         descriptor = FileDescriptor(takingOwnershipOf: number)
     }
 
-    /// Starts to watch a descriptor, level-triggered.
+    /// Adds a descriptor to the set, level-triggered unless `readiness` contains ``Readiness/edgeTriggered``.
     public func add(_ number: Int32, for readiness: Readiness) throws(SystemError) {
         try control(EPOLL_CTL_ADD, number, readiness)
     }
 
-    /// Changes what a watched descriptor is watched for.
+    /// Changes the events that a descriptor in the set is watched for.
     public func modify(_ number: Int32, for readiness: Readiness) throws(SystemError) {
         try control(EPOLL_CTL_MOD, number, readiness)
     }
 
-    /// Stops watching a descriptor; one that was closed has left the set by itself, which is no error.
+    /// Removes a descriptor from the set. Removing one that is not in the set, for example because it was closed, has
+    /// no effect.
     public func remove(_ number: Int32) {
         _ = epoll_ctl(descriptor.number, EPOLL_CTL_DEL, number, nil)
     }
@@ -71,9 +72,13 @@ public struct Epoll: ~Copyable, Sendable {
         }
     }
 
-    /// Waits until a descriptor is ready or `milliseconds` have passed (-1: for ever) and appends what is ready.
+    /// Waits until a descriptor is ready or the timeout has passed, and appends the ready descriptors.
     ///
-    /// A signal ends the wait early with nothing.
+    /// A signal ends the wait early without an error.
+    ///
+    /// - Parameters:
+    ///   - milliseconds: The timeout in milliseconds; 0 polls, -1 waits without limit.
+    ///   - ready: The array to append to; one call appends at most 128 descriptors.
     public func wait(milliseconds: Int32, into ready: inout [ReadyDescriptor]) throws(SystemError) {
         let failure: SystemError? = unsafe withUnsafeTemporaryAllocation(
             of: epoll_event.self, capacity: 128

@@ -4,29 +4,33 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// What an ``EventLoop`` drives: descriptors, timers and messages that belong to one owner, usually an actor on that loop.
+/// The work that an ``EventLoop`` drives: descriptors, timers and messages of one owner, usually an actor on that loop.
 public protocol EventLoopSource: AnyObject, Sendable {
-    /// Takes one turn on the loop's thread: handles descriptors that are ready, timers that are due, and messages that
-    /// others left before they called ``EventLoop/wake()``.
+    /// Takes one turn on the loop's thread.
     ///
-    /// - Returns: How long the loop may sleep then: milliseconds until the next timer, 0 for not at all, -1 for ever.
+    /// A turn handles ready descriptors, timers that are due, and messages that were queued before
+    /// ``EventLoop/wake()``.
+    ///
+    /// - Parameter ready: The descriptors that are ready, without the loop's own.
+    /// - Returns: The number of milliseconds until the next timer: 0 if the loop must not sleep, -1 if there is no
+    ///   timer.
     func turn(_ ready: [ReadyDescriptor]) -> Int32
 }
 
-/// One thread that waits on an epoll set and runs the jobs of the actors that have it as their executor.
+/// A thread that waits on an epoll set and runs the jobs of the actors whose executor it is.
 ///
-/// The executor is the lock: what lives on the loop is touched by its thread only.
+/// State on the loop needs no lock: only the loop's thread accesses it.
 ///
-/// The loop holds its source weakly. Whoever starts a loop ends it with ``stop()``; the thread and its descriptors are
-/// freed after the jobs that were queued before.
+/// The loop references its source weakly. Its creator must end it with ``stop()``; the thread and its descriptors are
+/// freed after the jobs that were queued before that.
 public final class EventLoop: SerialExecutor {
-    /// The descriptors that the loop waits on; its source adds and removes them.
+    /// The set of descriptors that the loop waits on; the loop's source adds and removes them.
     public let epoll: Epoll
     private let wakeup: FileDescriptor
     private let inbox = Lock(Inbox())
     private let threadID = Atomic<UInt>(0)
 
-    /// Makes the loop's descriptors; ``start(name:source:)`` makes its thread.
+    /// Creates the loop's descriptors, but not its thread; see ``start(name:source:)``.
     public init() throws(SystemError) {
         let number = eventfd(0, CLINUX_EFD_FLAGS)
         guard number >= 0 else { throw SystemError.last("eventfd") }
@@ -35,36 +39,42 @@ public final class EventLoop: SerialExecutor {
         try epoll.add(number, for: [.readable, .edgeTriggered])
     }
 
-    /// Starts the thread; `name` (at most 15 bytes) is what debuggers and `top -H` show.
+    /// Starts the loop's thread.
+    ///
+    /// - Parameters:
+    ///   - name: The thread's name in debuggers and `top -H`, cut to 15 bytes.
+    ///   - source: The source that takes turns on the thread, referenced weakly.
     public func start(name: String, source: some EventLoopSource) throws(SystemError) {
         inbox.withLock { $0.source = source }
         try SystemThread(name: name) { [self] in run() }.detach()
     }
 
-    /// Makes the source take a turn soon; from any thread, never blocking. A loop that is not asleep needs no system call.
+    /// Makes the source take a turn soon.
+    ///
+    /// Callable from any thread; never blocks. A system call is made only if the loop is asleep.
     public func wake() {
         signal { $0.isWoken = true }
     }
 
-    /// Ends the thread after the jobs that are queued already.
+    /// Ends the thread after the jobs that are already queued.
     public func stop() {
         signal { $0.isStopping = true }
     }
 
     // MARK: Executor
 
-    /// Queues an actor's job for the loop's thread; the Swift runtime calls this.
+    /// Queues an actor's job for the loop's thread; called by the Swift runtime.
     public func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         signal { $0.jobs.append(job) }
     }
 
-    /// Whether the caller is on the loop's thread; the Swift runtime asks before `assumeIsolated`.
+    /// Returns whether the caller is on the loop's thread; called by the Swift runtime before `assumeIsolated`.
     public func isIsolatingCurrentContext() -> Bool? {
         isOnThread
     }
 
-    /// Ends the program when the caller is not on the loop's thread: its data would race.
+    /// Traps if the caller is not on the loop's thread, where access to isolated state would be a data race.
     public func checkIsolated() {
         precondition(isOnThread, "The caller is not on the loop's thread.")
     }
@@ -92,7 +102,7 @@ public final class EventLoop: SerialExecutor {
         var isRunning = true
         while isRunning {
             wait(milliseconds: timeout, into: &ready)
-            // The source is held for this turn only: a loop that sleeps must not keep it alive.
+            // The source is retained for this turn only: a sleeping loop must not keep it alive.
             let source = inbox.withLock { inbox in
                 inbox.isAsleep = false
                 inbox.isWoken = false
@@ -107,10 +117,11 @@ public final class EventLoop: SerialExecutor {
         }
     }
 
-    /// Sleeps until a descriptor is ready, the time has passed, or somebody signals.
+    /// Sleeps until a descriptor is ready, the timeout has passed, or another thread signals.
     ///
-    /// Whoever signals after `isAsleep` is set writes to the eventfd; what was signalled before is seen here, and the loop
-    /// polls instead of sleeping. So no order of the two loses a wake-up. Nobody reads the eventfd: it is edge-triggered.
+    /// No wake-up is lost: a signal sent after `isAsleep` is set writes to the eventfd, and one sent before is found in
+    /// the inbox, so that the loop polls instead of sleeping. The eventfd needs no read(2) because it is
+    /// edge-triggered.
     private func wait(milliseconds: Int32, into ready: inout [ReadyDescriptor]) {
         let mustPoll = inbox.withLock { inbox in
             inbox.isAsleep = milliseconds != 0 && !inbox.hasSignal

@@ -2,12 +2,12 @@
 
 import Glibc
 
-/// An open file descriptor with one owner, closed when the owner lets go of it.
+/// An open file descriptor with one owner, closed when its owner is destroyed.
 public struct FileDescriptor: ~Copyable, Sendable {
-    /// The number, valid while this value lives.
+    /// The descriptor's number, valid as long as this value exists.
     public let number: Int32
 
-    /// Takes ownership of an open descriptor.
+    /// Creates an owner for an open descriptor.
     public init(takingOwnershipOf number: Int32) {
         self.number = number
     }
@@ -23,21 +23,26 @@ public struct FileDescriptor: ~Copyable, Sendable {
         Glibc.close(number)
     }
 
-    /// Closes the descriptor now and reports what close(2) reports, such as a delayed write error.
+    /// Closes the descriptor and throws the error of close(2), such as a delayed write error.
     public consuming func close() throws(SystemError) {
         let number = number
         discard self
         guard Glibc.close(number) == 0 else { throw SystemError.last("close") }
     }
 
-    /// Gives the descriptor away: the caller closes it.
+    /// Releases ownership of the descriptor and returns its number; the caller must close it.
     public consuming func release() -> Int32 {
         let number = number
         discard self
         return number
     }
 
-    /// Reads at the current position, at most `limit` bytes and what the buffer holds; 0 means the end. See read(2).
+    /// Reads at the current position with one call of read(2).
+    ///
+    /// - Parameters:
+    ///   - buffer: The buffer to read into.
+    ///   - limit: The largest number of bytes to read; the size of the buffer is a limit, too.
+    /// - Returns: The number of bytes read; 0 at the end of the file.
     public func read(into buffer: inout MutableRawSpan, upTo limit: Int = .max) throws(SystemError) -> Int {
         let count = unsafe buffer.withUnsafeMutableBytes { bytes in
             retryingInterrupts { unsafe Glibc.read(number, bytes.baseAddress, min(limit, bytes.count)) }
@@ -46,7 +51,13 @@ public struct FileDescriptor: ~Copyable, Sendable {
         return count
     }
 
-    /// Reads at an offset, at most `limit` bytes and what the buffer holds; 0 means the end. See pread(2).
+    /// Reads at an offset with one call of pread(2).
+    ///
+    /// - Parameters:
+    ///   - buffer: The buffer to read into.
+    ///   - limit: The largest number of bytes to read; the size of the buffer is a limit, too.
+    ///   - offset: The distance from the start of the file in bytes.
+    /// - Returns: The number of bytes read; 0 at the end of the file.
     public func read(
         into buffer: inout MutableRawSpan, upTo limit: Int = .max, at offset: Int64
     ) throws(SystemError) -> Int {
@@ -57,12 +68,14 @@ public struct FileDescriptor: ~Copyable, Sendable {
         return count
     }
 
-    /// Moves the position to so many bytes after the start. See lseek(2).
+    /// Sets the current position to an offset from the start, in bytes. See lseek(2).
     public func seek(to offset: Int64) throws(SystemError) {
         guard lseek(number, Int(offset), SEEK_SET) >= 0 else { throw SystemError.last("lseek") }
     }
 
-    /// The size of a regular file in bytes; fails with `EISDIR` or `EINVAL` for anything else. See fstat(2).
+    /// Returns the size of a regular file in bytes. See fstat(2).
+    ///
+    /// - Throws: `EISDIR` for a directory, `EINVAL` for any other file that is not regular.
     public func regularFileSize() throws(SystemError) -> Int64 {
         var status = stat()
         guard unsafe fstat(number, &status) == 0 else { throw SystemError.last("fstat") }
@@ -73,7 +86,7 @@ public struct FileDescriptor: ~Copyable, Sendable {
         }
     }
 
-    /// Writes all bytes, continuing after short writes. See write(2).
+    /// Writes all bytes and continues after short writes. See write(2).
     public func writeAll(_ bytes: borrowing RawSpan) throws(SystemError) {
         let isComplete = unsafe bytes.withUnsafeBytes { bytes in
             var written = 0
@@ -90,7 +103,7 @@ public struct FileDescriptor: ~Copyable, Sendable {
     }
 }
 
-/// Repeats a system call while a signal interrupts it (`EINTR`).
+/// Repeats a system call as long as it fails with `EINTR`, and returns its result.
 package func retryingInterrupts<Result: SignedInteger>(_ call: () -> Result) -> Result {
     while true {
         let result = call()

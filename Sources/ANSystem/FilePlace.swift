@@ -2,16 +2,17 @@
 
 import Glibc
 
-/// Where a file is to be: a path with its symbolic links resolved, and whether a file can be put there.
+/// A path for a file, with symbolic links resolved, and what exists there.
 public struct FilePlace: Hashable, Sendable {
-    /// The path of the file itself. See realpath(3).
+    /// The path of the file, with symbolic links resolved by realpath(3) if it exists.
     public let path: String
-    /// Whether there is anything.
+    /// Whether something exists at the path.
     public let exists: Bool
-    /// Whether there is nothing or a regular file; a device, a pipe or a folder is not replaced.
+    /// Whether a file can be created or replaced at the path: nothing exists there, or a regular file does. A device, a
+    /// pipe or a directory is not replaceable.
     public let isReplaceable: Bool
 
-    /// Looks at what is at a path.
+    /// Inspects a path, following symbolic links. See stat(2).
     public init(_ path: String) {
         var status = stat()
         exists = unsafe stat(path, &status) == 0
@@ -19,38 +20,42 @@ public struct FilePlace: Hashable, Sendable {
         self.path = exists && isReplaceable ? Self.resolvingLinks(path) : path
     }
 
-    /// Takes a path as it stands.
+    /// Creates a value for a path without accessing the file system: no links are resolved, and the file counts as
+    /// missing.
     public init(unresolved path: String) {
         self.path = path
         exists = false
         isReplaceable = true
     }
 
-    /// The path without symbolic links; the path itself where that fails.
+    /// Returns the path without symbolic links, or the path itself if realpath(3) fails.
     private static func resolvingLinks(_ path: String) -> String {
         guard let resolved = unsafe realpath(path, nil) else { return path }
         defer { unsafe free(resolved) }
         return unsafe String(cString: resolved)
     }
 
-    /// Opens what is there to write to it as it is; nil where a file can be put there instead. A folder fails with `EISDIR`.
+    /// Opens a device or a pipe for writing.
+    ///
+    /// - Returns: The descriptor; `nil` if the path is replaceable by a file.
+    /// - Throws: `EISDIR` for a directory.
     public func openDevice() throws(SystemError) -> FileDescriptor? {
         guard !isReplaceable else { return nil }
         return try FileDescriptor(opening: path, flags: O_WRONLY)
     }
 
-    /// The path of the folder that it is in.
+    /// The path of the directory that contains the file; `.` if the path has no slash.
     public var folder: String {
         guard let slash = path.lastIndex(of: "/") else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 
-    /// The last part of the path.
+    /// The last component of the path.
     public var name: String {
         path.lastIndex(of: "/").map { String(path[path.index(after: $0)...]) } ?? path
     }
 
-    /// Makes the folder, and those that it is in, where they are missing. See mkdir(2).
+    /// Creates the directory that contains the file, and its missing parents. See mkdir(2).
     public func makeFolders(mode: UInt32 = 0o777) throws(SystemError) {
         try Self.makeFolder(folder, mode)
     }
@@ -70,7 +75,7 @@ public struct FilePlace: Hashable, Sendable {
         }
     }
 
-    /// The names of what is in a folder, in order. See readdir(3).
+    /// Returns the names of a directory's entries in ascending order, without `.` and `..`. See readdir(3).
     public static func names(in folder: String) throws(SystemError) -> [String] {
         guard let stream = unsafe opendir(folder) else { throw SystemError.last("opendir") }
         defer { unsafe _ = closedir(stream) }

@@ -2,22 +2,23 @@
 
 public import Glibc
 
-/// A value that one thread at a time may read or change.
+/// A value protected by a mutex.
 ///
-/// It has a `pthread_mutex_t`, which ThreadSanitizer understands; `Synchronization.Mutex` reports false races on Linux. Copies
-/// are the same lock: mutex and value live in one allocation, at an address that stays.
-/// The critical section must be short and must not call out to unknown code: the mutex is neither recursive nor fair.
+/// It uses `pthread_mutex_t`, which ThreadSanitizer understands; with `Synchronization.Mutex` it reports false races on
+/// Linux. Copies share the lock and the value, which have one allocation and a stable address.
+///
+/// Critical sections must be short and must not call unknown code: the mutex is neither recursive nor fair.
 @safe public struct Lock<Value: Sendable>: @unchecked Sendable {
     @usableFromInline let storage: Storage
 
-    /// The value, with the mutex behind it.
+    /// The allocation that holds the value and its mutex.
     @safe @usableFromInline final class Storage: ManagedBuffer<Value, pthread_mutex_t> {
         deinit {
             _ = unsafe withUnsafeMutablePointerToElements { unsafe pthread_mutex_destroy($0) }
         }
     }
 
-    /// Creates an unlocked lock that guards `value`.
+    /// Creates an unlocked lock that protects `value`.
     @inlinable
     public init(_ value: Value) {
         let buffer = unsafe Storage.create(minimumCapacity: 1) { buffer in
@@ -42,8 +43,10 @@ public import Glibc
         }
     }
 
-    /// Puts a new value into a part. What was there is let go of outside the critical section: it may be the last reference
-    /// to something that comes back here as it goes.
+    /// Replaces a part of the value.
+    ///
+    /// The old part is released after the critical section: it may be the last reference to an object whose `deinit`
+    /// uses this lock.
     public func set<Part>(_ part: WritableKeyPath<Value, Part>, to new: Part) {
         var other = new
         withLock { swap(&$0[keyPath: part], &other) }

@@ -2,43 +2,45 @@
 
 import Glibc
 
-/// A point on the machine's monotonic clock, in nanoseconds: what timers on a loop are measured with.
+/// A point in time on the system's monotonic clock, in nanoseconds.
+///
+/// The timers of an ``EventLoop`` use it.
 public struct MonotonicInstant: Comparable, Hashable, Sendable {
-    /// Nanoseconds since an arbitrary point, the clock's zero.
+    /// The number of nanoseconds since the clock's zero, an arbitrary point in time.
     public let nanoseconds: Int64
 
-    /// Creates an instant from nanoseconds on the monotonic clock.
+    /// Creates an instant from a number of nanoseconds on the monotonic clock.
     public init(nanoseconds: Int64) {
         self.nanoseconds = nanoseconds
     }
 
-    /// The present, as `CLOCK_MONOTONIC` tells it. See clock_gettime(2).
+    /// The current time of `CLOCK_MONOTONIC`. See clock_gettime(2).
     public static var now: MonotonicInstant {
         var time = timespec()
         unsafe clock_gettime(CLOCK_MONOTONIC, &time)
         return MonotonicInstant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
     }
 
-    /// The instant after `duration`; a sum past an end of the clock stays at that end.
+    /// Returns the instant `duration` after this one, clamped to the range of the clock.
     public func advanced(by duration: Duration) -> MonotonicInstant {
         let step = duration.clampedNanoseconds
         let (sum, overflow) = nanoseconds.addingReportingOverflow(step)
         return MonotonicInstant(nanoseconds: overflow ? (step < 0 ? .min : .max) : sum)
     }
 
-    /// The time from this instant to `other`; negative when `other` is earlier.
+    /// Returns the time from this instant to `other`; negative if `other` is earlier.
     public func duration(to other: MonotonicInstant) -> Duration {
         .nanoseconds(other.nanoseconds) - .nanoseconds(nanoseconds)
     }
 
-    /// Whether `left` comes before `right`.
+    /// Returns whether `left` is earlier than `right`.
     public static func < (left: MonotonicInstant, right: MonotonicInstant) -> Bool {
         left.nanoseconds < right.nanoseconds
     }
 }
 
 extension Duration {
-    /// The whole nanoseconds of this duration, held within what 64 bits can count (292 years).
+    /// The duration in whole nanoseconds, clamped to the range of 64 bits (292 years).
     package var clampedNanoseconds: Int64 {
         let (seconds, attoseconds) = components
         let (whole, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)

@@ -3,36 +3,37 @@
 import CLinux
 import Glibc
 
-/// A file that is written under a name of its own, and moved to its final one when it is complete.
+/// A file that is written under a temporary name and renamed when it is complete.
 ///
-/// It is locked as long as it is open, see flock(2), so that no two writers mix their bytes. It is removed unless it is kept or
-/// moved.
+/// The file is locked with flock(2) while it is open, so that two writers cannot mix their bytes. It is removed unless
+/// it is kept or moved.
 public struct PartialFile: ~Copyable {
-    /// Where it is.
+    /// The temporary path.
     public let path: String
-    /// The bytes in it that count; what is written goes after them.
+    /// The number of valid bytes in the file; ``write(_:)`` appends after them.
     public private(set) var size: Int64
     private let file: FileDescriptor
-    /// Whether the file stays where it is when it is closed.
+    /// Whether the file stays when it is closed.
     private var isKept = false
 
-    /// What to do about a file that is there, or is not.
+    /// The expectation about an existing file.
     public enum Opening: Hashable, Sendable {
-        /// Makes a file; fails with `EEXIST` where there is one.
+        /// Creates a file; fails with `EEXIST` if one exists.
         case new
-        /// Opens a file with the bytes that it has; fails with `ENOENT` where there is none.
+        /// Opens a file and keeps its bytes; fails with `ENOENT` if it does not exist.
         case existing
-        /// Opens a file with the bytes that it has, or makes one.
+        /// Opens a file and keeps its bytes, or creates it.
         case either
     }
 
-    /// Opens a file and locks it.
+    /// Opens and locks a file.
     ///
     /// - Parameters:
-    ///   - path: Where it is.
-    ///   - opening: What to do about a file that is there, or is not.
-    ///   - mode: The rights of a new file, from which the process's umask is taken; see open(2).
-    /// - Throws: `EWOULDBLOCK` by `flock` when another writer has it, `EISDIR` and `EINVAL` for what is no file.
+    ///   - path: The temporary path.
+    ///   - opening: Whether the file must be new, must exist, or may be either.
+    ///   - mode: The permission bits of a new file, before the process's umask is applied; see open(2).
+    /// - Throws: `EWOULDBLOCK` from `flock` if another writer has locked the file, `EISDIR` for a directory, `EINVAL`
+    ///   for any other file that is not regular; otherwise the error of open(2).
     public init(path: String, opening: Opening, mode: UInt32 = 0o666) throws(SystemError) {
         let file = try Self.open(path, opening, mode)
         let size = try file.regularFileSize()
@@ -44,12 +45,16 @@ public struct PartialFile: ~Copyable {
 
     deinit {
         if !isKept { unsafe unlink(path) }
-        // A process that is being started at this moment has a copy of the descriptor, which would keep the lock.
+        // Unlocked before it is closed: a child process between fork and exec has a copy of the descriptor, which would
+        // keep the lock.
         flock(file.number, LOCK_UN)
     }
 
-    /// Opens and locks. A writer before us may have moved or removed the file between the two: then what the path leads to
-    /// is another one.
+    /// Opens and locks a file.
+    ///
+    /// Between open and flock, the previous holder of the lock may move or remove the file, so that the path leads to
+    /// another file or to none. The identity of the file is therefore compared after locking, and the open repeated if
+    /// it differs.
     private static func open(_ path: String, _ opening: Opening, _ mode: UInt32) throws(SystemError) -> FileDescriptor {
         let flags =
             switch opening {
@@ -59,7 +64,7 @@ public struct PartialFile: ~Copyable {
             }
         while true {
             let file = try FileDescriptor(opening: path, flags: O_RDWR | O_NONBLOCK | flags, mode: mode)
-            // A file system without locks has none.
+            // A file system without support for locks fails with another error, and the file stays unlocked.
             guard retryingInterrupts({ flock(file.number, LOCK_EX | LOCK_NB) }) == 0 || errno != EWOULDBLOCK else {
                 throw SystemError.last("flock")
             }
@@ -72,13 +77,16 @@ public struct PartialFile: ~Copyable {
         }
     }
 
-    /// Appends all bytes. After a failure the ones that were written do not count.
+    /// Appends all bytes. If it fails, the bytes already written do not count towards ``size``.
     public mutating func write(_ bytes: borrowing RawSpan) throws(SystemError) {
         try file.writeAll(bytes)
         size += Int64(bytes.byteCount)
     }
 
-    /// Reads bytes that were written, as far as one pread(2) does; 0 at the end. Fails with `EIO` where the bytes are gone.
+    /// Reads written bytes at an offset, with one call of pread(2).
+    ///
+    /// - Returns: The number of bytes read; 0 at ``size``.
+    /// - Throws: `EIO` if the file was truncated by others.
     public func read(into buffer: inout MutableRawSpan, at offset: Int64) throws(SystemError) -> Int {
         let limit = Int(max(0, min(size - offset, Int64(buffer.byteCount))))
         let count = try file.read(into: &buffer, upTo: limit, at: offset)
@@ -86,7 +94,7 @@ public struct PartialFile: ~Copyable {
         return count
     }
 
-    /// Takes off what is after the first so many bytes, also what a failed write has left.
+    /// Truncates the file to `size` bytes, including bytes left by a failed write. See ftruncate(2).
     public mutating func cut(to size: Int64) throws(SystemError) {
         guard retryingInterrupts({ ftruncate(file.number, Int(size)) }) == 0 else {
             throw SystemError.last("ftruncate")
@@ -95,22 +103,24 @@ public struct PartialFile: ~Copyable {
         self.size = size
     }
 
-    /// Waits until what was written is on the disk. See fdatasync(2).
+    /// Waits until the written bytes are on the disk. See fdatasync(2).
     public func flush() throws(SystemError) {
         guard retryingInterrupts({ fdatasync(file.number) }) == 0 else { throw SystemError.last("fdatasync") }
     }
 
-    /// Closes the file and leaves it where it is.
+    /// Closes the file without removing it.
     public consuming func keep() {
         isKept = true
     }
 
-    /// Moves the file to its final name in one step; to another file system it is copied first. See rename(2).
+    /// Renames the file atomically; to another file system it is copied first. See rename(2).
     ///
     /// - Parameters:
-    ///   - destination: The final name.
-    ///   - isReplacing: Whether a file that is there is replaced; otherwise it fails with `EEXIST`.
-    /// - Throws: What went wrong; the file is then still there, and stays.
+    ///   - destination: The final path.
+    ///   - isReplacing: Whether an existing file is replaced; if not, the call fails with `EEXIST`. The default is
+    ///   `true`.
+    /// - Throws: The error of the failed system call; the file then keeps its temporary name, and can still be kept or
+    ///   moved.
     public mutating func move(to destination: String, replacing isReplacing: Bool = true) throws(SystemError) {
         do throws(SystemError) {
             try Self.rename(path, to: destination, replacing: isReplacing)
@@ -126,7 +136,8 @@ public struct PartialFile: ~Copyable {
             return
         }
         if unsafe clinux_rename_exclusively(path, destination) == 0 { return }
-        // Some file systems, and old kernels, cannot; link(2) is exclusive everywhere, in two steps.
+        // Some file systems and old kernels do not support RENAME_NOREPLACE; link(2) is exclusive everywhere, but takes
+        // two steps.
         guard errno == EINVAL || errno == ENOSYS else { throw SystemError.last("rename") }
         guard unsafe link(path, destination) == 0 else { throw SystemError.last("link") }
         unsafe unlink(path)
@@ -144,7 +155,7 @@ public struct PartialFile: ~Copyable {
     }
 }
 
-/// Calls `body` with a buffer of so many bytes.
+/// Calls `body` with a buffer of `size` bytes.
 private func withBuffer(
     of size: Int, _ body: (inout MutableRawSpan) throws(SystemError) -> Void
 ) throws(SystemError) {

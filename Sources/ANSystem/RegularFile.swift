@@ -2,29 +2,32 @@
 
 import Glibc
 
-/// A regular file, open for reading from its start up to the size that it had when it was opened.
+/// A regular file that is read from its start up to the size it had when it was opened.
 ///
-/// It is closed with its last reference. Files are read by read(2) and not mapped: a mapped file that shrinks kills the
-/// process.
+/// It is closed when its last reference is released. The file is read with read(2) instead of mapped: accessing a
+/// mapped file that was truncated terminates the process with SIGBUS.
 public final class RegularFile {
-    /// The size when the file was opened.
+    /// The size in bytes when the file was opened.
     public let size: Int64
-    /// How much of that was not read yet.
+    /// The number of those bytes that are not read yet.
     public private(set) var remaining: Int64
     private let descriptor: FileDescriptor
 
-    /// Opens a file.
+    /// Opens a file for reading.
     ///
-    /// - Throws: `EISDIR` for a folder and `EINVAL` for anything else that is no file.
+    /// - Throws: `EISDIR` for a directory, `EINVAL` for any other file that is not regular; otherwise the error of
+    ///   open(2).
     public init(path: String) throws(SystemError) {
-        // Opening a FIFO without O_NONBLOCK would wait for its writer; on regular files the flag means nothing.
+        // Without O_NONBLOCK, opening a FIFO would wait for a writer; for regular files the flag has no effect.
         descriptor = try FileDescriptor(opening: path, flags: O_RDONLY | O_NONBLOCK)
         size = try descriptor.regularFileSize()
         remaining = size
     }
 
-    /// Reads into the buffer as far as one read(2) does; 0 at the end, and where the file ended before its size, which
-    /// ``remaining`` shows.
+    /// Reads into the buffer with one call of read(2).
+    ///
+    /// - Returns: The number of bytes read; 0 at the end, or if the file was truncated after it was opened. In the
+    ///   latter case ``remaining`` is not 0.
     public func read(into buffer: inout MutableRawSpan) throws(SystemError) -> Int {
         let wanted = Int(min(remaining, Int64(buffer.byteCount)))
         guard wanted > 0 else { return 0 }
@@ -33,7 +36,7 @@ public final class RegularFile {
         return count
     }
 
-    /// Reads what is left, all at once: for files that are known to be small.
+    /// Reads and returns all remaining bytes; meant for files known to be small.
     public func readAll() throws(SystemError) -> [UInt8] {
         var bytes: [UInt8] = []
         while remaining > 0 {

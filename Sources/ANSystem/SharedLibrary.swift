@@ -2,7 +2,7 @@
 
 import Glibc
 
-/// A shared library that may be installed, loaded until the process exits. See dlopen(3).
+/// A shared library, loaded on demand and not unloaded before the process exits. See dlopen(3).
 @safe struct SharedLibrary {
     private let handle: UnsafeMutableRawPointer
 
@@ -12,9 +12,9 @@ import Glibc
         unsafe self.handle = handle
     }
 
-    /// Returns the function of that name; `nil` if the library has none.
+    /// Returns the function with a name; `nil` if the library does not export it.
     ///
-    /// `Function` is a C function pointer of the type that the library declares: nothing checks it.
+    /// `Function` must be the C function pointer type declared by the library; it is not checked.
     @unsafe func function<Function>(_ name: String, as type: Function.Type = Function.self) -> Function? {
         guard let symbol = unsafe dlsym(handle, name) else { return nil }
         return unsafe unsafeBitCast(symbol, to: type)

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 
-/// An incremental decoder of a compressed stream, not bound to a thread.
+/// An incremental decoder of a compressed stream that is not bound to a thread.
 package protocol StreamDecoder: ~Copyable, Sendable {
-    /// Decodes input as far as the output has room.
+    /// Decodes as much of the input as the output has room for.
     ///
-    /// A step may consume only part of the input. With input and room it makes progress, unless its stream has ended. After a
-    /// step that filled the output there may be more to write, even without input.
+    /// A step may consume only part of the input. Given input and room, it makes progress unless the stream has ended.
+    /// After a step that filled the output, there may be more to write even without further input.
     ///
-    /// - Throws: `EBADMSG` for malformed input, `ENOMEM`. After an error the decoder must not be used any more.
+    /// - Throws: `EBADMSG` for malformed input, `ENOMEM` if memory is exhausted. After an error the decoder must not be
+    ///   used any more.
     mutating func step(
         _ input: borrowing RawSpan, into output: inout MutableRawSpan
     ) throws(SystemError) -> DecodingStep
@@ -19,9 +20,9 @@ package struct DecodingStep: Hashable, Sendable {
     package var consumed = 0
     /// The number of bytes written to the output.
     package var produced = 0
-    /// Whether the stream may end here.
+    /// Whether the input so far is a complete stream.
     package var isComplete = false
 
-    /// Creates a step that did nothing.
+    /// Creates a result for a step without effect.
     package init() {}
 }

@@ -2,25 +2,25 @@
 
 import Glibc
 
-/// A failed system call: its name and the `errno` that it left.
+/// A failed system call: its name and its `errno`.
 public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The name of the call, such as `open`.
+    /// The name of the system call, such as `open`.
     public let call: String
-    /// The value of `errno`, as in errno(3).
+    /// The `errno` of the call. See errno(3).
     public let code: Int32
 
-    /// Creates an error for `call` with an explicit code.
+    /// Creates an error for a call with an explicit `errno`.
     public init(call: String, code: Int32) {
         self.call = call
         self.code = code
     }
 
-    /// Creates an error for `call` from the calling thread's `errno`.
+    /// Returns an error for a call with the calling thread's `errno`.
     public static func last(_ call: String) -> SystemError {
         SystemError(call: call, code: errno)
     }
 
-    /// What it comes down to, where files are concerned.
+    /// The general reason for a failed file operation.
     public var fileReason: FileReason {
         switch code {
         case ENOSPC, EDQUOT, EFBIG: .noSpace
@@ -34,37 +34,38 @@ public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// What goes wrong with files.
+    /// A general reason for a failed file operation.
     public enum FileReason: Hashable, Sendable {
-        /// The disk, the user's part of it, or the largest file that it takes is full.
+        /// The disk or the user's quota is full, or the file is too large for the file system (`ENOSPC`, `EDQUOT`,
+        /// `EFBIG`).
         case noSpace
-        /// This user may not, or the disk can only be read.
+        /// The user lacks permission, or the file system is read-only (`EACCES`, `EPERM`, `EROFS`).
         case notPermitted
-        /// There is a file already.
+        /// The file exists already (`EEXIST`).
         case exists
-        /// There is no such file, or a folder on the way to it is missing or none.
+        /// The file does not exist, or a directory on its path is missing or not a directory (`ENOENT`, `ENOTDIR`).
         case missing
-        /// There is a folder under this name.
+        /// The path is a directory (`EISDIR`).
         case isFolder
-        /// It is on another file system.
+        /// The path is on another file system (`EXDEV`).
         case otherFileSystem
-        /// Another writer has it.
+        /// Another writer has locked the file (`EWOULDBLOCK`).
         case inUse
-        /// Another reason.
+        /// Any other reason.
         case other
     }
 
-    /// There is a file already.
+    /// The error for a file that exists already: `EEXIST` from `open`.
     public static let exists = SystemError(call: "open", code: EEXIST)
-    /// There is no such file.
+    /// The error for a file that does not exist: `ENOENT` from `open`.
     public static let missing = SystemError(call: "open", code: ENOENT)
 
-    /// The call, the system's message and the number, such as `open: No such file or directory (errno 2)`.
+    /// The name of the call, the system's message and the `errno`, such as `open: No such file or directory (errno 2)`.
     public var description: String {
         "\(call): \(Self.message(for: code)) (errno \(code))"
     }
 
-    /// The system's message for an `errno`, as in strerror(3).
+    /// Returns the system's message for an `errno`. See strerror(3).
     public static func message(for code: Int32) -> String {
         unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
             guard let start = buffer.baseAddress, unsafe strerror_r(code, start, buffer.count) == 0 else {

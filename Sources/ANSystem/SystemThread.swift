@@ -3,14 +3,19 @@
 import CLinux
 import Glibc
 
-/// A thread of the library's own, for what blocks; whoever starts one joins or detaches it, once.
+/// A thread for blocking work. Its creator must either join or detach it, exactly once.
 package struct SystemThread: Sendable {
     private let number: UInt
 
-    /// Starts a thread that runs a closure; `name` (at most 15 bytes) is what debuggers and `top -H` show.
+    /// Starts a thread that runs a closure.
     ///
-    /// All signals are blocked on it: a program's handlers run on the program's threads, and OpenSSL's write(2) raises no
-    /// SIGPIPE. The stack has as many bytes as the system gives, unless `stackSize` says otherwise.
+    /// All signals are blocked on the thread: a program's signal handlers run on the program's own threads, and a write
+    /// by OpenSSL to a closed connection raises no SIGPIPE.
+    ///
+    /// - Parameters:
+    ///   - name: The thread's name in debuggers and `top -H`, cut to 15 bytes.
+    ///   - stackSize: The size of the stack in bytes; `nil` for the system's default.
+    ///   - body: The closure to run.
     package init(
         name: String, stackSize: Int? = nil, _ body: @escaping @Sendable () -> Void
     ) throws(SystemError) {
@@ -39,12 +44,12 @@ package struct SystemThread: Sendable {
         number = UInt(thread)
     }
 
-    /// Waits for the end of the thread and frees it.
+    /// Waits until the thread ends, and frees it.
     package func join() {
         pthread_join(pthread_t(number), nil)
     }
 
-    /// Lets the thread free itself at its end.
+    /// Makes the thread free itself when it ends.
     package func detach() {
         pthread_detach(pthread_t(number))
     }

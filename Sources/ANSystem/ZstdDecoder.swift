@@ -3,25 +3,25 @@
 import CDecoders
 import Glibc
 
-/// A decoder for Zstandard frames, skippable ones included (RFC 8878), by the system's libzstd.
+/// A decoder for Zstandard frames, including skippable ones (RFC 8878), that uses the system's libzstd.
 /// See https://facebook.github.io/zstd/zstd_manual.html.
 ///
-/// Any number of frames may follow each other; the stream may end after each of them.
+/// The stream may consist of any number of frames, and may end after each of them.
 @safe package struct ZstdDecoder: ~Copyable, StreamDecoder {
     private nonisolated(unsafe) let context: OpaquePointer
     private let library: Library
     private var isComplete = false
 
-    /// Whether the system has libzstd.so.1, 1.4 or later.
+    /// Whether libzstd.so.1 is installed in version 1.4 or later.
     package static var isAvailable: Bool { Library.current != nil }
 
-    /// The base-2 logarithm of the largest accepted window: 8 MiB, as RFC 9659 §3 requires for HTTP. A larger window is
-    /// malformed.
+    /// The base-2 logarithm of the largest accepted window: 8 MiB, the limit of RFC 9659 §3 for HTTP. A frame with a
+    /// larger window is malformed.
     package static let maximumWindowLog = 23
 
     /// Creates a decoder.
     ///
-    /// - Throws: `ENOSYS` if there is no libzstd, `ENOMEM`.
+    /// - Throws: `ENOSYS` if libzstd is not installed, `ENOMEM` if memory is exhausted.
     package init() throws(SystemError) {
         guard let library = Library.current else { throw SystemError(call: "ZstdDecoder", code: ENOSYS) }
         guard let context = unsafe library.create() else { throw SystemError(call: "ZSTD_createDCtx", code: ENOMEM) }
@@ -43,7 +43,7 @@ import Glibc
     ) throws(SystemError) -> DecodingStep {
         var step = DecodingStep()
         step.isComplete = isComplete
-        // Between frames, a call without input would begin another.
+        // Between frames, a call without input would begin another frame.
         guard !input.isEmpty || !isComplete else { return step }
         let status = unsafe input.withUnsafeBytes { input in
             unsafe output.withUnsafeMutableBytes { output in
@@ -56,13 +56,13 @@ import Glibc
             }
         }
         guard unsafe library.isError(status) == 0 else { throw library.error("ZSTD_decompressStream", status) }
-        // 0 at the end of a frame that is written out.
+        // The status is 0 at the end of a frame whose output is complete.
         isComplete = status == 0
         step.isComplete = isComplete
         return step
     }
 
-    /// ZSTD_d_windowLogMax.
+    /// The parameter ZSTD_d_windowLogMax.
     private static let windowLogMax: Int32 = 100
 
     /// The functions of libzstd.
@@ -74,7 +74,7 @@ import Glibc
         nonisolated(unsafe) let isError: cdecoders_zstd_is_error
         nonisolated(unsafe) let errorCode: cdecoders_zstd_error_code
 
-        /// The system's library, looked for once; `nil` if there is none.
+        /// The system's library, loaded once; `nil` if it is not installed or lacks a function.
         static let current = Library()
 
         private init?() {

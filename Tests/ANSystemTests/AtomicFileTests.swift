@@ -46,7 +46,7 @@ import Testing
         #expect(try names == ["a"])
     }
 
-    @Test func `a symbolic link stays, and what it leads to is replaced`() throws {
+    @Test func `a symbolic link is kept and its target is replaced`() throws {
         try write("old", to: folder + "/a")
         try FileManager.default.createSymbolicLink(atPath: folder + "/link", withDestinationPath: "a")
         try write("new", to: folder + "/link")
@@ -66,7 +66,7 @@ import Testing
         #expect(try names == ["pipe"])
     }
 
-    @Test func `a folder is refused before anything is written`() throws {
+    @Test func `a directory as the destination fails with EISDIR before anything is written`() throws {
         let error = #expect(throws: SystemError.self) { try write("x", to: folder) }
         #expect(error?.code == EISDIR)
     }

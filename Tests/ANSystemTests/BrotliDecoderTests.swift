@@ -5,13 +5,13 @@ import Glibc
 import Testing
 
 @Suite(.enabled(if: BrotliDecoder.isAvailable), .timeLimit(.minutes(1))) struct BrotliDecoderTests {
-    @Test func `what follows the stream is not consumed`() throws {
+    @Test func `input after the end of the stream is not consumed`() throws {
         let result = try CodedStream.brotli.decode([CodedStream.brotli.bytes + [1, 2, 3]])
         #expect(result == Decoded(output: CodedStream.text, isComplete: true, left: 3))
     }
 
     @Test func `a large window is malformed`() {
-        // WBITS 00010001, which only the extension has, and 30 bits.
+        // WBITS 00010001, which only the large-window extension defines, and a window of 2^30 bytes.
         #expect(throws: SystemError(call: "BrotliDecoderDecompressStream", code: EBADMSG)) {
             try CodedStream.brotli.decode([[0x11, 0x1E, 0x03]])
         }

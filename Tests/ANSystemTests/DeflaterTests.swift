@@ -6,13 +6,13 @@ import Testing
 
 @Suite struct DeflaterTests {
     @Test(arguments: [(Deflater.Format.gzip, [0x1F, 0x8B, 8]), (.zlib, [0x78])] as [(Deflater.Format, [UInt8])])
-    func `the end is written in steps, however little room there is`(format: Deflater.Format, start: [UInt8]) throws {
+    func `a small output takes the end in several steps`(format: Deflater.Format, start: [UInt8]) throws {
         let whole = try compress([1, 2, 3, 1, 2, 3], format, room: 1_000)
         #expect(whole.starts(with: start))
         for room in 1...20 { #expect(try compress([1, 2, 3, 1, 2, 3], format, room: room) == whole) }
     }
 
-    @Test func `a step takes what it has room for`() throws {
+    @Test func `a step consumes only the input that the output has room for`() throws {
         var deflater = try Deflater(format: .gzip, level: 1)
         let input = (0..<100_000).map { _ in UInt8.random(in: .min ... .max) }
         var output = [UInt8](repeating: 0, count: 1_000)
@@ -22,7 +22,7 @@ import Testing
         #expect(!step.isFinished)
     }
 
-    @Test func `nothing to do is no error`() throws {
+    @Test func `a step without input or room is not an error`() throws {
         var deflater = try Deflater(format: .zlib)
         var output = [UInt8](repeating: 0, count: 100)
         for _ in 0..<3 { _ = try deflater.step([], isEnd: false, into: &output) }
@@ -31,13 +31,13 @@ import Testing
     }
 
     @Test(arguments: [0, 10, -1])
-    func `another level is refused`(level: Int) {
+    func `a level out of range fails with EINVAL`(level: Int) {
         #expect(throws: SystemError(call: "deflateInit2", code: EINVAL)) {
             _ = try Deflater(format: .gzip, level: level)
         }
     }
 
-    @Test func `many compressors leave no memory behind`() throws {
+    @Test func `compressors free their memory`() throws {
         let before = residentKilobytes()
         for _ in 0..<2_000 {
             var deflater = try Deflater(format: .gzip)
@@ -65,7 +65,7 @@ import Testing
             result += output[..<step.produced]
             if step.isFinished { return result }
         }
-        Issue.record("it does not end")
+        Issue.record("the stream does not end")
         return result
     }
 }

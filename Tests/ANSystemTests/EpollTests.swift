@@ -15,7 +15,7 @@ import Testing
             let sink = FileDescriptor(takingOwnershipOf: writer)
             try sink.write([1, 2])
             #expect(try epoll.readyNow() == [ReadyDescriptor(number: number, readiness: .readable)])
-            #expect(try epoll.readyNow().count == 1, "Level-triggered: it is reported until it was read.")
+            #expect(try epoll.readyNow().count == 1, "Level-triggered: reported until the data is read.")
             #expect(try reader.bytes(upTo: 2) == [1, 2])
             #expect(try epoll.readyNow() == [])
         }
@@ -39,7 +39,7 @@ import Testing
         #expect(ready.first?.readiness.contains(.failed) == true)
     }
 
-    @Test func `what a descriptor is watched for can be changed`() throws {
+    @Test func `the watched events of a descriptor can be changed`() throws {
         let pipe = try TestPipe()
         let epoll = try Epoll()
         try epoll.add(pipe.writer.number, for: .readable)
@@ -58,7 +58,7 @@ import Testing
         epoll.remove(-1)
     }
 
-    @Test func `misuse is reported with the system's number`() throws {
+    @Test func `misuse fails with the errno of the system call`() throws {
         let pipe = try TestPipe()
         let number = pipe.reader.number
         let epoll = try Epoll()
@@ -69,7 +69,7 @@ import Testing
         #expect(error == SystemError(call: "epoll_ctl", code: EEXIST))
     }
 
-    @Test func `ready descriptors are appended to what is there`() throws {
+    @Test func `ready descriptors are appended to the array`() throws {
         let pipe = try TestPipe()
         let epoll = try Epoll()
         try epoll.add(pipe.writer.number, for: .writable)
@@ -79,7 +79,7 @@ import Testing
         #expect(ready.map(\.number) == [earlier.number, pipe.writer.number])
     }
 
-    @Test func `more descriptors than one call reports are reported over several calls`() throws {
+    @Test func `one call reports at most 128 descriptors`() throws {
         let epoll = try Epoll()
         let pipes = try (0..<150).map { _ in try TestPipe().release() }
         defer {
@@ -98,7 +98,7 @@ import Testing
 }
 
 extension Epoll {
-    /// What is ready, without waiting.
+    /// Returns the ready descriptors without waiting.
     fileprivate borrowing func readyNow() throws -> [ReadyDescriptor] {
         var ready: [ReadyDescriptor] = []
         try wait(milliseconds: 0, into: &ready)
@@ -107,6 +107,6 @@ extension Epoll {
 }
 
 extension ReadyDescriptor {
-    /// A descriptor that no process has.
+    /// A descriptor number that no process uses.
     fileprivate static let example = ReadyDescriptor(number: .max, readiness: .readable)
 }

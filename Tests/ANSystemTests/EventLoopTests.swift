@@ -18,14 +18,14 @@ import Testing
         }
     }
 
-    @Test func `isolation is known on the loop's thread and nowhere else`() async throws {
+    @Test func `the loop reports isolation on its own thread only`() async throws {
         try await withLoop("isolation") { loop, probe in
             #expect(loop.isIsolatingCurrentContext() == false)
             let resident = Resident(loop)
             #expect(await resident.isIsolated())
             await withCheckedContinuation { continuation in
                 probe.post(to: loop) {
-                    // Isolation is given to a closure on the thread too.
+                    // A closure that runs on the loop's thread is isolated, too.
                     resident.assumeIsolated { $0.reset() }
                     continuation.resume()
                 }
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test func `what many threads post is run, all of it and in the order of each`() async throws {
+    @Test func `every closure posted by several threads runs, in the order of its thread`() async throws {
         try await withLoop("posts") { loop, probe in
             let seen = Lock([[Int]](repeating: [], count: 8))
             await withTaskGroup(of: Void.self) { group in
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test func `work wakes a loop that is asleep`() async throws {
+    @Test func `posting wakes a sleeping loop`() async throws {
         try await withLoop("wakes") { loop, probe in
             for _ in 0..<50 {
                 #expect(await eventually { Process.threadStates(named: "wakes") == ["S"] })
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    @Test func `work that is posted by work is run`() async throws {
+    @Test func `closures posted by a closure run`() async throws {
         try await withLoop("nested") { loop, probe in
             let depth: Int = await withCheckedContinuation { continuation in
                 @Sendable func descend(_ depth: Int) {
@@ -70,14 +70,14 @@ import Testing
         }
     }
 
-    @Test func `a turn is: what is ready, what was posted, the end of the turn`() async throws {
+    @Test func `a turn reports ready descriptors, runs posted closures and then ends`() async throws {
         let probe = Probe()
         try await withLoop("turn", source: probe) { loop, _ in
             let (reader, writer) = try TestPipe().release()
             let source = FileDescriptor(takingOwnershipOf: reader)
             let sink = FileDescriptor(takingOwnershipOf: writer)
             try loop.epoll.add(reader, for: .readable)
-            // While the loop is held, a descriptor becomes ready and more work is queued.
+            // While the loop is blocked, a descriptor becomes ready and another closure is posted.
             let mayGoOn = Lock(false)
             await withCheckedContinuation { continuation in
                 probe.post(to: loop) {
@@ -98,14 +98,14 @@ import Testing
         }
     }
 
-    @Test func `a source's timer ends the sleep`() async throws {
+    @Test func `the timeout that a source returns ends the sleep`() async throws {
         let probe = Probe(milliseconds: 1)
         try await withLoop("timer", source: probe) { _, _ in
             #expect(await eventually { probe.events.count { $0 == .endOfTurn } >= 20 })
         }
     }
 
-    @Test func `a stopped loop runs what was posted before, and frees its thread`() async throws {
+    @Test func `a stopped loop runs what was posted before and ends its thread`() async throws {
         let loop = try EventLoop()
         let probe = Probe()
         let count = Lock(0)
@@ -116,8 +116,8 @@ import Testing
         #expect(await eventually { Process.threadStates(named: "stops").isEmpty })
     }
 
-    @Test func `loops that are gone leave no descriptor and no thread`() async {
-        // In a process of its own: other tests have loops too.
+    @Test func `stopped loops leave no descriptor and no thread`() async {
+        // In a process of its own, because other tests have loops, too.
         await #expect(processExitsWith: .success) {
             let baseline = Process.loopDescriptorCount()
             do {
@@ -133,7 +133,7 @@ import Testing
         }
     }
 
-    @Test func `a loop that was never started leaves nothing`() throws {
+    @Test func `a loop that was never started is freed`() throws {
         weak var weakLoop: EventLoop?
         do {
             let loop = try EventLoop()
@@ -143,7 +143,7 @@ import Testing
         #expect(weakLoop == nil)
     }
 
-    @Test func `a sleeping loop does not keep its source`() async throws {
+    @Test func `a sleeping loop does not retain its source`() async throws {
         let loop = try EventLoop()
         defer { loop.stop() }
         let isFreed = Lock(false)
@@ -157,7 +157,7 @@ import Testing
         #expect(await eventually(within: .seconds(5)) { isFreed.withLock { $0 } })
     }
 
-    @Test func `an actor that is the source of its loop is freed on it and ends it`() async throws {
+    @Test func `an actor that owns its loop is freed on the loop and stops it`() async throws {
         let isFreed = Lock(false)
         do {
             let owner = try Owner { isFreed.withLock { $0 = true } }
@@ -168,7 +168,7 @@ import Testing
         #expect(await eventually { Process.threadStates(named: "owner").isEmpty })
     }
 
-    @Test func `a long name is cut to what the system takes`() async throws {
+    @Test func `a long thread name is cut to 15 bytes`() async throws {
         try await withLoop("123456789012345678") { _, _ in
             #expect(
                 await eventually {
@@ -178,7 +178,7 @@ import Testing
     }
 }
 
-/// Lends a running loop, and stops it.
+/// Runs a closure with a running loop, and stops the loop.
 private func withLoop(
     _ name: String, source: Probe = Probe(), _ body: (EventLoop, Probe) async throws -> Void
 ) async throws {
@@ -189,7 +189,7 @@ private func withLoop(
     withExtendedLifetime(source) {}
 }
 
-/// An actor that lives on a loop.
+/// An actor whose executor is a loop.
 private actor Resident {
     private nonisolated let loop: EventLoop
     private(set) var count = 0
@@ -214,7 +214,7 @@ private actor Resident {
     }
 }
 
-/// An actor that owns its loop, as the engine does.
+/// An actor that owns its loop, like the transport engine.
 private actor Owner: EventLoopSource {
     private nonisolated let loop: EventLoop
     private let whenFreed: @Sendable () -> Void
@@ -237,7 +237,7 @@ private actor Owner: EventLoopSource {
     nonisolated func turn(_ ready: [ReadyDescriptor]) -> Int32 { -1 }
 }
 
-/// A source that notes what the loop does with it, and does what it is sent.
+/// A source that records the loop's events and runs posted closures.
 private final class Probe: EventLoopSource {
     enum Event: Equatable {
         case ready(Int32)
@@ -269,7 +269,7 @@ private final class Probe: EventLoopSource {
         log.withLock { $0 = [] }
     }
 
-    /// Leaves work for a turn of the loop.
+    /// Queues a closure for the loop's next turn.
     func post(to loop: EventLoop, _ work: @escaping @Sendable () -> Void) {
         mail.withLock { $0.append(work) }
         loop.wake()

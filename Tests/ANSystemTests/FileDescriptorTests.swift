@@ -6,7 +6,7 @@ import Glibc
 import Testing
 
 @Suite struct FileDescriptorTests {
-    @Test func `a descriptor is closed when its owner lets go of it`() throws {
+    @Test func `a descriptor is closed when its owner is destroyed`() throws {
         let (reader, writer) = try TestPipe().release()
         let source = FileDescriptor(takingOwnershipOf: reader)
         do {
@@ -17,14 +17,14 @@ import Testing
         #expect(try source.bytes(upTo: 10) == [])
     }
 
-    @Test func `close closes at once`() throws {
+    @Test func `close closes the descriptor at once`() throws {
         let (reader, writer) = try TestPipe().release()
         let source = FileDescriptor(takingOwnershipOf: reader)
         try FileDescriptor(takingOwnershipOf: writer).close()
         #expect(try source.bytes(upTo: 10) == [])
     }
 
-    @Test func `close reports what the system reports`() {
+    @Test func `close throws the error of the system call`() {
         #expect(throws: SystemError(call: "close", code: EBADF)) {
             try FileDescriptor(takingOwnershipOf: -1).close()
         }
@@ -39,9 +39,9 @@ import Testing
         #expect(try source.bytes(upTo: 10) == [7])
     }
 
-    @Test func `a write goes on after short writes`() async throws {
+    @Test func `a write continues after short writes`() async throws {
         let (reader, writer) = try TestPipe().release()
-        // 1 MiB is 16 times what a pipe holds; the reader takes it in odd pieces.
+        // 1 MiB is 16 times the capacity of a pipe; the reader takes it in pieces of an odd size.
         let sent = (0..<(1 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
         async let received: [UInt8] = {
             let source = FileDescriptor(takingOwnershipOf: reader)
@@ -56,7 +56,7 @@ import Testing
         #expect(try await received == sent)
     }
 
-    @Test func `reading into no room and writing nothing are no errors`() throws {
+    @Test func `reading into an empty buffer and writing no bytes are not errors`() throws {
         let pipe = try TestPipe()
         try pipe.writer.write([])
         #expect(try pipe.reader.bytes(upTo: 0) == [])
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    @Test func `a file is made with its bytes, closed on exec, and knows its size`() throws {
+    @Test func `a created file is closed on exec and reports its size`() throws {
         let path = FileManager.default.temporaryDirectory.appending(path: "an-\(UUID())").path()
         defer { unsafe unlink(path) }
         do {
@@ -99,7 +99,7 @@ import Testing
         #expect(error == SystemError(call: "open", code: code))
     }
 
-    @Test func `an interrupted call is repeated, another failure is not`() {
+    @Test func `a call is repeated after EINTR and after no other error`() {
         var results: [(Int, Int32)] = [(-1, EINTR), (-1, EINTR), (5, 0)]
         func call() -> Int {
             let (result, code) = results.removeFirst()

@@ -6,12 +6,12 @@ import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct InflaterTests {
     @Test(arguments: [CodedStream.gzip, .zlib, .deflate])
-    func `what follows the stream is not consumed`(stream: CodedStream) throws {
+    func `input after the end of the stream is not consumed`(stream: CodedStream) throws {
         let result = try stream.decode([stream.bytes + [1, 2, 3]])
         #expect(result == Decoded(output: CodedStream.text, isComplete: true, left: 3))
     }
 
-    @Test func `after a reset another stream is decoded`() throws {
+    @Test func `a decoder can decode another stream after a reset`() throws {
         var inflater = try Inflater(format: .gzip)
         for count in [30, CodedStream.gzip.bytes.count, CodedStream.gzip.bytes.count] {
             _ = try Decoded(&inflater, [Array(CodedStream.gzip.bytes.prefix(count))])
@@ -26,8 +26,8 @@ import Testing
             [0x1F, 0x8B, 8, 0x1F, 0, 0, 0, 0, 0, 3, 2, 0, 7, 7, 0x61, 0, 0x62, 0, 0x01, 0x65],
             [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3],
         ] as [[UInt8]])
-    func `a header of gzip may have all fields or none`(header: [UInt8]) throws {
-        // An empty stored block; its CRC and length are 0.
+    func `a gzip header may have all of its optional fields or none`(header: [UInt8]) throws {
+        // An empty stored block, whose CRC and length are 0.
         let bytes = header + [1, 0, 0, 0xFF, 0xFF] + [0, 0, 0, 0, 0, 0, 0, 0]
         #expect(try CodedStream.gzip.decode([bytes]) == Decoded(output: [], isComplete: true))
     }
@@ -37,12 +37,12 @@ import Testing
             (CodedStream.gzip, [0x1F, 0x8B, 9, 0]), (.gzip, [0x50, 0x4B]), (.gzip, [0x1F, 0x8B, 8, 0x20]),
             (.zlib, [0x78, 0x9D]), (.zlib, [0x88, 0x1C]), (.deflate, [7]),
         ] as [(CodedStream, [UInt8])])
-    func `another format is malformed`(stream: CodedStream, bytes: [UInt8]) {
+    func `input in another format is malformed`(stream: CodedStream, bytes: [UInt8]) {
         #expect(throws: SystemError(call: "inflate", code: EBADMSG)) { try stream.decode([bytes]) }
     }
 
-    @Test func `a dictionary is malformed`() {
-        // FLG with FDICT, and the sum of the dictionary.
+    @Test func `a stream with a preset dictionary is malformed`() {
+        // FLG with FDICT, and the checksum of the dictionary.
         #expect(throws: SystemError(call: "inflate", code: EBADMSG)) {
             try CodedStream.zlib.decode([[0x78, 0xBB, 0, 0, 0, 1, 3, 0]])
         }

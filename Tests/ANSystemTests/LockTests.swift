@@ -4,7 +4,7 @@ import ANSystem
 import Testing
 
 @Suite struct LockTests {
-    @Test func `no increment is lost when many tasks contend`() async {
+    @Test func `no increment is lost under contention`() async {
         let lock = Lock(0)
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<8 {
@@ -14,7 +14,7 @@ import Testing
         #expect(lock.withLock { $0 } == 80_000)
     }
 
-    @Test func `two values that change together are never seen apart`() async {
+    @Test func `two values that change together are observed together`() async {
         let lock = Lock((left: 0, right: 0))
         let mismatches = await withTaskGroup(of: Int.self) { group in
             group.addTask {
@@ -29,7 +29,7 @@ import Testing
         #expect(mismatches == 0)
     }
 
-    @Test func `the body's error passes through, with its type and the changes made before it`() throws {
+    @Test func `the body's error is rethrown with its type, and earlier changes are kept`() throws {
         struct Refusal: Error, Equatable {}
         let lock = Lock([1])
         #expect(throws: Refusal()) {

@@ -25,7 +25,7 @@ import Testing
             (longest, .max),
             (shortest, .min),
         ] as [(Duration, Int64)])
-    func `a duration is held within 64 bits of nanoseconds`(duration: Duration, nanoseconds: Int64) {
+    func `a duration is clamped to 64 bits of nanoseconds`(duration: Duration, nanoseconds: Int64) {
         #expect(duration.clampedNanoseconds == nanoseconds)
     }
 
@@ -40,7 +40,7 @@ import Testing
             (-1, shortest, .min),
             (0, shortest, .min),
         ] as [(Int64, Duration, Int64)])
-    func `an instant moves no further than to the ends of the clock`(start: Int64, by: Duration, end: Int64) {
+    func `an instant is clamped to the range of the clock`(start: Int64, by: Duration, end: Int64) {
         let moved = MonotonicInstant(nanoseconds: start).advanced(by: by)
         #expect(moved == MonotonicInstant(nanoseconds: end))
     }
@@ -57,7 +57,7 @@ import Testing
         #expect(MonotonicInstant(nanoseconds: from).duration(to: MonotonicInstant(nanoseconds: to)) == duration)
     }
 
-    @Test func `instants are ordered, and the clock does not go back`() {
+    @Test func `instants are ordered and the clock is monotonic`() {
         #expect(MonotonicInstant(nanoseconds: -1) < MonotonicInstant(nanoseconds: 0))
         #expect(!(MonotonicInstant(nanoseconds: 1) < MonotonicInstant(nanoseconds: 1)))
         let instants = (0..<1000).map { _ in MonotonicInstant.now }

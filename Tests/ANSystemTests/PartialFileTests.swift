@@ -25,7 +25,7 @@ import Testing
         try String(contentsOfFile: path, encoding: .utf8)
     }
 
-    /// Leaves a partial file with a text.
+    /// Creates a partial file with a text and keeps it.
     private func leave(_ text: String) throws {
         var file = try PartialFile(path: path, opening: .new)
         try file.write(Data(text.utf8).bytes)
@@ -41,7 +41,7 @@ import Testing
         #expect(try names == [])
     }
 
-    @Test func `a kept file is continued where it was, or cut`() throws {
+    @Test func `a kept file can be continued and truncated`() throws {
         try leave("abcdef")
         var file = try PartialFile(path: path, opening: .existing)
         #expect(file.size == 6)
@@ -57,7 +57,7 @@ import Testing
         #expect(try text(of: folder + "/a") == "abXY")
     }
 
-    @Test func `a file that must be new, and one that must be there`() throws {
+    @Test func `opening a new file fails if one exists, and an existing one if none does`() throws {
         #expect(throws: SystemError.missing) { _ = try PartialFile(path: self.path, opening: .existing) }
         try leave("abc")
         #expect(throws: SystemError.exists) { _ = try PartialFile(path: self.path, opening: .new) }
@@ -65,7 +65,7 @@ import Testing
         #expect(file.size == 3)
     }
 
-    @Test func `a second writer is kept away as long as there is a first one`() throws {
+    @Test func `a second writer fails as long as the first one has the file open`() throws {
         do {
             let file = try PartialFile(path: path, opening: .new)
             let error = #expect(throws: SystemError.self) { _ = try PartialFile(path: self.path, opening: .either) }
@@ -76,7 +76,7 @@ import Testing
         _ = try PartialFile(path: path, opening: .existing)
     }
 
-    @Test func `a copy of the descriptor, as a process that is being started has one, does not keep the lock`() throws {
+    @Test func `a copy of the descriptor in a child process does not keep the lock`() throws {
         var copies: [Int32] = []
         defer { for copy in copies { close(copy) } }
         do {
@@ -93,7 +93,7 @@ import Testing
         _ = try PartialFile(path: path, opening: .existing)
     }
 
-    @Test func `a file that is there is replaced, or is an error that keeps both`() throws {
+    @Test func `moving replaces an existing file, or fails and keeps both files`() throws {
         try leave("new")
         _ = FileManager.default.createFile(atPath: folder + "/a", contents: Data("old".utf8))
         do {
@@ -108,13 +108,13 @@ import Testing
         #expect(try names == ["a"])
     }
 
-    @Test func `without a file there, moving exclusively is moving`() throws {
+    @Test func `an exclusive move succeeds if the destination does not exist`() throws {
         var file = try PartialFile(path: path, opening: .new)
         try file.move(to: folder + "/a", replacing: false)
         #expect(try names == ["a"])
     }
 
-    @Test func `a file moves to another file system whole`() throws {
+    @Test func `a complete file is copied to another file system`() throws {
         var (here, there) = (stat(), stat())
         try unsafe #require(stat(folder, &here) == 0)
         guard unsafe stat("/dev/shm", &there) == 0, here.st_dev != there.st_dev else { return }
@@ -134,8 +134,8 @@ import Testing
     }
 
     @Test(arguments: [(UInt32(0o666), UInt32(0o644)), (0o600, 0o600)])
-    func `a file has the rights that are asked for, less the umask`(mode: UInt32, expected: UInt32) async throws {
-        // In a process of its own: the umask is the whole process's.
+    func `a file has the requested permissions less the umask`(mode: UInt32, expected: UInt32) async throws {
+        // In a process of its own, because the umask belongs to the process.
         await #expect(processExitsWith: .success) {
             [path = path as String, mode = mode as UInt32, expected = expected as UInt32] in
             umask(0o022)
@@ -148,7 +148,7 @@ import Testing
         }
     }
 
-    @Test func `folders are made as far as they are missing`() throws {
+    @Test func `missing parent directories are created`() throws {
         let place = FilePlace(folder + "/x/y/z/file")
         #expect(place.folder == folder + "/x/y/z")
         #expect(place.name == "file")
@@ -161,7 +161,7 @@ import Testing
     }
 
     @Test(arguments: [("a/b", "a", "b"), ("/b", "/", "b"), ("b", ".", "b"), ("/a/b/", "/a/b", "")])
-    func `a path has a folder and a name`(path: String, folder: String, name: String) {
+    func `a path is divided into directory and name`(path: String, folder: String, name: String) {
         #expect(FilePlace(unresolved: path).folder == folder)
         #expect(FilePlace(unresolved: path).name == name)
     }

@@ -4,10 +4,10 @@ import ANSystem
 import Glibc
 import Testing
 
-/// What all decoders have in common.
+/// Behaviour common to all decoders.
 @Suite(.timeLimit(.minutes(1))) struct StreamDecoderTests {
     @Test(arguments: CodedStream.available)
-    func `input in two pieces decodes as in one`(stream: CodedStream) throws {
+    func `input split in two decodes to the same output`(stream: CodedStream) throws {
         for split in 0...stream.bytes.count {
             let result = try stream.decode([Array(stream.bytes[..<split]), Array(stream.bytes[split...])])
             #expect(result == Decoded(output: CodedStream.text, isComplete: true), "split at \(split)")
@@ -15,7 +15,7 @@ import Testing
     }
 
     @Test(arguments: CodedStream.available)
-    func `the output may have any room`(stream: CodedStream) throws {
+    func `the output buffer may have any size`(stream: CodedStream) throws {
         let bytes = stream.bytes.map { [$0] }
         for room in 1...20 {
             let expected = Decoded(output: CodedStream.text, isComplete: true)
@@ -25,7 +25,7 @@ import Testing
     }
 
     @Test(arguments: CodedStream.available)
-    func `a stream cut off anywhere is a beginning of the text, and not complete`(stream: CodedStream) throws {
+    func `a truncated stream decodes to a prefix of the text and is not complete`(stream: CodedStream) throws {
         for count in 0..<stream.bytes.count {
             let result = try stream.decode([Array(stream.bytes[..<count])])
             #expect(!result.isComplete, "cut off after \(count)")
@@ -34,7 +34,7 @@ import Testing
     }
 
     @Test(arguments: CodedStream.available)
-    func `a corrupted byte never goes unnoticed where there is a sum, and never does harm`(stream: CodedStream) throws {
+    func `a corrupted byte is malformed, or the text differs only without a checksum`(stream: CodedStream) throws {
         for index in stream.bytes.indices {
             for mask: UInt8 in [0x01, 0x10, 0x80, 0xFF] {
                 var bytes = stream.bytes
@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test(arguments: CodedStream.available)
-    func `neither input nor room is no error`(stream: CodedStream) throws {
+    func `a step without input or room is not an error`(stream: CodedStream) throws {
         let pieces: [[UInt8]] = [
             [], [], Array(stream.bytes.prefix(20)), [], [], Array(stream.bytes.dropFirst(20)), [], [],
         ]
@@ -61,21 +61,21 @@ import Testing
     }
 
     @Test(arguments: CodedStream.available)
-    func `many decoders leave no memory behind`(stream: CodedStream) async {
-        // In a process of their own, where nothing else takes memory.
+    func `decoders free their memory`(stream: CodedStream) async {
+        // In a process of its own, where no other test allocates memory.
         await #expect(processExitsWith: .success) { [name = stream.rawValue as String] in
             let stream = try #require(CodedStream(rawValue: name))
             func decode(_ times: Int) throws { for _ in 0..<times { _ = try stream.decode([stream.bytes]) } }
             try decode(100)
             let before = try residentKilobytes()
             try decode(3000)
-            // Each takes 20 KiB or more. A sanitizer keeps what was freed.
+            // Each decoder takes 20 KiB or more. A sanitizer does not return freed memory.
             if !isSanitized { try #require(try residentKilobytes() - before < 20_000) }
         }
     }
 }
 
-/// The resident memory of this process. See proc(5), `/proc/self/statm`.
+/// Returns the resident memory of this process. See proc(5), `/proc/self/statm`.
 private func residentKilobytes() throws -> Int {
     let file = unsafe FileDescriptor(takingOwnershipOf: open("/proc/self/statm", O_RDONLY))
     var bytes = [UInt8](repeating: 0, count: 100)
@@ -88,11 +88,11 @@ private var isSanitized: Bool {
     unsafe dlsym(nil, "__asan_init") != nil || dlsym(nil, "__tsan_init") != nil
 }
 
-/// The text in each format.
+/// The text, encoded in one of the formats.
 enum CodedStream: String, CaseIterable, CustomTestStringConvertible {
     case gzip, zlib, deflate, brotli, zstd
 
-    /// Those that the system has decoders for.
+    /// The formats that the system has decoders for.
     static let available = allCases.filter { stream in
         switch stream {
         case .gzip, .zlib, .deflate: true
@@ -108,7 +108,7 @@ enum CodedStream: String, CaseIterable, CustomTestStringConvertible {
 
     var testDescription: String { "\(self)" }
 
-    /// Whether a sum of the text is at the end.
+    /// Whether the stream ends with a checksum of the text.
     var hasSum: Bool { ![.deflate, .brotli].contains(self) }
 
     var bytes: [UInt8] {
@@ -142,10 +142,10 @@ enum CodedStream: String, CaseIterable, CustomTestStringConvertible {
 
     private static let gzipBytes = deflated(.gzip)
     private static let zlibBytes = deflated(.zlib)
-    /// What is between the header and the sum of zlib.
+    /// The zlib stream without its header and checksum.
     private static let deflateBytes = Array(zlibBytes.dropFirst(2).dropLast(4))
 
-    /// By Brotli 1.2, quality 11.
+    /// Encoded by Brotli 1.2 with quality 11.
     private static let brotliBytes: [UInt8] = [
         0x1B, 0xE4, 0x00, 0x00, 0x8C, 0x94, 0xA8, 0xE3, 0x5B, 0x3E, 0x79, 0x3F, 0xD2, 0x07, 0xB4, 0xAB, 0x10, 0xDD,
         0x00, 0xF3, 0x67, 0x56, 0xD8, 0x9B, 0x53, 0x0E, 0x1C, 0x5A, 0x5B, 0x5B, 0x18, 0xE4, 0x17, 0x3D, 0x80, 0x9D,
@@ -155,7 +155,7 @@ enum CodedStream: String, CaseIterable, CustomTestStringConvertible {
         0x02,
     ]
 
-    /// By zstd(1) 1.5.4, `zstd -19 --check`.
+    /// Encoded by zstd(1) 1.5.4 with `zstd -19 --check`.
     private static let zstdBytes: [UInt8] = [
         0x28, 0xB5, 0x2F, 0xFD, 0x04, 0x68, 0xF5, 0x02, 0x00, 0xE2, 0x05, 0x15, 0x17, 0x50, 0x59, 0x63, 0xFF, 0xB7,
         0x18, 0x42, 0x3E, 0x8F, 0x26, 0x1A, 0x9A, 0xC5, 0x8C, 0x6D, 0xA4, 0xE4, 0xE6, 0x53, 0xCC, 0xCC, 0x7C, 0x08,
@@ -166,11 +166,11 @@ enum CodedStream: String, CaseIterable, CustomTestStringConvertible {
     ]
 }
 
-/// What pieces of input decode to.
+/// The result of decoding a series of pieces.
 struct Decoded: Equatable {
     var output: [UInt8] = []
     var isComplete = false
-    /// How many bytes of the last piece were not consumed.
+    /// The number of bytes of the last piece that were not consumed.
     var left = 0
 
     init(output: [UInt8], isComplete: Bool, left: Int = 0) {
@@ -179,14 +179,14 @@ struct Decoded: Equatable {
         self.left = left
     }
 
-    /// Steps with each piece as long as there is progress.
+    /// Decodes each piece in steps as long as there is progress.
     init(
         _ decoder: consuming some StreamDecoder & ~Copyable, _ pieces: [[UInt8]], room: Int = 1_000
     ) throws(SystemError) {
         try self.init(&decoder, pieces, room: room)
     }
 
-    /// Steps with each piece as long as there is progress.
+    /// Decodes each piece in steps as long as there is progress.
     init(
         _ decoder: inout some StreamDecoder & ~Copyable, _ pieces: [[UInt8]], room: Int = 1_000
     ) throws(SystemError) {

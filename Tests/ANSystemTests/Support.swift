@@ -4,7 +4,7 @@ import ANSystem
 import FoundationEssentials
 import Glibc
 
-/// The two ends of a pipe: reading ends once the writing end is closed, which shows that it was.
+/// A pipe whose two ends have owners; reading ends once the writing end is closed.
 struct TestPipe: ~Copyable {
     let reader: FileDescriptor
     let writer: FileDescriptor
@@ -16,7 +16,7 @@ struct TestPipe: ~Copyable {
         writer = FileDescriptor(takingOwnershipOf: ends[1])
     }
 
-    /// Gives both ends away.
+    /// Releases ownership of both ends.
     consuming func release() -> (reader: Int32, writer: Int32) {
         (reader.release(), writer.release())
     }
@@ -37,7 +37,7 @@ extension FileDescriptor {
     }
 }
 
-/// Waits until `condition` holds, at most for `limit`; false when it never did.
+/// Waits until `condition` holds, and returns whether it did within `limit`.
 func eventually(within limit: Duration = .seconds(20), _ condition: () async throws -> Bool) async rethrows -> Bool {
     let end = ContinuousClock.now + limit
     while ContinuousClock.now < end {
@@ -47,9 +47,9 @@ func eventually(within limit: Duration = .seconds(20), _ condition: () async thr
     return try await condition()
 }
 
-/// What the system knows about this process.
+/// Facts about this process from procfs.
 enum Process {
-    /// The states of the threads with this name, as in proc(5): `S` for one that sleeps.
+    /// The states of the threads with a name, as in proc(5): `S` for a sleeping thread.
     static func threadStates(named name: String) -> [Character] {
         children(of: "/proc/self/task").compactMap { thread in
             // 12 (name) S …
@@ -61,7 +61,7 @@ enum Process {
         }
     }
 
-    /// How many epoll sets and eventfds are open: a loop has one of each.
+    /// The number of open epoll sets and eventfds; each loop has one of both.
     static func loopDescriptorCount() -> Int {
         let links = children(of: "/proc/self/fd").compactMap { number in
             try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(number)")

@@ -13,16 +13,16 @@ import Testing
         (SystemError(call: "read", code: -1), "read: unknown error (errno -1)"),
         (SystemError(call: "read", code: .min), "read: unknown error (errno -2147483648)"),
     ])
-    func `the description has the call, the system's words and the number`(error: SystemError, text: String) {
+    func `the description consists of the call, the system's message and the errno`(error: SystemError, text: String) {
         #expect(error.description == text)
     }
 
-    @Test func `last takes the thread's errno`() {
+    @Test func `last uses the errno of the calling thread`() {
         errno = EAGAIN
         #expect(SystemError.last("read") == SystemError(call: "read", code: EAGAIN))
     }
 
-    @Test func `errors are equal when call and code are`() {
+    @Test func `errors are equal if call and code are equal`() {
         #expect(SystemError(call: "read", code: 1) != SystemError(call: "write", code: 1))
         #expect(SystemError(call: "read", code: 1) != SystemError(call: "read", code: 2))
     }

@@ -13,7 +13,7 @@ import Testing
     /// A skippable frame (RFC 8878 §3.1.2).
     private static let skippable: [UInt8] = [0x5F, 0x2A, 0x4D, 0x18, 3, 0, 0, 0, 1, 2, 3]
 
-    @Test func `windows up to 8 MiB are accepted`() throws {
+    @Test func `windows of up to 8 MiB are accepted`() throws {
         for windowLog: UInt8 in 10...23 {
             #expect(try CodedStream.zstd.decode([Self.frame(windowLog: windowLog)]).output == [7])
         }
@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    @Test func `frames follow each other, and skippable ones are skipped`() throws {
+    @Test func `a stream may have several frames, and skippable frames are skipped`() throws {
         let (frame, text) = (CodedStream.zstd.bytes, CodedStream.text)
         let bytes = Self.skippable + frame + Self.skippable + frame + Self.skippable
         for split in 0...bytes.count {
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test func `a frame that follows and is cut off is not complete`() throws {
+    @Test func `a stream that ends within a further frame is not complete`() throws {
         let (frame, text) = (CodedStream.zstd.bytes, CodedStream.text)
         for next in [frame, Self.skippable] {
             for count in 1..<next.count {
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test func `bytes after a frame that begin none are malformed`() {
+    @Test func `bytes after a frame that are not the start of another are malformed`() {
         #expect(throws: SystemError(call: "ZSTD_decompressStream", code: EBADMSG)) {
             try CodedStream.zstd.decode([CodedStream.zstd.bytes + [0, 0, 0, 0]])
         }
