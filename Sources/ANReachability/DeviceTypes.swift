@@ -3,11 +3,12 @@
 import ANSystem
 import Glibc
 
-/// The types of network devices in sysfs, which tell wireless networks and modems from Ethernet. See sysfs(5).
+/// The device types that sysfs reports for network interfaces, which distinguish Wi-Fi and modems from Ethernet. See
+/// sysfs(5).
 enum DeviceTypes {
-    /// The `DEVTYPE` of an interface, such as `wlan`; nil where sysfs has none.
+    /// Returns the `DEVTYPE` of an interface, such as `wlan`; `nil` if sysfs has none.
     static func type(of interface: String) -> String? {
-        // Names come from the kernel, which allows neither; a path must not leave the folder all the same.
+        // The kernel allows neither name; they are rejected so that the path cannot leave the directory.
         guard !interface.isEmpty, interface != "..", !interface.contains("/"),
             let file = try? RegularFile(path: "/sys/class/net/\(interface)/uevent")
         else { return nil }

@@ -2,11 +2,11 @@
 
 package import ANSystem
 
-/// When a host's name is looked up, and what came of it; pure.
+/// The schedule and the latest result of looking up one host name, as a pure state machine.
 package struct HostLookup: Sendable {
-    /// What the last look-up gave, none if it failed; nil before the first has ended.
+    /// The addresses found by the last lookup, empty if it failed; `nil` until the first lookup ends.
     package private(set) var addresses: [IPAddress]?
-    /// When to look again, after a failure.
+    /// The time of the next attempt after a failed lookup; `nil` if none is scheduled.
     package private(set) var retryTime: MonotonicInstant?
     private var isRunning = false
     private var mustRunAgain = false
@@ -14,33 +14,35 @@ package struct HostLookup: Sendable {
 
     private static let longestPause: Duration = .seconds(30)
 
-    /// Whether the host is there but has no address, or nobody could tell.
+    /// Whether the last lookup failed or found no address.
     package var hasFailed: Bool { addresses?.isEmpty == true }
 
-    /// Begins the first look-up, which the caller starts.
+    /// Creates the state for a first lookup, which the caller must start.
     package init() {
         isRunning = true
     }
 
-    /// Notes a change of the network.
+    /// Records a change of the network.
     ///
-    /// - Returns: Whether the caller shall start a look-up.
+    /// - Parameter isOfDefaultRoute: Whether the default route changed. Other changes matter only after a failed
+    ///   lookup.
+    /// - Returns: Whether the caller must start a lookup.
     package mutating func noteChange(ofDefaultRoute isOfDefaultRoute: Bool) -> Bool {
         guard isOfDefaultRoute || hasFailed else { return false }
         return begin()
     }
 
-    /// Notes that time has passed.
+    /// Records the current time.
     ///
-    /// - Returns: Whether the caller shall start a look-up.
+    /// - Returns: Whether a retry is due, so that the caller must start a lookup.
     package mutating func noteTime(_ now: MonotonicInstant) -> Bool {
         guard let retryTime, retryTime <= now else { return false }
         return begin()
     }
 
-    /// Notes the end of a look-up.
+    /// Records the result of a lookup.
     ///
-    /// - Returns: Whether the caller shall start another one, because the network changed meanwhile.
+    /// - Returns: Whether the caller must start another lookup because the network changed during this one.
     package mutating func finish(_ addresses: [IPAddress], at now: MonotonicInstant) -> Bool {
         self.addresses = addresses
         isRunning = false

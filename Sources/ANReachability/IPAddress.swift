@@ -4,19 +4,20 @@ import Glibc
 
 /// An IPv4 or IPv6 address, without port or zone.
 ///
-/// An IPv4 address that is written as IPv6, `::ffff:192.0.2.1`, is the IPv4 address: that is how the system routes it.
+/// An IPv4-mapped IPv6 address such as `::ffff:192.0.2.1` (RFC 4291 §2.5.5.2) becomes the IPv4 address, as the system
+/// routes it.
 public struct IPAddress: Hashable, Sendable, LosslessStringConvertible {
-    /// The version of the protocol.
+    /// A version of the Internet Protocol.
     public enum Family: Hashable, Sendable, CaseIterable {
-        /// 4 bytes, RFC 791.
+        /// IPv4, with addresses of 4 bytes (RFC 791).
         case v4
-        /// 16 bytes, RFC 8200.
+        /// IPv6, with addresses of 16 bytes (RFC 8200).
         case v6
     }
 
-    /// The version of the protocol.
+    /// The version of the Internet Protocol.
     public let family: Family
-    /// The address in network order; the first byte is the highest.
+    /// The address, left-aligned: its first byte is the most significant.
     let bits: UInt128
 
     private init(family: Family, bits: UInt128) {
@@ -24,7 +25,7 @@ public struct IPAddress: Hashable, Sendable, LosslessStringConvertible {
         self.bits = bits
     }
 
-    /// Creates an address from its bytes in network order: 4 or 16 of them; nil for any other number.
+    /// Creates an address from its bytes in network order; `nil` unless there are 4 or 16 of them.
     public init?(bytes: some Collection<UInt8>) {
         let bytes = Array(bytes)
         switch bytes.count {
@@ -35,7 +36,8 @@ public struct IPAddress: Hashable, Sendable, LosslessStringConvertible {
         }
     }
 
-    /// Creates an address from its text form, such as `192.0.2.1` or `2001:db8::1`; nil for anything else. See inet_pton(3).
+    /// Creates an address from its text form, such as `192.0.2.1` or `2001:db8::1`; `nil` for any other text. See
+    /// inet_pton(3).
     public init?(_ description: String) {
         // A C string would end at the NUL.
         guard !description.utf8.contains(0) else { return nil }
@@ -49,14 +51,14 @@ public struct IPAddress: Hashable, Sendable, LosslessStringConvertible {
         }
     }
 
-    /// The bytes in network order: 4 or 16 of them.
+    /// The 4 or 16 bytes of the address in network order.
     public var bytes: [UInt8] {
         stride(from: 120, through: 128 - family.bitCount, by: -8).map {
             UInt8(truncatingIfNeeded: bits >> UInt128($0))
         }
     }
 
-    /// The text form. See inet_ntop(3).
+    /// The text form of the address. See inet_ntop(3).
     public var description: String {
         var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
         guard
@@ -65,7 +67,7 @@ public struct IPAddress: Hashable, Sendable, LosslessStringConvertible {
         return String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 
-    /// Whether the address means something on one link only: 169.254.0.0/16, fe80::/10.
+    /// Whether the address is valid on one link only: 169.254.0.0/16 (RFC 3927) or fe80::/10 (RFC 4291).
     var isLinkLocal: Bool {
         switch family {
         case .v4: bits >> 112 == 0xA9FE
@@ -73,12 +75,12 @@ public struct IPAddress: Hashable, Sendable, LosslessStringConvertible {
         }
     }
 
-    /// The address of all zeros.
+    /// Returns the unspecified address of a family, all of whose bits are zero.
     static func zero(_ family: Family) -> IPAddress {
         IPAddress(family: family, bits: 0)
     }
 
-    /// The first address of the network with this many leading bits.
+    /// Returns the first address of the network with `length` leading bits.
     func masked(to length: Int) -> IPAddress {
         IPAddress(family: family, bits: length == 0 ? 0 : bits & ~UInt128(0) << UInt128(128 - length))
     }
@@ -91,7 +93,7 @@ public struct IPAddress: Hashable, Sendable, LosslessStringConvertible {
 }
 
 extension IPAddress.Family {
-    /// How many bits an address has.
+    /// The number of bits of an address.
     var bitCount: Int {
         switch self {
         case .v4: 32
@@ -100,21 +102,21 @@ extension IPAddress.Family {
     }
 }
 
-/// A network: the addresses that begin with the same bits.
+/// A network: the addresses with a common prefix of bits.
 struct Prefix: Hashable, Sendable, CustomStringConvertible {
     /// The first address of the network.
     let address: IPAddress
-    /// How many leading bits are the network's.
+    /// The length of the prefix in bits.
     let length: Int
 
-    /// Creates the network of an address; nil when it has not that many bits.
+    /// Creates the network of an address; `nil` if the length is out of range for its family.
     init?(_ address: IPAddress, length: Int) {
         guard (0...address.family.bitCount).contains(length) else { return nil }
         self.address = address.masked(to: length)
         self.length = length
     }
 
-    /// Whether the network has an address.
+    /// Returns whether an address belongs to the network.
     func contains(_ other: IPAddress) -> Bool {
         other.family == address.family && other.masked(to: length) == address
     }

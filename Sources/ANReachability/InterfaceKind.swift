@@ -3,29 +3,31 @@
 import CLinux
 import Glibc
 
-/// What a network interface is.
+/// The kind of a network interface.
 @nonexhaustive
 public enum InterfaceKind: Hashable, Sendable, CaseIterable {
-    /// Ethernet and what behaves like it: cables, bridges, VLANs, bonds, the interfaces of virtual machines and containers.
+    /// Ethernet and interfaces that behave like it: cables, bridges, VLANs, bonds, the interfaces of virtual machines
+    /// and containers.
     case wired
-    /// A wireless network, Wi-Fi.
+    /// Wi-Fi.
     case wireless
     /// A modem for mobile networks, or a dial-up line.
     case cellular
-    /// The machine itself.
+    /// The loopback interface, which connects the machine with itself.
     case loopback
-    /// A tunnel: WireGuard, TUN and TAP, GRE, IP in IP, IPsec, and the like.
+    /// A tunnel, such as WireGuard, TUN, TAP, GRE, IP in IP, or IPsec.
     case tunnel
 }
 
 extension InterfaceKind {
-    /// Tells the kind by what the kernel knows, from the most certain to the least.
+    /// Determines the kind of an interface from what the kernel reports, in the order of reliability.
     ///
     /// - Parameters:
-    ///   - hardware: The type of `ARPHRD_…`, as in the messages of rtnetlink(7).
-    ///   - driver: The kind of a virtual interface, such as `wireguard`, as `ip -details link` shows it.
-    ///   - device: The `DEVTYPE` of the interface in sysfs, such as `wlan`.
-    ///   - name: The name, whose first letters systemd.net-naming-scheme(7) defines.
+    ///   - hardware: The `ARPHRD_…` type from the messages of rtnetlink(7).
+    ///   - driver: The kind of a virtual interface, such as `wireguard`, as shown by `ip -details link`; `nil` for
+    ///   other interfaces.
+    ///   - device: The `DEVTYPE` of the interface in sysfs, such as `wlan`; `nil` if there is none.
+    ///   - name: The name of the interface, whose prefix systemd.net-naming-scheme(7) defines.
     package init(hardware: UInt16, driver: String?, device: String?, name: String) {
         if let kind = Self.kind(ofHardware: Int32(hardware)) {
             self = kind
@@ -46,13 +48,14 @@ extension InterfaceKind {
         }
     }
 
-    /// The hardware types that leave no doubt; Ethernet is not among them, because wireless networks have it too.
+    /// Returns the kind for unambiguous hardware types. Ethernet is not one of them: wireless interfaces have the same
+    /// type.
     private static func kind(ofHardware type: Int32) -> InterfaceKind? {
         switch type {
         case ARPHRD_LOOPBACK: .loopback
         case ARPHRD_PPP, ARPHRD_RAWIP, ARPHRD_SLIP, ARPHRD_CSLIP: .cellular
         case ARPHRD_TUNNEL, ARPHRD_TUNNEL6, ARPHRD_SIT, ARPHRD_IPGRE, ARPHRD_NONE: .tunnel
-        // ARPHRD_IP6GRE, which glibc leaves out.
+        // ARPHRD_IP6GRE, which glibc does not define.
         case 823: .tunnel
         case ARPHRD_IEEE80211, ARPHRD_IEEE80211_PRISM, ARPHRD_IEEE80211_RADIOTAP: .wireless
         default: nil

@@ -3,19 +3,20 @@
 import ANSystem
 import Glibc
 
-/// Looks names up, each on a thread of its own, because getaddrinfo(3) blocks and cannot be ended.
+/// A resolver that runs each lookup on its own thread, because getaddrinfo(3) blocks and cannot be cancelled.
 ///
-/// Whoever asks for a name that is being looked up gets the same answer, so there are never more threads than names.
+/// Concurrent lookups of the same name share one thread and one result, so there are never more threads than names.
 final class NameResolver: Sendable {
     private let pending = Lock<[String: [@Sendable ([IPAddress]) -> Void]]>([:])
     private let look: @Sendable (String) -> [IPAddress]
 
-    /// Creates a resolver that asks `look`, which may block.
+    /// Creates a resolver that calls `look` for the addresses of a name; it may block.
     init(_ look: @escaping @Sendable (String) -> [IPAddress]) {
         self.look = look
     }
 
-    /// Calls `completion` with the addresses, from another thread; with none when the look-up failed.
+    /// Looks up a name and calls `completion` with its addresses on another thread, or with an empty array if the
+    /// lookup fails.
     func resolve(_ name: String, _ completion: @escaping @Sendable ([IPAddress]) -> Void) {
         let isFirst = pending.withLock { pending in
             pending[name, default: []].append(completion)
@@ -34,8 +35,8 @@ final class NameResolver: Sendable {
         for completion in completions { completion(addresses) }
     }
 
-    /// The addresses that the system gives for a name, in the order in which they are to be tried; none for any failure.
-    /// See getaddrinfo(3).
+    /// Returns the addresses of a name in the order in which to try them, or an empty array if the lookup fails. See
+    /// getaddrinfo(3).
     static func systemLookup(_ name: String) -> [IPAddress] {
         // A C string would end at the NUL.
         guard !name.utf8.contains(0) else { return [] }
@@ -54,7 +55,7 @@ final class NameResolver: Sendable {
     }
 
     private static func address(of entry: addrinfo) -> IPAddress? {
-        // Where the bytes begin in sockaddr_in and sockaddr_in6; see ip(7), ipv6(7).
+        // The position of the address in sockaddr_in and sockaddr_in6; see ip(7), ipv6(7).
         let range: Range<Int>
         switch unsafe entry.ai_family {
         case AF_INET: range = 4..<8

@@ -3,29 +3,29 @@
 import CLinux
 import Glibc
 
-/// One message of a netlink datagram: a header and what follows it. See netlink(7).
+/// One message of a netlink datagram: a header and its payload. See netlink(7).
 struct NetlinkMessage {
     static let headerSize = 16
 
     let type: Int
     let flags: Int32
     let sequence: UInt32
-    /// The port of who asked, when this answers a request.
+    /// The port of the socket whose request this message answers; 0 for notifications.
     let port: UInt32
     let payload: ArraySlice<UInt8>
 
     var wasInterrupted: Bool { flags & NLM_F_DUMP_INTR != 0 }
 
-    /// The error that ends an answer; 0 for success, nil for a message of another kind.
+    /// The `errno` that ends an answer, 0 for success; `nil` if the message does not end an answer.
     var endCode: Int32? {
         guard type == NLMSG_ERROR || type == NLMSG_DONE else { return nil }
         let code: Int32 = payload.load(at: 0) ?? 0
-        // A negative errno; anything else means nothing.
+        // Errors are negative errno values; other codes count as success.
         return code < 0 && code > -4096 ? -code : 0
     }
 }
 
-/// The messages of a datagram, up to the first that is malformed: nothing says where one after it would begin.
+/// The messages of a datagram, up to the first malformed one, after which the next start is unknown.
 struct NetlinkMessages: Sequence, IteratorProtocol {
     private var rest: ArraySlice<UInt8>
 
@@ -47,9 +47,9 @@ struct NetlinkMessages: Sequence, IteratorProtocol {
     }
 }
 
-/// The attributes of a message, up to the first that is malformed. See rtnetlink(7).
+/// The attributes of a message, up to the first malformed one. See rtnetlink(7).
 struct NetlinkAttributes: Sequence, IteratorProtocol {
-    /// Two bits of the type say how the payload is encoded.
+    /// Removes the two high bits of the type, which describe the encoding of the payload.
     private static let typeMask: UInt16 = 0x3FFF
     private static let headerSize = 4
 
@@ -69,19 +69,19 @@ struct NetlinkAttributes: Sequence, IteratorProtocol {
 }
 
 extension ArraySlice<UInt8> {
-    /// The integer at an offset from the slice's start, in the machine's byte order; nil when the bytes end before it does.
+    /// Returns the integer at an offset from the slice's start, in host byte order; `nil` if it extends past the end.
     func load<Value: FixedWidthInteger & BitwiseCopyable>(at offset: Int) -> Value? {
         guard count - MemoryLayout<Value>.size >= offset else { return nil }
         return unsafe withUnsafeBytes { unsafe $0.loadUnaligned(fromByteOffset: offset, as: Value.self) }
     }
 
-    /// The text up to the first NUL.
+    /// The text up to the first NUL byte.
     var netlinkText: String {
         String(decoding: prefix { $0 != 0 }, as: UTF8.self)
     }
 }
 
 extension Int {
-    /// The length with its padding: messages and attributes begin at multiples of four bytes.
+    /// The length including padding: messages and attributes are aligned to 4 bytes.
     fileprivate var alignedForNetlink: Int { (self + 3) & ~3 }
 }

@@ -3,29 +3,32 @@
 import CLinux
 import Glibc
 
-/// Where packets to a destination go first.
+/// The first hop of packets to a destination.
 package struct NetworkPath: Hashable, Sendable {
     package let interface: Int32
     package let gateway: IPAddress?
     package let kind: InterfaceKind
 }
 
-/// Finds the way of packets as the kernel does: rules, tables, the longest prefix, the lowest metric.
+/// Route lookup as the kernel does it: rules, tables, the longest prefix, then the lowest metric.
 ///
-/// It differs in one thing: a route over an interface that cannot carry packets now is passed over, as the kernel does only
-/// with `ignore_routes_with_linkdown`; whatever manages the network will take it away soon.
+/// There is one difference: a route over an interface that cannot carry packets at the moment is ignored, as the kernel
+/// does only with `ignore_routes_with_linkdown`; a network manager will remove such a route soon.
 extension NetworkState {
-    /// The ways to the world by each family, as far as there are any: by a default route, or by the half of one that VPNs
-    /// put before it.
+    /// Returns the paths to the Internet, at most one for each family.
+    ///
+    /// A path may result from a default route, or from one of the two half-sized routes that VPNs use to override it.
     package func defaultPaths(user: UInt32) -> [NetworkPath] {
         [
             path(to: .zero(.v4), longestPrefix: 1, user: user),
-            // 2000::/3 has all addresses of the world.
+            // 2000::/3 contains all global unicast addresses.
             IPAddress("2000::").flatMap { path(to: $0, longestPrefix: 3, user: user) },
         ].compactMap(\.self)
     }
 
-    /// The way to an address; nil when there is none.
+    /// Returns the path to an address; `nil` if it is unreachable.
+    ///
+    /// Routes with prefixes longer than `longestPrefix` bits are ignored.
     package func path(to address: IPAddress, longestPrefix: Int = .max, user: UInt32) -> NetworkPath? {
         let rules = rules[address.family] ?? Self.defaultRules(address.family)
         var index = 0
@@ -41,7 +44,7 @@ extension NetworkState {
                 case .notFound: break
                 }
             case .refuse: return nil
-            // Backwards would be a circle; the kernel refuses such rules.
+            // A jump backwards would be a loop; the kernel refuses such rules.
             case .goTo(let target) where target > rule.priority:
                 index = rules.firstIndex { $0.priority >= target } ?? rules.count
             case .goTo, .nothing: break
@@ -78,12 +81,12 @@ extension NetworkState {
         return NetworkPath(interface: link.index, gateway: route.gateway, kind: kind)
     }
 
-    /// Whether packets of a route can have a source: an address of the interface, or of another one that means something
-    /// beyond its link.
+    /// Returns whether packets of a route can have a source address: the preferred one, one of the interface, or one of
+    /// another interface whose scope is wider than its link.
     private func hasSource(for route: Route, to destination: IPAddress) -> Bool {
         if route.preferredSource != nil { return true }
         let link = UInt8(RT_SCOPE_LINK.rawValue)
-        // Packets to the world need an address that the world can answer.
+        // A destination beyond the link needs a source address that is valid there.
         let widest = destination.family == .v4 ? route.scope : destination.isLinkLocal ? link : link - 1
         return addresses.contains { interface, addresses in
             addresses.contains {
@@ -93,7 +96,7 @@ extension NetworkState {
         }
     }
 
-    /// The rules of a system without others.
+    /// Returns the rules of a system without additional ones.
     private static func defaultRules(_ family: IPAddress.Family) -> [RoutingRule] {
         let local = RoutingRule(family: family, priority: 0, action: .look(table: RT_TABLE_LOCAL.rawValue))
         let main = RoutingRule(family: family, priority: 32766, action: .look(table: RT_TABLE_MAIN.rawValue))

@@ -2,18 +2,18 @@
 
 import CLinux
 
-/// What the system's messages have told about interfaces, addresses, routes and rules; pure.
+/// The interfaces, addresses, routes and rules known from the kernel's messages, as a pure value.
 package struct NetworkState: Sendable {
-    /// The links by their index.
+    /// The links by interface index.
     private(set) var links: [Int32: Link] = [:]
-    /// The kinds of the links.
+    /// The kinds of the links by interface index.
     private(set) var kinds: [Int32: InterfaceKind] = [:]
-    /// The addresses by their interface.
+    /// The addresses by interface index.
     private(set) var addresses: [Int32: [InterfaceAddress]] = [:]
     private(set) var tables: [TableID: RouteTable] = [:]
-    /// The rules of each family, in their order.
+    /// The rules of each family in order of priority.
     private(set) var rules: [IPAddress.Family: [RoutingRule]] = [:]
-    /// Tells the `DEVTYPE` of an interface by its name.
+    /// Returns the `DEVTYPE` of an interface by name.
     private let deviceType: @Sendable (String) -> String?
 
     init(deviceType: @escaping @Sendable (String) -> String?) {
@@ -25,14 +25,15 @@ package struct NetworkState: Sendable {
         let number: UInt32
     }
 
-    /// What an event did.
+    /// The effect of an event on the state.
     enum Effect: Hashable, Sendable {
-        /// Nothing that was not known.
+        /// The state is unchanged.
         case nothing
-        /// All that changed is known.
+        /// The state has changed, and the event described the whole change.
         case changed
-        /// The kernel drops routes with this and does not say which: what is known may be too much. So it is for IPv4 when
-        /// an interface goes down, is removed, or loses an address.
+        /// The state has changed by more than the event described. The kernel removes IPv4 routes without a
+        /// notification when an interface goes down, is removed, or loses an address, so the state may contain routes
+        /// that no longer exist.
         case changedMoreThanSaid
     }
 

@@ -2,11 +2,11 @@
 
 package import ANSystem
 
-/// The system does not tell about its network: there is no netlink, as in a locked-down container, or it failed.
+/// A failure to observe the network: netlink is unavailable, as in a locked-down container, or has failed.
 public struct ReachabilityError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The system call that failed, such as `socket`.
     public let call: String
-    /// Its `errno`, as in errno(3).
+    /// The `errno` of the call. See errno(3).
     public let code: Int32
 
     package init(_ cause: SystemError) {
@@ -14,14 +14,14 @@ public struct ReachabilityError: Error, Hashable, Sendable, CustomStringConverti
         code = cause.code
     }
 
-    /// The failure of a system call, from the calling thread's `errno`.
+    /// Returns an error for a system call with the calling thread's `errno`.
     static func last(_ call: String) -> ReachabilityError {
         ReachabilityError(SystemError.last(call))
     }
 
-    /// What failed, and what to check.
+    /// A sentence with the failed call and what to check.
     public var description: String {
-        "The system does not tell about its network: \(SystemError(call: call, code: code)); "
-            + "check that the container or sandbox allows sockets of AF_NETLINK"
+        "The network cannot be observed: \(SystemError(call: call, code: code)); "
+            + "check that the container or sandbox allows AF_NETLINK sockets"
     }
 }

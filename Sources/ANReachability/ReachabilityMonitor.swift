@@ -2,7 +2,7 @@
 
 import ANSystem
 
-/// Tells whether the network, an address or a host is reachable, and when that changes.
+/// An observer of whether the network, an address or a host is reachable.
 ///
 /// ```swift
 /// for try await status in ReachabilityMonitor.shared.statuses() {
@@ -10,26 +10,32 @@ import ANSystem
 /// }
 /// ```
 ///
-/// The answer comes from the kernel's interfaces, addresses, routes and rules, which it tells over netlink: nothing is sent
-/// to the network, except look-ups of names for ``ReachabilityTarget/host(_:)``. The monitor works while somebody iterates
-/// its statuses, on a thread of its own; otherwise it has none. See rtnetlink(7).
+/// Reachability is determined from the kernel's interfaces, addresses, routes and rules, which are read over netlink,
+/// see rtnetlink(7). Nothing is sent to the network except name lookups for ``ReachabilityTarget/host(_:)``. The
+/// monitor uses one thread while any of its statuses are being iterated or awaited, and none otherwise; each name being
+/// looked up takes another.
 ///
-/// Do not ask it before a request: the request itself is the better question. Ask it after a failure, to explain it or to
-/// know when to try again; ``waitForRoute(to:)`` is for that.
+/// Do not check reachability before a request: the result is outdated at once, and only the request can tell whether
+/// the server responds. Use it after a failure, to explain the failure or to decide when to retry; see
+/// ``waitForRoute(to:)``.
 public final class ReachabilityMonitor: Sendable {
-    /// The monitor of the program.
+    /// The shared monitor of the process.
     public static let shared = ReachabilityMonitor()
 
     private let openSocket: @Sendable () throws(ReachabilityError) -> RouteSocket
     private let resolver: NameResolver
     private let state = Lock(State())
 
-    /// Creates a monitor; it costs nothing until its statuses are iterated.
+    /// Creates a monitor; it uses no thread or socket until a status is requested.
     public convenience init() {
         self.init(openSocket: { () throws(ReachabilityError) in try RouteSocket() }, lookUp: NameResolver.systemLookup)
     }
 
-    /// Creates a monitor of what a socket tells; `lookUp` gives the addresses of a name, and may block.
+    /// Creates a monitor with its own source of messages and name lookup.
+    ///
+    /// - Parameters:
+    ///   - openSocket: Opens the socket that messages are received from.
+    ///   - lookUp: Returns the addresses of a name; it may block.
     package init(
         openSocket: @escaping @Sendable () throws(ReachabilityError) -> RouteSocket,
         lookUp: @escaping @Sendable (String) -> [IPAddress]
@@ -38,16 +44,20 @@ public final class ReachabilityMonitor: Sendable {
         resolver = NameResolver(lookUp)
     }
 
-    /// The status of a target: the present one first, then each new one. Any number of tasks may iterate it.
+    /// Returns the status of a target as it changes: the current one first, then each new one.
     ///
-    /// See ``ReachabilityStatuses`` for what it yields and when it ends.
+    /// Any number of tasks may iterate the sequence. See ``ReachabilityStatuses`` for its buffering and its end.
+    ///
+    /// - Parameter target: The target to observe; ``ReachabilityTarget/defaultRoute`` by default.
     public func statuses(for target: ReachabilityTarget = .defaultRoute) -> ReachabilityStatuses {
         ReachabilityStatuses(monitor: self, target: target)
     }
 
-    /// The present status of a target; unknown when the task is cancelled before it is known.
+    /// Returns the current status of a target.
     ///
-    /// - Throws: ``ReachabilityError`` where the system does not tell.
+    /// - Parameter target: The target to check; ``ReachabilityTarget/defaultRoute`` by default.
+    /// - Returns: The status; ``ReachabilityStatus/unknown`` if the task is cancelled before it is known.
+    /// - Throws: ``ReachabilityError`` if the network cannot be observed.
     public func status(
         of target: ReachabilityTarget = .defaultRoute
     ) async throws(ReachabilityError) -> ReachabilityStatus {
@@ -59,13 +69,14 @@ public final class ReachabilityMonitor: Sendable {
         }
     }
 
-    /// Waits until there may be a route to a target; returns at once when there may be one now.
+    /// Waits until a target may be reachable, and returns at once if it already is.
     ///
-    /// There may be one when the status of the target is reachable or cannot be known, and when a host's name cannot be
-    /// looked up although there is a default route: then only an attempt can tell. It is no promise: whoever tries again
-    /// after this limits the number of tries.
+    /// It also returns if the network cannot be observed, and if a host's name cannot be looked up although there is a
+    /// default route: only an attempt can then find out. A return is no guarantee of success, so callers that retry
+    /// must limit the number of attempts.
     ///
-    /// - Throws: `CancellationError` when the task is cancelled before.
+    /// - Parameter target: The target to wait for; ``ReachabilityTarget/defaultRoute`` by default.
+    /// - Throws: `CancellationError` if the task is cancelled while waiting.
     public func waitForRoute(to target: ReachabilityTarget = .defaultRoute) async throws(CancellationError) {
         var reports = ReachabilityReports(on: target, from: self)
         while let report = await reports.next(isolation: #isolation) {
@@ -80,7 +91,7 @@ public final class ReachabilityMonitor: Sendable {
     // MARK: Subscriptions
 
     private struct State {
-        /// There is one while there are subscribers; it ends with the last reference.
+        /// The watcher, which exists while there are subscribers and ends with its last reference.
         var watcher: RouteWatcher?
         var subscribers: Set<Int> = []
         var lastID = 0
@@ -93,10 +104,10 @@ public final class ReachabilityMonitor: Sendable {
             state.lastID += 1
             state.subscribers.insert(state.lastID)
             let message = RouteWatcher.Message.subscribe(state.lastID, target, continuation)
-            // One that has failed takes no more messages.
+            // A watcher that has failed accepts no messages.
             if state.watcher?.post(message) != true {
                 do throws(ReachabilityError) {
-                    // Under the lock, so that there are never two; it takes a few system calls.
+                    // Created under the lock so that there is never more than one; this takes a few system calls.
                     let watcher = try RouteWatcher(socket: openSocket(), resolver: resolver)
                     state.watcher = watcher
                     watcher.post(message)
@@ -109,7 +120,7 @@ public final class ReachabilityMonitor: Sendable {
     }
 
     func unsubscribe(_ id: Int) {
-        // The watcher may end with this, which must not be under the lock.
+        // The watcher may be released here, which must not happen under the lock.
         let unused = state.withLock { state -> RouteWatcher? in
             state.subscribers.remove(id)
             state.watcher?.post(.unsubscribe(id))

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 
-/// What a subscriber hears.
+/// A report to a subscriber.
 enum ReachabilityReport: Hashable, Sendable {
-    /// A target's status, and whether there may be a route to it.
+    /// The target's status, and whether an attempt to reach it may succeed.
     case status(ReachabilityStatus, mayHaveRoute: Bool)
-    /// Nothing more is to be known.
+    /// The last report: the network can no longer be observed.
     case failed(ReachabilityError)
 }
 
-/// One reader's reports, from its beginning to its last copy; one that is not read is replaced by a newer one.
+/// The reports of one subscription, which lasts as long as any copy of this value. A report that was not read is
+/// replaced by a newer one.
 struct ReachabilityReports {
     private let subscription: Subscription
     private var iterator: AsyncStream<ReachabilityReport>.Iterator
@@ -20,12 +21,12 @@ struct ReachabilityReports {
         iterator = reports.makeAsyncIterator()
     }
 
-    /// The next report; nil when the task is cancelled.
+    /// Returns the next report; `nil` if the task is cancelled.
     mutating func next(isolation actor: isolated (any Actor)?) async -> ReachabilityReport? {
         await iterator.next(isolation: actor)
     }
 
-    /// Ends with its last reference.
+    /// A subscription that ends with its last reference.
     private final class Subscription: Sendable {
         private let monitor: ReachabilityMonitor
         private let id: Int

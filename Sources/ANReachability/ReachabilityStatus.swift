@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 
-/// Whether packets have a way to a target, as the system's interfaces, addresses and routes tell.
+/// Whether there is a route to a target, according to the system's interfaces, addresses and routes.
 ///
-/// It is no promise: a server behind a route may be down, and what is not reachable now may be so in a moment.
+/// The status does not guarantee that requests succeed or fail: a server behind a route may be down, and routes may
+/// change at any time.
 ///
 /// | status | description |
 /// |---|---|
@@ -11,17 +12,17 @@
 /// | ``reachable(via:)`` | `Reachable via WiFi`, `… WWAN`, `… Ethernet`, `… Tunnel`, `… Loopback` |
 @nonexhaustive
 public enum ReachabilityStatus: Hashable, Sendable, CustomStringConvertible {
-    /// The system does not say.
+    /// The network cannot be observed.
     case unknown
-    /// There is no way to the target.
+    /// There is no route to the target.
     case notReachable
-    /// There is a way, and it begins at an interface of this kind.
+    /// There is a route to the target, over an interface of this kind.
     case reachable(via: InterfaceKind)
 
-    /// Whether there is a way; not so while it is unknown.
+    /// Whether there is a route to the target; `false` if the status is ``unknown``.
     public var isReachable: Bool { interface != nil }
 
-    /// The kind of interface where the way begins; nil when there is none, or none that is known.
+    /// The kind of the interface that the route uses; `nil` if there is no route or the status is ``unknown``.
     public var interface: InterfaceKind? {
         switch self {
         case .unknown, .notReachable: nil
@@ -29,7 +30,7 @@ public enum ReachabilityStatus: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// The status as a text for people, in English.
+    /// The status as an English text for users.
     public var description: String {
         switch self {
         case .unknown: "Unknown"

@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: MIT
 
-/// The status of a target as it changes: the present one first, then each that differs from the one before.
+/// The status of a target as it changes: the current one first, then each that differs from its predecessor.
 ///
-/// A reader that is slow skips statuses, but never the last. The first one of a host comes when its name was looked up,
-/// which takes as long as resolv.conf(5) allows. The sequence ends when the task that iterates it is cancelled. Where the
-/// system does not tell, ``ReachabilityStatus/unknown`` comes, and then a ``ReachabilityError``; iterating anew tries anew.
+/// A slow reader misses intermediate statuses, but never the latest. The first status of a host follows the lookup of
+/// its name, which may take as long as resolv.conf(5) allows. The sequence ends when the iterating task is cancelled.
+/// If the network cannot be observed, it yields ``ReachabilityStatus/unknown`` and then throws a ``ReachabilityError``;
+/// a new iteration tries again.
 public struct ReachabilityStatuses: AsyncSequence, Sendable {
-    /// What iterating throws where the system does not tell about its network.
+    /// The error thrown if the network cannot be observed.
     public typealias Failure = ReachabilityError
 
     let monitor: ReachabilityMonitor
     let target: ReachabilityTarget
 
-    /// Begins to watch.
+    /// Creates an iterator and begins to observe the target.
     public func makeAsyncIterator() -> Iterator {
         Iterator(ReachabilityReports(on: target, from: monitor))
     }
 
-    /// Yields statuses; watching ends with it.
+    /// An iterator over statuses; observation ends when it is released.
     public struct Iterator: AsyncIteratorProtocol {
         private var reports: ReachabilityReports
         private var last: ReachabilityStatus?
-        /// What is thrown after the unknown status.
+        /// The error to throw after ``ReachabilityStatus/unknown`` was yielded.
         private var failure: ReachabilityError?
         private var hasEnded = false
 
@@ -29,12 +30,17 @@ public struct ReachabilityStatuses: AsyncSequence, Sendable {
             self.reports = reports
         }
 
-        /// The next status that differs from the last; nil when the task is cancelled.
+        /// Returns the next status that differs from the last one; `nil` if the task is cancelled.
+        ///
+        /// - Throws: ``ReachabilityError``, after ``ReachabilityStatus/unknown``, if the network cannot be observed.
         public mutating func next() async throws(ReachabilityError) -> ReachabilityStatus? {
             try await next(isolation: #isolation)
         }
 
-        /// The next status that differs from the last; nil when the task is cancelled.
+        /// Returns the next status that differs from the last one; `nil` if the task is cancelled.
+        ///
+        /// - Parameter actor: The actor that the caller is isolated to.
+        /// - Throws: ``ReachabilityError``, after ``ReachabilityStatus/unknown``, if the network cannot be observed.
         public mutating func next(
             isolation actor: isolated (any Actor)?
         ) async throws(ReachabilityError) -> ReachabilityStatus? {

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
 
-/// What is reachable, or not.
+/// A destination whose reachability is observed.
 @nonexhaustive
 public enum ReachabilityTarget: Hashable, Sendable {
-    /// The world: whatever the default route leads to, by IPv4 or IPv6.
+    /// The Internet: any destination of the default route, over IPv4 or IPv6.
     case defaultRoute
-    /// One address.
+    /// A single address.
     case address(IPAddress)
-    /// A host by its name, through the addresses that the system's resolver gives for it; or by its address in text form,
-    /// where IPv6 may stand in brackets.
+    /// A host, given by its name or by an address in text form; an IPv6 address may be in brackets.
     ///
-    /// The name is looked up when the watching begins, when the default route changes, and, after a look-up that failed,
-    /// at any change and after 1, 2, 4, … at most 30 s. A name without address is not reachable.
+    /// A name is resolved by the system's resolver. It is looked up when observation begins and when the default route
+    /// changes. After a failed lookup it is looked up again on any change of the network, and after 1, 2, 4, … at most
+    /// 30 seconds. A name without an address is not reachable.
     case host(String)
 
-    /// The target, with the address in place of a host that is given by its address.
+    /// The target itself, or its address if it is a host given by an address in text form.
     var resolvingLiterals: ReachabilityTarget {
         guard case .host(let name) = self else { return self }
         let isBracketed = name.hasPrefix("[") && name.hasSuffix("]")

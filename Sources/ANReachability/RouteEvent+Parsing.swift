@@ -3,14 +3,15 @@
 import CLinux
 import Glibc
 
-/// Reads the messages of rtnetlink(7); their fields are in linux/rtnetlink.h, if_link.h, if_addr.h and fib_rules.h.
+/// Parsers for the messages of rtnetlink(7), whose fields are defined in linux/rtnetlink.h, if_link.h, if_addr.h and
+/// fib_rules.h.
 extension RouteEvent {
-    /// The event that a message tells; nil for one that is malformed, or of no concern.
+    /// Creates the event that a message reports; `nil` if the message is malformed or irrelevant.
     init?(_ message: NetlinkMessage) {
         let payload = message.payload
         switch message.type {
         case RTM_NEWLINK, RTM_DELLINK:
-            // Bridges send messages of their own family when a port leaves them.
+            // Bridges send messages of the family AF_BRIDGE when a port is removed.
             guard payload.load(at: 0) == UInt8(AF_UNSPEC), let link = Link(payload) else { return nil }
             self = message.type == RTM_NEWLINK ? .link(link) : .linkRemoved(index: link.index)
         case RTM_NEWADDR, RTM_DELADDR:
@@ -32,7 +33,7 @@ extension RouteEvent {
 }
 
 extension Link {
-    /// Reads an `ifinfomsg` and its attributes.
+    /// Parses an `ifinfomsg` and its attributes.
     fileprivate init?(_ payload: ArraySlice<UInt8>) {
         guard let hardware: UInt16 = payload.load(at: 2), let index: Int32 = payload.load(at: 4), index > 0,
             let flags: UInt32 = payload.load(at: 8), payload.count >= 16
@@ -54,7 +55,7 @@ extension Link {
 }
 
 extension InterfaceAddress {
-    /// Reads an `ifaddrmsg` and its attributes.
+    /// Parses an `ifaddrmsg` and its attributes.
     fileprivate init?(_ payload: ArraySlice<UInt8>) {
         guard let prefixLength: UInt8 = payload.load(at: 1), let shortFlags: UInt8 = payload.load(at: 2),
             let scope: UInt8 = payload.load(at: 3), let interface: Int32 = payload.load(at: 4)
@@ -70,7 +71,7 @@ extension InterfaceAddress {
             default: break
             }
         }
-        // Without a peer there may be only the one attribute, which has the interface's own address then.
+        // Without a peer, IFA_ADDRESS may be the only attribute and then holds the interface's own address.
         guard let address = own ?? peer else { return nil }
         let isTentative = flags & IFA_F_TENTATIVE != 0 && flags & IFA_F_OPTIMISTIC == 0
         self.init(
@@ -80,11 +81,12 @@ extension InterfaceAddress {
 }
 
 extension Route {
-    /// Reads an `rtmsg` and its attributes: the next hops of a route; none when it is of no concern.
+    /// Parses an `rtmsg` and its attributes, and returns the next hops of the route; empty if the route is malformed or
+    /// irrelevant.
     fileprivate static func nextHops(_ payload: ArraySlice<UInt8>) -> [Route] {
         guard let family = IPAddress.Family(payload.load(at: 0)), let length: UInt8 = payload.load(at: 1),
             let sourceLength: UInt8 = payload.load(at: 2),
-            // Routes for one type of service are not for sockets without one.
+            // Routes for a particular type of service do not apply to sockets without one.
             payload.load(at: 3) == UInt8(0), let shortTable: UInt8 = payload.load(at: 4),
             let scope: UInt8 = payload.load(at: 6), let kind = Kind(payload.load(at: 7)),
             let flags: UInt32 = payload.load(at: 8), flags & UInt32(RTM_F_CLONED) == 0
@@ -125,13 +127,13 @@ extension Route {
             switch rtattr_type_t(UInt32(type)) {
             case RTA_OIF: interface = value.load(at: 0) ?? 0
             case RTA_GATEWAY: gateway = IPAddress(bytes: value)
-            // A gateway of the other family, after its family.
+            // A gateway of the other family, preceded by the family's number.
             case RTA_VIA: gateway = IPAddress(bytes: value.dropFirst(2))
             default: break
             }
         }
 
-        /// Reads a series of `rtnexthop`, each with its attributes.
+        /// Parses a sequence of `rtnexthop` structures, each with its attributes.
         static func all(_ bytes: ArraySlice<UInt8>) -> [NextHop] {
             var hops: [NextHop] = []
             var rest = bytes
@@ -149,7 +151,7 @@ extension Route {
 }
 
 extension RoutingRule {
-    /// Reads a `fib_rule_hdr` and its attributes.
+    /// Parses a `fib_rule_hdr` and its attributes.
     fileprivate init?(_ payload: ArraySlice<UInt8>) {
         guard let family = IPAddress.Family(payload.load(at: 0)), let destinationLength: UInt8 = payload.load(at: 1),
             let sourceLength: UInt8 = payload.load(at: 2), let service: UInt8 = payload.load(at: 3),
@@ -171,13 +173,13 @@ extension RoutingRule {
             case FRA_FWMARK: mark = value.load(at: 0) ?? 0
             case FRA_FWMASK: mask = value.load(at: 0) ?? 0
             case FRA_SUPPRESS_PREFIXLEN:
-                // -1 for none.
+                // -1 means that no prefix is suppressed.
                 ignoredPrefixLength = (value.load(at: 0) as Int32?).flatMap { $0 < 0 ? nil : Int($0) }
             case FRA_UID_RANGE:
                 if let first: UInt32 = value.load(at: 0), let last: UInt32 = value.load(at: 4), first <= last {
                     users = first...last
                 }
-            // What this machine sends comes in by `lo`.
+            // Packets sent by this machine have the input interface `lo`.
             case FRA_IIFNAME: if value.netlinkText != "lo" { matchesPlainSockets = false }
             case FRA_IP_PROTO: if value.load(at: 0) != UInt8(IPPROTO_TCP) { matchesPlainSockets = false }
             case FRA_L3MDEV: if value.load(at: 0) != UInt8(0) { matchesPlainSockets = false }
@@ -208,7 +210,7 @@ extension RoutingRule.Action {
 }
 
 extension Route.Kind {
-    /// The kind of a route by its `RTN_…`; nil for those that no request takes, such as multicast.
+    /// Creates the kind for an `RTN_…` number; `nil` for types that do not apply to requests, such as multicast.
     fileprivate init?(_ type: UInt8?) {
         switch type.map(Int.init) {
         case RTN_UNICAST: self = .unicast
@@ -221,7 +223,7 @@ extension Route.Kind {
 }
 
 extension IPAddress.Family {
-    /// The family by its `AF_…`.
+    /// Creates the family for an `AF_…` number.
     fileprivate init?(_ number: UInt8?) {
         switch number.map(Int32.init) {
         case AF_INET: self = .v4

@@ -4,13 +4,14 @@
 struct Link: Hashable, Sendable {
     let index: Int32
     let name: String
-    /// Whether it was switched on.
+    /// Whether the interface is administratively enabled (`IFF_UP`).
     let isUp: Bool
-    /// Whether it can carry packets: it is on, and so is its cable, radio or peer.
+    /// Whether the interface can carry packets: it is enabled, and its cable, radio or peer is connected
+    /// (`IFF_RUNNING`).
     let isRunning: Bool
-    /// The type of `ARPHRD_…`.
+    /// The `ARPHRD_…` type.
     let hardware: UInt16
-    /// The kind of a virtual interface, such as `wireguard`.
+    /// The kind of a virtual interface, such as `wireguard`; `nil` for other interfaces.
     let driver: String?
 }
 
@@ -19,47 +20,48 @@ struct InterfaceAddress: Hashable, Sendable {
     let interface: Int32
     let address: IPAddress
     let prefixLength: UInt8
-    /// How far the address means something, from 0, everywhere, to 254, on this machine. See `RT_SCOPE_…` in rtnetlink(7).
+    /// The scope in which the address is valid, from 0 (universe) to 254 (this host). See `RT_SCOPE_…` in rtnetlink(7).
     let scope: UInt8
-    /// Whether packets may have it as their source: it is not waiting for, or refused by, the detection of duplicates.
+    /// Whether packets may use the address as their source: duplicate address detection neither is in progress nor has
+    /// failed.
     let isUsable: Bool
 
-    /// Whether the other one is this one in another state.
+    /// Returns whether two values are the same address of an interface, possibly in different states.
     func hasIdentity(of other: InterfaceAddress) -> Bool {
         address == other.address && prefixLength == other.prefixLength
     }
 }
 
-/// One way to a network; a route with several next hops is several of these.
+/// One next hop of a route; a multipath route has several values.
 struct Route: Hashable, Sendable {
     enum Kind: Hashable, Sendable {
-        /// Over an interface.
+        /// A route over an interface.
         case unicast
-        /// To this machine.
+        /// A route to this machine.
         case local
-        /// Nowhere: packets are refused or dropped.
+        /// A route that rejects or drops packets.
         case refused
-        /// Look in another table.
+        /// A route that continues the lookup with the next rule.
         case skipped
     }
 
     let table: UInt32
     let destination: Prefix
-    /// The sources that the route is for; of IPv6 only.
+    /// The source addresses that the route applies to; `nil` for all. IPv6 only.
     let sources: Prefix?
-    /// Lower ones come first.
+    /// The priority of the route among those with the same destination; the lowest metric wins.
     let metric: UInt32
     let kind: Kind
-    /// How far the destination is, as in ``InterfaceAddress/scope``; always 0 with IPv6.
+    /// The scope of the destination, with the numbers of ``InterfaceAddress/scope``; always 0 for IPv6.
     let scope: UInt8
-    /// 0 for none.
+    /// The index of the interface; 0 if there is none.
     let interface: Int32
     let gateway: IPAddress?
-    /// The source that packets shall have.
+    /// The source address of packets unless the socket is bound; `nil` if the route does not set one.
     let preferredSource: IPAddress?
 }
 
-/// A rule that says which table routes are taken from. See ip-rule(8).
+/// A rule that selects a routing table. See ip-rule(8).
 struct RoutingRule: Hashable, Sendable {
     enum Action: Hashable, Sendable {
         case look(table: UInt32)
@@ -69,19 +71,19 @@ struct RoutingRule: Hashable, Sendable {
     }
 
     let family: IPAddress.Family
-    /// Lower ones come first.
+    /// The position of the rule; lower priorities are evaluated first.
     let priority: UInt32
     let action: Action
     var destination: Prefix?
     var users: ClosedRange<UInt32>?
-    /// Whether what else the rule asks for holds for a socket that has neither address, mark nor interface.
+    /// Whether the rule's other conditions hold for a TCP socket without bound address, mark or interface.
     var matchesPlainSockets = true
-    /// Whether the rule is for what does not match.
+    /// Whether the rule applies to packets that do not match its conditions.
     var isInverted = false
-    /// Routes to networks with at most so many bits do not count.
+    /// The prefix length up to which routes found by this rule are ignored; `nil` to ignore none.
     var ignoredPrefixLength: Int?
 
-    /// Whether the rule is for packets of a plain socket to a destination.
+    /// Returns whether the rule applies to packets from a plain socket of a user to a destination.
     func matches(_ address: IPAddress, user: UInt32) -> Bool {
         let matches =
             matchesPlainSockets && destination?.contains(address) != false && users?.contains(user) != false
@@ -89,13 +91,13 @@ struct RoutingRule: Hashable, Sendable {
     }
 }
 
-/// What a message says about the network.
+/// A change of the network, reported by one message.
 enum RouteEvent: Hashable, Sendable {
     case link(Link)
     case linkRemoved(index: Int32)
     case address(InterfaceAddress)
     case addressRemoved(InterfaceAddress)
-    /// The next hops of one route; it may take the place of those with the same destination and metric.
+    /// The next hops of one route, which possibly replace those with the same destination and metric.
     case route([Route], replaces: Bool)
     case routeRemoved([Route])
     case rule(RoutingRule)

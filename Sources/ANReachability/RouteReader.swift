@@ -3,39 +3,40 @@
 import CLinux
 import Glibc
 
-/// Keeps a ``NetworkState`` true by reading it whole, part after part, and by the events in between; pure.
+/// A state machine that keeps a ``NetworkState`` up to date, from complete readings and the events between them; pure.
 ///
-/// The kernel answers one request at a time, and what it reads may change meanwhile. So each event that arrives during a
-/// reading is kept, and repeated on what was read: an event is never older than an answer that comes after it says.
+/// A reading consists of one request for each section, and the network may change in between. Events that arrive during
+/// a reading are therefore recorded and applied again to its result: an event is never older than the state described
+/// by an answer that arrives after it.
 ///
-/// The state is read again after messages were lost, after an answer that says of itself that it is inconsistent, and after
-/// an event that says less than it does.
+/// The state is read again after messages were lost, after an answer that the kernel marked as inconsistent, and after
+/// an event that described less than the whole change.
 package struct RouteReader: Sendable {
-    /// What the network is like, as far as it is known.
+    /// The latest known state of the network.
     package private(set) var state: NetworkState
-    /// Grows with each change of ``state``; 0 until it was read for the first time.
+    /// The number of changes of ``state``; 0 until the first reading is complete.
     package private(set) var revision = 0
 
-    /// This side's port: answers are sent to it.
+    /// The port of the requesting socket, by which answers are recognized.
     private let port: UInt32
     private let empty: NetworkState
-    /// What is being read.
+    /// The section being read; `nil` between readings.
     private var section: Section?
-    /// What was read so far.
+    /// The state read so far.
     private var draft: NetworkState
-    /// What happened since the reading began.
+    /// The events since the reading began.
     private var journal: [RouteEvent] = []
     private var sequence: UInt32 = 0
-    /// Whether the section is read, or the reading was not begun, so that there is something to ask for.
+    /// Whether a request must be sent: the current section's has not been sent yet.
     private var isWaiting = true
     private var mustReadAgain = false
     private var isInconsistent = false
-    /// How many readings in a row were inconsistent.
+    /// The number of consecutive readings that were inconsistent.
     private var inconsistentReadings = 0
 
     private static let mostInconsistentReadings = 3
 
-    /// The parts of the state, in the order in which they are read.
+    /// The sections of the state, in the order in which they are read.
     package enum Section: CaseIterable, Sendable {
         case links
         case addresses
@@ -43,13 +44,17 @@ package struct RouteReader: Sendable {
         case routes
     }
 
-    /// A question to the kernel.
+    /// A request for all entries of a section.
     package struct Request: Hashable, Sendable {
         package let section: Section
         package let sequence: UInt32
     }
 
-    /// Begins with nothing known.
+    /// Creates a reader with an empty state.
+    ///
+    /// - Parameters:
+    ///   - port: The port of the requesting socket.
+    ///   - deviceType: Returns the `DEVTYPE` of an interface by name.
     package init(port: UInt32, deviceType: @escaping @Sendable (String) -> String?) {
         self.port = port
         empty = NetworkState(deviceType: deviceType)
@@ -57,7 +62,7 @@ package struct RouteReader: Sendable {
         draft = empty
     }
 
-    /// The next question, when there is one; it counts as asked.
+    /// Returns the next request and marks it as sent; `nil` if there is nothing to request.
     package mutating func nextRequest() -> Request? {
         if section == nil, revision == 0 || mustReadAgain {
             section = Section.allCases.first
@@ -73,14 +78,14 @@ package struct RouteReader: Sendable {
         return Request(section: section, sequence: sequence)
     }
 
-    /// Notes that messages were lost.
+    /// Records that messages were lost.
     package mutating func noteLoss() {
         mustReadAgain = true
     }
 
-    /// Takes the messages of a datagram.
+    /// Processes the messages of a datagram.
     ///
-    /// - Returns: The `errno` with which the kernel refused to answer; nil when it did not.
+    /// - Returns: The `errno` with which the kernel refused a request; `nil` if it did not.
     package mutating func receive(_ datagram: ArraySlice<UInt8>) -> Int32? {
         for message in NetlinkMessages(datagram) {
             guard message.port == port, message.sequence == sequence, section != nil, !isWaiting else {
@@ -91,9 +96,9 @@ package struct RouteReader: Sendable {
             if let code = message.endCode {
                 switch code {
                 case 0: finishSection()
-                // What has happened since the question fills the socket, so that there is no room for the answer.
+                // Events since the request have filled the socket's buffer, so that the answer did not fit.
                 case ENOBUFS: beginAgain()
-                // A kernel without policy routing has no rules to tell.
+                // A kernel without policy routing has no rules.
                 case _ where section == .rules: finishSection()
                 default: return code
                 }
@@ -111,7 +116,7 @@ package struct RouteReader: Sendable {
 
     private mutating func note(_ event: RouteEvent) {
         if section != nil { journal.append(event) }
-        // Before the first reading the state is not shown, and the journal has the event.
+        // Before the first reading the state is not visible, and the journal has the event.
         guard revision > 0 else { return }
         switch state.apply(event) {
         case .nothing: break

@@ -4,23 +4,23 @@ package import ANSystem
 import CLinux
 import Glibc
 
-/// A socket to the kernel's routing, of the network namespace in which it was opened. See netlink(7), rtnetlink(7).
+/// A netlink socket for routing messages of the network namespace in which it was opened. See netlink(7), rtnetlink(7).
 package struct RouteSocket: ~Copyable, Sendable {
     let descriptor: FileDescriptor
-    /// The number by which the kernel knows this socket.
+    /// The port number that identifies the socket to the kernel.
     let port: UInt32
 
-    /// What there was to receive.
+    /// The result of receiving.
     enum Received: Hashable {
-        /// So many bytes of a datagram.
+        /// A datagram, and its size in bytes.
         case datagram(Int)
-        /// Messages came faster than they were read, and some were dropped.
+        /// Messages arrived faster than they were read, and some were dropped.
         case loss
-        /// Nothing now.
+        /// No datagram is available.
         case nothing
     }
 
-    /// Opens a socket that hears of changes of links, addresses, routes and rules.
+    /// Opens a socket that receives changes of links, addresses, routes and rules.
     package init() throws(ReachabilityError) {
         let type = Int32(SOCK_RAW.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
         let number = socket(AF_NETLINK, type, NETLINK_ROUTE)
@@ -40,7 +40,7 @@ package struct RouteSocket: ~Copyable, Sendable {
         try self.init(takingOwnershipOf: descriptor)
     }
 
-    /// Takes a socket that is open and bound.
+    /// Creates a route socket from a bound netlink socket.
     package init(takingOwnershipOf descriptor: consuming FileDescriptor) throws(ReachabilityError) {
         var address = sockaddr_nl()
         let isKnown = unsafe Self.withSocketAddress(&address) { address, length in
@@ -51,7 +51,7 @@ package struct RouteSocket: ~Copyable, Sendable {
         port = address.nl_pid
     }
 
-    /// Gives the socket away.
+    /// Releases ownership of the socket's descriptor.
     package consuming func release() -> FileDescriptor {
         descriptor
     }
@@ -66,7 +66,7 @@ package struct RouteSocket: ~Copyable, Sendable {
         }
     }
 
-    /// Asks for all links, addresses, routes or rules; the answers are received as other messages are.
+    /// Requests all links, addresses, routes or rules; the answers are received like notifications.
     func send(_ request: RouteReader.Request) throws(ReachabilityError) {
         let (type, bodySize) =
             switch request.section {
@@ -78,13 +78,13 @@ package struct RouteSocket: ~Copyable, Sendable {
         let header = nlmsghdr(
             nlmsg_len: UInt32(NetlinkMessage.headerSize + bodySize), nlmsg_type: UInt16(type),
             nlmsg_flags: UInt16(NLM_F_REQUEST | NLM_F_DUMP), nlmsg_seq: request.sequence, nlmsg_pid: port)
-        // A body of zeros asks for all of both families.
+        // A body of zeros requests the entries of all families.
         let message = unsafe withUnsafeBytes(of: header) { unsafe Array($0) } + [UInt8](repeating: 0, count: bodySize)
         let count = retryingInterrupts { unsafe Glibc.send(descriptor.number, message, message.count, 0) }
         guard count == message.count else { throw .last("send") }
     }
 
-    /// Receives a datagram of the kernel; what does not fit into the buffer is cut off.
+    /// Receives a datagram from the kernel; the part that exceeds the buffer is discarded.
     func receive(into buffer: inout [UInt8]) throws(ReachabilityError) -> Received {
         while true {
             var sender = sockaddr_nl()
@@ -94,7 +94,7 @@ package struct RouteSocket: ~Copyable, Sendable {
                 }
             }
             if count >= 0 {
-                // Other programs may send to this port; the kernel's own port is 0.
+                // Other processes may send to this port; the kernel's port is 0.
                 guard sender.nl_pid == 0 else { continue }
                 return .datagram(count)
             }

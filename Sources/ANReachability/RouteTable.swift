@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 
-/// The routes of one family and table, found by the longest prefix.
+/// The routes of one family and table, looked up by longest prefix.
 struct RouteTable: Sendable {
-    /// The routes to a network, the lowest metric first.
+    /// The routes to each network, in ascending order of metric.
     private var routes: [Prefix: [Route]] = [:]
-    /// How many networks there are of each length of prefix.
+    /// The number of networks for each prefix length.
     private var lengths = [Int](repeating: 0, count: 129)
 
-    /// Adds a route; false when it is there.
+    /// Adds a route, and returns whether it was not present.
     mutating func insert(_ route: Route) -> Bool {
         let known = routes[route.destination] ?? []
         guard !known.contains(route) else { return false }
@@ -17,12 +17,13 @@ struct RouteTable: Sendable {
         return true
     }
 
-    /// Removes a route; false when it is not there.
+    /// Removes a route, and returns whether it was present.
     mutating func remove(_ route: Route) -> Bool {
         remove(from: route.destination) { $0 == route }
     }
 
-    /// Removes the routes that have the same destination, sources and metric, except some; false when there are none.
+    /// Removes the routes with the same destination, sources and metric as `route` except `kept`, and returns whether
+    /// there were any.
     mutating func removeSiblings(of route: Route, except kept: [Route]) -> Bool {
         remove(from: route.destination) {
             $0.sources == route.sources && $0.metric == route.metric && !kept.contains($0)
@@ -38,9 +39,9 @@ struct RouteTable: Sendable {
         return true
     }
 
-    /// The routes to an address, those with the longest prefix first, and among them those with the lowest metric.
+    /// Returns the routes to an address, in descending order of prefix length and then in ascending order of metric.
     ///
-    /// Prefixes of more than `longest` bits are left out.
+    /// Prefixes of more than `longest` bits are omitted.
     func routes(to address: IPAddress, longest: Int) -> some Sequence<Route> {
         stride(from: min(longest, address.family.bitCount), through: 0, by: -1).lazy
             .filter { lengths[$0] > 0 }

@@ -3,9 +3,9 @@
 import ANSystem
 import Glibc
 
-/// Follows the network on a loop's thread, and tells subscribers what it means for their targets.
+/// An observer of the network on an event loop, which reports the reachability of targets to subscribers.
 ///
-/// It works from the time when it is made to the time when nobody holds it.
+/// It works from its creation until its last reference is released.
 actor RouteWatcher: EventLoopSource {
     private nonisolated let loop: EventLoop
     private nonisolated let inbox = Lock(Inbox())
@@ -14,24 +14,24 @@ actor RouteWatcher: EventLoopSource {
     private let user = getuid()
 
     private var reader: RouteReader
-    /// Where datagrams are received; the kernel sends none that is longer.
+    /// The buffer for received datagrams; the kernel's are never longer.
     private var buffer = [UInt8](repeating: 0, count: 64 << 10)
     private var subscribers: [Int: Subscriber] = [:]
     private var hosts: [String: HostLookup] = [:]
-    /// The state that the last reports were made of.
+    /// The revision of the state that subscribers were last informed of.
     private var reportedRevision = 0
     private var defaultPaths: [NetworkPath] = []
     private var failure: ReachabilityError?
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
-    /// What others want of the watcher.
+    /// A message to the watcher.
     enum Message: Sendable {
-        /// Report to a new subscriber.
+        /// Adds a subscriber.
         case subscribe(Int, ReachabilityTarget, AsyncStream<ReachabilityReport>.Continuation)
-        /// Report no more.
+        /// Removes a subscriber.
         case unsubscribe(Int)
-        /// A look-up has ended.
+        /// Delivers the result of a name lookup.
         case resolved(String, [IPAddress])
     }
 
@@ -40,7 +40,7 @@ actor RouteWatcher: EventLoopSource {
         var isOpen = true
     }
 
-    /// Listens to the socket and starts the loop's thread.
+    /// Watches a socket, and starts the loop's thread.
     init(socket: consuming RouteSocket, resolver: NameResolver) throws(ReachabilityError) {
         self.resolver = resolver
         reader = RouteReader(port: socket.port, deviceType: DeviceTypes.type)
@@ -58,9 +58,9 @@ actor RouteWatcher: EventLoopSource {
         loop.stop()
     }
 
-    /// Sends a message; from any thread, never blocking.
+    /// Queues a message and wakes the loop. Callable from any thread; never blocks.
     ///
-    /// - Returns: False when the watcher has failed, and takes no more messages.
+    /// - Returns: Whether the message was accepted; `false` after the watcher has failed.
     @discardableResult
     nonisolated func post(_ message: Message) -> Bool {
         let isOpen = inbox.withLock { inbox in
@@ -94,7 +94,8 @@ actor RouteWatcher: EventLoopSource {
         return retryLookups()
     }
 
-    /// Takes what there is on the socket, but no more than some of it: in a storm of messages subscribers want to know too.
+    /// Receives the available datagrams, but at most 256, so that subscribers also get reports during a flood of
+    /// messages.
     private func receiveDatagrams() throws(ReachabilityError) {
         for _ in 0..<256 {
             switch try socket.receive(into: &buffer) {
@@ -150,7 +151,8 @@ actor RouteWatcher: EventLoopSource {
         reportToAll { _ in true }
     }
 
-    /// Starts the look-ups that are due; returns the milliseconds until the next one, -1 for never.
+    /// Starts the lookups that are due, and returns the number of milliseconds until the next one; -1 if none is
+    /// scheduled.
     private func retryLookups() -> Int32 {
         let now = MonotonicInstant.now
         for name in hosts.keys where hosts[name]?.noteTime(now) == true { startLookup(name) }
@@ -162,7 +164,7 @@ actor RouteWatcher: EventLoopSource {
         failure = error
         inbox.withLock { $0.isOpen = false }
         receiveMessages()
-        // A socket that has failed would be ready for ever.
+        // A failed socket would be reported as ready in every turn.
         loop.epoll.remove(socket.descriptor.number)
         reportToAll { _ in true }
     }
@@ -179,7 +181,7 @@ actor RouteWatcher: EventLoopSource {
         for (id, subscriber) in subscribers where condition(subscriber.target) { report(to: id) }
     }
 
-    /// Tells a subscriber what it does not know.
+    /// Sends a subscriber the report on its target if it differs from the last one.
     private func report(to id: Int) {
         guard let subscriber = subscribers[id], let report = report(on: subscriber.target),
             subscriber.lastReport != report
@@ -188,7 +190,7 @@ actor RouteWatcher: EventLoopSource {
         subscriber.continuation.yield(report)
     }
 
-    /// What is to be said of a target; nil while that is being found out.
+    /// Returns the report on a target; `nil` while it is not known yet.
     private func report(on target: ReachabilityTarget) -> ReachabilityReport? {
         if let failure { return .failed(failure) }
         guard reportedRevision > 0 else { return nil }
@@ -201,7 +203,7 @@ actor RouteWatcher: EventLoopSource {
             addresses = found
         }
         let path = addresses.lazy.compactMap { [self] in reader.state.path(to: $0, user: user) }.first
-        // Where there is a way to the world, a name that cannot be looked up is for the attempt to explain.
+        // With a default route, the reason for a failed lookup is best found by an attempt.
         let mayHaveRoute = path != nil || addresses.isEmpty && !defaultPaths.isEmpty
         return .status(ReachabilityStatus(path), mayHaveRoute: mayHaveRoute)
     }

@@ -12,26 +12,26 @@ import Testing
         MonotonicInstant(nanoseconds: count * 1_000_000_000)
     }
 
-    @Test mutating func `a name that has addresses is looked up again when the default route changes`() {
+    @Test mutating func `a name with addresses is looked up again when the default route changes`() {
         #expect(lookup.addresses == nil)
         #expect(lookup.finish(found, at: second(0)) == false)
         #expect(lookup.addresses == found)
         #expect(lookup.retryTime == nil)
         #expect(lookup.noteChange(ofDefaultRoute: false) == false)
         #expect(lookup.noteChange(ofDefaultRoute: true) == true)
-        // It runs already.
+        // A lookup is running already.
         #expect(lookup.noteTime(second(1000)) == false)
         #expect(lookup.addresses == found)
     }
 
-    @Test mutating func `a name that has none is looked up again at any change`() {
+    @Test mutating func `a name without addresses is looked up again on any change`() {
         #expect(lookup.finish([], at: second(0)) == false)
         #expect(lookup.hasFailed)
         #expect(lookup.noteChange(ofDefaultRoute: false) == true)
         #expect(lookup.retryTime == nil)
     }
 
-    @Test mutating func `a change during a look-up makes another one follow it`() {
+    @Test mutating func `a change during a lookup starts another one after it`() {
         #expect(lookup.noteChange(ofDefaultRoute: true) == false)
         #expect(lookup.noteChange(ofDefaultRoute: true) == false)
         #expect(lookup.finish([], at: second(0)) == true)
@@ -39,7 +39,7 @@ import Testing
         #expect(!lookup.hasFailed)
     }
 
-    @Test mutating func `failures are repeated after 1, 2, 4 … 30 seconds`() {
+    @Test mutating func `failed lookups are repeated after 1, 2, 4 … 30 seconds`() {
         var now: Int64 = 0
         var pauses: [Int64] = []
         for _ in 0..<7 {
@@ -50,7 +50,7 @@ import Testing
             now += pause
         }
         #expect(pauses == [1, 2, 4, 8, 16, 30, 30])
-        // After a success the pauses begin anew.
+        // After a success the pauses start at one second again.
         #expect(lookup.finish(found, at: second(now)) == false)
         #expect(lookup.noteChange(ofDefaultRoute: true) == true)
         #expect(lookup.finish([], at: second(now)) == false)

@@ -4,7 +4,7 @@ import ANReachability
 import AsyncNetworkingTesting
 import Testing
 
-/// Whatever bytes come, reading them ends, and nothing else does.
+/// Malformed and random messages end the parsing, and never crash it.
 @Suite struct HostileMessagesTests {
     private static let datagrams = Recording.veth.map(\.datagram)
 
@@ -12,7 +12,7 @@ import Testing
         FakeKernel.usual().reader
     }
 
-    /// What a reader says of the network.
+    /// Returns the paths and the revision that a reader reports.
     private func report(_ reader: RouteReader) -> [String] {
         let paths = ["192.0.2.9", "198.51.100.1", "203.0.113.1", "::1", "2001:db8::1"].map { address in
             "\(address) \(String(describing: IPAddress(address).flatMap { reader.state.path(to: $0, user: 0) }))"
@@ -20,7 +20,7 @@ import Testing
         return paths + ["\(reader.state.defaultPaths(user: 0))", "\(reader.revision)"]
     }
 
-    /// The end of the last message that is whole, found by the lengths alone. See netlink(7).
+    /// Returns the end of the last complete message, determined by the lengths alone. See netlink(7).
     private func endOfWholeMessages(_ datagram: ArraySlice<UInt8>) -> Int {
         var end = 0
         while end + 16 <= datagram.count {
@@ -31,7 +31,7 @@ import Testing
         return end
     }
 
-    @Test func `of a datagram that is cut off the whole messages count, and nothing else`() {
+    @Test func `a truncated datagram counts up to its last complete message`() {
         for datagram in Self.datagrams {
             for count in stride(from: 0, to: datagram.count, by: max(1, datagram.count / 200)) {
                 var (cut, whole) = (reader(), reader())
@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test func `a message that is cut off and claims to be whole is at most one event`() {
+    @Test func `a truncated message with an adjusted length is at most one event`() {
         for datagram in Self.datagrams {
             for count in stride(from: 0, to: datagram.count, by: max(1, datagram.count / 200)) where count >= 4 {
                 var reader = reader()
@@ -51,14 +51,14 @@ import Testing
                 let before = report(reader)
                 #expect(reader.receive(cut[...]) == nil)
                 #expect(reader.revision <= 2)
-                // A header alone says nothing.
+                // A header alone changes nothing.
                 if count <= 16 { #expect(report(reader) == before) }
             }
         }
     }
 
     @Test(arguments: [0, 1, 15, 17, 0x7FFF_FFFF, 0x8000_0000, UInt32.max])
-    func `a length that cannot be ends the datagram`(length: UInt32) {
+    func `an impossible length ends the datagram`(length: UInt32) {
         var reader = reader()
         let link = Messages.message(MessageType.newLink, Messages.link(2, "eth0", isUp: false))
         var datagram = link + link
@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 3, 0xFFFF])
-    func `an attribute's length that cannot be ends the attributes`(length: UInt16) {
+    func `an impossible attribute length ends the attributes`(length: UInt16) {
         var kernel = FakeKernel.usual()
         var payload = Messages.address(2, "198.51.100.2/24")
         payload.replaceSubrange(8..<10, with: Messages.bytes(length))
@@ -77,7 +77,7 @@ import Testing
     }
 
     @Test(arguments: [0, 7, 9, 0xFFFF])
-    func `a next hop's length that cannot be ends the next hops`(length: UInt16) {
+    func `an impossible next hop length ends the next hops`(length: UInt16) {
         var kernel = FakeKernel.usual()
         let hops = Messages.attribute(9, Messages.bytes(length) + [UInt8](repeating: 0, count: 6))
         kernel.tell(MessageType.newRoute, Messages.route("203.0.113.0/24", over: 2) + hops)
@@ -85,7 +85,7 @@ import Testing
     }
 
     @Test(arguments: [33, 64, 255])
-    func `a prefix that is longer than its address is refused`(length: UInt8) {
+    func `a prefix longer than its address is rejected`(length: UInt8) {
         var kernel = FakeKernel.usual()
         for type in [MessageType.newRoute, MessageType.newRule] {
             var payload =
@@ -97,7 +97,7 @@ import Testing
         #expect(kernel.kind("203.0.113.1") == .wired)
     }
 
-    @Test func `an address of the wrong size or family is refused`() {
+    @Test func `an address of the wrong size or family is rejected`() {
         var kernel = FakeKernel.usual()
         var payload = Messages.route("203.0.113.0/24", over: 9)
         payload[0] = 10
@@ -107,14 +107,14 @@ import Testing
         #expect(kernel.reader.revision == 1)
     }
 
-    @Test func `users from the last to the first are nobody in particular`() {
+    @Test func `a reversed range of users is ignored`() {
         var kernel = FakeKernel.usual()
         let users = Messages.attribute(20, Messages.bytes(UInt32(5)) + Messages.bytes(UInt32(4)))
         kernel.tell(MessageType.newRule, Messages.rule(1, table: 254, users))
         #expect(kernel.reader.revision == 2)
     }
 
-    @Test func `names that would leave their folder are only names`() {
+    @Test func `an interface name cannot lead out of the sysfs directory`() {
         for name in ["", "..", "../../proc/self", "a/b", String(repeating: "x", count: 5000), "\u{FFFD}\n"] {
             var kernel = FakeKernel.usual()
             kernel.tell(MessageType.newLink, Messages.link(2, name))
@@ -122,7 +122,7 @@ import Testing
         }
     }
 
-    @Test func `after bytes at random a new reading says what is true`() {
+    @Test func `a new reading restores the state after random bytes`() {
         let expected = report(reader()).dropLast()
         var generator = SplitMix64(seed: 42)
         for round in 0..<20_000 {
@@ -136,7 +136,7 @@ import Testing
             _ = report(kernel.reader)
             kernel.reader.noteLoss()
             kernel.answerAsUsual()
-            // All but the number of changes.
+            // Everything but the revision.
             #expect(report(kernel.reader).dropLast() == expected)
         }
     }

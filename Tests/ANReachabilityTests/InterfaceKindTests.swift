@@ -33,7 +33,7 @@ import Testing
         (1, "vxlan", "vxlan", "vx0", .tunnel),
         (9999, nil, nil, "", .wired),
     ])
-    func `the kind is what is most certain`(
+    func `the kind follows the most reliable fact`(
         hardware: UInt16, driver: String?, device: String?, name: String, kind: InterfaceKind
     ) {
         #expect(InterfaceKind(hardware: hardware, driver: driver, device: device, name: name) == kind)
@@ -47,7 +47,8 @@ import Testing
         (.reachable(via: .tunnel), "Reachable via Tunnel", true, .tunnel),
         (.reachable(via: .loopback), "Reachable via Loopback", true, .loopback),
     ])
-    func `a status tells itself`(status: ReachabilityStatus, text: String, isReachable: Bool, kind: InterfaceKind?) {
+    func `a status describes itself`(status: ReachabilityStatus, text: String, isReachable: Bool, kind: InterfaceKind?)
+    {
         #expect(status.description == text)
         #expect(status.isReachable == isReachable)
         #expect(status.interface == kind)

@@ -2,9 +2,9 @@
 
 import ANReachability
 
-/// Makes messages of rtnetlink(7) byte by byte; the numbers are those of the kernel's headers.
+/// Builders for messages of rtnetlink(7), byte by byte, with the numbers of the kernel's headers.
 enum Messages {
-    /// Who asks, in these tests.
+    /// The port of the requesting socket in these tests.
     static let port: UInt32 = 4711
 
     static func message(
@@ -24,7 +24,7 @@ enum Messages {
         unsafe withUnsafeBytes(of: integer) { unsafe Array($0) }
     }
 
-    /// A link; it is up and running unless said otherwise.
+    /// Returns a link message; the link is up and running by default.
     static func link(
         _ index: Int32, _ name: String, isUp: Bool = true, isRunning: Bool = true, hardware: UInt16 = 1,
         driver: String? = nil, family: UInt8 = 0
@@ -36,7 +36,7 @@ enum Messages {
             + (driver.map { attribute(18, attribute(1, Array($0.utf8) + [0])) } ?? [])
     }
 
-    /// An address with the length of its network, such as `192.0.2.2/24`.
+    /// Returns an address message for an address with its prefix length, such as `192.0.2.2/24`.
     static func address(
         _ interface: Int32, _ text: String, scope: UInt8 = 0, flags: UInt32 = 0x80, peer: String? = nil
     ) -> [UInt8] {
@@ -48,7 +48,7 @@ enum Messages {
             + (isV6 && peer == nil ? [] : attribute(2, address)) + attribute(8, bytes(flags))
     }
 
-    /// A way to a network, such as `192.0.2.0/24`.
+    /// Returns a route message for a network, such as `192.0.2.0/24`.
     static func route(
         _ destination: String, over interface: Int32? = nil, via gateway: String? = nil, metric: UInt32 = 0,
         table: UInt32 = 254, type: UInt8 = 1, scope: UInt8 = 0, source: String? = nil, service: UInt8 = 0,
@@ -77,7 +77,7 @@ enum Messages {
         return payload
     }
 
-    /// A rule; attributes as in linux/fib_rules.h.
+    /// Returns a rule message; attributes as in linux/fib_rules.h.
     static func rule(
         _ priority: UInt32, table: UInt32 = 0, action: UInt8 = 1, isInverted: Bool = false, isV6: Bool = false,
         to destination: String? = nil, fromLength: UInt8 = 0, _ attributes: [UInt8] = []
@@ -95,7 +95,7 @@ enum Messages {
     }
 }
 
-/// The types of messages.
+/// The types of netlink messages.
 enum MessageType {
     static let error: UInt16 = 2
     static let done: UInt16 = 3
@@ -109,18 +109,18 @@ enum MessageType {
     static let delRule: UInt16 = 33
 }
 
-/// A kernel that is made up: what a reader has asked for and was told.
+/// A simulated kernel that answers a reader's requests and sends it events.
 struct FakeKernel {
     var reader = RouteReader(port: Messages.port) { $0 == "radio0" ? "wlan" : nil }
     private var pending: RouteReader.Request?
 
-    /// What the reader asks next.
+    /// Returns the reader's next request, or the one that is still unanswered.
     mutating func nextRequest() -> RouteReader.Request? {
         pending = reader.nextRequest() ?? pending
         return pending
     }
 
-    /// Answers the last question with messages of one type, and ends the answer.
+    /// Answers the last request with messages of one type, and ends the answer.
     mutating func answer(_ type: UInt16, _ payloads: [[UInt8]], flags: UInt16 = 2) -> Int32? {
         guard let request = pending else { return nil }
         let messages = payloads.flatMap {
@@ -138,12 +138,12 @@ struct FakeKernel {
                 type, flags: flags, sequence: request.sequence, port: Messages.port, Messages.bytes(code))[...])
     }
 
-    /// Tells an event, as another program has brought it about.
+    /// Sends an event, such as a change made by another program.
     mutating func tell(_ type: UInt16, _ payload: [UInt8], flags: UInt16 = 0) {
         _ = reader.receive(Messages.message(type, flags: flags, sequence: 1, port: 99, payload)[...])
     }
 
-    /// Answers all questions up to the end of a reading.
+    /// Answers all requests up to the end of a reading.
     mutating func answerAll(
         links: [[UInt8]] = [], addresses: [[UInt8]] = [], rules: [[UInt8]] = [], routes: [[UInt8]] = []
     ) {
@@ -160,14 +160,14 @@ struct FakeKernel {
         }
     }
 
-    /// A machine as most are: `lo`, and `eth0` with a default route.
+    /// Returns a kernel with a typical configuration: `lo`, and `eth0` with a default route.
     static func usual() -> FakeKernel {
         var kernel = FakeKernel()
         kernel.answerAsUsual()
         return kernel
     }
 
-    /// Answers all questions up to the end of a reading as on the usual machine.
+    /// Answers all requests up to the end of a reading with the typical configuration.
     mutating func answerAsUsual() {
         answerAll(
             links: [Messages.link(1, "lo", hardware: 772), Messages.link(2, "eth0")],
@@ -185,7 +185,7 @@ struct FakeKernel {
             ])
     }
 
-    /// The kind of interface over which packets to an address go; nil when they go nowhere.
+    /// Returns the kind of interface that the path to an address uses; `nil` if there is no path.
     func kind(_ address: String, user: UInt32 = 0) -> InterfaceKind? {
         path(address, user: user)?.kind
     }

@@ -4,17 +4,17 @@ import ANReachability
 import ANSystem
 import Glibc
 
-/// A network of its own, made by ip-netns(8) and removed with the value.
+/// A network namespace, created with ip-netns(8) and deleted with this object.
 final class NetworkNamespace: Sendable {
     let name: String
 
-    /// Why tests cannot make one; nil where they can.
+    /// The reason why namespaces cannot be created; `nil` if they can.
     static let obstacle: String? = {
         do {
             _ = try NetworkNamespace()
             return nil
         } catch {
-            return "A network namespace cannot be made here: \(error)"
+            return "A network namespace cannot be created here: \(error)"
         }
     }()
 
@@ -27,12 +27,12 @@ final class NetworkNamespace: Sendable {
         _ = try? Self.run(["netns", "delete", name])
     }
 
-    /// Runs ip(8) in the namespace; the words are separated by blanks.
+    /// Runs ip(8) in the namespace with arguments separated by spaces.
     func ip(_ arguments: String) throws {
         try Self.run(["-n", name] + arguments.split(separator: " ").map(String.init))
     }
 
-    /// Runs the lines of ip(8) in the namespace as fast as it can.
+    /// Runs lines of ip(8) commands in the namespace as one fast batch.
     func batch(_ lines: String) throws {
         let path = "/tmp/\(name).batch"
         defer { unsafe unlink(path) }
@@ -43,16 +43,16 @@ final class NetworkNamespace: Sendable {
         try Self.run(["-n", name, "-batch", path])
     }
 
-    /// How many sockets of the namespace hear of its changes.
+    /// Returns the number of the namespace's sockets that are subscribed to its changes.
     func subscriberCount() throws -> Int {
-        // sk Eth Pid Groups …: sockets of NETLINK_ROUTE that are in some group; the kernel's own are in none.
+        // sk Eth Pid Groups …: sockets of NETLINK_ROUTE with groups; the kernel's own sockets have none.
         try Self.run(["netns", "exec", name, "cat", "/proc/net/netlink"]).split(separator: "\n").count { line in
             let words = line.split(separator: " ")
             return words.count > 3 && words[1] == "0" && UInt32(words[3], radix: 16) ?? 0 != 0
         }
     }
 
-    /// Makes `v0` with an address and a peer `v1`, both up, and no default route.
+    /// Creates `v0` with an address and its peer `v1`, both up, without a default route.
     func addPair() throws {
         try ip("link set lo up")
         try ip("link add v0 type veth peer name v1")
@@ -61,7 +61,7 @@ final class NetworkNamespace: Sendable {
         try ip("address add 10.9.0.2/24 dev v0")
     }
 
-    /// A monitor of this network.
+    /// Returns a monitor of this namespace.
     func monitor(
         receiveBuffer: Int32? = nil, lookUp: @escaping @Sendable (String) -> [IPAddress] = { _ in [] }
     ) -> ReachabilityMonitor {
@@ -70,7 +70,8 @@ final class NetworkNamespace: Sendable {
             lookUp: lookUp)
     }
 
-    /// A socket belongs to the namespace of the thread that opens it: one thread enters, opens and ends.
+    /// Opens a netlink socket in the namespace. A socket belongs to the namespace of the opening thread, so a new
+    /// thread enters the namespace, opens the socket and ends.
     private func openSocket(receiveBuffer: Int32?) throws(ReachabilityError) -> RouteSocket {
         let path = "/run/netns/\(name)"
         let opened = Lock<Result<Int32, ReachabilityError>?>(nil)
@@ -112,11 +113,11 @@ final class NetworkNamespace: Sendable {
     }
 }
 
-/// Runs a tool of the `PATH` to its end.
+/// Runs a command from the `PATH` and waits for its end.
 enum ChildProcess {
     struct Outcome {
         let exitCode: Int32
-        /// What it wrote to standard output and standard error.
+        /// The output of standard output and standard error.
         let output: String
     }
 
@@ -150,7 +151,7 @@ enum ChildProcess {
     }
 }
 
-/// Holds threads until it is opened.
+/// A gate that blocks threads until it is opened.
 final class TestGate: Sendable {
     private let reader: FileDescriptor
     private let writer: Lock<Int32>
@@ -166,10 +167,10 @@ final class TestGate: Sendable {
         open()
     }
 
-    /// Returns when the gate is open.
+    /// Returns once the gate is open.
     func wait() {
         var byte: UInt8 = 0
-        // The end of the pipe is read by all who wait.
+        // All waiting threads read the end of the pipe.
         while unsafe read(reader.number, &byte, 1) < 0 && errno == EINTR {}
     }
 

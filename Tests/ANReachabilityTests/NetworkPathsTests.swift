@@ -6,7 +6,7 @@ import Testing
 @Suite struct NetworkPathsTests {
     private var kernel = FakeKernel.usual()
 
-    @Test func `own addresses are reached over the loopback, neighbours and the world over the interface`() {
+    @Test func `own addresses use the loopback, others the interface`() {
         #expect(kernel.kind("127.0.0.1") == .loopback)
         #expect(kernel.kind("192.0.2.2") == .loopback)
         #expect(kernel.kind("192.0.2.77") == .wired)
@@ -19,7 +19,7 @@ import Testing
         #expect(kernel.kind("2001:db8::1") == nil)
     }
 
-    @Test mutating func `the longest prefix counts, then the lowest metric`() {
+    @Test mutating func `the longest prefix wins, then the lowest metric`() {
         kernel.tell(MessageType.newLink, Messages.link(3, "radio0"))
         kernel.tell(MessageType.newLink, Messages.link(4, "wg0", hardware: 65534, driver: "wireguard"))
         kernel.tell(MessageType.newRoute, Messages.route("10.0.0.0/8", over: 3, metric: 600))
@@ -31,7 +31,7 @@ import Testing
         #expect(kernel.kind("10.2.0.1") == .wireless)
     }
 
-    @Test mutating func `an interface that cannot carry packets is passed over`() {
+    @Test mutating func `a route over an interface that cannot carry packets is ignored`() {
         kernel.tell(MessageType.newLink, Messages.link(3, "radio0"))
         kernel.tell(MessageType.newRoute, Messages.route("0.0.0.0/0", over: 3, via: "192.0.2.9", metric: 600))
         #expect(kernel.defaults == [2])
@@ -45,24 +45,24 @@ import Testing
     }
 
     @Test(arguments: [6, 7, 8])
-    mutating func `a route to nowhere hides wider ones`(type: UInt8) {
+    mutating func `a rejecting route hides wider ones`(type: UInt8) {
         kernel.tell(MessageType.newRoute, Messages.route("198.51.100.0/24", table: 254, type: type))
         #expect(kernel.kind("198.51.100.1") == nil)
         #expect(kernel.kind("203.0.113.1") == .wired)
     }
 
     @Test(arguments: [3, 4, 5])
-    mutating func `routes that no request takes are left out`(type: UInt8) {
+    mutating func `route types that do not apply to requests are ignored`(type: UInt8) {
         kernel.tell(MessageType.newRoute, Messages.route("203.0.113.0/24", over: 9, type: type))
         #expect(kernel.reader.revision == 1)
     }
 
-    @Test mutating func `a route for one type of service is left out`() {
+    @Test mutating func `a route for a type of service is ignored`() {
         kernel.tell(MessageType.newRoute, Messages.route("0.0.0.0/1", over: 9, service: 16))
         #expect(kernel.reader.revision == 1)
     }
 
-    @Test mutating func `each next hop of a route is a way`() {
+    @Test mutating func `each next hop of a route is a path`() {
         let route = Messages.route("203.0.113.0/24", hops: [(3, "192.0.2.7"), (2, "192.0.2.8")])
         kernel.tell(MessageType.newLink, Messages.link(3, "radio0"))
         kernel.tell(MessageType.newRoute, route)
@@ -73,7 +73,7 @@ import Testing
         #expect(kernel.path("203.0.113.1")?.gateway == IPAddress("192.0.2.1"))
     }
 
-    @Test mutating func `a route takes the place of another of its metric`() {
+    @Test mutating func `a route replaces another with the same metric`() {
         kernel.tell(MessageType.newRoute, Messages.route("0.0.0.0/0", over: 2, via: "192.0.2.5", metric: 9))
         // NLM_F_REPLACE.
         kernel.tell(MessageType.newRoute, Messages.route("0.0.0.0/0", over: 2, via: "192.0.2.3"), flags: 0x100)
@@ -82,21 +82,21 @@ import Testing
         #expect(kernel.path("198.51.100.1")?.gateway == IPAddress("192.0.2.5"))
     }
 
-    @Test mutating func `halves of a default route are one`() {
+    @Test mutating func `two halves of a default route are a default route`() {
         kernel.tell(MessageType.newLink, Messages.link(4, "tun0", hardware: 65534))
         kernel.tell(MessageType.newRoute, Messages.route("0.0.0.0/1", over: 4))
         kernel.tell(MessageType.newRoute, Messages.route("128.0.0.0/1", over: 4))
         #expect(kernel.defaults == [4])
-        // A route to some of the world is none to all of it.
+        // A route to a smaller part of the Internet is not a default route.
         kernel.tell(MessageType.newRoute, Messages.route("0.0.0.0/8", over: 3))
         #expect(kernel.defaults == [4])
     }
 
-    @Test mutating func `IPv6 needs an address that the world can answer`() {
+    @Test mutating func `IPv6 destinations need a source address that is valid there`() {
         kernel.tell(MessageType.newRoute, Messages.route("::/0", over: 2, via: "fe80::1", metric: 1024))
         #expect(kernel.kind("2001:db8::1") == nil)
         #expect(kernel.defaults == [2])
-        // IFA_F_TENTATIVE: the address waits for the detection of duplicates.
+        // IFA_F_TENTATIVE: duplicate address detection is in progress.
         kernel.tell(MessageType.newAddress, Messages.address(2, "2001:db8:2::2/64", flags: 0x40))
         #expect(kernel.kind("2001:db8::1") == nil)
         kernel.tell(MessageType.newAddress, Messages.address(2, "2001:db8:2::2/64"))
@@ -105,30 +105,30 @@ import Testing
         // IFA_F_DADFAILED.
         kernel.tell(MessageType.newAddress, Messages.address(2, "2001:db8:2::2/64", flags: 0x08))
         #expect(kernel.kind("2001:db8::1") == nil)
-        // IFA_F_TENTATIVE and IFA_F_OPTIMISTIC: it may be used while it waits.
+        // IFA_F_TENTATIVE and IFA_F_OPTIMISTIC: usable during duplicate address detection.
         kernel.tell(MessageType.newAddress, Messages.address(2, "2001:db8:2::2/64", flags: 0x44))
         #expect(kernel.kind("2001:db8::1") == .wired)
     }
 
-    @Test mutating func `a route for some sources is a route`() {
+    @Test mutating func `a route for a source prefix is used`() {
         kernel.tell(MessageType.newAddress, Messages.address(2, "2001:db8:2::2/64"))
         kernel.tell(
             MessageType.newRoute, Messages.route("::/0", over: 2, via: "fe80::1", from: "2001:db8:2::/48"))
         #expect(kernel.kind("2001:db8::1") == .wired)
     }
 
-    @Test mutating func `an interface without address borrows one`() {
+    @Test mutating func `an interface without address uses that of another interface`() {
         kernel.tell(MessageType.newLink, Messages.link(3, "ppp0", hardware: 512))
         kernel.tell(MessageType.newRoute, Messages.route("203.0.113.0/24", over: 3, scope: 253))
         #expect(kernel.kind("203.0.113.1") == .cellular)
         kernel.tell(MessageType.delAddress, Messages.address(2, "192.0.2.2/24"))
         #expect(kernel.kind("203.0.113.1") == nil)
-        // That of the loopback means nothing elsewhere; one that a machine has for all its interfaces does.
+        // A loopback address is not valid elsewhere, unlike a global address assigned to the loopback interface.
         kernel.tell(MessageType.newAddress, Messages.address(1, "203.0.113.200/32"))
         #expect(kernel.kind("203.0.113.1") == .cellular)
     }
 
-    @Test mutating func `an address of the link only does not reach through a gateway`() {
+    @Test mutating func `a link-local address does not reach beyond a gateway`() {
         kernel.tell(MessageType.delAddress, Messages.address(2, "192.0.2.2/24"))
         kernel.tell(MessageType.newAddress, Messages.address(2, "169.254.7.7/16", scope: 253))
         kernel.tell(MessageType.newRoute, Messages.route("169.254.0.0/16", over: 2, scope: 253))
@@ -136,7 +136,7 @@ import Testing
         #expect(kernel.kind("169.254.9.9") == .wired)
     }
 
-    @Test mutating func `the address of a peer is not one's own`() {
+    @Test mutating func `the address of a peer is not an own address`() {
         kernel.tell(MessageType.delAddress, Messages.address(2, "192.0.2.2/24"))
         kernel.tell(MessageType.newAddress, Messages.address(2, "192.0.2.2/32", peer: "192.0.2.1"))
         #expect(kernel.defaults == [2])
@@ -146,12 +146,12 @@ import Testing
 
     // MARK: Rules
 
-    /// The rules of a system without others.
+    /// The rules of a system without additional ones.
     private let usualRules = [
         Messages.rule(0, table: 255), Messages.rule(32766, table: 254), Messages.rule(32767, table: 253),
     ]
 
-    /// Adds the usual rules and some before them, and WireGuard's interface and table.
+    /// Adds the default rules and further ones, and an interface and a table for WireGuard.
     private mutating func addRules(_ rules: [UInt8]...) {
         for rule in usualRules + rules { kernel.tell(MessageType.newRule, rule) }
         kernel.tell(MessageType.newLink, Messages.link(4, "wg0", hardware: 65534, driver: "wireguard"))
@@ -159,7 +159,7 @@ import Testing
         kernel.tell(MessageType.newRoute, Messages.route("0.0.0.0/0", over: 4, table: 51820, scope: 253))
     }
 
-    @Test mutating func `rules choose the table, as those of WireGuard's tools do`() {
+    @Test mutating func `rules select the table, like those of wg-quick`() {
         // FRA_SUPPRESS_PREFIXLEN 14, FRA_FWMARK 10, FRA_FWMASK 16.
         addRules(
             Messages.rule(32764, table: 254, Messages.attribute(14, Messages.bytes(UInt32(0)))),
@@ -195,12 +195,12 @@ import Testing
         (Messages.attribute(24, Messages.bytes(UInt32(0x0050_0050))), false),
         (Messages.attribute(19, [1]), false),
     ])
-    mutating func `a rule counts when it is for sockets without particulars`(attributes: [UInt8], counts: Bool) {
+    mutating func `a rule applies if it matches a plain TCP socket`(attributes: [UInt8], counts: Bool) {
         addRules(Messages.rule(100, table: 51820, attributes))
         #expect(kernel.kind("198.51.100.1") == (counts ? .tunnel : .wired))
     }
 
-    @Test mutating func `a rule may be for some destinations and users`() {
+    @Test mutating func `a rule may be limited to destinations and users`() {
         // FRA_UID_RANGE 20.
         addRules(
             Messages.rule(100, table: 51820, to: "198.51.100.0/24"),
@@ -213,19 +213,19 @@ import Testing
         #expect(kernel.kind("203.0.113.1", user: 2000) == .wired)
     }
 
-    @Test mutating func `a rule for some sources is not for a socket without one`() {
+    @Test mutating func `a rule for a source prefix does not apply to an unbound socket`() {
         addRules(Messages.rule(100, table: 51820, fromLength: 24))
         #expect(kernel.kind("198.51.100.1") == .wired)
     }
 
     @Test(arguments: [6, 7, 8])
-    mutating func `a rule may refuse`(action: UInt8) {
+    mutating func `a rule may reject packets`(action: UInt8) {
         addRules(Messages.rule(100, action: action, to: "198.51.100.0/24"))
         #expect(kernel.kind("198.51.100.1") == nil)
         #expect(kernel.kind("203.0.113.1") == .wired)
     }
 
-    @Test mutating func `a rule may lead to a later one, never back`() {
+    @Test mutating func `a rule may jump forwards but not backwards`() {
         // FR_ACT_GOTO 2, FR_ACT_NOP 3; FRA_GOTO 4.
         addRules(
             Messages.rule(100, action: 2, Messages.attribute(4, Messages.bytes(UInt32(200)))),
@@ -235,7 +235,7 @@ import Testing
         #expect(kernel.kind("198.51.100.1") == .wired)
     }
 
-    @Test mutating func `a table may send the search on`() {
+    @Test mutating func `a throw route continues with the next rule`() {
         addRules(Messages.rule(100, table: 51820))
         // RTN_THROW.
         kernel.tell(MessageType.newRoute, Messages.route("198.51.100.0/24", table: 51820, type: 9))

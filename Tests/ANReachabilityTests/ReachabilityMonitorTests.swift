@@ -5,7 +5,7 @@ import ANSystem
 import Glibc
 import Testing
 
-/// The monitor in networks of its own.
+/// The monitor, tested in network namespaces.
 @Suite(
     .enabled(if: NetworkNamespace.obstacle == nil, "\(NetworkNamespace.obstacle ?? "")"),
     .timeLimit(.minutes(2)))
@@ -16,7 +16,7 @@ struct ReachabilityMonitorTests {
         network = try NetworkNamespace()
     }
 
-    @Test func `the default route is followed as it comes, loses its cable, gets it back and goes`() async throws {
+    @Test func `an added, broken, restored and removed default route is reported`() async throws {
         try network.addPair()
         var statuses = network.monitor().statuses().makeAsyncIterator()
         #expect(try await statuses.next() == .notReachable)
@@ -30,7 +30,7 @@ struct ReachabilityMonitorTests {
         #expect(try await statuses.next() == .notReachable)
     }
 
-    @Test func `what the kernel drops without a word is noticed`() async throws {
+    @Test func `routes that the kernel removes without notification are noticed`() async throws {
         try network.addPair()
         try network.ip("route add default via 10.9.0.1")
         try network.ip("link add other type veth peer name peer")
@@ -39,7 +39,8 @@ struct ReachabilityMonitorTests {
         try network.ip("address add 192.0.2.2/24 dev other")
         var statuses = network.monitor().statuses().makeAsyncIterator()
         #expect(try await statuses.next() == .reachable(via: .wired))
-        // The default route is dropped with the last address; another interface could lend its own.
+        // The kernel removes the default route with the last address of the interface, even though another interface
+        // has one.
         try network.ip("address delete 10.9.0.2/24 dev v0")
         #expect(try await statuses.next() == .notReachable)
         try network.ip("address add 10.9.0.2/24 dev v0")
@@ -47,14 +48,14 @@ struct ReachabilityMonitorTests {
         #expect(try await statuses.next() == .reachable(via: .wired))
         try network.ip("link set v0 down")
         #expect(try await statuses.next() == .notReachable)
-        // Switching on brings the address's network back, and not the default route.
+        // Enabling the interface restores the network of its address, but not the default route.
         try network.ip("link set v0 up")
         let peer = try #require(IPAddress("10.9.0.1"))
         try await network.monitor().waitForRoute(to: .address(peer))
         #expect(try await network.monitor().status() == .notReachable)
     }
 
-    @Test func `an address is followed by itself`() async throws {
+    @Test func `an address is observed independently of the default route`() async throws {
         try network.addPair()
         let monitor = network.monitor()
         var near = monitor.statuses(for: .address(try #require(IPAddress("10.9.0.1")))).makeAsyncIterator()
@@ -70,7 +71,7 @@ struct ReachabilityMonitorTests {
         #expect(try await monitor.status(of: .address(try #require(IPAddress("198.51.100.2")))).isReachable)
     }
 
-    @Test func `IPv6 alone is a way to the world`() async throws {
+    @Test func `IPv6 alone makes the Internet reachable`() async throws {
         try network.addPair()
         var statuses = network.monitor().statuses().makeAsyncIterator()
         #expect(try await statuses.next() == .notReachable)
@@ -79,7 +80,7 @@ struct ReachabilityMonitorTests {
         #expect(try await statuses.next() == .reachable(via: .wired))
     }
 
-    @Test func `a tunnel that a rule prefers is the way`() async throws {
+    @Test func `a tunnel that a rule prefers is reported`() async throws {
         try network.addPair()
         try network.ip("route add default via 10.9.0.1")
         try network.ip("link add t0 type vxlan id 7 dstport 4789 local 10.9.0.2 dev v0")
@@ -94,22 +95,22 @@ struct ReachabilityMonitorTests {
         #expect(try await statuses.next() == .reachable(via: .wired))
     }
 
-    @Test func `a host follows its addresses`() async throws {
+    @Test func `the status of a host follows its addresses`() async throws {
         try network.addPair()
         let names = Lock<[String: [IPAddress]]>([:])
         let monitor = network.monitor { name in names.withLock { $0[name] ?? [] } }
         var statuses = monitor.statuses(for: .host("api.example.com")).makeAsyncIterator()
-        // There is no such name yet.
+        // The name does not exist yet.
         #expect(try await statuses.next() == .notReachable)
         names.withLock { $0["api.example.com"] = [IPAddress("2001:db8::7"), IPAddress("10.9.0.7")].compactMap(\.self) }
-        // Any change makes it look again.
+        // Any change repeats the lookup.
         try network.ip("address add 10.9.0.3/24 dev v0")
         #expect(try await statuses.next() == .reachable(via: .wired))
         try network.ip("link set v1 down")
         #expect(try await statuses.next() == .notReachable)
     }
 
-    @Test func `a name that is wanted many times is looked up once at a time`() async throws {
+    @Test func `concurrent lookups of a name are shared`() async throws {
         try network.addPair()
         let lookups = Lock(0)
         let gate = try TestGate()
@@ -127,14 +128,14 @@ struct ReachabilityMonitorTests {
         #expect(lookups.withLock { $0 } == 1)
     }
 
-    @Test func `many subscribers hear the same, and each the present status first`() async throws {
+    @Test func `every subscriber gets the current status first and then the changes`() async throws {
         try network.addPair()
         let monitor = network.monitor()
         try await withThrowingTaskGroup { group in
             for _ in 0..<50 {
                 group.addTask {
                     for try await status in monitor.statuses() where status.isReachable { return }
-                    Issue.record("the statuses ended")
+                    Issue.record("the sequence of statuses ended")
                 }
             }
             var own = monitor.statuses().makeAsyncIterator()
@@ -147,7 +148,7 @@ struct ReachabilityMonitorTests {
         #expect(try await late.next() == .reachable(via: .wired))
     }
 
-    @Test func `a change that is none for the target is not heard`() async throws {
+    @Test func `a change that does not affect the target is not reported`() async throws {
         try network.addPair()
         try network.ip("route add default via 10.9.0.1")
         var statuses = network.monitor().statuses().makeAsyncIterator()
@@ -158,9 +159,9 @@ struct ReachabilityMonitorTests {
         #expect(try await statuses.next() == .notReachable)
     }
 
-    @Test func `messages that were lost are made up for`() async throws {
+    @Test func `lost messages are compensated by a new reading`() async throws {
         try network.addPair()
-        // The smallest buffer that there is; it holds a message or two.
+        // The smallest receive buffer, which holds only one or two messages.
         let monitor = network.monitor(receiveBuffer: 1)
         let last = try #require(IPAddress("203.0.113.7"))
         var statuses = monitor.statuses(for: .address(last)).makeAsyncIterator()
@@ -173,14 +174,14 @@ struct ReachabilityMonitorTests {
         }
     }
 
-    @Test func `waiting for a route ends when there is one`() async throws {
+    @Test func `waiting for a route ends when a default route appears`() async throws {
         try network.addPair()
         let monitor = network.monitor()
         try await withThrowingTaskGroup { group in
             group.addTask { try await monitor.waitForRoute() }
             group.addTask { try await monitor.waitForRoute(to: .host("no.example.com")) }
             #expect(try await monitor.status() == .notReachable)
-            // With a default route only an attempt can tell what is wrong with the name.
+            // With a default route, only an attempt can find out what is wrong with the name.
             try network.ip("route add default via 10.9.0.1")
             try await group.waitForAll()
         }
@@ -196,7 +197,7 @@ struct ReachabilityMonitorTests {
         await #expect(throws: CancellationError.self) { try await waiting.value }
     }
 
-    @Test func `statuses end when the task is cancelled`() async throws {
+    @Test func `the sequence of statuses ends when the task is cancelled`() async throws {
         let monitor = network.monitor()
         let watching = Task {
             var seen: [ReachabilityStatus] = []
@@ -209,7 +210,7 @@ struct ReachabilityMonitorTests {
         #expect(try await watching.value == [.notReachable])
     }
 
-    @Test func `the monitor has a socket while it has subscribers, and no longer`() async throws {
+    @Test func `the monitor has a socket only while it has subscribers`() async throws {
         let monitor = network.monitor()
         #expect(try network.subscriberCount() == 0)
         do {
@@ -219,7 +220,7 @@ struct ReachabilityMonitorTests {
             #expect(try await second.next() == .notReachable)
             #expect(try network.subscriberCount() == 1)
         }
-        // The loop's thread lets go of the socket when it has ended its turn.
+        // The loop's thread releases the socket at the end of its turn.
         while try network.subscriberCount() > 0 { await Task.yield() }
         #expect(try await monitor.status() == .notReachable)
     }
@@ -231,7 +232,7 @@ struct ReachabilityMonitorTests {
             throw ReachabilityError(SystemError(call: "socket", code: EAFNOSUPPORT))
         }, lookUp: { _ in [] })
 
-    @Test func `the status is unknown, and then comes one error`() async throws {
+    @Test func `the sequence yields unknown and then throws`() async throws {
         var statuses = monitor.statuses().makeAsyncIterator()
         #expect(try await statuses.next() == .unknown)
         let error = await #expect(throws: ReachabilityError.self) { try await statuses.next() }
@@ -241,11 +242,11 @@ struct ReachabilityMonitorTests {
         #expect(try await statuses.next() == nil)
     }
 
-    @Test func `asking once gives the error`() async {
+    @Test func `requesting the status once throws`() async {
         await #expect(throws: ReachabilityError.self) { try await monitor.status() }
     }
 
-    @Test func `nobody waits for a route that cannot be known`() async throws {
+    @Test func `waiting for a route returns if the network cannot be observed`() async throws {
         try await monitor.waitForRoute(to: .host("example.com"))
     }
 }

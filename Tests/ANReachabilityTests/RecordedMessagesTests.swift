@@ -4,15 +4,15 @@ import ANReachability
 import FoundationEssentials
 import Testing
 
-/// What a kernel has said.
+/// Messages recorded from a kernel.
 enum Recording {
-    /// A datagram, and what it answers or what was done to make it.
+    /// A datagram, and the name of the request or the action that caused it.
     struct Line {
         let name: String
         let datagram: [UInt8]
     }
 
-    /// The port of who asked.
+    /// The port of the requesting socket.
     static let port: UInt32 = 3270
 
     static let veth: [Line] = {
@@ -33,7 +33,7 @@ enum Recording {
 @Suite struct RecordedMessagesTests {
     private var reader: RouteReader
 
-    /// Reads the state that was recorded first.
+    /// Reads the recorded initial state.
     init() {
         reader = RouteReader(port: Recording.port) { _ in nil }
         for section in ["links", "addresses", "rules", "routes"] {
@@ -52,7 +52,7 @@ enum Recording {
         IPAddress(address).flatMap { reader.state.path(to: $0, user: 0)?.kind }
     }
 
-    @Test func `a dump is understood`() {
+    @Test func `a complete reading is parsed`() {
         #expect(Recording.veth.count > 30)
         #expect(reader.revision == 1)
         #expect(kind("127.0.0.1") == .loopback)
@@ -63,7 +63,7 @@ enum Recording {
         #expect(kind("2001:db8:1::1") == nil)
     }
 
-    @Test mutating func `a cable that is pulled and put back is understood`() {
+    @Test mutating func `a lost and a restored carrier are recognized`() {
         replay("down")
         #expect(kind("198.51.100.1") == nil)
         #expect(kind("10.9.0.77") == nil)
@@ -71,7 +71,7 @@ enum Recording {
         #expect(kind("198.51.100.1") == .wired)
     }
 
-    @Test mutating func `routes that come and go are understood`() throws {
+    @Test mutating func `added, replaced and removed routes are recognized`() throws {
         let routed = try #require(IPAddress("198.51.100.1"))
         replay("multi")
         #expect(reader.state.path(to: routed, user: 0)?.gateway == IPAddress("10.9.0.7"))
@@ -89,8 +89,8 @@ enum Recording {
         #expect(kind("2001:db8:77::1") == nil)
     }
 
-    @Test mutating func `a rule that comes and goes is understood`() {
-        // `not fwmark 0xca6c lookup 51820`: the table is empty.
+    @Test mutating func `an added and removed rule is recognized`() {
+        // `not fwmark 0xca6c lookup 51820`, whose table is empty.
         let before = reader.revision
         replay("rule")
         #expect(reader.revision == before + 1)
@@ -99,7 +99,7 @@ enum Recording {
         #expect(reader.revision == before + 2)
     }
 
-    @Test mutating func `an address and an interface that are removed are understood, and asked about`() {
+    @Test mutating func `a removed address and interface are recognized and followed by a new reading`() {
         replay("addrdel")
         #expect(kind("198.51.100.1") == nil)
         #expect(reader.nextRequest()?.section == .links)

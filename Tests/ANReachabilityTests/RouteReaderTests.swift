@@ -6,7 +6,7 @@ import Testing
 @Suite struct RouteReaderTests {
     private var kernel = FakeKernel()
 
-    @Test mutating func `the state is read part after part, each when the one before has ended`() {
+    @Test mutating func `the sections are read one after the other`() {
         #expect(kernel.reader.revision == 0)
         let first = kernel.reader.nextRequest()
         #expect(first?.section == .links)
@@ -24,7 +24,7 @@ import Testing
         #expect(kernel.reader.nextRequest() == nil)
     }
 
-    @Test mutating func `what is read is shown when all of it is read`() {
+    @Test mutating func `the state is published when all sections are read`() {
         _ = kernel.nextRequest()
         _ = kernel.answer(MessageType.newLink, [Messages.link(1, "lo", hardware: 772)])
         #expect(kernel.reader.revision == 0)
@@ -33,11 +33,11 @@ import Testing
         #expect(FakeKernel.usual().kind("198.51.100.1") == .wired)
     }
 
-    @Test mutating func `what happens during a reading counts, whatever the reading says`() {
+    @Test mutating func `events during a reading take precedence over its answers`() {
         let route = Messages.route("0.0.0.0/0", over: 2, via: "192.0.2.1")
         _ = kernel.nextRequest()
         _ = kernel.answer(MessageType.newLink, [Messages.link(2, "eth0")])
-        // The route goes away; the answer was made before.
+        // The route is removed after the kernel's answer was made.
         kernel.tell(MessageType.delRoute, route)
         kernel.tell(MessageType.newRoute, Messages.route("198.51.100.0/24", over: 2, via: "192.0.2.1"))
         kernel.answerAll(addresses: [Messages.address(2, "192.0.2.2/24")], routes: [route])
@@ -47,11 +47,11 @@ import Testing
         #expect(kernel.reader.nextRequest() == nil)
     }
 
-    @Test mutating func `lost messages are made up for by reading all again`() {
+    @Test mutating func `lost messages are compensated by a new reading`() {
         kernel = .usual()
         kernel.reader.noteLoss()
         #expect(kernel.nextRequest()?.section == .links)
-        // Until then the old state counts, and events change it.
+        // Until then the old state remains valid, and events change it.
         #expect(kernel.defaults == [2])
         kernel.tell(MessageType.newLink, Messages.link(2, "eth0", isRunning: false))
         #expect(kernel.defaults == [])
@@ -60,7 +60,7 @@ import Testing
         #expect(kernel.reader.nextRequest() == nil)
     }
 
-    @Test mutating func `messages lost during a reading make another one follow it`() {
+    @Test mutating func `messages lost during a reading cause another one`() {
         _ = kernel.nextRequest()
         kernel.reader.noteLoss()
         kernel.answerAll()
@@ -70,7 +70,7 @@ import Testing
         #expect(kernel.reader.nextRequest() == nil)
     }
 
-    @Test mutating func `an answer that was interrupted is asked for again, three times at most`() {
+    @Test mutating func `an interrupted answer is requested again, at most three times`() {
         for reading in 1...3 {
             #expect(kernel.nextRequest()?.section == .links, "reading \(reading)")
             // NLM_F_MULTI and NLM_F_DUMP_INTR.
@@ -85,7 +85,7 @@ import Testing
         (MessageType.newLink, Messages.link(2, "eth0", isUp: false)),
         (MessageType.delLink, Messages.link(2, "eth0")),
     ])
-    mutating func `what drops routes without a word makes the reader read again`(type: UInt16, payload: [UInt8]) {
+    mutating func `an event that removes routes implicitly causes a new reading`(type: UInt16, payload: [UInt8]) {
         kernel = .usual()
         #expect(kernel.reader.nextRequest() == nil)
         kernel.tell(type, payload)
@@ -97,13 +97,13 @@ import Testing
         (MessageType.delAddress, Messages.address(2, "198.51.100.2/24")),
         (MessageType.newLink, Messages.link(2, "eth0")),
         (MessageType.delLink, Messages.link(7, "gone")),
-        // A port leaves its bridge: AF_BRIDGE, 7.
+        // A port is removed from its bridge: AF_BRIDGE, 7.
         (MessageType.delLink, Messages.link(2, "eth0", family: 7)),
         (MessageType.newRoute, Messages.route("0.0.0.0/0", over: 2, via: "192.0.2.1")),
         (MessageType.delRoute, Messages.route("0.0.0.0/0", over: 2, via: "192.0.2.9")),
         (MessageType.delRule, Messages.rule(9, table: 254)),
     ])
-    mutating func `news of what is known, or was not there, change nothing`(type: UInt16, payload: [UInt8]) {
+    mutating func `redundant events change nothing`(type: UInt16, payload: [UInt8]) {
         kernel = .usual()
         kernel.tell(type, payload)
         #expect(kernel.reader.revision == 1)
@@ -111,7 +111,7 @@ import Testing
         #expect(kernel.reader.nextRequest() == nil)
     }
 
-    @Test mutating func `answers to others, and to earlier questions, are not taken for answers`() throws {
+    @Test mutating func `answers to other sockets and earlier requests are ignored`() throws {
         let asked = kernel.nextRequest()
         let request = try #require(asked)
         let link = Messages.link(1, "lo", hardware: 772)
@@ -126,14 +126,14 @@ import Testing
     }
 
     @Test(arguments: [MessageType.error, MessageType.done])
-    mutating func `a refused question is an error with its number`(type: UInt16) {
+    mutating func `a refused request returns its errno`(type: UInt16) {
         _ = kernel.nextRequest()
         // EPERM.
         #expect(kernel.end(-1, type: type) == 1)
     }
 
     @Test(arguments: [RouteReader.Section.links, .addresses, .rules, .routes])
-    mutating func `a question whose answer finds no room is asked again, with all before it`(
+    mutating func `a reading starts again if an answer did not fit into the socket`(
         section: RouteReader.Section
     ) {
         kernel = .usual()
@@ -148,7 +148,7 @@ import Testing
         #expect(kernel.reader.nextRequest() == nil)
     }
 
-    @Test mutating func `a kernel without policy routing has the usual rules`() {
+    @Test mutating func `a kernel without policy routing has the default rules`() {
         _ = kernel.nextRequest()
         _ = kernel.answer(MessageType.newLink, [Messages.link(1, "lo", hardware: 772)])
         _ = kernel.nextRequest()
