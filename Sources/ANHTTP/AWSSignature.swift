@@ -1,27 +1,34 @@
 // SPDX-License-Identifier: MIT
 
-/// How requests to Amazon's services, and to others that do it like them, are signed: Signature Version 4.
+/// Credentials and scope for signing requests with AWS Signature Version 4, for Amazon's and compatible services.
 ///
 /// The signature covers the method, the URL, all header fields of the request and the body. Bytes and files are hashed
-/// before they are sent; a body of a stream can be signed for S3 alone, as `UNSIGNED-PAYLOAD` and over https, or with an
-/// `x-amz-content-sha256` field of the request's own. Its description never shows the secrets.
+/// before they are sent. A streamed body can be signed only for S3 over https, as `UNSIGNED-PAYLOAD`, or with an
+/// `x-amz-content-sha256` field set by the request. The description never contains the secrets.
 public struct AWSSignature: Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible,
     CustomReflectable
 {
-    /// The access key's identifier.
+    /// The identifier of the access key.
     public var accessKeyID: String
     /// The secret access key.
     public var secretAccessKey: String
-    /// The token that belongs to temporary keys; sent as `X-Amz-Security-Token`.
+    /// The session token of temporary credentials, sent as `X-Amz-Security-Token`; `nil` for permanent ones.
     public var sessionToken: String?
     /// The region, such as `eu-central-1`.
     public var region: String
     /// The service, such as `s3`.
     public var service: String
-    /// The hosts whose requests are signed; those of Amazon by default.
+    /// The hosts whose requests are signed; `*.amazonaws.com` by default.
     public var hosts: [HostPattern] = ["*.amazonaws.com"]
 
-    /// Creates a signature.
+    /// Creates a signature for a region and a service.
+    ///
+    /// - Parameters:
+    ///   - accessKeyID: The identifier of the access key.
+    ///   - secretAccessKey: The secret access key.
+    ///   - sessionToken: The session token of temporary credentials; `nil`, the default, for permanent ones.
+    ///   - region: The region, such as `eu-central-1`.
+    ///   - service: The service, such as `s3`.
     public init(
         accessKeyID: String, secretAccessKey: String, sessionToken: String? = nil, region: String, service: String
     ) {
@@ -32,10 +39,10 @@ public struct AWSSignature: Hashable, Sendable, CustomStringConvertible, CustomD
         self.service = service
     }
 
-    /// The key's identifier, the region and the service.
+    /// A description with the key's identifier, the region and the service, without secrets.
     public var description: String { "AWSSignature(\(accessKeyID), \(region), \(service))" }
-    /// The same as the description.
+    /// A description without secrets, identical to ``description``.
     public var debugDescription: String { description }
-    /// A mirror without secrets.
+    /// A mirror that contains the description only.
     public var customMirror: Mirror { Mirror(self, children: ["source": description]) }
 }

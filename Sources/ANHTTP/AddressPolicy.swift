@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT
 
-/// Which addresses connections may be made to: a guard for programs that fetch URLs which others have written.
+/// The addresses that connections may be made to; protects programs that fetch untrusted URLs from server-side request
+/// forgery.
 ///
-/// It is asked after a name was resolved, with the address that the connection would really be made to, for each exchange:
-/// for redirects too, and for connections that are used again. So neither a name that leads to an inner address nor one that
-/// changes its address in between gets past it. Where one address of a name is refused, the exchange fails with
+/// The policy is checked after name resolution, against the address of the actual connection, for every exchange:
+/// redirects and reused connections are included. Neither a name that resolves to an internal address nor DNS rebinding
+/// can bypass it. If any address of a name is forbidden, the exchange fails with
 /// ``TransportError/ConnectFailure/addressForbidden``.
 ///
-/// Through a proxy it is the proxy's address that is checked, because the proxy resolves the names: a proxy that is trusted
-/// to look after its own net is named as an exception. A Unix-domain socket has no address and is not checked.
+/// With a proxy, the proxy's address is checked, because the proxy resolves the names; list an internal proxy as an
+/// exception. A Unix-domain socket has no address and is not checked.
 public enum AddressPolicy: Hashable, Sendable {
-    /// Any address.
+    /// All addresses.
     case any
-    /// Addresses of the public internet and these others, written as addresses (`10.1.2.3`) or networks (`10.1.0.0/16`).
+    /// Public Internet addresses, and exceptions written as addresses (`10.1.2.3`) or networks (`10.1.0.0/16`).
     ///
-    /// Refused are all that the registries of special-purpose addresses hold back (RFC 6890): loopback, private and
-    /// link-local addresses (where clouds keep their metadata), shared ones of carriers, multicast and reserved ones, and
-    /// IPv6 addresses that hide such an IPv4 address (mapped, NAT64, 6to4). An exception that is no address or network
-    /// fails the request.
+    /// Forbidden are the special-purpose addresses of RFC 6890: loopback, private, link-local (used by cloud metadata
+    /// services), carrier-grade NAT, multicast and reserved addresses, and IPv6 addresses that contain such an IPv4
+    /// address (mapped, NAT64, 6to4). An exception that is neither an address nor a network makes the request fail.
     case publicOnly(except: [String] = [])
 }

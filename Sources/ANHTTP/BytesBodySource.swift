@@ -3,7 +3,7 @@
 import FoundationEssentials
 import Synchronization
 
-/// A body whose bytes are in memory.
+/// A response body in memory.
 final class BytesBodySource: ResponseBodySource {
     private let data: Data
     private let end: ResponseEnding

@@ -2,10 +2,12 @@
 
 public import FoundationEssentials
 
-/// A certificate and its private key, with which a client shows a server who it is (mutual TLS). See RFC 8446 §4.4.2.
+/// A certificate and its private key, with which the client authenticates itself to a server (mutual TLS). See RFC 8446
+/// §4.4.2.
 ///
-/// Files are read when a request needs them and again when they have changed: new connections use the new identity, and no
-/// request goes over a connection that was made with the old one. Its description never shows the key or the passphrase.
+/// Files are read when a request first needs them, and again after they change. New connections then use the new
+/// identity, and requests no longer use connections made with the old one. The description never contains the key or
+/// the passphrase.
 public struct ClientIdentity: Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible,
     CustomReflectable
 {
@@ -17,24 +19,28 @@ public struct ClientIdentity: Hashable, Sendable, CustomStringConvertible, Custo
         case pkcs12(FileOrData)
     }
 
-    /// An identity in PEM.
+    /// Creates an identity from PEM data.
     ///
     /// - Parameters:
-    ///   - certificates: The certificate, and after it those between it and the authority that the server knows.
-    ///   - key: The private key; nil where it stands in the same file as the certificate.
-    ///   - passphrase: What the key is encrypted with; nil for one that is not.
+    ///   - certificates: The client's certificate, followed by any intermediate certificates.
+    ///   - key: The private key; `nil`, the default, if it is in the same file or data as the certificate.
+    ///   - passphrase: The passphrase of an encrypted key; `nil`, the default, for an unencrypted key.
     public static func pem(
         certificates: FileOrData, key: FileOrData? = nil, passphrase: String? = nil
     ) -> ClientIdentity {
         ClientIdentity(content: .pem(certificates: certificates, key: key ?? certificates), passphrase: passphrase)
     }
 
-    /// An identity in PKCS #12, as files that end in `.p12` or `.pfx` are (RFC 7292).
+    /// Creates an identity from a PKCS #12 archive, such as a `.p12` or `.pfx` file (RFC 7292).
+    ///
+    /// - Parameters:
+    ///   - bundle: The archive.
+    ///   - passphrase: The passphrase of the archive; empty by default.
     public static func pkcs12(_ bundle: FileOrData, passphrase: String = "") -> ClientIdentity {
         ClientIdentity(content: .pkcs12(bundle), passphrase: passphrase)
     }
 
-    /// The files that it is read from.
+    /// The paths of the files that the identity is read from.
     package var paths: [String] {
         switch content {
         case .pem(let certificates, let key): [certificates.path, key.path].compactMap(\.self)
@@ -42,7 +48,7 @@ public struct ClientIdentity: Hashable, Sendable, CustomStringConvertible, Custo
         }
     }
 
-    /// Where the identity comes from.
+    /// A description with the sources of the identity, without secrets.
     public var description: String {
         switch content {
         case .pem(let certificates, let key): "ClientIdentity(PEM, \(certificates), key \(key))"
@@ -50,20 +56,20 @@ public struct ClientIdentity: Hashable, Sendable, CustomStringConvertible, Custo
         }
     }
 
-    /// The same as the description.
+    /// A description without secrets, identical to ``description``.
     public var debugDescription: String { description }
 
-    /// A mirror without secrets.
+    /// A mirror that contains the description only.
     public var customMirror: Mirror { Mirror(self, children: ["source": description]) }
 
-    /// Chooses an identity when a server asks for one and none is set.
+    /// A function that selects an identity when a server requests one and none is configured.
     ///
-    /// It runs within the handshake on the thread of all connections, so it must return at once. It is equal to itself and its
-    /// copies only.
+    /// It is called during the handshake on the thread that serves all connections, so it must return immediately. Two
+    /// choosers are equal only if one is a copy of the other.
     package struct Chooser: Hashable, Sendable {
         private let function: IdentifiedFunction<String, Choice>
 
-        /// Creates a chooser, which is given the host.
+        /// Creates a chooser from a function that receives the host.
         package init(_ choose: @escaping @Sendable (String) -> Choice) {
             function = IdentifiedFunction(choose)
         }
@@ -71,52 +77,52 @@ public struct ClientIdentity: Hashable, Sendable, CustomStringConvertible, Custo
         package func choose(for host: String) -> Choice { function.call(host) }
     }
 
-    /// What a ``Chooser`` chooses.
+    /// The result of a ``Chooser``.
     package enum Choice: Hashable, Sendable {
-        /// No identity is shown; the server may go on without one.
+        /// No identity is sent; the server may continue without one.
         case none
-        /// This identity is shown.
+        /// The identity to send.
         case identity(ClientIdentity)
-        /// The connection is refused, for this reason.
+        /// The connection is refused, for the given reason.
         case refuse(String)
     }
 
-    /// What is wrong with an identity.
+    /// A problem with a client identity.
     public enum Problem: Error, Hashable, Sendable {
-        /// The file cannot be read.
+        /// A file cannot be read.
         case unreadable(path: String, reason: String)
-        /// There is no certificate in it.
+        /// The file or data contains no certificate.
         case noCertificate
-        /// There is no private key in it.
+        /// The file or data contains no private key.
         case noKey
-        /// The key is encrypted, and no passphrase was given.
+        /// The private key is encrypted, and no passphrase was given.
         case passphraseMissing
-        /// The passphrase is not the right one.
+        /// The passphrase does not match.
         case wrongPassphrase
-        /// The private key is not that of the certificate.
+        /// The private key does not belong to the certificate.
         case keyMismatch
-        /// The certificate is past its end.
+        /// The certificate has expired.
         case expired(since: Date)
         /// The certificate is not valid yet.
         case notYetValid(until: Date)
-        /// It cannot be understood, for this reason of OpenSSL's.
+        /// The data cannot be parsed, for the given reason from OpenSSL.
         case malformed(String)
     }
 }
 
 extension ClientIdentity.Problem: CustomStringConvertible {
-    /// What is wrong, as the end of a sentence.
+    /// The problem as a clause that can end a sentence.
     public var description: String {
         switch self {
         case .unreadable(let path, let reason): "\(path): \(reason)"
-        case .noCertificate: "there is no certificate in it"
-        case .noKey: "there is no private key in it"
+        case .noCertificate: "it contains no certificate"
+        case .noKey: "it contains no private key"
         case .passphraseMissing: "its key is encrypted, and no passphrase was given"
         case .wrongPassphrase: "the passphrase is wrong"
         case .keyMismatch: "its private key belongs to another certificate"
         case .expired(let date): "its certificate expired at \(date.formatted(.iso8601))"
         case .notYetValid(let date): "its certificate is not valid before \(date.formatted(.iso8601))"
-        case .malformed(let reason): "it cannot be understood: \(reason)"
+        case .malformed(let reason): "it cannot be parsed: \(reason)"
         }
     }
 }

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 
-/// The limits of an engine's connection pool.
+/// The limits of a transport's connection pool.
 public struct ConnectionPool: Hashable, Sendable {
-    /// The most connections to one host at a time, in use or idle; 6 by default. Further exchanges queue, first come first
-    /// served. 0 means no limit.
+    /// The maximum number of connections to one host, active or idle; 6 by default, 0 for no limit. Further exchanges
+    /// wait in a FIFO queue.
     public var maximumConnectionsPerHost = 6
-    /// The most connections at a time; nil for no limit.
+    /// The maximum number of connections in total; `nil`, the default, for no limit.
     public var maximumConnections: Int?
-    /// The most idle connections that are kept; 256 by default.
+    /// The maximum number of idle connections; 256 by default.
     public var maximumIdleConnections = 256
-    /// The most exchanges that share one HTTP/2 connection; 100 by default. The server may allow fewer.
+    /// The maximum number of concurrent exchanges on one HTTP/2 connection; 100 by default. The server may allow fewer.
     public var maximumStreamsPerConnection = 100
-    /// How long an idle connection may have been idle to be used again, in whole seconds; 118 s by default.
+    /// The longest time that a connection may be idle and still be reused, in whole seconds; 118 s by default.
     public var maximumIdleAge = Duration.seconds(118)
-    /// How old a connection may be to be used again, in whole seconds; nil for any age.
+    /// The maximum age of a connection that is reused, in whole seconds; `nil`, the default, for no limit.
     public var maximumAge: Duration?
 
     /// Creates the default limits.

@@ -3,25 +3,26 @@
 public import FoundationEssentials
 import HTTPTypes
 
-/// The digest that bytes must have: an algorithm and its value.
+/// A digest to verify content with: an algorithm and a value.
 ///
 /// ```swift
 /// let digest = ContentDigest("sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08")
 /// ```
 public struct ContentDigest: Codable, Hashable, Sendable {
-    /// The algorithm.
+    /// The hash algorithm.
     public var algorithm: Algorithm
-    /// The value.
+    /// The value of the digest; its size is not checked against the algorithm.
     public var value: Data
 
-    /// Creates a digest.
+    /// Creates a digest from an algorithm and a value.
     public init(_ algorithm: Algorithm, _ value: Data) {
         self.algorithm = algorithm
         self.value = value
     }
 
-    /// Reads a name and a value in hexadecimal or Base64, such as `sha256:9f86…` or `sha-512=z4PhNX7v…==`; nil for anything
-    /// else, and for a value that has not the length of its algorithm.
+    /// Creates a digest from text: an algorithm and a value in hexadecimal or Base64, such as `sha256:9f86…` or
+    /// `sha-512=z4PhNX7v…==`. The result is `nil` for any other text, and for a value whose length does not match the
+    /// algorithm.
     public init?(_ text: String) {
         guard let separator = text.firstIndex(where: { $0 == ":" || $0 == "=" }),
             let algorithm = Algorithm(rawValue: Self.normalized(text[..<separator]))
@@ -33,14 +34,14 @@ public struct ContentDigest: Codable, Hashable, Sendable {
         self.init(algorithm, value)
     }
 
-    /// The algorithms; RFC 9530 §5 calls no other ones safe.
+    /// A hash algorithm. Those of RFC 9530 §5 that are not listed here are insecure.
     public enum Algorithm: String, Codable, Hashable, Sendable, CaseIterable {
-        /// SHA-256, FIPS 180-4.
+        /// SHA-256 (FIPS 180-4).
         case sha256 = "sha-256"
-        /// SHA-512, FIPS 180-4.
+        /// SHA-512 (FIPS 180-4).
         case sha512 = "sha-512"
 
-        /// The length of a value.
+        /// The size of a digest in bytes.
         package var byteCount: Int {
             switch self {
             case .sha256: 32
@@ -73,13 +74,16 @@ extension ContentDigest: CustomStringConvertible {
 }
 
 extension ResponseHead {
-    /// The digests of the whole resource, coded as it is: `Repr-Digest`, RFC 9530 §3. Other algorithms are left out.
+    /// The digests of the complete resource with its content coding: `Repr-Digest`, RFC 9530 §3. Unknown algorithms are
+    /// ignored.
     package var representationDigests: [ContentDigest] { digests(in: "Repr-Digest") }
 
-    /// The digests of what this message carries, which may be a part: `Content-Digest`, RFC 9530 §2.
+    /// The digests of this message's content, possibly a part of the resource: `Content-Digest`, RFC 9530 §2. Unknown
+    /// algorithms are ignored.
     package var contentDigests: [ContentDigest] { digests(in: "Content-Digest") }
 
-    /// The members of a dictionary whose values are byte sequences, RFC 8941 §3.2 and §3.3.5; the last one of a name holds.
+    /// Returns the members of a dictionary field whose values are byte sequences (RFC 8941 §3.2, §3.3.5); the last
+    /// member with a name wins.
     private func digests(in name: String) -> [ContentDigest] {
         var values: [ContentDigest.Algorithm: Data] = [:]
         for member in HTTPField.Name(name).flatMap({ headers[$0] })?.split(separator: ",") ?? [] {

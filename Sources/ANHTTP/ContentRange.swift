@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 
-/// Which bytes of a resource a response has, RFC 9110 §14.4.
+/// The byte range of a response, from its `Content-Range` field (RFC 9110 §14.4).
 package struct ContentRange: Hashable, Sendable {
-    /// The first and the last byte, from 0; nil where the range that was asked for cannot be satisfied.
+    /// The positions of the first and the last byte, counted from 0; `nil` if the requested range is not satisfiable.
     package var bytes: ClosedRange<Int64>?
-    /// The size of the whole; nil where the server does not know.
+    /// The size of the complete resource in bytes; `nil` if the server does not know it.
     package var total: Int64?
 
-    /// Reads `bytes 0-499/1234`, `bytes 0-499/*` or `bytes */1234`; nil for anything else.
+    /// Parses `bytes 0-499/1234`, `bytes 0-499/*` or `bytes */1234`; `nil` for any other text.
     package init?(_ text: String) {
         let words = text.split(separator: " ", omittingEmptySubsequences: true)
         guard words.count == 2, words[0].lowercased() == "bytes" else { return nil }

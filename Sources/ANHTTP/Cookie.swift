@@ -2,26 +2,27 @@
 
 public import FoundationEssentials
 
-/// A cookie, RFC 6265. Its description never shows the value.
+/// An HTTP cookie (RFC 6265). Its description never contains the value.
 public struct Cookie: Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The name.
+    /// The name of the cookie.
     public var name: String
-    /// The value.
+    /// The value of the cookie.
     public var value: String
-    /// The host that it is for, in lower case and without a dot at its start.
+    /// The host that the cookie is for, in lower case and without a leading dot.
     public var domain: String
-    /// Whether hosts below the domain get it too.
+    /// Whether the cookie is also sent to subdomains of ``domain``.
     public var includesSubdomains: Bool
-    /// The path that it is for, and all below it.
+    /// The path that the cookie is for; it is also sent for paths below.
     public var path: String
-    /// Whether it goes over https only.
+    /// Whether the cookie is sent over https only.
     public var isSecure: Bool
-    /// Whether scripts of a page may not see it; of no meaning to a client without scripts, and kept for others.
+    /// Whether scripts of a web page cannot read the cookie. The attribute has no effect here; it is kept for other
+    /// programs that read the stored cookies.
     public var isHTTPOnly: Bool
-    /// When it ends, to the second; nil for one of a session, which ends with the program unless it is saved.
+    /// The expiration date, to the second; `nil` for a session cookie, which ends with the process unless it is saved.
     public var expires: Date?
 
-    /// Creates a cookie for one host and all its paths.
+    /// Creates a cookie; by default it is for one host, all paths, and the session.
     public init(
         name: String, value: String, domain: String, includesSubdomains: Bool = false, path: String = "/",
         isSecure: Bool = false, isHTTPOnly: Bool = false, expires: Date? = nil
@@ -36,12 +37,12 @@ public struct Cookie: Hashable, Sendable, CustomStringConvertible, CustomDebugSt
         self.expires = expires
     }
 
-    /// Whether it has ended by then.
+    /// Returns whether the cookie has expired at a date, by default now.
     public func isExpired(at date: Date = .now) -> Bool {
         expires.map { $0 <= date } ?? false
     }
 
-    /// Whether a request to this URL gets it, RFC 6265 §5.1.3 and §5.1.4.
+    /// Returns whether the cookie is sent with requests to a URL (RFC 6265 §5.1.3, §5.1.4).
     public func matches(_ url: URL) -> Bool {
         guard let host = url.host()?.lowercased() else { return false }
         let isInDomain = host == domain || includesSubdomains && host.hasSuffix("." + domain) && !host.isAddress
@@ -50,11 +51,11 @@ public struct Cookie: Hashable, Sendable, CustomStringConvertible, CustomDebugSt
         return isInDomain && (asked == path || isBelow || path == "/") && (!isSecure || url.scheme == "https")
     }
 
-    /// The name and where it goes, without the value.
+    /// A description with the name, domain and path, without the value.
     public var description: String { "Cookie(\(name)=… for \(includesSubdomains ? "*." : "")\(domain)\(path))" }
-    /// The same as the description.
+    /// A description without the value, identical to ``description``.
     public var debugDescription: String { description }
-    /// A mirror without the value.
+    /// A mirror that contains the description only.
     public var customMirror: Mirror { Mirror(self, children: ["cookie": description]) }
 
     fileprivate static func normalized(_ domain: String) -> String {
@@ -66,16 +67,16 @@ extension String {
     fileprivate var isAddress: Bool { contains(":") || allSatisfy { $0.isNumber || $0 == "." } }
 }
 
-// MARK: The file format of Netscape, which curl, wget and browsers' tools share: a line for each cookie, with tabs.
+// MARK: The Netscape cookie file format, used by curl, wget and browser tools: one line per cookie, with tabs.
 
 extension Cookie {
-    /// Reads a line; nil for a comment, an empty line, or one that is no cookie.
+    /// Parses a line; `nil` for a comment, an empty line, or a line that is not a cookie.
     package init?(netscapeLine line: some StringProtocol) {
         var line = Substring(line).prefix { !$0.isNewline }
         let isHTTPOnly = line.hasPrefix(Self.httpOnlyMark)
         if isHTTPOnly { line = line.dropFirst(Self.httpOnlyMark.count) } else if line.hasPrefix("#") { return nil }
         let parts = line.split(maxSplits: 6, omittingEmptySubsequences: false) { $0 == "\t" }.map(String.init)
-        // A line without an empty value's tab is one that an editor has trimmed.
+        // A line with six fields had an empty value whose tab an editor has trimmed.
         guard parts.count >= 6, let seconds = Int64(parts[4]), !parts[0].isEmpty, !parts[5].isEmpty else { return nil }
         self.init(
             name: parts[5], value: parts.count > 6 ? parts[6] : "", domain: parts[0],
@@ -83,7 +84,7 @@ extension Cookie {
             isHTTPOnly: isHTTPOnly, expires: seconds == 0 ? nil : Date(timeIntervalSince1970: Double(seconds)))
     }
 
-    /// The line; nil where a part has what a line cannot carry.
+    /// The line for a cookie file; `nil` if the cookie contains characters that the format cannot represent.
     package var netscapeLine: String? {
         let parts = [
             (includesSubdomains ? "." : "") + domain, includesSubdomains ? "TRUE" : "FALSE", path,
@@ -96,7 +97,8 @@ extension Cookie {
         return (isHTTPOnly ? Self.httpOnlyMark : "") + parts.joined(separator: "\t")
     }
 
-    /// 0 stands for no end, so an end at or before the first second of 1970 is the second after it.
+    /// The expiration date in seconds since 1970, where 0 means none; a date up to the first second of 1970 is
+    /// therefore moved to the next.
     private var seconds: Int64 {
         guard let expires else { return 0 }
         return Int64(max(1, min(expires.timeIntervalSince1970, 253_402_300_799)))

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: MIT
 
-/// Where a transport keeps cookies.
+/// A store of a transport's cookies.
 public protocol CookieJar: Sendable {
-    /// All cookies, in any order.
+    /// Returns all cookies, in any order.
     func cookies() async -> [Cookie]
-    /// Adds cookies, each in place of one with the same name, domain and path.
+    /// Adds cookies; each replaces one with the same name, domain and path.
     func set(_ cookies: [Cookie]) async
-    /// Removes cookies with the names, domains and paths of these.
+    /// Removes the cookies with the same names, domains and paths as the given ones.
     func remove(_ cookies: [Cookie]) async
-    /// Removes all.
+    /// Removes all cookies.
     func removeAll() async
 }
 
 extension Transport {
-    /// A transport without cookies.
+    /// The default for transports without cookies: `nil`.
     public var cookieJar: (any CookieJar)? { nil }
 }
 
 extension Request {
-    /// Whether cookies are sent with this request and kept from its responses; nil, the default, means as
-    /// ``TransferOptions/handlesCookies`` says.
+    /// Whether cookies are sent with this request and stored from its responses; `nil`, the default, to use
+    /// ``TransferOptions/handlesCookies``.
     public var handlesCookies: Bool? {
         get { self[HandlesCookies.self] }
         set { self[HandlesCookies.self] = newValue }

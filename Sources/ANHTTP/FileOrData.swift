@@ -2,14 +2,14 @@
 
 public import FoundationEssentials
 
-/// Certificates, keys or lists that a program keeps in a file or in memory.
+/// Data such as certificates, keys or revocation lists, in a file or in memory.
 public enum FileOrData: Hashable, Sendable, CustomStringConvertible {
-    /// The file at this path. It is read again when it has changed.
+    /// The path of a file, which is read again after it changes.
     case file(String)
-    /// These bytes.
+    /// Bytes in memory.
     case data(Data)
 
-    /// The path, or how many bytes there are: the bytes may be secret.
+    /// The path, or the number of bytes: the bytes themselves may be secret.
     public var description: String {
         switch self {
         case .file(let path): path
@@ -17,12 +17,12 @@ public enum FileOrData: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// The path of a file.
+    /// The path of the file; `nil` for data in memory.
     package var path: String? {
         if case .file(let path) = self { path } else { nil }
     }
 
-    /// The bytes.
+    /// Returns the bytes, read from the file if there is one.
     package func read() throws(ReadFailure) -> Data {
         switch self {
         case .data(let bytes): return bytes
@@ -37,13 +37,13 @@ public enum FileOrData: Hashable, Sendable, CustomStringConvertible {
 
     private static func words(_ error: CocoaError) -> String {
         switch error.code {
-        case .fileNoSuchFile, .fileReadNoSuchFile: "there is no such file"
-        case .fileReadNoPermission: "this user may not read it"
+        case .fileNoSuchFile, .fileReadNoSuchFile: "the file does not exist"
+        case .fileReadNoPermission: "permission denied"
         default: "it cannot be read"
         }
     }
 
-    /// A file that cannot be read.
+    /// The failure to read a file.
     package struct ReadFailure: Error {
         package let path: String
         package let reason: String

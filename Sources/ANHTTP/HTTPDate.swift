@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 
-/// A point in time as header fields have it, to the second. See RFC 9110 §5.6.7.
+/// A date of a header field, to the second. See RFC 9110 §5.6.7.
 package struct HTTPDate: Hashable, Sendable {
-    /// Seconds since 1970-01-01 00:00:00 UTC.
+    /// The number of seconds since 1970-01-01 00:00:00 UTC.
     package var seconds: Int64
 
-    /// Reads a date in one of the three forms; nil for anything else.
+    /// Parses a date in one of the three forms of RFC 9110; `nil` for any other text.
     ///
     /// | form | example |
     /// |---|---|
@@ -13,8 +13,8 @@ package struct HTTPDate: Hashable, Sendable {
     /// | RFC 850 | `Sunday, 06-Nov-94 08:49:37 GMT` |
     /// | asctime | `Sun Nov  6 08:49:37 1994` |
     ///
-    /// The name of the weekday is not compared with the date. A year of two digits that would be more than 50 years after
-    /// `now` is one of the century before.
+    /// The weekday is not compared with the date. A two-digit year that would be more than 50 years after `now`, in
+    /// seconds since 1970, belongs to the previous century.
     package init?(_ text: String, now: Int64) {
         let parts = text.split(whereSeparator: { $0 == " " || $0 == "-" || $0 == "," }).map(String.init)
         switch parts.count {
@@ -77,7 +77,7 @@ package struct HTTPDate: Hashable, Sendable {
         let before = max(0, year - 1)
         let leapDays = year == 0 ? 0 : before / 4 - before / 100 + before / 400 + 1
         let daysOfMonths = (1..<month).reduce(0) { $0 + days(in: $1, of: year) }
-        // Day 0 is the first of January of the year 0; 719,528 days later is 1970.
+        // Day 0 is January 1 of the year 0; 1970 begins 719,528 days later.
         return year * 365 + leapDays + daysOfMonths + day - 1 - 719_528
     }
 }

@@ -3,10 +3,10 @@
 public import HTTPTypes
 
 extension HTTPFields {
-    /// Creates fields from names and values that come from outside the program, in their order.
+    /// Creates fields from untrusted names and values, in their order.
     ///
-    /// - Throws: ``TransportError/invalidRequest(_:)`` when a name is not a token or a value has CR, LF, NUL or another
-    ///   control character (RFC 9110 §5.1, §5.5).
+    /// - Throws: ``TransportError/invalidRequest(_:)`` if a name is not a token, or a value contains CR, LF, NUL or
+    ///   another control character (RFC 9110 §5.1, §5.5).
     public init(validating pairs: some Sequence<(String, String)>) throws(TransportError) {
         self.init()
         for (name, value) in pairs {
@@ -20,7 +20,7 @@ extension HTTPFields {
         }
     }
 
-    /// The value of the first field with this name, found without building an index.
+    /// Returns the value of the first field with a name, without building an index; `nil` if there is no such field.
     package func first(_ name: HTTPField.Name) -> String? {
         first { $0.name == name }?.value
     }

@@ -2,30 +2,30 @@
 
 package import FoundationEssentials
 
-/// The host of a URL as libcurl understands it: one spelling for each host.
+/// The host of a URL in a normalized form that treats equal spellings as libcurl does.
 package struct HostName: Hashable, Sendable {
-    /// The name in lower case without a dot at its end, or the usual form of an address, without brackets and zone.
+    /// The name in lower case without a trailing dot, or the canonical form of an address, without brackets and zone.
     package let text: String
-    /// Whether it is an address.
+    /// Whether the host is an IP address.
     package let isAddress: Bool
-    /// The zone of an IPv6 address, RFC 6874; `nil` without one.
+    /// The zone of an IPv6 address (RFC 6874); `nil` if there is none.
     package let zone: String?
 
-    /// Whether it is a name in another script, which libcurl translates by itself.
+    /// Whether the host is an internationalized name with non-ASCII characters, which libcurl converts.
     package var isInternational: Bool { !text.utf8.allSatisfy { $0 < 0x80 } }
 
-    /// Whether it is an address that can be read.
+    /// Whether the host is a well-formed address.
     package var isUsualAddress: Bool { isAddress && (!text.contains(":") || IPv6Text.groups(of: text[...]) != nil) }
 
-    /// The text with the zone: equal only for the same host.
+    /// The text with the zone, if any; equal only for the same host.
     package var zonedText: String { zone.map { "\(text)%\($0)" } ?? text }
 
-    /// Reads the host of a URL; its text is empty for a URL without one.
+    /// Creates the host name of a URL; ``text`` is empty for a URL without a host.
     package init(_ url: URL) {
         self.init(url.host(percentEncoded: false) ?? "")
     }
 
-    /// Reads a host in any spelling that libcurl takes.
+    /// Creates a host name from any spelling that libcurl accepts.
     package init(_ host: String) {
         let bare = host.hasPrefix("[") && host.hasSuffix("]") ? host.dropFirst().dropLast() : host[...]
         if bare.contains(":") {
@@ -43,7 +43,7 @@ package struct HostName: Hashable, Sendable {
         }
     }
 
-    /// Reads an address of 4 or 16 bytes in network order; `nil` for any other number.
+    /// Creates the host name of an address of 4 or 16 bytes in network order; `nil` for any other number of bytes.
     package init?(addressBytes bytes: [UInt8]) {
         switch bytes.count {
         case 4: text = bytes.map(String.init).joined(separator: ".")
@@ -56,13 +56,15 @@ package struct HostName: Hashable, Sendable {
         isAddress = true
     }
 
-    /// The zone behind a percent sign, which URLs write as `%25`.
+    /// Returns the zone after a percent sign, which URLs encode as `%25`.
     private static func zone(_ text: Substring) -> String {
         String(text.hasPrefix("%25") && text.count > 3 ? text.dropFirst(3) : text.dropFirst())
     }
 
-    /// libcurl takes all forms that inet_aton(3) does, such as `127.1`: up to four numbers, decimal, octal or hexadecimal, of
-    /// which the last one fills what is left.
+    /// Returns the dotted-decimal form of an IPv4 address, or `nil` for any other text.
+    ///
+    /// libcurl accepts all forms of inet_aton(3), such as `127.1`: up to four numbers, decimal, octal or hexadecimal,
+    /// of which the last fills the remaining bytes.
     private static func usualIPv4(_ text: String) -> String? {
         guard let first = text.utf8.first, UInt8(ascii: "0")...UInt8(ascii: "9") ~= first else { return nil }
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
@@ -87,9 +89,9 @@ package struct HostName: Hashable, Sendable {
     }
 }
 
-/// The text form of an IPv6 address, RFC 4291 §2.2.
+/// The text form of IPv6 addresses (RFC 4291 §2.2).
 private enum IPv6Text {
-    /// The eight groups of an address; `nil` for anything else.
+    /// Returns the eight groups of an address; `nil` if the text is not one.
     static func groups(of text: Substring) -> [UInt16]? {
         guard let gap = text.firstRange(of: "::") else {
             return read(text).flatMap { $0.count == 8 ? $0 : nil }
@@ -100,7 +102,8 @@ private enum IPv6Text {
         return head + [UInt16](repeating: 0, count: 8 - head.count - tail.count) + tail
     }
 
-    /// Groups between colons, the last two of which may be written as an IPv4 address.
+    /// Returns the groups of a colon-separated text, whose last two may be written as an IPv4 address; `nil` if it is
+    /// malformed.
     private static func read(_ text: Substring) -> [UInt16]? {
         guard !text.isEmpty else { return [] }
         var groups: [UInt16] = []
@@ -121,8 +124,8 @@ private enum IPv6Text {
         return groups
     }
 
-    /// The usual form of eight groups, RFC 5952: the first of the longest runs of zeros is left out. An IPv4 address within is
-    /// written as such, as inet_ntop(3) does it.
+    /// Returns the canonical text of eight groups (RFC 5952): the first of the longest runs of zeros is compressed. An
+    /// embedded IPv4 address is written in dotted decimal, as by inet_ntop(3).
     static func text(_ groups: [UInt16]) -> String {
         var gap = 0..<0
         var start = 0

@@ -1,41 +1,43 @@
 // SPDX-License-Identifier: MIT
 
-/// The hosts that a setting is for: one name or address, or, as `*.example.com`, every name below one, however deep.
+/// A pattern for the hosts that a setting applies to: a name, an address, or `*.example.com` for all names below
+/// `example.com` at any depth.
 ///
-/// A pattern holds for its host however the host is spelled, in the pattern or in a URL: names know no case, and a dot at
-/// their end does not count; `[::1]` and `0:0:0:0:0:0:0:1` are the same address, and so are `127.1` and `127.0.0.1`. Names in
-/// other scripts must be written in their ASCII form, `xn--…`.
+/// A pattern matches all spellings of its host: names are compared without case and trailing dot, `[::1]` equals
+/// `0:0:0:0:0:0:0:1`, and `127.1` equals `127.0.0.1`. Internationalized names must be written in their ASCII form,
+/// `xn--…`.
 public struct HostPattern: Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
     private let content: Content
 
     fileprivate enum Content: Hashable {
         case host(HostName)
-        /// All names that end so.
+        /// All names with this parent domain.
         case namesBelow(String)
-        /// A literal that is no pattern.
+        /// A literal that is not a valid pattern.
         case invalid(String)
     }
 
-    /// Reads a pattern.
+    /// Parses a pattern.
     ///
-    /// - Throws: ``SecurityPolicy/Problem/hostPattern(_:)`` for what is neither a host nor `*.` and a name: URLs, ports, other
-    ///   wildcards, and names in other scripts.
+    /// - Throws: ``SecurityPolicy/Problem/hostPattern(_:)`` unless the text is a host, or `*.` followed by a name.
+    ///   URLs, ports, other wildcards and non-ASCII names are not accepted.
     public init(_ text: String) throws(SecurityPolicy.Problem) {
         guard let content = Content(text) else { throw .hostPattern(text) }
         self.content = content
     }
 
-    /// Creates a pattern; with one that ``init(_:)`` refuses, all requests fail for which it could have decided.
+    /// Creates a pattern from a literal. If the literal is not a valid pattern for ``init(_:)``, all requests that
+    /// would consult it fail.
     public init(stringLiteral text: String) {
         content = Content(text) ?? .invalid(text)
     }
 
-    /// Throws for a literal that is no pattern, which covers no host.
+    /// Throws if the pattern comes from an invalid literal; such a pattern matches no host.
     package func check() throws(SecurityPolicy.Problem) {
         if case .invalid(let text) = content { throw .hostPattern(text) }
     }
 
-    /// Whether the pattern covers a host. Without a zone it covers an address in all zones.
+    /// Returns whether the pattern matches a host. An address without zone matches in all zones.
     package func matches(_ host: HostName) -> Bool {
         switch content {
         case .host(let name): host.text == name.text && (name.zone == nil || name.zone == host.zone)
@@ -44,7 +46,7 @@ public struct HostPattern: Hashable, Sendable, ExpressibleByStringLiteral, Custo
         }
     }
 
-    /// One host before many, then the longer name before the shorter.
+    /// The rank among matching patterns: a single host precedes a wildcard, and a longer name a shorter one.
     fileprivate var precision: (Int, Int) {
         switch content {
         case .host(let name): (1, name.zone == nil ? 0 : 1)
@@ -53,7 +55,7 @@ public struct HostPattern: Hashable, Sendable, ExpressibleByStringLiteral, Custo
         }
     }
 
-    /// The pattern in its usual form.
+    /// The pattern in its canonical form.
     public var description: String {
         switch content {
         case .host(let name): name.zonedText
@@ -77,7 +79,7 @@ extension HostPattern.Content {
         self = .namesBelow(name)
     }
 
-    /// Whether a text is labels of letters, digits, `-` and `_` between dots.
+    /// Returns whether a text consists of dot-separated labels of letters, digits, `-` and `_`.
     private static func isName(_ text: String) -> Bool {
         text.split(separator: ".", omittingEmptySubsequences: false).allSatisfy { label in
             !label.isEmpty
@@ -92,7 +94,7 @@ extension HostPattern.Content {
         }
     }
 
-    /// Whether the usual form of an IPv4 address may end so.
+    /// Returns whether a dotted-decimal IPv4 address may end with the text.
     private static func isEndOfAddress(_ text: String) -> Bool {
         let labels = text.split(separator: ".")
         return labels.count < 4 && labels.allSatisfy { label in UInt8(label).map(String.init) == String(label) }
@@ -100,7 +102,7 @@ extension HostPattern.Content {
 }
 
 extension Dictionary where Key == HostPattern {
-    /// What the most precise pattern that covers the host stands for.
+    /// Returns the value of the most specific pattern that matches a host; `nil` if none matches.
     package func value(for host: HostName) -> Value? {
         guard !isEmpty else { return nil }
         return filter { $0.key.matches(host) }.max { $0.key.precision < $1.key.precision }?.value

@@ -2,17 +2,17 @@
 
 package import FoundationEssentials
 
-/// Text that holds binary blocks between lines such as `-----BEGIN CERTIFICATE-----`. See RFC 7468.
+/// A parser for text with binary blocks between lines such as `-----BEGIN CERTIFICATE-----`. See RFC 7468.
 package enum PEM {
-    /// One block.
+    /// A block of PEM text.
     package struct Block: Equatable {
-        /// The word of its first line, such as `CERTIFICATE`.
+        /// The label of the block, such as `CERTIFICATE`.
         package let label: String
-        /// What it holds.
+        /// The decoded content.
         package let bytes: Data
     }
 
-    /// The blocks that are complete and can be decoded, in their order; text around them is skipped.
+    /// Returns the complete, decodable blocks in order; text around them is ignored.
     package static func blocks(in text: Data) -> [Block] {
         var blocks: [Block] = []
         var label: String?
@@ -39,20 +39,20 @@ package enum PEM {
         return String(text[..<end.lowerBound])
     }
 
-    /// The certificates, in DER, of a PEM text, or of bytes that are one certificate in DER.
+    /// Returns the certificates of a PEM text in DER, or the bytes themselves if they are a DER certificate.
     package static func certificates(in bytes: Data) -> [Data] {
         if isDER(bytes) { return [bytes] }
         return blocks(in: bytes).filter { $0.label == "CERTIFICATE" || $0.label == "X509 CERTIFICATE" }.map(\.bytes)
     }
 
-    /// The lists of revoked certificates, in DER, of a PEM text, or of bytes that are one list in DER.
+    /// Returns the certificate revocation lists of a PEM text in DER, or the bytes themselves if they are a DER list.
     package static func revocationLists(in bytes: Data) -> [Data] {
         if isDER(bytes) { return [bytes] }
         return blocks(in: bytes).filter { $0.label == "X509 CRL" }.map(\.bytes)
     }
 
-    /// Whether the bytes are one long sequence of ASN.1, as certificates and lists are: 0x30, then its length in two bytes
-    /// or more.
+    /// Returns whether the bytes begin with an ASN.1 sequence of 128 bytes or more, as DER certificates and lists do:
+    /// 0x30, then a length of two or more bytes.
     private static func isDER(_ bytes: Data) -> Bool {
         bytes.count > 4 && bytes[bytes.startIndex] == 0x30 && bytes[bytes.startIndex + 1] > 0x80
     }

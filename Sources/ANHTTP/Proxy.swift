@@ -1,30 +1,32 @@
 // SPDX-License-Identifier: MIT
 
-/// How a transfer chooses its proxy.
+/// The selection of a transfer's proxy.
 public enum ProxyPolicy: Hashable, Sendable {
-    /// From `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`, as libcurl reads them. See curl(1), ENVIRONMENT.
+    /// The proxy of the environment variables `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`, as interpreted
+    /// by libcurl. See ENVIRONMENT in curl(1).
     case environment
-    /// No proxy, whatever the environment says.
+    /// No proxy; the environment is ignored.
     case none
-    /// This proxy.
+    /// A specific proxy.
     case proxy(Proxy)
 }
 
 /// A proxy server.
 public struct Proxy: Hashable, Sendable {
-    /// The protocol spoken to the proxy.
+    /// The protocol used with the proxy.
     public var kind: Kind
-    /// The proxy's host name or address.
+    /// The host name or address of the proxy.
     public var host: String
-    /// The proxy's port.
+    /// The port of the proxy.
     public var port: Int
-    /// The user and password for the proxy; sent by Basic unless the credential names other schemes. SOCKS 5 has a way of
-    /// its own (RFC 1929).
+    /// The credential for the proxy; `nil` for none. It is sent with Basic unless ``Credential/schemes`` says
+    /// otherwise; SOCKS 5 uses the method of RFC 1929.
     public var credential: Credential?
-    /// Hosts that are reached without the proxy: names with their subdomains, addresses, CIDR blocks, or `*`.
+    /// The hosts that are contacted without the proxy: names including their subdomains, addresses, CIDR blocks, or `*`
+    /// for all.
     public var bypass: [String]
 
-    /// Creates a proxy.
+    /// Creates a proxy, by default without credential and exceptions.
     public init(_ kind: Kind, host: String, port: Int, credential: Credential? = nil, bypass: [String] = []) {
         self.kind = kind
         self.host = host
@@ -33,17 +35,17 @@ public struct Proxy: Hashable, Sendable {
         self.bypass = bypass
     }
 
-    /// The protocol spoken to a proxy.
+    /// A protocol used with a proxy.
     public enum Kind: String, Hashable, Sendable {
-        /// HTTP; https URLs are tunnelled with CONNECT (RFC 9110 §9.3.6).
+        /// HTTP; https URLs use a CONNECT tunnel (RFC 9110 §9.3.6).
         case http
-        /// HTTP over TLS.
+        /// HTTP over TLS; https URLs use a CONNECT tunnel.
         case https
-        /// SOCKS 4a: the proxy resolves names.
+        /// SOCKS 4a; the proxy resolves host names.
         case socks4a
-        /// SOCKS 5, RFC 1928: names are resolved here.
+        /// SOCKS 5 (RFC 1928); host names are resolved locally.
         case socks5
-        /// SOCKS 5: the proxy resolves names.
+        /// SOCKS 5 (RFC 1928); the proxy resolves host names.
         case socks5h
     }
 }

@@ -2,17 +2,17 @@
 
 public import FoundationEssentials
 
-/// The SHA-256 of a public key (its SubjectPublicKeyInfo in DER), written `sha256/` and Base64, as in RFC 7469 §2.4 and in
-/// `--pinnedpubkey` of curl(1).
+/// The SHA-256 digest of a public key (SubjectPublicKeyInfo in DER). Its text form is `sha256/` followed by Base64, as
+/// in RFC 7469 §2.4 and the `--pinnedpubkey` option of curl(1).
 ///
-/// A key outlives the certificates made for it: a renewal with the same key needs no new pin.
+/// The pin of a key remains valid when its certificate is renewed with the same key.
 public struct PublicKeyPin: Hashable, Sendable, CustomStringConvertible {
     /// The digest, 32 bytes.
     public let sha256: Data
 
-    /// Reads a pin such as `sha256/AAAA…=`; curl's `sha256//` is taken too.
+    /// Parses a pin such as `sha256/AAAA…=`; curl's prefix `sha256//` is accepted, too.
     ///
-    /// - Throws: ``SecurityPolicy/Problem/pin(_:)`` for anything else.
+    /// - Throws: ``SecurityPolicy/Problem/pin(_:)`` for any other text.
     public init(_ text: String) throws(SecurityPolicy.Problem) {
         guard text.hasPrefix("sha256/") else { throw .pin(text) }
         var digits = text.dropFirst("sha256/".count)
@@ -22,14 +22,14 @@ public struct PublicKeyPin: Hashable, Sendable, CustomStringConvertible {
         sha256 = digest
     }
 
-    /// Creates a pin of a digest.
+    /// Creates a pin from a digest.
     ///
-    /// - Throws: ``SecurityPolicy/Problem/pin(_:)`` unless it has 32 bytes.
+    /// - Throws: ``SecurityPolicy/Problem/pin(_:)`` unless the digest has 32 bytes.
     public init(sha256: Data) throws(SecurityPolicy.Problem) {
         guard sha256.count == 32 else { throw .pin("\(sha256.count) bytes") }
         self.sha256 = sha256
     }
 
-    /// The pin as it is read.
+    /// The text form, `sha256/` followed by Base64.
     public var description: String { "sha256/\(sha256.base64EncodedString())" }
 }

@@ -3,28 +3,29 @@
 public import FoundationEssentials
 public import HTTPTypes
 
-/// One HTTP request, as a value: what to send and, where it differs from the session, how.
+/// An HTTP request: what to send, and options that override those of the session.
 ///
-/// Header fields are sent in the order given, repeated names stay separate fields, and an empty value is sent as such.
-/// `HTTPField` itself replaces CR, LF and NUL in a value by spaces when the field is made; `HTTPFields(validating:)`
-/// refuses them with an error instead, for names and values that come from outside the program.
+/// Header fields are sent in order, repeated names as separate fields, and empty values as they are. `HTTPField`
+/// silently replaces CR, LF and NUL in values by spaces; use `HTTPFields(validating:)` for untrusted
+/// names and values, which throws an error instead.
 public struct Request: Sendable {
-    /// The method; any token, `GET` unless said otherwise. See RFC 9110 §9.
+    /// The method, which may be any token; `GET` by default. See RFC 9110 §9.
     public var method: HTTPRequest.Method
-    /// The absolute `http` or `https` URL; a fragment is not sent.
+    /// The absolute `http` or `https` URL. A fragment is not sent.
     public var url: URL
     /// The header fields, in the order in which they are sent.
     public var headers: HTTPFields
-    /// What is sent after the head; any method may have one.
+    /// The body; any method may have one.
     public var body: RequestBody
-    /// Makes the trailer fields once the body is sent; HTTP/1.1 only, and the body is then sent chunked. See RFC 9110 §6.5.
+    /// A closure that returns the trailer fields after the body was sent; `nil`, the default, for none. HTTP/1.1 only;
+    /// the body is sent chunked. See RFC 9110 §6.5.
     public var trailers: (@Sendable () throws -> HTTPFields)?
 
     @usableFromInline package var attributes = RequestAttributes()
-    /// The options; nil where the session's hold.
+    /// The request's own options; `nil` to use the session's.
     package private(set) var sharedOptions: SharedTransferOptions?
 
-    /// Creates a request; everything but the URL has a default.
+    /// Creates a request, by default a `GET` without fields and body and with the session's options.
     public init(
         method: HTTPRequest.Method = .get, url: URL, headers: HTTPFields = [:], body: RequestBody = .none,
         options: TransferOptions? = nil
@@ -36,14 +37,17 @@ public struct Request: Sendable {
         sharedOptions = options.map(SharedTransferOptions.init)
     }
 
-    /// How the transfer is made; nil means as the session says.
+    /// The options of the transfer, which replace the session's; `nil`, the default, to use the session's. To change
+    /// some of them, see ``changeOptions(_:)``.
     public var options: TransferOptions? {
         get { sharedOptions?.value }
         set { sharedOptions = newValue.map(SharedTransferOptions.init) }
     }
 
-    /// Changes some of the options and leaves the others as the session says; options of the request's own are changed at
-    /// once.
+    /// Changes some of the options and inherits the others from the session.
+    ///
+    /// If ``options`` is set, the change is applied to it at once; otherwise it is applied to the session's options
+    /// when the request is sent.
     ///
     /// ```swift
     /// request.changeOptions { $0.timeouts.idle = .seconds(5) }
@@ -56,15 +60,16 @@ public struct Request: Sendable {
         }
     }
 
-    /// An attribute of this request; see ``RequestAttribute``.
+    /// The value of an attribute of this request. See ``RequestAttribute``.
     @inlinable public subscript<Attribute: RequestAttribute>(_ attribute: Attribute.Type) -> Attribute.Value {
         get { attributes[attribute] }
         set { attributes[attribute] = newValue }
     }
 
-    /// Takes the options of `other`, where this request has none of its own: without copying them, unless they are changed.
+    /// Inherits the options of `other` if this request has none, and applies the request's changes. The options are
+    /// shared, and copied only if they are changed.
     ///
-    /// Options are large: a caller's asynchronous frame is to have no place for them.
+    /// Not inlined, because options are large and would otherwise take space in the caller's asynchronous frame.
     @inline(never)
     package mutating func inheritOptions(from other: Request) {
         guard sharedOptions == nil else { return }
@@ -72,7 +77,8 @@ public struct Request: Sendable {
         if let changed = changedOptions(of: options ?? TransferOptions()) { options = changed }
     }
 
-    /// The most bytes that a collected body of this request's response may have, where it inherits options.
+    /// Returns the maximum size in bytes of this request's collected response body, with options inherited from
+    /// `other`.
     @inline(never)
     package func maximumBodySize(inheritingFrom other: Request) -> Int {
         var request = self
@@ -80,10 +86,10 @@ public struct Request: Sendable {
         return request.maximumBodySize
     }
 
-    /// The most bytes that a collected body of this request's response may have.
+    /// The maximum size in bytes of a collected response body.
     package var maximumBodySize: Int { sharedOptions?.value.maximumBodySize ?? TransferOptions().maximumBodySize }
 
-    /// The options as the request changes them; nil when it changes none.
+    /// Returns `session` with this request's changes; `nil` if there are no changes.
     private func changedOptions(of session: TransferOptions) -> TransferOptions? {
         let changes = self[OptionsChanges.self]
         guard !changes.isEmpty else { return nil }
@@ -93,17 +99,17 @@ public struct Request: Sendable {
     }
 }
 
-/// What a request changes of the session's options.
+/// The key of the changes that a request makes to the session's options.
 package enum OptionsChanges: RequestAttribute {
-    /// None.
+    /// No changes.
     package static var defaultValue: [@Sendable (inout TransferOptions) -> Void] { [] }
 }
 
-/// Transfer options behind a reference: requests of one session share them, and a transport sees by identity that nothing
-/// has changed since the last request.
+/// Transfer options behind a reference. The requests of a session share them, and a transport can tell by identity that
+/// they are the same as for the previous request.
 package final class SharedTransferOptions: Sendable {
     package let value: TransferOptions
-    /// Whether TLS is more than a valid chain and the right name.
+    /// Whether the TLS options require more than a valid chain and the right host name.
     package let hasSecurity: Bool
 
     package init(_ value: TransferOptions) {

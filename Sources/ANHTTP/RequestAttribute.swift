@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-/// Something that a layer above the transport wants to know of one request, such as a policy of its own or a tag that an
-/// interceptor reads.
+/// A key for a value that layers above the transport attach to a request, such as a policy or a tag for an interceptor.
 ///
-/// The type is the key, as in
+/// The conforming type itself is the key:
 ///
 /// ```swift
 /// enum Purpose: RequestAttribute {
@@ -13,20 +12,20 @@
 /// request[Purpose.self] = "prefetching"
 /// ```
 ///
-/// Attributes are not sent. They go where the request goes: through interceptors, retries and redirects.
+/// Attributes are not sent to the server. Interceptors, retries and redirects keep them.
 public protocol RequestAttribute {
-    /// The type of the values.
+    /// The type of the attribute's value.
     associatedtype Value: Sendable
-    /// What a request has that was given none.
+    /// The value for requests that have not set the attribute.
     static var defaultValue: Value { get }
 }
 
-/// The attributes of a request; without any, it takes no memory of its own, and asking for one is a comparison.
+/// The attributes of a request. An empty collection allocates no memory, and reading from it is a single comparison.
 @usableFromInline
 package struct RequestAttributes: Sendable {
     @usableFromInline var values: [ObjectIdentifier: any Sendable] = [:]
 
-    /// Creates an empty set.
+    /// Creates an empty collection.
     package init() {}
 
     @inlinable package subscript<Attribute: RequestAttribute>(_: Attribute.Type) -> Attribute.Value {
@@ -37,7 +36,7 @@ package struct RequestAttributes: Sendable {
         set { values[ObjectIdentifier(Attribute.self)] = newValue }
     }
 
-    /// Adds the attributes that are not here yet.
+    /// Adds the attributes of `others` that are not set here.
     package mutating func fill(from others: RequestAttributes) {
         values.merge(others.values) { own, _ in own }
     }

@@ -2,41 +2,44 @@
 
 public import FoundationEssentials
 
-/// The body of a request: nothing, bytes, a file, or a stream of chunks.
+/// The body of a request: empty, bytes, a file, or a stream of chunks.
 ///
-/// A body says two things about itself: how long it is, where that is known, and whether it can be read again. A body of
-/// known length is sent with `Content-Length`, another one chunked. One that can be read again survives a redirect, a
-/// retry, or a kept-alive connection that turns out to be dead; one that cannot fails these with a clear error.
+/// A body of known length is sent with `Content-Length`, any other chunked. A replayable body can be sent again for a
+/// redirect, a retry, or after a reused connection turned out to be closed; for any other body these fail with an
+/// error.
 public struct RequestBody: Sendable {
-    /// What the body is made of.
+    /// The source of the body.
     package let content: Content
 
-    /// No body, and no `Content-Length`.
+    /// No body and no `Content-Length`.
     public static let none = RequestBody(content: .none)
 
-    /// Bytes in memory; empty ones are a body of length 0.
+    /// Creates a body of bytes in memory. Empty data is a body of length 0.
     public static func bytes(_ data: Data) -> RequestBody {
         RequestBody(content: .bytes(data))
     }
 
-    /// The UTF-8 of a string.
+    /// Creates a body of the UTF-8 encoding of a string.
     public static func string(_ string: String) -> RequestBody {
         .bytes(Data(string.utf8))
     }
 
-    /// A file, read piece by piece while it is sent. Its size is taken when the exchange begins; one that has shrunk by
-    /// the time it is read fails the request, one that has grown is sent up to that size.
+    /// Creates a body from a file, which is read while it is sent.
+    ///
+    /// The size is determined when the exchange begins. If the file has become shorter by the time it is read, the
+    /// request fails; if it has become longer, the additional bytes are not sent.
     public static func file(_ path: String) -> RequestBody {
         RequestBody(content: .file(path: path))
     }
 
-    /// Chunks from a sequence, taken only as fast as the connection takes them.
+    /// Creates a body from an asynchronous sequence, which is iterated only as fast as the connection accepts data.
     ///
     /// - Parameters:
-    ///   - chunks: The sequence.
-    ///   - length: The sum of all chunks, if known. A sequence that yields less or more fails the request.
-    ///   - isReplayable: Whether the sequence yields the same chunks each time it is iterated; a sequence that can be
-    ///     iterated once only must say false.
+    ///   - chunks: The sequence of chunks.
+    ///   - length: The total number of bytes; `nil`, the default, if it is unknown. The request fails if the sequence
+    ///   yields fewer or more bytes.
+    ///   - isReplayable: Whether the sequence yields the same chunks each time it is iterated; `false` by default. Must
+    ///   be `false` if the sequence can be iterated only once.
     public static func stream<Chunks: AsyncSequence & Sendable>(
         _ chunks: Chunks, length: Int64? = nil, isReplayable: Bool = false
     ) -> RequestBody where Chunks.Element: DataProtocol {
@@ -49,14 +52,14 @@ public struct RequestBody: Sendable {
                 }))
     }
 
-    /// Chunks from readers that `makeReader` makes, one for each time that the body is sent.
+    /// Creates a body from chunks that a reader returns; `makeReader` creates a new reader each time the body is sent.
     package static func stream(
         length: Int64?, isReplayable: Bool, makeReader: @escaping @Sendable () throws -> BodyReader
     ) -> RequestBody {
         RequestBody(content: .stream(length: length, isReplayable: isReplayable, makeReader: makeReader))
     }
 
-    /// The number of bytes, where it is known without looking at the file system.
+    /// The number of bytes; `nil` if it is unknown or would have to be read from the file system.
     public var length: Int64? {
         switch content {
         case .none: 0
@@ -66,7 +69,7 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// Whether the body can be sent a second time.
+    /// Whether the body can be sent more than once.
     public var isReplayable: Bool {
         switch content {
         case .none, .bytes, .file: true
@@ -74,7 +77,7 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// What a body is made of.
+    /// The source of a body.
     package enum Content: Sendable {
         case none
         case bytes(Data)
@@ -83,16 +86,16 @@ public struct RequestBody: Sendable {
     }
 }
 
-/// Reads a streamed body once, chunk by chunk.
+/// A reader of a streamed body, for one pass over its chunks.
 package struct BodyReader {
     private let read: () async throws -> Data?
 
-    /// Creates a reader from a function that returns the next chunk, or nil at the end.
+    /// Creates a reader from a function that returns the next chunk, or `nil` at the end.
     package init(_ read: @escaping () async throws -> Data?) {
         self.read = read
     }
 
-    /// The next chunk; nil at the end.
+    /// Returns the next chunk; `nil` at the end.
     package func next() async throws -> Data? {
         try await read()
     }

@@ -3,39 +3,43 @@
 package import FoundationEssentials
 
 extension ResponseBody {
-    /// The body as lines of UTF-8 text; they end with LF, CR LF or CR, wherever the chunks were cut.
+    /// The body as a sequence of lines of UTF-8 text, which may end with LF, CR LF or CR.
     ///
-    /// Invalid UTF-8 becomes U+FFFD. A line longer than 1 MiB fails; see ``lines(maximumLength:)``.
+    /// Invalid UTF-8 is replaced by U+FFFD. Iteration throws ``TransportError/responseTooLarge(_:_:)`` for a line
+    /// longer than 1 MiB; see ``lines(maximumLength:)`` for other limits.
     public var lines: Lines {
         lines(maximumLength: 1 << 20)
     }
 
-    /// The body as lines of at most so many bytes.
+    /// Returns the body as a sequence of lines of UTF-8 text, as ``lines`` does.
+    ///
+    /// - Parameter maximumLength: The maximum length of a line in bytes, without its line ending. A longer one makes
+    ///   iteration throw ``TransportError/responseTooLarge(_:_:)``.
     public func lines(maximumLength: Int) -> Lines {
         Lines(body: self, maximumLength: maximumLength)
     }
 
-    /// A body as a sequence of lines.
+    /// The lines of a response body.
     public struct Lines: AsyncSequence, Sendable {
-        /// A line without its end.
+        /// A line without its line ending.
         public typealias Element = String
-        /// What the body throws, or ``TransportError/responseTooLarge(_:_:)`` for a line that is too long.
+        /// The errors of the body, and ``TransportError/responseTooLarge(_:_:)`` for a line that is too long.
         public typealias Failure = any Error
 
         fileprivate let body: ResponseBody
         fileprivate let maximumLength: Int
 
-        /// Starts to read the body's lines.
+        /// Creates an iterator that reads the body's lines.
         public func makeAsyncIterator() -> Iterator {
             Iterator(chunks: body.makeAsyncIterator(), splitter: LineSplitter(maximumLength: maximumLength))
         }
 
-        /// Yields lines without their ends; the last one need not have an end.
+        /// An iterator over lines. The last line may lack a line ending.
         public struct Iterator: AsyncIteratorProtocol {
             fileprivate var chunks: ResponseBody.Iterator
             fileprivate var splitter: LineSplitter
 
-            /// The next line; nil after the last one.
+            /// Returns the next line; `nil` after the last one.
             public mutating func next() async throws -> String? {
                 while true {
                     if let line = try splitter.nextLine() { return line }
@@ -47,22 +51,22 @@ extension ResponseBody {
     }
 }
 
-/// Cuts bytes into lines: at LF, CR LF or CR, also when a pair is split between two chunks.
+/// A parser that splits bytes into lines at LF, CR LF or CR, even if a CR LF is split between two chunks.
 package struct LineSplitter {
     private let maximumLength: Int
     private var bytes: [UInt8] = []
-    /// Where the first line that was not yielded begins.
+    /// The start of the first line that was not returned yet.
     private var start = 0
-    /// Up to where the bytes were searched.
+    /// The end of the bytes already searched for line endings.
     private var searched = 0
     private var skipsLineFeed = false
 
-    /// Creates a splitter for lines of at most so many bytes.
+    /// Creates a splitter for lines of at most `maximumLength` bytes.
     package init(maximumLength: Int) {
         self.maximumLength = maximumLength
     }
 
-    /// Adds bytes, cut anywhere.
+    /// Adds a chunk of bytes.
     package mutating func append(_ chunk: Data) {
         if start > 0 {
             bytes.removeSubrange(..<start)
@@ -72,7 +76,7 @@ package struct LineSplitter {
         bytes.append(contentsOf: chunk)
     }
 
-    /// The next complete line, or nil when more bytes are needed.
+    /// Returns the next complete line; `nil` if more bytes are needed.
     package mutating func nextLine() throws(TransportError) -> String? {
         if skipsLineFeed, start < bytes.count {
             if bytes[start] == UInt8(ascii: "\n") {
@@ -97,7 +101,7 @@ package struct LineSplitter {
         return String(decoding: bytes[start..<end], as: UTF8.self)
     }
 
-    /// The last line, when it has no end.
+    /// Returns the last line if it has no line ending; `nil` if no bytes are left.
     package mutating func finish() -> String? {
         guard start < bytes.count else { return nil }
         defer { start = bytes.count }

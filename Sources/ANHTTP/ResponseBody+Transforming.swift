@@ -3,17 +3,17 @@
 public import FoundationEssentials
 
 extension ResponseBody {
-    /// A body whose chunks `transform` has changed, each as it is read; a chunk that becomes empty is left out.
+    /// Returns a body whose chunks are transformed when they are read. Chunks that become empty are omitted.
     ///
-    /// Nothing is read ahead. To watch a body go by, return the chunks as they came.
+    /// Nothing is read ahead. To observe a body without changing it, return each chunk unchanged.
     ///
-    /// - Parameter transform: Called for each chunk, in order; what it throws ends the reading.
+    /// - Parameter transform: A function called for each chunk in order; an error that it throws ends the body.
     public func transforming(_ transform: @escaping @Sendable (Data) throws -> Data) -> ResponseBody {
         ResponseBody(source: TransformedBodySource(base: source, transform: transform))
     }
 }
 
-/// Changes the chunks of another source.
+/// A source that transforms the chunks of another one.
 private struct TransformedBodySource: ResponseBodySource {
     let base: any ResponseBodySource
     let transform: @Sendable (Data) throws -> Data

@@ -3,78 +3,79 @@
 public import FoundationEssentials
 public import HTTPTypes
 
-/// The body of a response, read while it arrives.
+/// The body of a response, read as it arrives.
 ///
-/// It is read once, by one reader: `for try await chunk in body`, ``lines`` or ``collect(upTo:)``. Whoever reads slowly
-/// slows the server down; what is not read is given up when the scope that lent the body ends.
+/// It can be read once, by one reader: with `for try await chunk in body`, ``lines`` or ``collect(upTo:)``. A slow
+/// reader slows down the server (backpressure). Unread bytes are discarded when the scope that provides the body ends.
 public struct ResponseBody: AsyncSequence, Sendable {
-    /// Some bytes, at least one.
+    /// A chunk of at least one byte.
     public typealias Element = Data
-    /// ``TransportError`` or `CancellationError`, from the usual transport.
+    /// The errors of the transport: ``TransportError`` or `CancellationError`.
     public typealias Failure = any Error
 
     let source: any ResponseBodySource
 
-    /// Creates a body that takes its bytes from `source`.
+    /// Creates a body that reads from a source.
     public init(source: some ResponseBodySource) {
         self.source = source
     }
 
-    /// Creates a body of bytes that are here already.
+    /// Creates a body from data in memory.
     public init(_ data: Data, ending: ResponseEnding = ResponseEnding()) {
         source = BytesBodySource(data, ending: ending)
     }
 
-    /// What came after the body; nil before the end of the body was read.
+    /// The trailers and metrics, available after the end of the body was read; `nil` before.
     public var ending: ResponseEnding? {
         source.ending
     }
 
-    /// The trailer fields; nil before the end of the body was read, and empty when there were none. See RFC 9110 §6.5.
+    /// The trailer fields, empty if there are none; `nil` before the end of the body was read. See RFC 9110 §6.5.
     public var trailers: HTTPFields? {
         source.ending?.trailers
     }
 
-    /// What the exchange cost; nil before the end of the body was read.
+    /// The metrics of the exchange; `nil` before the end of the body was read.
     public var metrics: TransferMetrics? {
         source.ending?.metrics
     }
 
-    /// Reads the rest of the body as one piece.
+    /// Reads the remaining body and returns it.
     ///
-    /// - Throws: ``TransportError/responseTooLarge(_:_:)`` above `limit` bytes; the transfer then stops.
+    /// - Throws: ``TransportError/responseTooLarge(_:_:)`` if the remaining body exceeds `limit` bytes; the transfer is
+    ///   then ended.
     public func collect(upTo limit: Int) async throws -> Data {
         try await source.collect(upTo: limit)
     }
 
-    /// Starts to read the body.
+    /// Creates an iterator that reads the body.
     public func makeAsyncIterator() -> Iterator {
         Iterator(source: source)
     }
 
-    /// Yields chunks as they arrived, none of them empty.
+    /// An iterator over the chunks of a body, in the sizes in which they arrived.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let source: any ResponseBodySource
 
-        /// The next bytes; nil at the end of the body.
+        /// Returns the next chunk; `nil` at the end of the body.
         public mutating func next() async throws -> Data? {
             try await source.next()
         }
     }
 }
 
-/// Where the bytes of a ``ResponseBody`` come from.
+/// A source of the bytes of a ``ResponseBody``.
 public protocol ResponseBodySource: Sendable {
-    /// The next bytes, not empty, which do not change afterwards; nil at the end, and from then on.
+    /// Returns the next chunk, which is not empty; `nil` at the end, and in all later calls.
     func next() async throws -> Data?
-    /// All bytes that are left; fails above `limit`.
+    /// Returns all remaining bytes; throws ``TransportError/responseTooLarge(_:_:)`` if they exceed `limit`.
     func collect(upTo limit: Int) async throws -> Data
-    /// What came after the body; nil until its end was read.
+    /// The trailers and metrics; `nil` before the end was read.
     var ending: ResponseEnding? { get }
 }
 
 extension ResponseBodySource {
-    /// Collects chunk by chunk.
+    /// Collects the remaining bytes chunk by chunk.
     public func collect(upTo limit: Int) async throws -> Data {
         var collected = Data()
         while let chunk = try await next() {
@@ -88,18 +89,18 @@ extension ResponseBodySource {
 }
 
 extension Data {
-    /// Appends a chunk; the first one is taken as it is, without a copy.
+    /// Appends a chunk; the first chunk is adopted without a copy.
     package mutating func collect(_ chunk: Data) {
-        // Whoever gets the bytes may count them from 0.
+        // Readers of the result may assume that its indices start at 0.
         if isEmpty, chunk.startIndex == 0 { self = chunk } else { append(chunk) }
     }
 }
 
-/// What is known once a response is complete.
+/// The information available at the end of a response.
 public struct ResponseEnding: Sendable {
-    /// The trailer fields.
+    /// The trailer fields; empty if there are none.
     public var trailers: HTTPFields
-    /// What the exchange cost.
+    /// The metrics of the exchange.
     public var metrics: TransferMetrics {
         get { sharedMetrics.value }
         set { sharedMetrics = Shared(newValue) }
@@ -107,20 +108,20 @@ public struct ResponseEnding: Sendable {
 
     package private(set) var sharedMetrics: Shared<TransferMetrics>
 
-    /// Creates an ending.
+    /// Creates an ending, by default without trailers and with empty metrics.
     public init(trailers: HTTPFields = [:], metrics: TransferMetrics = TransferMetrics()) {
         self.trailers = trailers
         sharedMetrics = Shared(metrics)
     }
 
-    /// Creates an ending with metrics that others have too.
+    /// Creates an ending with shared metrics.
     package init(trailers: HTTPFields, metrics: Shared<TransferMetrics>) {
         self.trailers = trailers
         sharedMetrics = metrics
     }
 }
 
-/// A large value behind a reference: what has it is small, and copied at once.
+/// A large value behind a reference, which makes its containers small and cheap to copy.
 package final class Shared<Value: Sendable>: Sendable {
     package let value: Value
 

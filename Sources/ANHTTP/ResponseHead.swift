@@ -3,22 +3,22 @@
 public import FoundationEssentials
 public import HTTPTypes
 
-/// The start of a response: status and header fields.
+/// The head of a response: status and header fields.
 public struct ResponseHead: Sendable {
-    /// The status code, 100 to 999, with the reason phrase that the server sent, if any.
+    /// The status code, 100 to 999, with the server's reason phrase, if any.
     public var status: HTTPResponse.Status
     /// The header fields in the order received; repeated names are separate fields.
     public var headers: HTTPFields
     /// The HTTP version of the response.
     public var version: HTTPVersion
-    /// The URL that answered.
+    /// The URL that the response came from, after any redirects.
     public var url: URL
-    /// The redirects that led here, in their order; a session fills them in.
+    /// The redirect responses that led here, in order; set by a session, otherwise empty.
     public var redirects: [ResponseHead] = []
-    /// How often the request was sent again before this response was taken, and why not more often; a session fills it in.
+    /// The attempts before this response, and why no more were made; set by a session, otherwise empty.
     public var retries = RetryHistory()
 
-    /// Creates a head.
+    /// Creates a head, by default without fields and for HTTP/1.1.
     public init(status: HTTPResponse.Status, headers: HTTPFields = [:], version: HTTPVersion = .http1_1, url: URL) {
         self.status = status
         self.headers = headers
@@ -26,7 +26,8 @@ public struct ResponseHead: Sendable {
         self.url = url
     }
 
-    /// The media type of `Content-Type`, lower-case and without parameters; nil when there is none. See RFC 9110 §8.3.
+    /// The media type of `Content-Type`, in lower case and without parameters; `nil` if there is none. See RFC 9110
+    /// §8.3.
     public var mediaType: String? {
         guard let value = headers.first(.contentType) else { return nil }
         if !value.isEmpty, value.utf8.allSatisfy(Self.isOfLowercaseType) { return value }
@@ -35,7 +36,8 @@ public struct ResponseHead: Sendable {
         return Substring(type[...last]).lowercased()
     }
 
-    /// What most media types are made of.
+    /// Returns whether a byte is a lower-case letter, a digit or one of the punctuation characters common in media
+    /// types.
     private static func isOfLowercaseType(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "/"),
@@ -45,7 +47,7 @@ public struct ResponseHead: Sendable {
         }
     }
 
-    /// What may stand around a value: OWS of RFC 9110 §5.6.3.
+    /// Returns whether a byte is optional whitespace (RFC 9110 §5.6.3).
     private static func isBlank(_ byte: UInt8) -> Bool {
         byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
     }
@@ -53,15 +55,15 @@ public struct ResponseHead: Sendable {
 
 /// A version of HTTP.
 public enum HTTPVersion: String, Hashable, Sendable, CustomStringConvertible {
-    /// HTTP/1.0, RFC 1945.
+    /// HTTP/1.0 (RFC 1945).
     case http1_0 = "HTTP/1.0"
-    /// HTTP/1.1, RFC 9112.
+    /// HTTP/1.1 (RFC 9112).
     case http1_1 = "HTTP/1.1"
-    /// HTTP/2, RFC 9113.
+    /// HTTP/2 (RFC 9113).
     case http2 = "HTTP/2"
-    /// HTTP/3, RFC 9114.
+    /// HTTP/3 (RFC 9114).
     case http3 = "HTTP/3"
 
-    /// The name as it stands in a status line.
+    /// The name of the version, such as `HTTP/1.1`.
     public var description: String { rawValue }
 }

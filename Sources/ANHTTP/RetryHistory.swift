@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: MIT
 
-/// What a session's retries have done for a request.
+/// The attempts that a session made for a request.
 public struct RetryHistory: Hashable, Sendable {
-    /// The attempts before the last one, in their order.
+    /// The attempts before the last one, in order.
     public var earlierAttempts: [Attempt] = []
-    /// Why the last attempt was the last, although it went wrong in a way that is retried; nil where it did not.
+    /// The reason why a last attempt that failed was not retried; `nil` if it succeeded or its failure is not one that
+    /// is retried.
     public var stop: Stop?
 
     /// Creates the history of a request that was sent once.
     public init() {}
 
-    /// An attempt that was followed by another.
+    /// An attempt that was followed by another one.
     public struct Attempt: Hashable, Sendable {
-        /// What came of it.
+        /// The outcome of the attempt.
         public var outcome: Outcome
-        /// What its last exchange cost; nil where none began.
+        /// The metrics of the attempt's last exchange; `nil` if none began.
         public var metrics: TransferMetrics?
-        /// How long the next attempt had to wait.
+        /// The delay before the next attempt.
         public var wait: Duration
 
-        /// Creates a description of an attempt.
+        /// Creates an attempt, by default without metrics and delay.
         public init(outcome: Outcome, metrics: TransferMetrics? = nil, wait: Duration = .zero) {
             self.outcome = outcome
             self.metrics = metrics
@@ -27,50 +28,50 @@ public struct RetryHistory: Hashable, Sendable {
         }
     }
 
-    /// What came of an attempt.
+    /// The outcome of an attempt.
     public enum Outcome: Hashable, Sendable {
-        /// A response with this status.
+        /// A response with the given status.
         case status(Int)
-        /// An error, with its description.
+        /// An error with the given description.
         case failure(String)
     }
 
-    /// Why there was no further attempt.
+    /// The reason why a failed attempt was not retried.
     public enum Stop: Hashable, Sendable {
-        /// There were so many retries already.
+        /// The maximum number of retries was reached.
         case limit(Int)
-        /// The server may have acted on the request, and its method is not idempotent.
+        /// The server may have processed the request, and its method is not idempotent.
         case method
-        /// The body can be read only once. See ``RequestBody/isReplayable``.
+        /// The body cannot be sent again. See ``RequestBody/isReplayable``.
         case body
-        /// The server asks to wait longer than this side wants to.
+        /// The server requested a longer delay than the policy allows.
         case retryAfter(Duration)
-        /// The time for all attempts together would be over.
+        /// The time limit for all attempts would be exceeded.
         case deadline(Duration)
-        /// Too many requests to this host are retries already.
+        /// Too large a part of the requests to this host are retries.
         case budget
-        /// The program's own decision.
+        /// The program's own decision function declined a retry.
         case decision
     }
 }
 
 extension RetryHistory.Stop: CustomStringConvertible {
-    /// The reason, as the end of a sentence.
+    /// The reason as a clause that can end a sentence.
     public var description: String {
         switch self {
         case .limit(let limit): "there were \(limit) retries"
-        case .method: "the server may have acted on it and its method is not idempotent"
+        case .method: "the server may have processed it and its method is not idempotent"
         case .body: "its body can be read only once"
         case .retryAfter(let wait): "the server asks to wait \(wait)"
-        case .deadline(let deadline): "the time for all attempts is \(deadline)"
+        case .deadline(let deadline): "the time limit for all attempts is \(deadline)"
         case .budget: "too many requests to the host are retries"
-        case .decision: "the program decided so"
+        case .decision: "the program declined it"
         }
     }
 }
 
 extension RetryHistory.Outcome: CustomStringConvertible {
-    /// The status, or the error's description.
+    /// The status, or the description of the error.
     public var description: String {
         switch self {
         case .status(let status): "status \(status)"
@@ -80,8 +81,8 @@ extension RetryHistory.Outcome: CustomStringConvertible {
 }
 
 extension RetryHistory: CustomStringConvertible {
-    /// A clause such as `attempt 3, not again because there were 2 retries`.
+    /// A clause such as `attempt 3, not retried because there were 2 retries`.
     public var description: String {
-        "attempt \(earlierAttempts.count + 1)" + (stop.map { ", not again because \($0)" } ?? "")
+        "attempt \(earlierAttempts.count + 1)" + (stop.map { ", not retried because \($0)" } ?? "")
     }
 }

@@ -3,9 +3,11 @@
 public import FoundationEssentials
 
 extension SecurityPolicy {
-    /// The certificates, in DER, of a file or of bytes: any number in PEM, or one in DER.
+    /// Returns the certificates of a file or data in DER form. The source may contain any number of PEM certificates,
+    /// or one DER certificate.
     ///
-    /// - Throws: ``Problem/unreadable(path:reason:)`` or ``Problem/noCertificate(_:)``.
+    /// - Throws: ``Problem/unreadable(path:reason:)`` if the file cannot be read, ``Problem/noCertificate(_:)`` if
+    ///   there is no certificate.
     public static func certificates(in source: FileOrData) throws(Problem) -> [Data] {
         let certificates: [Data]
         do throws(FileOrData.ReadFailure) {
@@ -17,11 +19,12 @@ extension SecurityPolicy {
         return certificates
     }
 
-    /// The certificates, in DER, of all files of a folder whose names end in `.cer`, `.crt`, `.der` or `.pem`, in the order
-    /// of the names; folders within it are not searched.
+    /// Returns the certificates of all files of a directory, in DER form and in the order of the file names.
     ///
-    /// - Throws: ``Problem/unreadable(path:reason:)``, or ``Problem/noCertificate(_:)`` for a file without any and
-    ///   for a folder without such files.
+    /// The files must have the extension `.cer`, `.crt`, `.der` or `.pem`; subdirectories are not searched.
+    ///
+    /// - Throws: ``Problem/unreadable(path:reason:)`` if the directory or a file cannot be read,
+    ///   ``Problem/noCertificate(_:)`` if a file contains no certificate or the directory no such file.
     public static func certificates(inFolder path: String) throws(Problem) -> [Data] {
         var certificates: [Data] = []
         for file in try certificateFiles(inFolder: path) { certificates += try Self.certificates(in: .file(file)) }
@@ -29,15 +32,15 @@ extension SecurityPolicy {
         return certificates
     }
 
-    /// The paths of the files of a folder that are named as certificates are, in the order of their names.
+    /// Returns the paths of a directory's files with the extension of a certificate, in the order of their names.
     ///
-    /// - Throws: ``Problem/unreadable(path:reason:)``.
+    /// - Throws: ``Problem/unreadable(path:reason:)`` if the directory cannot be read.
     package static func certificateFiles(inFolder path: String) throws(Problem) -> [String] {
         let names: [String]
         do {
             names = try FileManager.default.contentsOfDirectory(atPath: path)
         } catch {
-            throw .unreadable(path: path, reason: "it is no folder that this user may read")
+            throw .unreadable(path: path, reason: "it is not a readable directory")
         }
         return names.sorted().filter { [".cer", ".crt", ".der", ".pem"].contains(where: $0.hasSuffix) }
             .map { path + "/" + $0 }
@@ -45,16 +48,16 @@ extension SecurityPolicy {
 }
 
 extension SecurityPolicy.Problem: CustomStringConvertible {
-    /// What is wrong, as the end of a sentence.
+    /// The problem as a clause that can end a sentence.
     public var description: String {
         switch self {
-        case .pin(let text): "“\(text)” is no pin, which is sha256/ and 32 bytes in Base64"
+        case .pin(let text): "“\(text)” is not a pin, which is sha256/ and 32 bytes in Base64"
         case .unreadable(let path, let reason): "\(path): \(reason)"
-        case .noCertificate(let source): "\(source): there is no certificate in it"
-        case .malformedCertificate: "a pinned certificate cannot be read"
-        case .revocationLists: "the lists of revoked certificates cannot be read"
-        case .hostPattern(let text): "“\(text)” is neither a host in ASCII (xn--…) nor *. and a name"
-        case .hostNotASCII(let host): "settings by host need the ASCII form (xn--…) of “\(host)”"
+        case .noCertificate(let source): "\(source): it contains no certificate"
+        case .malformedCertificate: "a pinned certificate cannot be parsed"
+        case .revocationLists: "the certificate revocation lists cannot be read"
+        case .hostPattern(let text): "“\(text)” is neither a host in ASCII (xn--…) nor *. followed by a name"
+        case .hostNotASCII(let host): "settings by host require the ASCII form (xn--…) of “\(host)”"
         }
     }
 }

@@ -3,40 +3,41 @@
 package import FoundationEssentials
 
 extension SecurityPolicy {
-    /// What a chain may end at.
+    /// The certificates that a chain may end at.
     package enum Anchors: Hashable, CaseIterable {
-        /// The trusted authorities.
+        /// The trusted certificate authorities.
         case trustRoots
-        /// The pinned certificates, and nothing else.
+        /// The pinned certificates only.
         case pinnedCertificates
-        /// The server's certificates whose keys are pinned, and nothing else; dates do not count.
+        /// The server's certificates whose keys are pinned only; their validity dates are ignored.
         case pinnedKeys
     }
 
-    /// What became of an attempt to build a valid chain.
+    /// The result of building a valid chain.
     package struct ChainFinding {
-        /// Why there is none; nil where there is one. It covers the name where the policy validates it.
+        /// The reason why there is no valid chain; `nil` if there is one. Includes the host name if the policy
+        /// validates it.
         package var failure: TransportError.TLSFailure?
-        /// The keys of the chain, from the server's upwards.
+        /// The public keys of the chain, beginning with the server's.
         package var keys: [PublicKeyPin]
 
-        /// Creates a finding.
+        /// Creates a result, by default a success without keys.
         package init(failure: TransportError.TLSFailure? = nil, keys: [PublicKeyPin] = []) {
             self.failure = failure
             self.keys = keys
         }
     }
 
-    /// What is decided.
+    /// A decision about a server.
     package struct Judgement: Equatable {
-        /// What failed; nil when nothing did.
+        /// The check that failed; `nil` if none did.
         package var failure: TransportError.TLSFailure?
-        /// Whether the server is refused for it.
+        /// Whether the server is refused because of ``failure``.
         package var isRefused = false
-        /// The pin that the chain matched.
+        /// The pin that matched a key of the chain; `nil` if none was compared or matched.
         package var matchedPin: PublicKeyPin?
 
-        /// Creates a judgement; by default one without a failure.
+        /// Creates a decision, by default one without a failure.
         package init(
             failure: TransportError.TLSFailure? = nil, isRefused: Bool = false, matchedPin: PublicKeyPin? = nil
         ) {
@@ -46,14 +47,15 @@ extension SecurityPolicy {
         }
     }
 
-    /// Decides on a server.
+    /// Returns the decision about a server: the rules of the policy, then its evaluator, then its enforcement.
     ///
     /// - Parameters:
-    ///   - host: Whose name was asked for; nil where there is none to be validated.
-    ///   - expectedKeys: All pinned keys, those of the pinned certificates among them.
-    ///   - now: The time that counts for the pins' expiry.
-    ///   - verify: Builds a valid chain, or says why there is none. It may be asked more than once for the same.
-    ///   - trust: What the server showed, for the evaluator, with the failure that the rules found.
+    ///   - host: The requested host; `nil` if no host name is to be validated.
+    ///   - expectedKeys: All pinned keys, including those of the pinned certificates.
+    ///   - now: The time to compare with the expiry of the pins.
+    ///   - verify: Builds a valid chain that ends at the given anchors, or returns the reason why there is none. It may
+    ///   be called more than once with the same anchors.
+    ///   - trust: Returns the server's certificates for the evaluator, given the failure found by the rules.
     package func judge(
         host: String?, expectedKeys: [PublicKeyPin], at now: Date, verify: (Anchors) -> ChainFinding,
         trust: (TransportError.TLSFailure?) -> ServerTrust
@@ -70,7 +72,8 @@ extension SecurityPolicy {
         return judgement
     }
 
-    /// Whether a failure refuses the server: an audited one does where the server would not be trusted without a policy.
+    /// Returns whether a failure refuses the server: always if enforced; if audited, only if the server is not trusted
+    /// without a policy either.
     package func mustRefuse(_ verify: (Anchors) -> ChainFinding) -> Bool {
         switch enforcement {
         case .enforced: true
@@ -113,7 +116,8 @@ extension SecurityPolicy {
 }
 
 extension TransportError.TLSFailure {
-    /// The failure of a chain that was to end at pins: that it does not is not a matter of authorities.
+    /// Returns the failure of a chain that was to end at pins: an unknown authority means that nothing pinned was
+    /// found.
     fileprivate func ofPins(_ expected: [PublicKeyPin]) -> TransportError.TLSFailure {
         switch self {
         case .unknownAuthority, .selfSigned: expected.isEmpty ? .certificateNotPinned : .pinMismatch(expected: expected)

@@ -2,66 +2,69 @@
 
 public import FoundationEssentials
 
-/// What a server must show before a request is sent to it.
+/// The rules that a server's certificates must satisfy before a request is sent to it.
 ///
-/// It is evaluated within the TLS handshake, on the chain that OpenSSL verifies: when it refuses, no byte of the request has
-/// left. By default the chain must end at the ``TLSOptions/trustRoots`` and the certificate must be for the host.
+/// The policy is evaluated during the TLS handshake, on the chain verified by OpenSSL: if the server is refused, no
+/// byte of the request has been sent. By default the chain must end at the ``TLSOptions/trustRoots``, and the
+/// certificate must be valid for the host.
 ///
-/// | `pinningMode` | `allowsInvalidCertificates` | the server is accepted when |
+/// | `pinningMode` | `allowsInvalidCertificates` | the server is accepted if |
 /// |---|---|---|
 /// | `none` | no | the chain is valid |
-/// | `none` | yes | always; with `validatesDomainName`, never: it would validate a name that anybody can claim |
+/// | `none` | yes | always; with `validatesDomainName`, never: the name in an unverified certificate proves nothing |
 /// | `publicKey` | no | the chain is valid, and one of its keys is pinned |
-/// | `publicKey` | yes | a pinned key signed the chain, or is the server's own; dates do not count |
-/// | `certificate` | no | the chain is valid, and a chain to a pinned certificate is |
-/// | `certificate` | yes | a chain to a pinned certificate is valid |
+/// | `publicKey` | yes | a pinned key signed the chain, or is the server's own; validity dates are ignored |
+/// | `certificate` | no | the chain is valid, and there is a valid chain to a pinned certificate |
+/// | `certificate` | yes | there is a valid chain to a pinned certificate |
 ///
-/// In all cases the certificate must be for the host, unless `validatesDomainName` is off. A pinning mode without pins
-/// accepts nobody.
+/// In all cases the certificate must be valid for the host, unless `validatesDomainName` is off. A pinning mode without
+/// pins refuses every server.
 ///
-/// Connections are not shared between policies that differ, and TLS sessions are not resumed under a policy, because a
-/// resumed one shows no certificates.
+/// Connections are not shared between different policies. TLS sessions are not resumed under a policy that differs from
+/// the default, because a resumed session presents no certificates.
 public struct SecurityPolicy: Hashable, Sendable {
-    /// What is pinned; fixed by how the policy was made.
+    /// The kind of pinning; `none` by default.
     public var pinningMode = PinningMode.none
-    /// The pinned certificates in DER, or, in public-key mode, those whose keys are pinned.
+    /// The pinned certificates in DER. In public-key mode, the keys of these certificates are pinned.
     public var pinnedCertificates: [Data] = []
-    /// The pinned public keys; they count in public-key mode.
+    /// The pinned public keys, used in public-key mode.
     public var pins: [PublicKeyPin] = []
-    /// Pinned keys that are kept for the day when the others must be given up; a ``TrustVerdict`` says when one was needed.
+    /// Pinned keys in reserve, for the day when the keys of ``pins`` must be replaced; ``TrustVerdict/usesBackupPin``
+    /// reports when one was needed.
     public var backupPins: [PublicKeyPin] = []
-    /// When the pins end; nil for never. From then on only an ordinarily valid chain is asked for, so that a program that
-    /// nobody updates any more is not locked out.
+    /// The expiry of the pins; `nil`, the default, for none. From then on only a valid chain is required, so that
+    /// programs that are no longer updated are not locked out.
     public var pinExpiry: Date?
-    /// Whether a chain that is not valid by itself is accepted for its pins.
+    /// Whether a pinned chain is accepted even if it is not otherwise valid; `false` by default.
     public var allowsInvalidCertificates = false
-    /// Whether the certificate must be for the host of the URL, and for servers at all.
+    /// Whether the certificate must be valid for the host of the URL and for TLS servers in general; `true` by default.
     public var validatesDomainName = true
-    /// The authorities that are trusted; nil for those of ``TLSOptions/trustRoots``.
+    /// The trusted certificate authorities; `nil`, the default, for those of ``TLSOptions/trustRoots``.
     public var trustRoots: TrustRoots?
-    /// Whether failures refuse the server, or are only reported.
+    /// Whether failures refuse the server or are only reported; ``Enforcement/enforced`` by default.
     public var enforcement = Enforcement.enforced
-    /// Whether the server must show that its certificate was not revoked. See RFC 6066 §8.
+    /// The requirement for a stapled OCSP response; ``Stapling/ignored`` by default. See RFC 6066 §8.
     public var stapling = Stapling.ignored
-    /// Lists of revoked certificates (RFC 5280 §5), in PEM or one in DER. There must be a current list of the authority
-    /// that signed the server's certificate.
+    /// Certificate revocation lists (RFC 5280 §5), any number in PEM or one in DER; `nil`, the default, for none. If
+    /// set, a current list of the authority that signed the server's certificate is required.
     public var revocationLists: FileOrData?
-    /// The time at which certificates, lists and pins are looked at; nil for now.
+    /// The time for which certificates, revocation lists and pins are evaluated; `nil`, the default, for the current
+    /// time.
     public var verificationTime: Date?
-    /// Has the last word.
+    /// A function that can override the decision of the rules; `nil`, the default, for none.
     public var evaluator: Evaluator?
-    /// Is told every verdict.
+    /// A function that receives every verdict; `nil`, the default, for none.
     public var observer: Observer?
 
-    /// Creates the default policy: no pins, a valid chain, the right name.
+    /// Creates the default policy: no pins, a valid chain and the right host name.
     public init() {}
 
-    /// A policy that pins public keys of valid chains.
+    /// Returns a policy that requires a valid chain with a pinned public key.
     ///
     /// - Parameters:
-    ///   - pins: The keys that are in use: the server's own, or better that of an authority above it.
-    ///   - backups: Keys that are not in use yet. Without one, a key that is lost locks all clients out.
-    ///   - expiry: When the pins end; nil for never.
+    ///   - pins: The keys in use: the server's own, or preferably that of an authority above it.
+    ///   - backups: Keys that are not in use yet. Without a backup, the loss of a key locks out all clients.
+    ///   - expiry: The expiry of the pins; `nil`, the default, for none.
     public static func pinning(
         _ pins: [PublicKeyPin], backups: [PublicKeyPin], until expiry: Date? = nil
     ) -> SecurityPolicy {
@@ -73,7 +76,11 @@ public struct SecurityPolicy: Hashable, Sendable {
         return policy
     }
 
-    /// A policy that pins certificates; ``certificates(in:)`` and ``certificates(inFolder:)`` read them.
+    /// Returns a policy that pins certificates in DER form.
+    ///
+    /// - Parameters:
+    ///   - certificates: The certificates, as returned by ``certificates(in:)`` and ``certificates(inFolder:)``.
+    ///   - mode: Whether the certificates or only their public keys are pinned; ``PinningMode/certificate`` by default.
     public static func pinning(certificates: [Data], mode: PinningMode = .certificate) -> SecurityPolicy {
         var policy = SecurityPolicy()
         policy.pinningMode = mode
@@ -81,43 +88,44 @@ public struct SecurityPolicy: Hashable, Sendable {
         return policy
     }
 
-    /// What is compared with the pins.
+    /// The part of a chain that is compared with the pins.
     public enum PinningMode: Hashable, Sendable {
-        /// Nothing.
+        /// Nothing is compared.
         case none
         /// The public keys of the chain.
         case publicKey
-        /// The certificates that the chain ends at.
+        /// The certificate that the chain ends at.
         case certificate
     }
 
-    /// What a failure leads to.
+    /// The consequence of a failure.
     public enum Enforcement: Hashable, Sendable {
         /// The connection is refused.
         case enforced
-        /// The failure is reported, and the connection goes on where the chain is valid and the name is right: what the
-        /// policy asks for beyond that is tried out.
+        /// The failure is reported. The connection is nevertheless used if the chain is valid and the host name is
+        /// right, so that the additional rules of a policy can be tried out safely.
         case audited
     }
 
-    /// What is asked of a stapled OCSP response.
+    /// The requirement for a stapled OCSP response.
     public enum Stapling: Hashable, Sendable {
-        /// It is not asked for.
+        /// No response is requested.
         case ignored
-        /// Where there is one, it must say that the certificate is good.
+        /// A response is requested, and if there is one, it must state that the certificate is good.
         case preferred
-        /// There must be one, and it must say that the certificate is good.
+        /// A response is requested; there must be one, and it must state that the certificate is good.
         case required
     }
 
-    /// Decides on a server after the rules did, as a pure function of what it showed.
+    /// A function that decides about a server after the rules of the policy were applied.
     ///
-    /// It runs within the handshake on the thread of all connections, so it must return at once: no locks, no files, no
-    /// network. It is equal to itself and its copies only.
+    /// It is called during the handshake on the thread that serves all connections, so it must return immediately,
+    /// without locks, files or network access, and should depend on its argument only. Two evaluators are equal only if
+    /// one is a copy of the other.
     public struct Evaluator: Hashable, Sendable {
         private let function: IdentifiedFunction<ServerTrust, Decision>
 
-        /// Creates an evaluator.
+        /// Creates an evaluator from a function.
         public init(_ evaluate: @escaping @Sendable (ServerTrust) -> Decision) {
             function = IdentifiedFunction(evaluate)
         }
@@ -125,22 +133,24 @@ public struct SecurityPolicy: Hashable, Sendable {
         package func evaluate(_ trust: ServerTrust) -> Decision { function.call(trust) }
     }
 
-    /// What an ``Evaluator`` decides.
+    /// The decision of an ``Evaluator``.
     public enum Decision: Hashable, Sendable {
-        /// The rules hold, whose outcome is ``ServerTrust/failure``.
+        /// The result of the rules applies, see ``ServerTrust/failure``.
         case followRules
-        /// The server is trusted, whatever the rules say.
+        /// The server is trusted, regardless of the result of the rules.
         case accept
-        /// The server is refused, for this reason.
+        /// The server is refused, for the given reason.
         case refuse(String)
     }
 
-    /// Is told the verdict of every handshake, within it, on the thread of all connections, so it must return at once. It is
-    /// equal to itself and its copies only.
+    /// A function that receives the verdict of every handshake.
+    ///
+    /// It is called during the handshake on the thread that serves all connections, so it must return immediately. Two
+    /// observers are equal only if one is a copy of the other.
     public struct Observer: Hashable, Sendable {
         private let function: IdentifiedFunction<TrustVerdict, Void>
 
-        /// Creates an observer.
+        /// Creates an observer from a function.
         public init(_ observe: @escaping @Sendable (TrustVerdict) -> Void) {
             function = IdentifiedFunction(observe)
         }
@@ -148,21 +158,22 @@ public struct SecurityPolicy: Hashable, Sendable {
         package func observe(_ verdict: TrustVerdict) { function.call(verdict) }
     }
 
-    /// What is wrong with a policy.
+    /// A problem with a security policy.
     public enum Problem: Error, Hashable, Sendable {
-        /// The text is no pin: `sha256/` and 32 bytes in Base64.
+        /// The text is not a pin of the form `sha256/` followed by 32 bytes in Base64.
         case pin(String)
-        /// The file or folder cannot be read.
+        /// The file or directory cannot be read.
         case unreadable(path: String, reason: String)
-        /// There is no certificate where pinned ones should be.
+        /// The source contains no certificate.
         case noCertificate(String)
-        /// A pinned certificate is not one.
+        /// A pinned certificate cannot be parsed.
         case malformedCertificate
-        /// There is no usable list of revoked certificates.
+        /// The revocation lists cannot be read or contain no usable list.
         case revocationLists
-        /// The text is no ``HostPattern``.
+        /// The text is not a valid ``HostPattern``.
         case hostPattern(String)
-        /// A host in another script, while policies or identities are chosen by host: write its ASCII form, `xn--…`.
+        /// The host name is not ASCII although policies or identities are selected by host; use its ASCII form,
+        /// `xn--…`.
         case hostNotASCII(String)
     }
 }

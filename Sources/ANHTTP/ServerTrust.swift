@@ -2,23 +2,24 @@
 
 public import FoundationEssentials
 
-/// What a server showed in its handshake, and what the library thinks of it.
+/// The certificates that a server presented in a handshake, and the result of their verification.
 public struct ServerTrust: Hashable, Sendable {
-    /// The host that was asked for.
+    /// The requested host.
     public var host: String
-    /// The time at which the certificates were looked at.
+    /// The time for which the certificates were verified.
     public var date: Date
-    /// The certificates as the server sent them, its own first. Only the first one is known to be the server's.
+    /// The certificates in the order sent by the server, beginning with its own. Only the first is known to belong to
+    /// the server.
     public var presented: [Certificate]
-    /// The chain that was verified, from the server's certificate to a trusted one; empty where none could be built.
+    /// The verified chain, from the server's certificate to a trusted one; empty if none could be built.
     public var chain: [Certificate]
-    /// What failed; nil when nothing did.
+    /// The check that failed; `nil` if none did.
     public var failure: TransportError.TLSFailure?
-    /// The authorities that were trusted.
+    /// The trusted certificate authorities.
     package var trustRoots = TrustRoots.system
 
-    /// Creates a description, as tests of evaluators need it. Nothing in it was verified: `SecurityPolicy.verdict(on:for:)`
-    /// judges certificates.
+    /// Creates a value for tests of evaluators. Nothing in it is verified; to verify certificates, see
+    /// `SecurityPolicy.verdict(on:for:)`.
     public init(
         host: String, date: Date, presented: [Certificate], chain: [Certificate] = [],
         failure: TransportError.TLSFailure? = nil
@@ -30,28 +31,28 @@ public struct ServerTrust: Hashable, Sendable {
         self.failure = failure
     }
 
-    /// What one certificate says. See RFC 5280 §4.1.
+    /// The content of a certificate. See RFC 5280 §4.1.
     public struct Certificate: Hashable, Sendable {
-        /// The whole certificate in DER.
+        /// The complete certificate in DER.
         public var der: Data
-        /// The digest of its public key.
+        /// The digest of the certificate's public key.
         public var publicKey: PublicKeyPin
-        /// Whom it is for, such as `CN=example.com,O=Example`.
+        /// The subject, such as `CN=example.com,O=Example`.
         public var subject: String
-        /// Who signed it.
+        /// The issuer, in the format of ``subject``.
         public var issuer: String
-        /// Its number, in hexadecimal.
+        /// The serial number in hexadecimal.
         public var serialNumber: String
-        /// The host names that it is for.
+        /// The DNS names that the certificate is valid for.
         public var dnsNames: [String]
-        /// The addresses that it is for.
+        /// The IP addresses that the certificate is valid for.
         public var ipAddresses: [String]
-        /// When it begins to be valid.
+        /// The start of the validity period.
         public var notBefore: Date
-        /// When it ends to be valid.
+        /// The end of the validity period.
         public var notAfter: Date
 
-        /// Creates a description, as tests of evaluators need it.
+        /// Creates a value for tests of evaluators.
         public init(
             der: Data, publicKey: PublicKeyPin, subject: String, issuer: String, serialNumber: String = "",
             dnsNames: [String] = [], ipAddresses: [String] = [], notBefore: Date, notAfter: Date
@@ -69,18 +70,18 @@ public struct ServerTrust: Hashable, Sendable {
     }
 }
 
-/// What a ``SecurityPolicy`` came to in one handshake.
+/// The result of evaluating a ``SecurityPolicy`` in a handshake.
 public struct TrustVerdict: Hashable, Sendable {
-    /// What the server showed; its ``ServerTrust/failure`` says what failed.
+    /// The server's certificates; their ``ServerTrust/failure`` is the check that failed.
     public var trust: ServerTrust
-    /// Whether the connection was refused; an audited failure is only reported.
+    /// Whether the connection was refused. An audited failure does not refuse a server that is otherwise trusted.
     public var isRefused: Bool
-    /// The pin that the chain matched, in public-key mode.
+    /// The pin that matched a key of the chain in public-key mode; `nil` if none did.
     public var matchedPin: PublicKeyPin?
-    /// Whether that is one of the ``SecurityPolicy/backupPins``.
+    /// Whether ``matchedPin`` is one of the ``SecurityPolicy/backupPins``.
     public var usesBackupPin: Bool
 
-    /// Creates a verdict, as tests of observers need it.
+    /// Creates a verdict for tests of observers.
     public init(
         trust: ServerTrust, isRefused: Bool, matchedPin: PublicKeyPin? = nil, usesBackupPin: Bool = false
     ) {
@@ -92,7 +93,8 @@ public struct TrustVerdict: Hashable, Sendable {
 }
 
 extension ServerTrust {
-    /// What was expected of the server, and what came instead, where the failure is one of comparing; as part of a sentence.
+    /// Returns the expected and the actual value as a clause, for failures that result from a comparison; otherwise
+    /// `nil`.
     package func comparison(for failure: TransportError.TLSFailure) -> String? {
         guard let leaf = presented.first else { return nil }
         switch failure {

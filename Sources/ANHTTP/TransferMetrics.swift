@@ -1,68 +1,68 @@
 // SPDX-License-Identifier: MIT
 
-/// What one exchange cost: times, bytes, and the connection it used.
+/// The durations, sizes and connection details of one exchange.
 ///
-/// Times run from the start of the exchange, as in curl_easy_getinfo(3); nil means that the step did not happen, as on a
-/// reused connection.
+/// Durations are measured from the start of the exchange, as in curl_easy_getinfo(3); `nil` means that the step did not
+/// take place, for example on a reused connection.
 public struct TransferMetrics: Hashable, Sendable {
-    /// Until the exchange left the queue for a connection.
+    /// The time until the exchange left the queue for a connection.
     public var queued: Duration = .zero
-    /// Until the name was resolved.
+    /// The time until the host name was resolved.
     public var nameLookup: Duration?
-    /// Until TCP, or the proxy's tunnel, was connected.
+    /// The time until the TCP connection, or the tunnel through a proxy, was established.
     public var connect: Duration?
-    /// Until the TLS handshake was done.
+    /// The time until the TLS handshake was complete.
     public var tlsHandshake: Duration?
-    /// Until the request could be sent.
+    /// The time until the request was about to be sent.
     public var requestStart: Duration?
-    /// Until the first byte of the response.
+    /// The time until the first byte of the response was received.
     public var firstByte: Duration?
-    /// Until the end.
+    /// The time until the end of the exchange.
     public var total: Duration = .zero
 
-    /// Bytes of request heads sent.
+    /// The number of bytes of request heads sent.
     public var requestHeadBytes: Int64 = 0
-    /// Bytes of the request body sent.
+    /// The number of bytes of the request body sent.
     public var requestBodyBytes: Int64 = 0
-    /// Bytes of response heads received.
+    /// The number of bytes of response heads received.
     public var responseHeadBytes: Int64 = 0
-    /// Bytes of the response body received, before decompression.
+    /// The number of bytes of the response body received, before decompression.
     public var responseBodyBytes: Int64 = 0
 
-    /// Whether the connection had served an exchange before.
+    /// Whether the connection was used by an earlier exchange.
     public var isConnectionReused = false
-    /// How often the exchange was sent: 2 when a stale kept-alive connection made a second try necessary.
+    /// The number of times the exchange was sent; 2 if a reused connection turned out to be closed.
     public var attempts = 1
-    /// The attempts before this exchange's, with what they cost; a session fills it in.
+    /// The attempts before this exchange, with their metrics; set by a session, otherwise empty.
     public var retries = RetryHistory()
-    /// The server's, or proxy's, address and port.
+    /// The address and port of the server, or of the proxy.
     public var remoteAddress: SocketAddress?
-    /// This side's address and port.
+    /// The local address and port.
     public var localAddress: SocketAddress?
-    /// The version of HTTP that was used.
+    /// The HTTP version that was used.
     public var httpVersion: HTTPVersion?
-    /// The version of TLS, as OpenSSL names it, such as `TLSv1.3`; nil without TLS.
+    /// The TLS version as named by OpenSSL, such as `TLSv1.3`; `nil` without TLS.
     public var tlsVersion: String?
-    /// The cipher suite, as OpenSSL names it; nil without TLS.
+    /// The cipher suite as named by OpenSSL; `nil` without TLS.
     public var cipher: String?
 
-    /// Creates metrics of an exchange that has not begun.
+    /// Creates metrics for an exchange that has not begun.
     public init() {}
 }
 
-/// A numeric IP address and a port.
+/// An IP address and a port.
 public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
     /// The address in text form.
     public var host: String
-    /// The port.
+    /// The port number.
     public var port: Int
 
-    /// Creates an address.
+    /// Creates a socket address.
     public init(host: String, port: Int) {
         self.host = host
         self.port = port
     }
 
-    /// `host:port`, with brackets around IPv6.
+    /// The address and the port as `host:port`, with brackets around an IPv6 address.
     public var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 }

@@ -2,57 +2,60 @@
 
 public import FoundationEssentials
 
-/// How a transfer is made: the session's defaults, or one request's own choice.
+/// The options of a transfer, for a session or for a single request.
 ///
-/// A request with options uses them instead of the session's, so start from the session's value and change what differs:
+/// The options of a request replace those of its session entirely. Therefore begin with the session's value and change
+/// what differs, or use ``Request/changeOptions(_:)``:
 ///
 /// ```swift
 /// request.options = manager.configuration.transfer.with { $0.timeouts.total = .seconds(5) }
 /// ```
 public struct TransferOptions: Hashable, Sendable {
-    /// Limits on time, each to the millisecond.
+    /// The time limits, with a precision of milliseconds.
     public var timeouts = Timeouts()
-    /// Which HTTP versions may be used.
+    /// The HTTP versions that may be used; ``HTTPVersionPolicy/automatic`` by default.
     public var httpVersion = HTTPVersionPolicy.automatic
-    /// The proxy, by default from the environment.
+    /// The proxy; determined by the environment by default.
     public var proxy = ProxyPolicy.environment
-    /// The rules for TLS: verified, at least 1.2.
+    /// The TLS options; by default servers are verified, with TLS 1.2 or later.
     public var tls = TLSOptions()
-    /// Where and how connections are made.
+    /// The options for making connections.
     public var connection = ConnectionOptions()
-    /// Whether cookies are sent and kept, where a request does not say otherwise; true by default.
+    /// Whether cookies are sent and stored, unless ``Request/handlesCookies`` is set; `true` by default.
     ///
-    /// A `Cookie` field of the request's own is sent too, in one field after the cookies that are kept.
+    /// The values of a request's own `Cookie` field are sent after the stored cookies, in the same field.
     public var handlesCookies = true
 
-    /// How long to wait for `100 Continue` before a body is sent; nil sends no `Expect` field. See RFC 9110 §10.1.1.
+    /// The time to wait for `100 Continue` before the body is sent; `nil`, the default, sends no `Expect` field. See
+    /// RFC 9110 §10.1.1.
     public var expectContinueTimeout: Duration?
 
-    /// Whether compressed responses are asked for and decoded; true by default.
+    /// Whether compressed responses are requested and decoded; `true` by default.
     ///
-    /// The codings are gzip and deflate, and br and zstd where the system has `libbrotlidec.so.1` and `libzstd.so.1`, which
-    /// libcurl brings on the usual systems. A body is decoded by the task that reads it, piece by piece. One that ends within
-    /// a coding is ``TransportError/ResponseProblem/contentEncoding``; bytes after the end of a gzip stream are ignored.
+    /// The codings are gzip and deflate, and also br and zstd if `libbrotlidec.so.1` and `libzstd.so.1` are installed,
+    /// which libcurl depends on in most distributions. The body is decoded in pieces, on the task that reads it. A body
+    /// that ends within a coding causes ``TransportError/ResponseProblem/contentEncoding``; bytes after the end of a
+    /// gzip stream are ignored.
     ///
-    /// The `Content-Encoding` field stays in the head.
+    /// The head keeps the `Content-Encoding` field.
     public var decodesContent = true
-    /// Bounds on what a compressed response may unpack to.
+    /// The limits for decoding compressed responses.
     public var decompressionLimit = DecompressionLimit()
 
-    /// The most bytes that a collected body may have; 128 MiB by default.
+    /// The maximum size of a collected body in bytes; 128 MiB by default.
     public var maximumBodySize = 128 << 20
-    /// The most bytes that all heads of one response may have together; 300 KiB by default.
+    /// The maximum total size of all heads of a response in bytes; 300 KiB by default.
     public var maximumHeadSize = 300 << 10
-    /// The most bytes of a streamed body that wait in memory for their reader; 256 KiB by default.
+    /// The maximum number of bytes of a streamed body that are buffered for the reader; 256 KiB by default.
     ///
-    /// Above it the connection is not read until the reader has caught up. Over HTTP/2 libcurl itself holds what the
-    /// server had sent into the stream's window, up to about 10 MB.
+    /// If the buffer is full, the connection is not read until the reader catches up. Over HTTP/2, libcurl additionally
+    /// buffers what the server has already sent within the stream's flow-control window, up to about 10 MB.
     public var streamBufferSize = 256 << 10
 
     /// Creates the default options.
     public init() {}
 
-    /// Returns a copy that `change` has changed.
+    /// Returns a copy with changes.
     public func with(_ change: (inout TransferOptions) -> Void) -> TransferOptions {
         var copy = self
         change(&copy)
@@ -60,75 +63,79 @@ public struct TransferOptions: Hashable, Sendable {
     }
 }
 
-/// Limits on the time that the parts of a transfer may take; nil means no limit.
+/// The time limits of a transfer and its parts; `nil` means no limit.
 public struct Timeouts: Hashable, Sendable {
-    /// From leaving the queue to a connection ready for the request: name look-up, proxy, TCP and TLS. 30 s by default.
+    /// The limit for establishing a connection, from leaving the queue until the request can be sent: name lookup,
+    /// proxy, TCP and TLS. 30 s by default.
     public var connect: Duration? = .seconds(30)
-    /// Waiting for a free connection. No limit by default.
+    /// The limit for waiting in the queue for a connection. None by default.
     public var queue: Duration?
-    /// Without a byte moving in either direction once connected. 60 s by default.
+    /// The limit for the time without a byte sent or received, once connected. 60 s by default.
     ///
-    /// While this side keeps a transfer waiting, because nobody reads the response body or the request body has nothing to
-    /// send, the limit does not run.
+    /// The limit is suspended while the transfer is paused locally, because the response body is not being read or the
+    /// source of the request body has nothing to send.
     public var idle: Duration? = .seconds(60)
-    /// From start to end, body included. No limit by default.
+    /// The limit for the complete exchange, including the body. None by default.
     public var total: Duration?
-    /// Waiting for a route to the host, where a session does that. No limit by default.
+    /// The limit for waiting for a route to the host, if the session does so. None by default.
     public var connectivity: Duration?
 
-    /// Creates the limits: 30 s to connect, 60 s idle, the others open.
+    /// Creates the default limits: 30 s to connect, 60 s idle, no others.
     public init() {}
 }
 
-/// Which HTTP versions a transfer may use.
+/// The HTTP versions that a transfer may use.
 public enum HTTPVersionPolicy: Hashable, Sendable {
-    /// HTTP/2 where TLS negotiates it (ALPN), otherwise HTTP/1.1.
+    /// HTTP/2 if TLS negotiates it (ALPN), otherwise HTTP/1.1.
     case automatic
     /// HTTP/1.1 only.
     case http1
-    /// HTTP/2 at once, over plain TCP too, without negotiation. See RFC 9113 §3.3. A libcurl before 8.0 then makes a
+    /// HTTP/2 without negotiation, including over plain TCP. See RFC 9113 §3.3. libcurl before 8.0 then makes a new
     /// connection for each request over plain TCP.
     case http2PriorKnowledge
-    /// HTTP/3 only; ``TransportError/unsupported(_:)`` where the linked libcurl lacks it.
+    /// HTTP/3 only; fails with ``TransportError/unsupported(_:)`` if the linked libcurl lacks it.
     case http3
 }
 
-/// Bounds on decompression, against responses that unpack to far more than was sent.
+/// The limits for decoded responses, as a protection against decompression bombs.
 public struct DecompressionLimit: Hashable, Sendable {
-    /// The most decoded bytes; nil for no bound. 1 GiB by default.
+    /// The maximum number of decoded bytes; `nil` for no limit. 1 GiB by default.
     public var maximumSize: Int? = 1 << 30
-    /// The most decoded bytes for each byte received; nil for no bound. 200 by default.
+    /// The maximum ratio of decoded to received bytes; `nil` for no limit. 200 by default.
     public var maximumRatio: Int? = 200
-    /// Decoded bytes below which the ratio does not matter. 1 MiB by default.
+    /// The number of decoded bytes up to which the ratio is not checked. 1 MiB by default.
     public var ratioThreshold = 1 << 20
 
-    /// Creates the default bounds.
+    /// Creates the default limits.
     public init() {}
 }
 
-/// Where and how connections are made.
+/// The options for making connections.
 public struct ConnectionOptions: Hashable, Sendable {
-    /// Which versions of IP are used.
+    /// The IP versions that may be used; both by default.
     public var ipVersion = IPVersion.any
-    /// A Unix-domain socket to connect to instead of the URL's host and port.
+    /// The path of a Unix-domain socket to connect to instead of the URL's host and port; `nil`, the default, for none.
     public var unixSocketPath: String?
-    /// The interface, address or host name to connect from, as in CURLOPT_INTERFACE(3).
+    /// The local interface, address or host name to connect from, as in CURLOPT_INTERFACE(3); `nil`, the default, for
+    /// any.
     public var localInterface: String?
-    /// Addresses to connect to instead of resolving a name; TLS and `Host` keep the name. See CURLOPT_CONNECT_TO(3).
+    /// Hosts and ports to connect to instead of those of the URL, while TLS and the `Host` field keep the URL's host.
+    /// See CURLOPT_CONNECT_TO(3).
     public var hostOverrides: [HostOverride] = []
-    /// Which addresses connections may be made to; any by default.
+    /// The addresses that connections may be made to; all by default.
     public var addresses = AddressPolicy.any
-    /// The URL of a DNS-over-HTTPS server that resolves names instead of the system. See RFC 8484.
+    /// The URL of a DNS-over-HTTPS server to resolve names with instead of the system (RFC 8484); `nil`, the default,
+    /// for the system.
     public var dnsOverHTTPS: URL?
-    /// How long a TCP connection is quiet before the system probes it; nil sends no probes. 60 s by default.
+    /// The idle time after which the system sends TCP keep-alive probes; `nil` for no probes. 60 s by default.
     public var tcpKeepAlive: Duration? = .seconds(60)
 
     /// Creates the default options.
     public init() {}
 
-    /// The versions of IP that may be used.
+    /// The IP versions that may be used.
     public enum IPVersion: Hashable, Sendable {
-        /// Both, raced against each other (RFC 8305).
+        /// IPv4 and IPv6, tried in parallel (RFC 8305).
         case any
         /// IPv4 only.
         case v4
@@ -136,18 +143,18 @@ public struct ConnectionOptions: Hashable, Sendable {
         case v6
     }
 
-    /// A place to connect to instead of a host and port.
+    /// A replacement for the host and port of a URL when connecting.
     public struct HostOverride: Hashable, Sendable {
         /// The host of the URL.
         public var host: String
         /// The port of the URL.
         public var port: Int
-        /// The address or name to connect to.
+        /// The address or host name to connect to.
         public var address: String
         /// The port to connect to.
         public var addressPort: Int
 
-        /// Creates an override; the port stays the same unless `addressPort` says otherwise.
+        /// Creates an override; without `addressPort` the port stays the same.
         public init(host: String, port: Int, address: String, addressPort: Int? = nil) {
             self.host = host
             self.port = port

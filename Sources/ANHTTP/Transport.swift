@@ -1,41 +1,48 @@
 // SPDX-License-Identifier: MIT
 
-/// The port through which requests leave: one exchange with a server, and nothing above it.
+/// A type that performs single HTTP exchanges.
 ///
-/// A transport follows no redirects, repeats nothing that the server may have seen, and caches nothing. The engine on
-/// libcurl is one; a mock for tests is another.
+/// A transport does not follow redirects, cache responses, or repeat requests that the server may have processed. The
+/// engine based on libcurl conforms to this protocol, and so does the mock for tests.
 public protocol Transport: Sendable {
-    /// Performs one exchange and runs `body` with the response as soon as its head has arrived.
+    /// Performs one exchange, and calls `body` with the response as soon as its head has arrived.
     ///
-    /// The exchange ends with the scope: what `body` did not read is given up, and when this returns or throws, nothing of
-    /// the exchange is running any more. Cancelling the task cancels the exchange.
+    /// The exchange ends with the call: what `body` has not read is discarded, and after this method returns or throws,
+    /// no part of the exchange is running. Cancelling the task cancels the exchange.
     ///
-    /// A module without the upcoming feature `NonisolatedNonsendingByDefault` must write the type of `body` as it is here, with
-    /// `nonisolated(nonsending)`.
+    /// A module without the upcoming feature `NonisolatedNonsendingByDefault` must declare the type of `body` exactly
+    /// as here, with `nonisolated(nonsending)`.
     ///
     /// - Parameters:
-    ///   - request: What is sent.
-    ///   - delivery: Whether the body will be collected or streamed; a transport may use it to save work.
-    ///   - events: Told what happens; called on the transport's own thread, so it must return at once.
-    ///   - body: Lent the response's body while it runs.
-    /// - Throws: ``TransportError``, `CancellationError`, or what `body` throws.
+    ///   - request: The request to send.
+    ///   - delivery: Whether the body will be collected or streamed; a transport may use this to save work.
+    ///   - events: Receives the events of the exchange; `nil` for none. It is called on the transport's own thread and
+    ///   must return immediately.
+    ///   - body: Receives the head and the body, which is valid only during the call.
+    /// - Throws: ``TransportError``, `CancellationError`, or the error thrown by `body`.
     func perform(
         _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?,
         body: nonisolated(nonsending) (ResponseHead, ResponseBody) async throws -> Void
     ) async throws
 
-    /// Ends all exchanges with ``TransportError/shutDown`` and closes all connections.
+    /// Cancels all exchanges with ``TransportError/shutDown`` and closes all connections.
     func shutdown() async
 
-    /// Where the transport keeps cookies; nil, the default, for one that neither keeps nor sends any.
+    /// The store of the transport's cookies; `nil`, the default, for a transport that neither stores nor sends cookies.
     var cookieJar: (any CookieJar)? { get }
 }
 
 extension Transport {
-    /// Performs one exchange and returns what `makeValue` makes of the response.
+    /// Performs one exchange and returns a value made from the response.
     ///
-    /// It is generic here and not in the protocol, where every exchange would pay for code that does not know its types. Its
-    /// label differs from that of the requirement, which it would otherwise satisfy, by calling itself.
+    /// See the requirement `perform(_:delivery:reporting:body:)` for the lifetime of the exchange.
+    ///
+    /// - Parameters:
+    ///   - request: The request to send.
+    ///   - delivery: Whether the body will be collected or streamed.
+    ///   - events: Receives the events of the exchange; `nil`, the default, for none.
+    ///   - makeValue: Receives the head and the body, which is valid only during the call, and returns the value.
+    /// - Throws: ``TransportError``, `CancellationError`, or the error thrown by `makeValue`.
     @inlinable
     public func perform<Value>(
         _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)? = nil,
@@ -46,39 +53,39 @@ extension Transport {
             request, delivery: delivery, reporting: events,
             body: { head, body in value = try await makeValue(head, body) })
         guard let value else {
-            throw TransportError.internalInconsistency("The transport did not run the scope.", TransferFacts())
+            throw TransportError.internalInconsistency("The transport did not call the body closure.", TransferFacts())
         }
         return value
     }
 }
 
-/// How the body of a response will be read.
+/// The way in which a response body will be read.
 public enum BodyDelivery: Hashable, Sendable {
-    /// As a whole, with the head; at most so many bytes.
+    /// As a whole, after the head; at most the given number of bytes.
     case collected(upTo: Int)
-    /// Chunk by chunk, as it arrives.
+    /// In chunks, as they arrive.
     case streamed
 }
 
-/// Receives the events of one exchange.
+/// A receiver of the events of an exchange.
 public protocol TransferEventSink: Sendable {
-    /// Takes note of an event, without blocking.
+    /// Handles an event; must not block.
     func receive(_ event: TransferEvent)
 }
 
-/// Something that happened during an exchange.
+/// An event during an exchange.
 @nonexhaustive
 public enum TransferEvent: Sendable {
-    /// The exchange begins, with this request. A session tells it, not the transport.
+    /// The exchange begins with the given request; sent by a session, not by a transport.
     case started(Request)
-    /// An interim response, 100 to 199, such as `103 Early Hints` (RFC 8297).
+    /// An interim response, status 100 to 199, such as `103 Early Hints` (RFC 8297).
     case informational(ResponseHead)
-    /// The head of the response.
+    /// The head of the final response.
     case head(ResponseHead)
     /// Body bytes were sent.
     case uploadProgress(TransferProgress)
     /// Body bytes were received.
     case downloadProgress(TransferProgress)
-    /// The exchange ended, well or not.
+    /// The exchange ended, successfully or not.
     indirect case finished(TransferMetrics)
 }

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: MIT
 
-/// What a transport itself does to show who makes a request: it answers challenges on the connection they came on, or
-/// signs what it sends.
+/// The authentication that a transport performs itself: answers to challenges, or a signature.
 ///
-/// Digest, NTLM and Negotiate take more than one message, two of them on one connection, so they are part of one exchange:
-/// the responses in between are not seen, and the first message has no body where the scheme is known.
+/// Digest, NTLM and Negotiate consist of several messages, for NTLM and Negotiate on the same connection, and are
+/// therefore part of one exchange. The intermediate responses are not visible. If the scheme is known in advance, the
+/// first message is sent without the body.
 public struct TransportAuthentication: Hashable, Sendable {
-    /// The answer to the server.
+    /// The credential and scheme for the server; `nil` for none.
     public var server: Answer?
-    /// The answer to the proxy, in place of ``Proxy/credential``.
+    /// The credential and scheme for the proxy, instead of ``Proxy/credential``; `nil` for none.
     public var proxy: Answer?
-    /// How the request is signed; a signed request has no answer to the server.
+    /// The signature for the request; `nil` for none. The server's challenges are not answered for a signed request.
     public var signature: AWSSignature?
 
-    /// Creates a value that does nothing but perhaps sign.
+    /// Creates a value without credentials, and optionally with a signature.
     public init(_ signature: AWSSignature? = nil) {
         self.signature = signature
     }
 
     /// A credential and the one scheme that it is used with.
     public struct Answer: Hashable, Sendable {
-        /// The credential.
+        /// The user name and password.
         public var credential: Credential
-        /// The scheme.
+        /// The scheme to use the credential with.
         public var scheme: AuthenticationScheme
 
-        /// Creates an answer.
+        /// Creates an answer from a credential and a scheme.
         public init(_ credential: Credential, by scheme: AuthenticationScheme) {
             self.credential = credential
             self.scheme = scheme
@@ -34,9 +34,9 @@ public struct TransportAuthentication: Hashable, Sendable {
 }
 
 extension Request {
-    /// What the transport does to show who makes the request; nil, the default, is nothing. A session sets it.
+    /// The authentication that the transport performs for this request; `nil`, the default, for none. Set by a session.
     ///
-    /// Whoever could set it would have to keep it from other origins.
+    /// Not settable by users, who would have to remove it before a redirect to another origin.
     public package(set) var transportAuthentication: TransportAuthentication? {
         get { self[TransportAuthentication.OfRequest.self] }
         set { self[TransportAuthentication.OfRequest.self] = newValue }

@@ -1,266 +1,267 @@
 // SPDX-License-Identifier: MIT
 
 // TransportError
-// ├── invalidRequest      the request cannot be sent as it stands
-// ├── unsupported         the linked libcurl lacks what the request requires
-// ├── timedOut            a limit of ``Timeouts`` ran out; the phase says which
-// ├── cannotResolve       a name has no address
-// ├── cannotConnect       refused, unreachable, or the local side failed
-// ├── proxy               the proxy refused, or could not be spoken to
+// ├── invalidRequest      the request is malformed and was not sent
+// ├── unsupported         the linked libcurl lacks a required capability
+// ├── timedOut            a limit of ``Timeouts`` expired in the given phase
+// ├── cannotResolve       a host name cannot be resolved
+// ├── cannotConnect       refused, unreachable, or a local failure
+// ├── proxy               the proxy refused, or its protocol failed
 // ├── tls                 the handshake failed or the server is not trusted
-// ├── connectionLost      the connection ended too early
-// ├── invalidResponse     what arrived is not HTTP, or breaks its rules
-// ├── responseTooLarge    a limit on size was passed
-// ├── requestBody         the body's source failed or broke its promise
+// ├── connectionLost      the connection ended before the exchange
+// ├── invalidResponse     the response is not valid HTTP
+// ├── responseTooLarge    a size limit was exceeded
+// ├── requestBody         the source of the request body failed
 // ├── shutDown            the transport was shut down
 // └── internalInconsistency
 
-/// Why an exchange failed below HTTP's own status codes.
+/// The reason why an exchange failed without a complete response. HTTP status codes are not errors at this level.
 @nonexhaustive
 public indirect enum TransportError: Error, Sendable {
-    /// The request cannot be sent as it stands; nothing was sent.
+    /// The request is malformed; nothing was sent.
     case invalidRequest(RequestProblem)
-    /// The linked libcurl lacks what the request requires; nothing was sent.
+    /// The linked libcurl lacks a capability that the request requires; nothing was sent.
     case unsupported(Capability)
-    /// A limit of ``Timeouts`` ran out.
+    /// A limit of ``Timeouts`` expired.
     case timedOut(TimeoutPhase, limit: Duration, TransferFacts)
-    /// The name of the server, or of the proxy, has no address.
+    /// The name of the server or proxy cannot be resolved.
     case cannotResolve(host: String, TransferFacts)
-    /// No connection could be made.
+    /// No connection could be established.
     case cannotConnect(ConnectFailure, TransferFacts)
-    /// The proxy refused, or could not be spoken to.
+    /// The proxy refused the request, or its protocol failed.
     case proxy(ProxyFailure, TransferFacts)
-    /// The TLS handshake failed or the server is not trusted; nothing of the request was sent.
+    /// The TLS handshake failed or the server is not trusted; no part of the request was sent.
     case tls(TLSFailure, TransferFacts)
-    /// The connection ended before the response did.
+    /// The connection ended before the exchange was complete.
     case connectionLost(ConnectionLoss, TransferFacts)
-    /// What arrived is not HTTP, or breaks its rules.
+    /// The response is not valid HTTP.
     case invalidResponse(ResponseProblem, TransferFacts)
-    /// A limit on the size of the response was passed.
+    /// The response exceeds a size limit.
     case responseTooLarge(SizeLimit, TransferFacts)
-    /// The source of the request's body failed or broke its promise.
+    /// The source of the request body failed, or its length differs from the declared one.
     case requestBody(RequestBodyProblem, TransferFacts)
     /// The transport was shut down.
     case shutDown
-    /// Something that cannot happen, happened; please report it.
+    /// An internal error of the library; please report it.
     case internalInconsistency(String, TransferFacts)
 
-    /// What is wrong with a request.
+    /// A problem with a request.
     public enum RequestProblem: Hashable, Sendable {
-        /// The URL has no host, or cannot be understood.
+        /// The URL has no host or is malformed.
         case url(String)
-        /// The scheme is not http or https.
+        /// The scheme is neither http nor https.
         case scheme(String)
-        /// A header's name is not a token (RFC 9110 §5.1).
+        /// The name of a header field is not a token (RFC 9110 §5.1).
         case headerName(String)
-        /// A header's value has CR, LF, NUL or another control character (RFC 9110 §5.5).
+        /// The value of a header field contains CR, LF, NUL or another control character (RFC 9110 §5.5).
         case headerValue(name: String)
-        /// The method is not a token.
+        /// The method is not a token (RFC 9110 §9.1).
         case method(String)
-        /// An option cannot be used, with the reason.
+        /// An option cannot be used, for the given reason.
         case option(String)
     }
 
-    /// Something that a libcurl may lack.
+    /// An optional capability of libcurl.
     public enum Capability: String, Hashable, Sendable {
-        /// HTTP/2.
+        /// HTTP/2 (RFC 9113).
         case http2 = "HTTP/2"
-        /// HTTP/3.
+        /// HTTP/3 (RFC 9114).
         case http3 = "HTTP/3"
-        /// Proxies over TLS.
+        /// Proxies that are contacted over TLS.
         case httpsProxy = "HTTPS proxies"
-        /// OpenSSL as libcurl's TLS library.
+        /// OpenSSL as the TLS library of libcurl.
         case openSSL = "OpenSSL"
-        /// NTLM.
+        /// NTLM authentication.
         case ntlm = "NTLM"
-        /// Negotiate, that is Kerberos.
+        /// Negotiate (Kerberos) authentication.
         case negotiate = "Negotiate"
-        /// Signatures for Amazon's services.
+        /// AWS Signature Version 4.
         case awsSignatures = "AWS signatures"
     }
 
-    /// The part of a transfer whose time ran out.
+    /// The phase of a transfer in which a time limit expired.
     public enum TimeoutPhase: String, Hashable, Sendable {
         /// Waiting for a route to the host.
         case connectivity
         /// Waiting for a free connection.
         case queue
-        /// Resolving the name.
+        /// Resolving a host name.
         case nameLookup = "name look-up"
-        /// Connecting.
+        /// Establishing a TCP connection or a tunnel through a proxy.
         case connect
-        /// The TLS handshake.
+        /// Performing the TLS handshake.
         case tlsHandshake = "TLS handshake"
         /// Sending the request.
         case request
-        /// Waiting for the response's head.
+        /// Waiting for the head of the response.
         case responseHead = "response head"
-        /// Receiving the response's body.
+        /// Receiving the body of the response.
         case responseBody = "response body"
     }
 
-    /// Why no connection could be made.
+    /// The reason why no connection could be established.
     public enum ConnectFailure: Hashable, Sendable {
         /// The port is closed (`ECONNREFUSED`).
         case refused
-        /// There is no route to the network or host.
+        /// There is no route to the host (`ENETUNREACH`, `EHOSTUNREACH`).
         case unreachable
-        /// The system gave up waiting (`ETIMEDOUT`).
+        /// The system's own timeout expired (`ETIMEDOUT`).
         case systemTimeout
-        /// The interface, address or socket to connect from cannot be used.
+        /// The local interface, address or socket cannot be used.
         case localAddress
-        /// The name leads to an address that ``AddressPolicy`` refuses; the facts have it.
+        /// The host has an address that the ``AddressPolicy`` forbids; see ``TransferFacts/address``.
         case addressForbidden
-        /// Another reason; the facts have the number.
+        /// Any other reason; see ``TransferFacts/errno``.
         case other
     }
 
-    /// What went wrong with a proxy.
+    /// The reason why a proxy failed.
     public enum ProxyFailure: Hashable, Sendable {
-        /// The proxy wants other credentials (407).
+        /// The proxy requires other credentials (status 407).
         case authenticationRequired
-        /// The proxy answered CONNECT with this status.
+        /// The proxy answered CONNECT with the given status.
         case tunnelRefused(status: Int)
         /// The handshake with a SOCKS proxy failed.
         case handshake
-        /// TLS with the proxy itself failed.
+        /// The TLS connection to the proxy itself failed.
         case tls(TLSFailure)
     }
 
-    /// Why TLS failed.
+    /// The reason why TLS failed.
     public enum TLSFailure: Hashable, Sendable {
-        /// The certificate is past its end.
+        /// The certificate has expired.
         case certificateExpired
         /// The certificate is not valid yet.
         case certificateNotYetValid
-        /// The certificate is signed by itself and not trusted.
+        /// The certificate is self-signed and not trusted.
         case selfSigned
-        /// The chain does not end at a trusted authority.
+        /// The chain does not end at a trusted certificate authority.
         case unknownAuthority
-        /// The certificate is for other names.
+        /// The certificate is not valid for the host.
         case wrongHost
         /// The certificate was revoked.
         case revoked
-        /// There is no current list that says whether the certificate was revoked.
+        /// There is no current revocation list that covers the certificate.
         case revocationUnknown
-        /// The server showed no OCSP response, and ``SecurityPolicy/Stapling/required`` asks for one.
+        /// The server sent no OCSP response, which ``SecurityPolicy/Stapling/required`` requires.
         case stapleMissing
-        /// The server's OCSP response cannot be taken, for this reason.
+        /// The server's OCSP response is not acceptable, for the given reason.
         case badStaple(String)
-        /// The certificate is not one for servers.
+        /// The certificate is not valid for TLS servers.
         case wrongPurpose
         /// A key or signature of the chain is too weak.
         case weakKey
-        /// An authority may not sign for such names.
+        /// The name constraints of an authority do not permit the certificate.
         case nameConstraints
-        /// No key of the chain is pinned.
+        /// No key of the chain is pinned; the associated value contains the pinned keys.
         case pinMismatch(expected: [PublicKeyPin])
         /// There is no chain to a pinned certificate.
         case certificateNotPinned
-        /// The policy pins, and has no pins.
+        /// The policy has a pinning mode but no pins.
         case noPins
-        /// The policy allows invalid certificates and validates names, which nothing but pins could vouch for.
+        /// The policy allows invalid certificates and validates host names, which is possible only with pins.
         case invalidWithoutPins
-        /// ``SecurityPolicy/evaluator`` refused, for this reason.
+        /// The ``SecurityPolicy/evaluator`` refused the server, for the given reason.
         case rejected(String)
-        /// Verification failed with this code of X509_STORE_CTX_get_error(3).
+        /// Verification failed with the given code of X509_STORE_CTX_get_error(3).
         case untrusted(verifyResult: Int)
-        /// The two sides found no common version, cipher or parameters, or broke the protocol.
+        /// The handshake failed: there is no common version, cipher or parameter, or the peer violated the protocol.
         case handshake
-        /// The trusted certificates given by the program cannot be read.
+        /// The configured trusted certificates cannot be read.
         case badTrustRoots
-        /// The policy given by the program cannot be used.
+        /// The configured security policy cannot be used.
         case badSecurityPolicy(SecurityPolicy.Problem)
-        /// The client's own certificate or key cannot be used.
+        /// The configured client certificate or key cannot be used.
         case badClientIdentity(ClientIdentity.Problem)
-        /// The server wants a client's certificate, or another one.
+        /// The server requires a client certificate, or a different one.
         case clientCertificateRefused
-        /// The file for secrets cannot be written.
+        /// The key log file cannot be written.
         case keyLog(path: String)
     }
 
-    /// When a connection ended too early.
+    /// The moment at which a connection was lost.
     public enum ConnectionLoss: Hashable, Sendable {
-        /// Before any byte of the response; the server may or may not have acted on the request.
+        /// Before the first byte of the response; the server may have processed the request.
         case beforeResponse
-        /// Within the response's head.
+        /// Within the head of the response.
         case inHead
-        /// Within the body: so many bytes came, of so many where that is known.
+        /// Within the body of the response, after the given number of bytes; `expected` is `nil` if the length is
+        /// unknown.
         case inBody(received: Int64, expected: Int64?)
         /// While the request was being sent.
         case whileSending
     }
 
-    /// How a response breaks HTTP's rules.
+    /// A violation of HTTP in a response.
     public enum ResponseProblem: Hashable, Sendable {
-        /// There is no status line.
+        /// The response does not begin with a status line.
         case notHTTP
-        /// The status line cannot be understood.
+        /// The given status line is malformed.
         case statusLine(String)
-        /// A header line cannot be understood.
+        /// The given header line is malformed.
         case headerLine(String)
         /// Two `Content-Length` fields differ, or one is not a number (RFC 9112 §6.3).
         case contentLength
-        /// The chunked coding, or a frame of HTTP/2, is broken.
+        /// The chunked coding or an HTTP/2 frame is malformed.
         case framing
-        /// The content coding is unknown or broken.
+        /// The content coding is unknown, or the encoded data is malformed or truncated.
         case contentEncoding
-        /// An interim response ended the exchange.
+        /// The exchange ended with an interim response.
         case noFinalResponse
     }
 
-    /// The limit that was passed.
+    /// The size limit that was exceeded.
     public enum SizeLimit: Hashable, Sendable {
-        /// The heads have more bytes, or more fields, than ``TransferOptions/maximumHeadSize`` allows.
+        /// The heads have more bytes than ``TransferOptions/maximumHeadSize``, or too many fields.
         case head(limit: Int)
-        /// The collected body has more bytes.
+        /// The collected body has more than `limit` bytes.
         case body(limit: Int)
-        /// The body unpacks to more bytes than ``DecompressionLimit/maximumSize``.
+        /// The body decodes to more bytes than ``DecompressionLimit/maximumSize``.
         case decompressed(limit: Int)
-        /// The body unpacks to more than so many bytes for each one received.
+        /// The body decodes to more than `limit` times the received bytes; see ``DecompressionLimit/maximumRatio``.
         case decompressionRatio(limit: Int)
     }
 
-    /// What is wrong with the source of a request body.
+    /// A problem with the source of a request body.
     public enum RequestBodyProblem: Error, Sendable {
-        /// It ended before its declared length.
+        /// The source ended before its declared length.
         case tooShort(declared: Int64, produced: Int64)
-        /// It went on past its declared length.
+        /// The source exceeded its declared length.
         case tooLong(declared: Int64)
-        /// It cannot be read a second time, and was needed again.
+        /// The body had to be sent again, but can be read only once.
         case notReplayable
-        /// The file cannot be opened or read.
+        /// The file cannot be opened or read, for the given reason.
         case file(path: String, reason: String)
-        /// It threw this error.
+        /// The source threw the given error.
         case source(any Error)
     }
 }
 
-/// What is known about a failed transfer.
+/// The details of a failed transfer.
 public struct TransferFacts: Hashable, Sendable {
     /// The URL without user information and query values.
     public var url = ""
-    /// The host that was spoken to: the proxy's, where it was the proxy that failed.
+    /// The host that was contacted; the proxy if the proxy failed; `nil` if unknown.
     public var host: String?
-    /// The address, where a connection was made or tried.
+    /// The address that was connected to, or that was tried; `nil` if there is none.
     public var address: SocketAddress?
-    /// libcurl's code, as in libcurl-errors(3).
+    /// The libcurl error code, as in libcurl-errors(3); `nil` if the error does not come from libcurl.
     public var curlCode: Int32?
-    /// libcurl's own words.
+    /// The error message of libcurl; `nil` if there is none.
     public var message: String?
-    /// The system's error number.
+    /// The `errno` of the system; `nil` if there is none.
     public var errno: Int32?
-    /// The time from the start to the failure.
+    /// The time from the start of the exchange to the failure.
     public var elapsed: Duration = .zero
-    /// How often the exchange was sent.
+    /// The number of times the exchange was sent.
     public var attempts = 1
-    /// The schemes that a proxy asked for, where it refused to make a tunnel without credentials, or with these.
+    /// The authentication schemes offered by a proxy that refused a tunnel with status 407; empty otherwise.
     public var proxySchemes: Set<AuthenticationScheme> = []
-    /// What a server that was not trusted showed.
+    /// The certificates of a server that was not trusted; `nil` for other failures.
     public var serverTrust: ServerTrust?
-    /// The attempts before this one, and why there was no further one; a session fills it in.
+    /// The attempts before this one, and why there were no more; set by a session, otherwise empty.
     public var retries = RetryHistory()
 
-    /// Creates empty facts.
+    /// Creates empty details.
     public init() {}
 }

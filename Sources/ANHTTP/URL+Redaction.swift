@@ -3,10 +3,10 @@
 package import FoundationEssentials
 
 extension URL {
-    /// The URL as text for messages: what may be a secret is left out.
+    /// The URL as text for messages, without possible secrets.
     ///
-    /// That is user information, query values and the fragment (OAuth has tokens there, RFC 6749 §4.2.2), and of a URL
-    /// without a host, such as a mistyped `https:user:password@host`, everything but the scheme.
+    /// User information, query values and the fragment are removed; OAuth 2.0 puts tokens into fragments (RFC 6749
+    /// §4.2.2). For a URL without a host, such as a mistyped `https:user:password@host`, only the scheme remains.
     package var redactedDescription: String {
         guard var components = URLComponents(url: self, resolvingAgainstBaseURL: true) else { return "(invalid URL)" }
         guard let host = components.host, !host.isEmpty else { return components.scheme.map { "\($0):…" } ?? "…" }

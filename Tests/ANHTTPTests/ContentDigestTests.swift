@@ -13,7 +13,7 @@ import Testing
     @Test(arguments: [
         "sha256:\(hexadecimal)", "SHA-256:\(hexadecimal.uppercased())", "sha-256=\(base64)", "sha256:\(base64)",
     ])
-    func `a digest is read in hexadecimal and Base64`(text: String) throws {
+    func `a digest is parsed from hexadecimal and Base64`(text: String) throws {
         let digest = try #require(ContentDigest(text))
         #expect(digest.description == "sha-256:\(Self.hexadecimal)")
     }
@@ -22,7 +22,7 @@ import Testing
         "", ":", "sha256", "sha256:", "sha256:ba78", "md5:\(hexadecimal)", "sha512:\(hexadecimal)",
         "sha256:\(hexadecimal)0", "sha256:g\(hexadecimal.dropFirst())", hexadecimal, "sha256:é",
     ])
-    func `anything else is none`(text: String) {
+    func `any other text is not a digest`(text: String) {
         #expect(ContentDigest(text) == nil)
     }
 
@@ -35,19 +35,19 @@ import Testing
         "sha-256=:\(base64):", " unixsum=:AAA=:,sha-256=:\(base64):", "sha-256=:AAAA:, sha-256=:\(base64):",
         "sha-256=:\(base64):;q=1", "md5=:AAAA:, sha-256 = :\(base64):",
     ])
-    func `a field's SHA-256 is found among others`(value: String) throws {
+    func `the SHA-256 of a field with other digests is found`(value: String) throws {
         #expect(try Self.head(value).representationDigests.map(\.description) == ["sha-256:\(Self.hexadecimal)"])
         #expect(try Self.head(value).contentDigests.isEmpty)
     }
 
     @Test(arguments: ["", "sha-256", "sha-256=", "sha-256=\(base64)", "sha-256=::", "sha-256=:AAAA:", "sha-256=:", ","])
-    func `a field that makes no sense has none`(value: String) throws {
+    func `a malformed field has no digests`(value: String) throws {
         #expect(try Self.head(value).representationDigests.isEmpty)
     }
 }
 
 @Suite struct ContentRangeTests {
-    @Test func `ranges, sizes, and what cannot be satisfied are read`() {
+    @Test func `ranges, sizes and unsatisfied ranges are parsed`() {
         #expect(ContentRange("bytes 0-499/1234")?.bytes == 0...499)
         #expect(ContentRange("bytes 0-499/1234")?.total == 1234)
         #expect(ContentRange("Bytes 5-5/*")?.bytes == 5...5)
@@ -61,7 +61,7 @@ import Testing
         "bytes a-b/c", "items 0-1/2", "bytes 0-1/2/3", "bytes 0-1-2/3", "bytes +0-1/2",
         "bytes 0-99999999999999999999/*",
     ])
-    func `anything else is none`(text: String) {
+    func `any other text is not a content range`(text: String) {
         #expect(ContentRange(text) == nil)
     }
 }

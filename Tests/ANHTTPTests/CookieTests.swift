@@ -18,7 +18,7 @@ import Testing
             Cookie(name: "name", value: "a=b \"c\"", domain: "127.0.0.1", isHTTPOnly: true)
         ),
     ])
-    func `a line is read and written`(line: String, cookie: Cookie) {
+    func `a line of a cookie file is parsed and written`(line: String, cookie: Cookie) {
         #expect(Cookie(netscapeLine: line) == cookie)
         #expect(Cookie(netscapeLine: line + "\r\n") == cookie)
         #expect(cookie.netscapeLine == line)
@@ -28,11 +28,11 @@ import Testing
         "", "# Netscape HTTP Cookie File", "#", "no tabs", "a\tb\tc", "example.com\tTRUE\t/\tTRUE\tsoon\tname\tvalue",
         "\tTRUE\t/\tTRUE\t0\tname\tvalue", "example.com\tTRUE\t/\tTRUE\t0\t\tvalue",
     ])
-    func `what is no cookie is none`(line: String) {
+    func `a line that is not a cookie is skipped`(line: String) {
         #expect(Cookie(netscapeLine: line) == nil)
     }
 
-    @Test func `a value that an editor has trimmed is empty`() {
+    @Test func `a line whose empty value was trimmed is parsed`() {
         #expect(Cookie(netscapeLine: "example.com\tFALSE\t/\tFALSE\t0\tname")?.value == "")
     }
 
@@ -43,7 +43,7 @@ import Testing
         Cookie(name: "a", value: "x", domain: "a.example", path: "relative"),
         Cookie(name: "a", value: "x", domain: "#a.example"), Cookie(name: "a\0", value: "x", domain: "a.example"),
     ])
-    func `what a line cannot carry has none`(cookie: Cookie) {
+    func `a cookie that the file format cannot represent has no line`(cookie: Cookie) {
         #expect(cookie.netscapeLine == nil)
     }
 
@@ -57,20 +57,20 @@ import Testing
         ("a.example", false, "/x/", "http://a.example/x/y", true),
         ("a.example", false, "/x/", "http://a.example/x", false),
     ])
-    func `domain and path decide where it goes`(
+    func `domain and path determine where a cookie is sent`(
         domain: String, below: Bool, path: String, url: String, isSent: Bool
     ) throws {
         let cookie = Cookie(name: "a", value: "b", domain: domain, includesSubdomains: below, path: path)
         #expect(cookie.matches(try .example(url)) == isSent)
     }
 
-    @Test func `a secure one goes over https only`() throws {
+    @Test func `a secure cookie is sent over https only`() throws {
         let cookie = Cookie(name: "a", value: "b", domain: ".A.example", isSecure: true)
         #expect(cookie.matches(try .example("https://a.example/")))
         #expect(!cookie.matches(try .example("http://a.example/")))
     }
 
-    @Test func `its value is never printed`() {
+    @Test func `the value of a cookie is never printed`() {
         let cookie = Cookie(name: "session", value: "s3cret", domain: "a.example", includesSubdomains: true)
         #expect("\(cookie)" == "Cookie(session=… for *.a.example/)")
         for value in [cookie, [cookie], Optional(cookie) as Any] as [Any] {

@@ -8,7 +8,7 @@ import Testing
     private static let credential = Credential(user: "alice", password: "s3cret")
     private static let proxy = Proxy(.http, host: "proxy", port: 3128, credential: credential)
 
-    /// Everything that may be printed and has a credential inside.
+    /// Values that may be printed and contain a credential.
     private static let values: [any Sendable] = [
         credential,
         [credential],
@@ -24,7 +24,7 @@ import Testing
     ]
 
     @Test(arguments: values.indices)
-    func `a password is never printed`(index: Int) throws {
+    func `secrets are never printed`(index: Int) throws {
         let value = Self.values[index]
         var text = ""
         print(value, to: &text)
@@ -43,18 +43,18 @@ import Testing
         #expect(String(reflecting: request) == "GET http://example.com/")
     }
 
-    @Test func `the description has the user`() {
+    @Test func `the description contains the user name`() {
         #expect("\(Self.credential)" == "Credential(user: alice, password: …)")
         #expect(Self.credential.debugDescription == "Credential(user: alice, password: …)")
         #expect(Mirror(reflecting: Self.credential).children.map(\.label) == ["user"])
     }
 
-    @Test func `credentials are equal when both parts are`() {
+    @Test func `credentials are equal if user and password are equal`() {
         #expect(Self.credential == Credential(user: "alice", password: "s3cret"))
         #expect(Self.credential != Credential(user: "alice", password: "other"))
     }
 
-    /// All that mirrors show, however deep.
+    /// Returns everything that mirrors of a value show, at any depth.
     private static func reflection(of value: Any) -> String {
         let mirror = Mirror(reflecting: value)
         return mirror.children.map { "\($0.label ?? "")=\($0.value) \(reflection(of: $0.value))" }.joined()

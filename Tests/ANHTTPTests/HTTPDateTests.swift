@@ -10,7 +10,7 @@ import Testing
     @Test(arguments: [
         "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
     ])
-    func `the three forms of RFC 9110 are one point in time`(text: String) {
+    func `the three date forms of RFC 9110 give the same time`(text: String) {
         #expect(HTTPDate(text, now: Self.now)?.seconds == 784_111_777)
     }
 
@@ -28,7 +28,7 @@ import Testing
         ("Sunday, 06-Nov-76 08:49:37 GMT", 3_371_878_177),
         ("Sunday, 06-Nov-77 08:49:37 GMT", 247_654_177),
     ])
-    func `dates count days as the calendar does`(text: String, seconds: Int64) {
+    func `dates are converted according to the Gregorian calendar`(text: String, seconds: Int64) {
         #expect(HTTPDate(text, now: Self.now)?.seconds == seconds)
     }
 
@@ -41,7 +41,7 @@ import Testing
         "Sun, 006 Nov 1994 08:49:37 GMT", "Sun, +6 Nov 1994 08:49:37 GMT", "Sun, 06 Nov -994 08:49:37 GMT",
         "Sun, ٠٦ Nov 1994 08:49:37 GMT", "Sun Nov 6 08:49:37 94", "1994-11-06T08:49:37Z",
     ])
-    func `what is no date is none`(text: String) {
+    func `any other text is not a date`(text: String) {
         #expect(HTTPDate(text, now: Self.now) == nil)
     }
 }

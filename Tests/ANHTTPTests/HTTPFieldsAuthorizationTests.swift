@@ -10,7 +10,7 @@ import Testing
         ("Aladdin", "open:sesame", "Basic QWxhZGRpbjpvcGVuOnNlc2FtZQ=="), ("test", "123£", "Basic dGVzdDoxMjPCow=="),
         (String(repeating: "u", count: 60), "p", "Basic " + String(repeating: "dXV1", count: 20) + "OnA="),
     ])
-    func `a name and a password become one line of Base64`(user: String, password: String, value: String) throws {
+    func `a user name and password become one line of Base64`(user: String, password: String, value: String) throws {
         var headers: HTTPFields = [.authorization: "old", .accept: "a/b"]
         try headers.setBasicAuthorization(Credential(user: user, password: password))
         #expect(headers[values: .authorization] == [value])
@@ -20,7 +20,7 @@ import Testing
     }
 
     @Test(arguments: [("a:b", "c"), ("a\n", "c"), ("a", "c\0"), ("a\u{7F}", "c")])
-    func `a name with a colon and control characters are refused`(user: String, password: String) {
+    func `user names with colons and control characters are rejected`(user: String, password: String) {
         var headers: HTTPFields = [.authorization: "old"]
         #expect(throws: TransportError.self) {
             try headers.setBasicAuthorization(Credential(user: user, password: password))
@@ -28,14 +28,14 @@ import Testing
         #expect(headers[.authorization] == "old")
     }
 
-    @Test func `a token is sent as it is`() throws {
+    @Test func `a bearer token is sent unchanged`() throws {
         var headers: HTTPFields = [.authorization: "old"]
         try headers.setBearerAuthorization("mF_9.B5f-4.1JqM==")
         #expect(headers[values: .authorization] == ["Bearer mF_9.B5f-4.1JqM=="])
     }
 
     @Test(arguments: ["", "a b", "a\r\nX: y", "ä"])
-    func `a token that is none is refused`(token: String) {
+    func `a malformed bearer token is rejected`(token: String) {
         var headers = HTTPFields()
         #expect(throws: TransportError.self) { try headers.setBearerAuthorization(token) }
         #expect(headers.isEmpty)

@@ -5,7 +5,7 @@ import HTTPTypes
 import Testing
 
 @Suite struct HTTPFieldsValidationTests {
-    @Test func `valid fields keep their order, their case and their repetitions`() throws {
+    @Test func `valid fields keep their order, case and repetitions`() throws {
         let fields = try HTTPFields(validating: [
             ("X-B", "2"), ("x-a", "1"), ("X-B", "3"), ("Empty", ""), ("Text", "ä \t €"), ("!#$%&'*+-.^_`|~09", "x"),
         ])
@@ -17,7 +17,7 @@ import Testing
         "", " ", "a b", "a:", ":a", ":status", "a\r\nb", "a\n", "a\0", "ä", "a\t", "(a)", "a/b", "\"a\"", "a,b", "a;b",
         "a=b", "a@b", "[a]", "{a}", "a\\b", "a\u{7F}", "\u{1F600}",
     ])
-    func `a name that is not a token is refused`(name: String) {
+    func `a name that is not a token is rejected`(name: String) {
         let error = #expect(throws: TransportError.self) { try HTTPFields(validating: [("ok", "1"), (name, "x")]) }
         guard case .invalidRequest(.headerName(name)) = error else {
             Issue.record("\(String(describing: error))")
@@ -28,7 +28,7 @@ import Testing
     @Test(arguments: [
         "a\r\nInjected: b", "a\nb", "a\rb", "\n", "\0", "a\0b", "a\u{01}b", "a\u{0B}b", "a\u{7F}", "a\u{1B}[31m",
     ])
-    func `a value with a control character is refused`(value: String) {
+    func `a value with a control character is rejected`(value: String) {
         let error = #expect(throws: TransportError.self) { try HTTPFields(validating: [("X-Name", value)]) }
         guard case .invalidRequest(.headerValue(name: "X-Name")) = error else {
             Issue.record("\(String(describing: error))")
@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test func `first finds the first field of a name, whatever its case`() throws {
+    @Test func `first returns the first field with a name, ignoring case`() throws {
         let fields = try HTTPFields(validating: [("X-A", "1"), ("x-b", "2"), ("X-B", "3")])
         let name = try #require(HTTPField.Name("X-b"))
         #expect(fields.first(name) == "2")

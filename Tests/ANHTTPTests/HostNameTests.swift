@@ -17,13 +17,13 @@ import Testing
         ("http://08.1/", "08.1", false), ("http://1.a/", "1.a", false), ("http://0x.1/", "0x.1", false),
         ("file:///x", "", false),
     ])
-    func `each host has one spelling`(url: String, text: String, isAddress: Bool) throws {
+    func `all spellings of a host are normalized`(url: String, text: String, isAddress: Bool) throws {
         let name = HostName(try #require(URL(string: url)))
         #expect(name.text == text)
         #expect(name.isAddress == isAddress)
     }
 
-    @Test func `a zone is part of the host, however it is written`() throws {
+    @Test func `the zone of an address is part of the host in any spelling`() throws {
         let name = HostName(try #require(URL(string: "http://[FE80::1%25eth0]/")))
         #expect(name.text == "fe80::1")
         #expect(name.zonedText == "fe80::1%eth0")
@@ -31,7 +31,7 @@ import Testing
         #expect(name != HostName("fe80::1%eth1"))
     }
 
-    @Test func `bytes of an address have its usual form`() {
+    @Test func `the bytes of an address give its canonical form`() {
         #expect(HostName(addressBytes: [127, 0, 0, 1])?.text == "127.0.0.1")
         #expect(HostName(addressBytes: [UInt8](repeating: 0, count: 15) + [1])?.text == "::1")
         #expect(HostName(addressBytes: [1, 2, 3]) == nil)

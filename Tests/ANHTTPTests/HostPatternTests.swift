@@ -11,11 +11,11 @@ import Testing
         ("*.example.com", "example.com", false), ("*.example.com", "badexample.com", false),
         ("127.0.0.1", "127.0.0.1", true), ("*.0.0.1", "127.0.0.1", true),
     ])
-    func `a pattern covers a host or all names below it`(pattern: String, host: String, expected: Bool) throws {
+    func `a pattern matches a host or all names below it`(pattern: String, host: String, expected: Bool) throws {
         #expect(try [HostPattern(pattern): 1].value(for: HostName(host)) == (expected ? 1 : nil))
     }
 
-    @Test func `the most precise pattern decides`() {
+    @Test func `the most specific pattern wins`() {
         let values: [HostPattern: Int] = ["*.com": 1, "*.example.com": 2, "a.example.com": 3]
         #expect(values.value(for: HostName("other.com")) == 1)
         #expect(values.value(for: HostName("b.example.com")) == 2)
@@ -31,12 +31,12 @@ import Testing
         ("xn--bcher-kva.example.test", "XN--BCHER-kva.example.test"), ("[fe80::1]", "fe80::1%eth0"),
         ("[fe80::1%25eth0]", "fe80::1%eth0"), ("a_b.test", "a_b.test"),
     ])
-    func `a pattern holds for its host in every spelling`(pattern: String, host: String) throws {
+    func `a pattern matches all spellings of its host`(pattern: String, host: String) throws {
         #expect(try HostPattern(pattern).matches(HostName(host)))
     }
 
     @Test(arguments: [("[fe80::1%eth0]", "fe80::1%eth1"), ("::1", "::2"), ("127.1", "127.0.1.0")])
-    func `other addresses and zones are other hosts`(pattern: String, host: String) throws {
+    func `a pattern does not match other addresses and zones`(pattern: String, host: String) throws {
         #expect(try !HostPattern(pattern).matches(HostName(host)))
     }
 
@@ -45,7 +45,7 @@ import Testing
         "a.test:443", "a.test/", "a b", "a%2Etest", "bücher.example.test", "*.bücher.test", "a。test", "[::1", "::1]",
         "[::1]:80", "::1::", "1:2:3", "*.::1", "*.[::1]", "*.10.0.0.1", "*.01", "*.0x1", "a\u{0}.test",
     ])
-    func `what could cover no host is refused`(text: String) {
+    func `a text that can match no host is rejected`(text: String) {
         #expect(throws: SecurityPolicy.Problem.hostPattern(text)) { try HostPattern(text) }
         let literal = HostPattern(stringLiteral: text)
         #expect(throws: SecurityPolicy.Problem.hostPattern(text)) { try literal.check() }
@@ -54,7 +54,7 @@ import Testing
     }
 
     @Test(arguments: [("A.test.", "a.test"), ("[0:0::1]", "::1"), ("*.A.test.", "*.a.test"), ("127.1", "127.0.0.1")])
-    func `equal patterns are those for the same hosts`(text: String, usual: String) throws {
+    func `patterns for the same hosts are equal`(text: String, usual: String) throws {
         #expect(try HostPattern(text) == HostPattern(usual))
         #expect(try HostPattern(text).description == usual)
     }

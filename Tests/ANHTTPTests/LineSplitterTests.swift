@@ -21,12 +21,12 @@ import Testing
         ("a\r\n\r\nb\n\nc\r\rd", ["a", "", "b", "", "c", "", "d"]),
         ("a\n\r\n\rb", ["a", "", "", "b"]),
         ("data: {\"x\": \"ä€😀\"}\r\n\r\nid: 1\n", ["data: {\"x\": \"ä€😀\"}", "", "id: 1"]),
-        // Only CR and LF end lines: not VT, FF, NEL, LS or PS.
+        // Only CR and LF end lines; VT, FF, NEL, LS and PS do not.
         ("a\u{0B}b\u{0C}c\u{85}d\u{2028}e\u{2029}f\0g", ["a\u{0B}b\u{0C}c\u{85}d\u{2028}e\u{2029}f\0g"]),
     ]
 
     @Test(arguments: cases)
-    func `lines are the same wherever two cuts fall`(text: String, lines: [String]) throws {
+    func `lines do not depend on two cuts between chunks`(text: String, lines: [String]) throws {
         let bytes = Data(text.utf8)
         for first in 0...bytes.count {
             for second in first...bytes.count {
@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test(arguments: cases)
-    func `lines are the same byte by byte`(text: String, lines: [String]) throws {
+    func `lines do not depend on chunks of single bytes`(text: String, lines: [String]) throws {
         #expect(try Self.split(text.utf8.map { Data([$0]) }) == lines)
     }
 
@@ -50,18 +50,18 @@ import Testing
             ([0xC0, 0xAF], "\u{FFFD}\u{FFFD}"),
             ([0xED, 0xA0, 0x80], "\u{FFFD}\u{FFFD}\u{FFFD}"),
         ] as [([UInt8], String)])
-    func `invalid UTF-8 becomes U+FFFD and does not swallow the line's end`(bytes: [UInt8], text: String) throws {
+    func `invalid UTF-8 becomes U+FFFD without affecting the line ending`(bytes: [UInt8], text: String) throws {
         for end: [UInt8] in [[0x0A], [0x0D], [0x0D, 0x0A]] {
             #expect(try Self.split([Data(bytes + end + [0x7A])]) == [text, "z"])
         }
         #expect(try Self.split([Data(bytes)]) == [text])
     }
 
-    @Test func `a character that is cut in two is whole in its line`() throws {
+    @Test func `a character split between two chunks is decoded`() throws {
         #expect(try Self.split([Data([0x61, 0xE2, 0x82]), Data([0xAC, 0x0A])]) == ["a€"])
     }
 
-    @Test func `a line may have the greatest length, and not a byte more`() throws {
+    @Test func `a line may have the maximum length, but no more bytes`() throws {
         for end in ["\n", "\r", "\r\n", ""] {
             #expect(try Self.split([Data(("12345" + end).utf8)], limit: 5) == ["12345"])
             #expect(try Self.split([Data("123".utf8), Data(("45" + end).utf8)], limit: 5) == ["12345"])
@@ -76,7 +76,7 @@ import Testing
         #expect(throws: TransportError.self) { try Self.split([Data("a\n".utf8)], limit: .min) }
     }
 
-    @Test func `a line that is too long is refused before its end has come, with the limit`() throws {
+    @Test func `a line that is too long fails before its end arrives`() throws {
         var splitter = LineSplitter(maximumLength: 10)
         splitter.append(Data("ok\n12345678901".utf8))
         #expect(try splitter.nextLine() == "ok")
@@ -88,7 +88,7 @@ import Testing
         #expect(throws: TransportError.self) { try splitter.nextLine() }
     }
 
-    @Test func `a line is yielded as soon as its end is there`() throws {
+    @Test func `a line is returned as soon as its end arrives`() throws {
         var splitter = LineSplitter(maximumLength: 100)
         splitter.append(Data("a\r".utf8))
         #expect(try splitter.nextLine() == "a")
@@ -100,7 +100,7 @@ import Testing
         #expect(splitter.finish() == nil)
     }
 
-    @Test func `many lines in small and large chunks stay linear`() throws {
+    @Test func `many lines take linear time with small and large chunks`() throws {
         let text = String(repeating: "0123456789\r\n", count: 50_000)
         let bytes = Data(text.utf8)
         #expect(try Self.split([bytes]).count == 50_000)

@@ -31,14 +31,14 @@ import Testing
         ("https://example.com/#access_token=secret", "https://example.com/"),
         ("https://example.com/?a=secret#secret", "https://example.com/?a=…"),
     ])
-    func `user information, query values and fragments are left out`(text: String, redacted: String) throws {
+    func `user information, query values and fragments are removed`(text: String, redacted: String) throws {
         let url = try URL.example(text)
         #expect(url.redactedDescription == redacted)
         #expect(!url.redactedDescription.contains("secret"))
         #expect(try Request(url: .example(text)).description == "GET \(redacted)")
     }
 
-    @Test func `a relative URL is shown with its base`() throws {
+    @Test func `a relative URL is described with its base`() throws {
         let base = try URL.example("https://user:secret@example.com/v1/")
         let url = try #require(URL(string: "users?key=secret", relativeTo: base))
         #expect(url.redactedDescription == "https://example.com/v1/users?key=…")
@@ -48,7 +48,7 @@ import Testing
         ("http:user:secret@example.com/", "http:…"), ("http:/user:secret@example.com/", "http:…"), ("http:", "http:…"),
         ("file:///secret", "file:…"), ("mailto:secret@example.com", "mailto:…"), ("secret", "…"),
     ])
-    func `a URL without a host shows its scheme only`(text: String, redacted: String) throws {
+    func `a URL without a host is reduced to its scheme`(text: String, redacted: String) throws {
         #expect(try URL.example(text).redactedDescription == redacted)
     }
 }

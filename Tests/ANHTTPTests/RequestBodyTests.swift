@@ -17,14 +17,14 @@ import Testing
             (.stream(Chunks(count: 2), length: 8, isReplayable: true), 8, true),
             (.stream(Chunks(count: 2), isReplayable: true), nil, true),
         ] as [(RequestBody, Int64?, Bool)])
-    func `a body says how long it is and whether it can be sent again`(
+    func `a body has its length and whether it is replayable`(
         body: RequestBody, length: Int64?, isReplayable: Bool
     ) {
         #expect(body.length == length)
         #expect(body.isReplayable == isReplayable)
     }
 
-    @Test func `a stream is iterated anew by each reader`() async throws {
+    @Test func `each reader iterates a stream from the start`() async throws {
         let body = RequestBody.stream(Chunks(count: 3), isReplayable: true)
         guard case .stream(_, _, let makeReader) = body.content else {
             Issue.record("not a stream")
@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    @Test func `a reader passes on the error of its sequence`() async throws {
+    @Test func `a reader rethrows the error of its sequence`() async throws {
         let body = RequestBody.stream(Chunks(count: 1, failure: Chunks.Broken()))
         guard case .stream(_, _, let makeReader) = body.content else {
             Issue.record("not a stream")
@@ -51,7 +51,7 @@ import Testing
     }
 }
 
-/// Chunks of four bytes: 0 0 0 0, 1 1 1 1, …, and perhaps an error after them.
+/// Chunks of four bytes: 0 0 0 0, 1 1 1 1, …, optionally followed by an error.
 struct Chunks: AsyncSequence, Sendable {
     struct Broken: Error {}
 

@@ -6,7 +6,7 @@ import HTTPTypes
 import Testing
 
 @Suite struct RequestTests {
-    @Test func `a request is a GET of its URL with nothing else`() throws {
+    @Test func `a request is a GET without fields and body by default`() throws {
         let request = try Request(url: .example("http://a/"))
         #expect(request.method == .get)
         #expect(request.headers == [:])
@@ -16,7 +16,7 @@ import Testing
         #expect(request.trailers == nil)
     }
 
-    @Test func `options are a value: a copy's change stays with the copy`() throws {
+    @Test func `a change to the options of a copy does not affect the original`() throws {
         var request = try Request(url: .example("http://a/"))
         request.options = TransferOptions().with { $0.maximumBodySize = 1 }
         var copy = request
@@ -29,7 +29,7 @@ import Testing
         #expect(copy.sharedOptions == nil)
     }
 
-    @Test func `changes of options are made to the session's, or at once to the request's own`() throws {
+    @Test func `changes of options apply to the session's options, or at once to the request's own`() throws {
         let session = try Request(
             url: .example("http://a/"),
             options: TransferOptions().with {
@@ -54,7 +54,7 @@ import Testing
         #expect(request.maximumBodySize(inheritingFrom: session) == 5)
     }
 
-    @Test func `a request inherits options with their token, unless it has its own`() throws {
+    @Test func `a request shares inherited options, unless it has its own`() throws {
         let parent = try Request(url: .example("http://a/"), options: TransferOptions().with { $0.maximumBodySize = 1 })
         var child = try Request(url: .example("http://b/"))
         child.inheritOptions(from: parent)
@@ -71,7 +71,7 @@ import Testing
         #expect(none.options?.maximumBodySize == 3)
     }
 
-    @Test func `with changes a copy`() {
+    @Test func `with returns a changed copy`() {
         let options = TransferOptions()
         let changed = options.with { $0.timeouts.total = .seconds(5) }
         #expect(options.timeouts.total == nil)
@@ -79,7 +79,7 @@ import Testing
         #expect(changed.with { $0.timeouts.total = nil } == options)
     }
 
-    @Test func `the defaults are safe and bounded`() {
+    @Test func `the default options are safe and bounded`() {
         let options = TransferOptions()
         #expect(options.timeouts.connect == .seconds(30))
         #expect(options.timeouts.idle == .seconds(60))
@@ -95,12 +95,12 @@ import Testing
         #expect(TLSVersion.v1_2 > .v1_1)
     }
 
-    @Test func `an address is written with its port`() {
+    @Test func `a socket address is described with its port`() {
         #expect(SocketAddress(host: "127.0.0.1", port: 80).description == "127.0.0.1:80")
         #expect(SocketAddress(host: "::1", port: 443).description == "[::1]:443")
     }
 
-    @Test func `an override keeps the port unless it is told another`() {
+    @Test func `an override keeps the port by default`() {
         #expect(ConnectionOptions.HostOverride(host: "a", port: 80, address: "1.2.3.4").addressPort == 80)
         #expect(
             ConnectionOptions.HostOverride(host: "a", port: 80, address: "1.2.3.4", addressPort: 81).addressPort == 81)

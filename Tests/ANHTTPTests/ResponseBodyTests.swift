@@ -12,7 +12,7 @@ import Testing
         return ResponseEnding(trailers: [.eTag: "\"1\""], metrics: metrics)
     }
 
-    @Test func `bytes arrive as one chunk, once`() async throws {
+    @Test func `data in memory is one chunk, which is read once`() async throws {
         let body = ResponseBody(Data("hello".utf8))
         var chunks: [Data] = []
         for try await chunk in body { chunks.append(chunk) }
@@ -20,11 +20,11 @@ import Testing
         #expect(chunks == [Data("hello".utf8)])
     }
 
-    @Test func `no bytes are no chunk`() async throws {
+    @Test func `empty data has no chunks`() async throws {
         for try await chunk in ResponseBody(Data()) { Issue.record("\(chunk)") }
     }
 
-    @Test func `trailers and metrics are there once the end was read`() async throws {
+    @Test func `trailers and metrics are available once the end was read`() async throws {
         let body = ResponseBody(Data("x".utf8), ending: ending)
         #expect(body.trailers == nil)
         #expect(body.metrics == nil)
@@ -34,7 +34,7 @@ import Testing
     }
 
     @Test(arguments: [0, 4, -1, Int.min])
-    func `a body above the limit is refused, and can be collected with a higher one`(limit: Int) async throws {
+    func `a body above the limit fails and can be collected with a higher limit`(limit: Int) async throws {
         let body = ResponseBody(Data("hello".utf8), ending: ending)
         let error = await #expect(throws: TransportError.self) { try await body.collect(upTo: limit) }
         guard case .responseTooLarge(.body(limit), _) = error else {
@@ -59,14 +59,14 @@ import Testing
         }
     }
 
-    @Test func `what was collected of one chunk counts its bytes from 0, wherever the chunk came from`() async throws {
+    @Test func `collected data has indices from 0 even if it was a slice`() async throws {
         let whole = Data("abcde".utf8)
         let collected = try await ResponseBody(source: Pieces([whole[2...]])).collect(upTo: 5)
         #expect(collected.startIndex == 0)
         #expect(collected == Data("cde".utf8))
     }
 
-    @Test func `lines run over chunks, and an error passes through`() async throws {
+    @Test func `lines span chunks, and an error is rethrown`() async throws {
         var lines: [String] = []
         for try await line in ResponseBody(source: Pieces(["a\r", "\nb", "c\n", "d"])).lines { lines.append(line) }
         #expect(lines == ["a", "bc", "d"])
@@ -76,7 +76,7 @@ import Testing
         await #expect(throws: Chunks.Broken.self) {
             for try await line in broken.lines { lines.append(line) }
         }
-        #expect(lines == ["a"], "A line that was cut off is no line.")
+        #expect(lines == ["a"], "A truncated line is not returned.")
     }
 
     @Test func `a line above the limit fails`() async throws {
@@ -87,7 +87,7 @@ import Testing
     }
 }
 
-/// A body that comes in pieces.
+/// A source of chunks, optionally followed by an error.
 private actor Pieces: ResponseBodySource {
     private var rest: [Data]
     private let failure: (any Error)?
@@ -114,7 +114,7 @@ private actor Pieces: ResponseBodySource {
 }
 
 @Suite struct TransformedBodyTests {
-    @Test func `chunks are changed as they are read, and empty ones left out`() async throws {
+    @Test func `chunks are transformed as they are read, and empty ones omitted`() async throws {
         let body = ResponseBody(Data("a".utf8), ending: ResponseEnding(trailers: [.eTag: "1"]))
         let doubled = body.transforming { $0 + $0 }
         #expect(doubled.trailers == nil)
@@ -123,7 +123,7 @@ private actor Pieces: ResponseBodySource {
         for try await chunk in ResponseBody(Data("a".utf8)).transforming({ _ in Data() }) { Issue.record("\(chunk)") }
     }
 
-    @Test func `the limit counts the changed bytes`() async throws {
+    @Test func `the limit applies to the transformed bytes`() async throws {
         let body = ResponseBody(Data("a".utf8)).transforming { $0 + $0 }
         await #expect(throws: TransportError.self) { try await body.collect(upTo: 1) }
     }

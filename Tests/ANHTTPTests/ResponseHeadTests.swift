@@ -22,7 +22,7 @@ import Testing
             ("", nil),
             ("   ", nil),
         ] as [(String, String?)])
-    func `the media type is lower-case and has no parameters`(value: String, type: String?) throws {
+    func `the media type is in lower case and without parameters`(value: String, type: String?) throws {
         let head = try ResponseHead(status: .ok, headers: [.contentType: value], url: .example("http://a/"))
         #expect(head.mediaType == type)
     }
@@ -31,7 +31,7 @@ import Testing
         #expect(try ResponseHead(status: .ok, url: .example("http://a/")).mediaType == nil)
     }
 
-    @Test func `of two Content-Type fields the first counts`() throws {
+    @Test func `the first of two Content-Type fields is used`() throws {
         var headers: HTTPFields = [:]
         headers.append(HTTPField(name: .contentType, value: "text/plain"))
         headers.append(HTTPField(name: .contentType, value: "text/html"))
@@ -41,14 +41,14 @@ import Testing
     @Test(arguments: [
         (HTTPVersion.http1_0, "HTTP/1.0"), (.http1_1, "HTTP/1.1"), (.http2, "HTTP/2"), (.http3, "HTTP/3"),
     ])
-    func `a version is named as in a status line`(version: HTTPVersion, name: String) {
+    func `the name of a version is that of a status line`(version: HTTPVersion, name: String) {
         #expect(version.description == name)
         #expect("\(version)" == name)
     }
 }
 
 extension URL {
-    /// A URL that a test needs.
+    /// Returns the URL of a text.
     static func example(_ text: String) throws -> URL {
         try #require(URL(string: text))
     }

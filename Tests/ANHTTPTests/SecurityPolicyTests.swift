@@ -4,7 +4,7 @@ import ANHTTP
 import FoundationEssentials
 import Testing
 
-/// The decision, apart from OpenSSL: what chains there are is made up.
+/// The decisions of security policies, with simulated results of chain building.
 @Suite struct SecurityPolicyTests {
     private static let date = Date(timeIntervalSince1970: 1_800_000_000)
 
@@ -13,7 +13,7 @@ import Testing
         try PublicKeyPin(sha256: Data(repeating: byte, count: 32))
     }
 
-    /// What can be built for one server.
+    /// The results of building chains for a simulated server.
     private struct Server {
         var valid: TransportError.TLSFailure?
         var keys: [PublicKeyPin] = []
@@ -48,30 +48,30 @@ import Testing
         return policy
     }
 
-    // MARK: The table of AFNetworking
+    // MARK: The pinning modes of AFNetworking
 
     @Test(arguments: [nil, TransportError.TLSFailure.certificateExpired, .wrongHost])
-    func `without pins the valid chain decides`(failure: TransportError.TLSFailure?) throws {
+    func `without pinning the valid chain decides`(failure: TransportError.TLSFailure?) throws {
         let judgement = judge(try policy(.none, allowingInvalid: false), Server(valid: failure, toPinnedKeys: nil))
         #expect(judgement.failure == failure)
         #expect(judgement.isRefused == (failure != nil))
     }
 
     @Test(arguments: [nil, TransportError.TLSFailure.certificateExpired])
-    func `allowing invalid chains and validating a name without pins refuses everybody`(
+    func `allowing invalid chains while validating names without pins refuses all servers`(
         failure: TransportError.TLSFailure?
     ) throws {
         let judgement = judge(try policy(.none, allowingInvalid: true), Server(valid: failure))
         #expect(judgement == .init(failure: .invalidWithoutPins, isRefused: true))
     }
 
-    @Test func `allowing invalid chains without a name accepts everybody`() throws {
+    @Test func `allowing invalid chains without validating names accepts all servers`() throws {
         let server = Server(valid: .certificateExpired)
         #expect(judge(try policy(.none, allowingInvalid: true), server, host: nil).failure == nil)
         #expect(judge(try policy(.none, allowingInvalid: true, name: false), server).failure == nil)
     }
 
-    @Test func `in public-key mode a valid chain needs a pinned key`() throws {
+    @Test func `in public-key mode a valid chain must contain a pinned key`() throws {
         let policy = try policy(.publicKey, allowingInvalid: false)
         let (ours, other) = (try Self.pin(1), try Self.pin(2))
         #expect(judge(policy, Server(keys: [other, ours])) == .init(matchedPin: ours))
@@ -80,7 +80,7 @@ import Testing
         #expect(judge(policy, Server(valid: .selfSigned, keys: [ours], toPinnedKeys: nil)).failure == .selfSigned)
     }
 
-    @Test func `in public-key mode an invalid chain may be allowed for its key, not for its name`() throws {
+    @Test func `in public-key mode a pinned key can excuse an invalid chain but not a wrong name`() throws {
         let policy = try policy(.publicKey, allowingInvalid: true)
         let ours = try Self.pin(1)
         let invalid = Server(valid: .certificateExpired, keys: [ours], toPinnedKeys: nil)
@@ -97,7 +97,7 @@ import Testing
         #expect(judge(policy, Server(toPinnedCertificates: .certificateExpired)).failure == .certificateExpired)
     }
 
-    @Test func `in certificate mode the pinned chain alone may be valid`() throws {
+    @Test func `in certificate mode with invalid chains only the pinned chain must be valid`() throws {
         let policy = try policy(.certificate, allowingInvalid: true)
         #expect(judge(policy, Server(valid: .unknownAuthority, toPinnedCertificates: nil)) == .init())
         #expect(judge(policy, Server()).failure == .certificateNotPinned)
@@ -105,21 +105,21 @@ import Testing
     }
 
     @Test(arguments: [SecurityPolicy.PinningMode.publicKey, .certificate], [true, false])
-    func `pinning without pins refuses everybody`(mode: SecurityPolicy.PinningMode, allowingInvalid: Bool) throws {
+    func `a pinning mode without pins refuses all servers`(mode: SecurityPolicy.PinningMode, allowingInvalid: Bool) throws {
         let policy = try policy(mode, allowingInvalid: allowingInvalid, isPinned: false)
         let server = Server(toPinnedCertificates: nil, toPinnedKeys: nil)
         #expect(judge(policy, server) == .init(failure: .noPins, isRefused: true))
     }
 
-    // MARK: Beyond it
+    // MARK: Additional rules
 
-    @Test func `a backup pin is as good as the first`() throws {
+    @Test func `a backup pin is as good as a pin`() throws {
         let policy = SecurityPolicy.pinning([try Self.pin(1)], backups: [try Self.pin(2)])
         #expect(judge(policy, Server(keys: [try Self.pin(2)])) == .init(matchedPin: try Self.pin(2)))
         #expect(judge(policy, Server(keys: [try Self.pin(3)])).isRefused)
     }
 
-    @Test func `pins end at their expiry, and what is valid without them is asked for`() throws {
+    @Test func `after the expiry of the pins a valid chain is required`() throws {
         var policy = SecurityPolicy.pinning([try Self.pin(1)], backups: [], until: Self.date)
         policy.allowsInvalidCertificates = true
         let stranger = Server(keys: [try Self.pin(9)])
@@ -128,7 +128,7 @@ import Testing
         #expect(judge(policy, Server(valid: .selfSigned, toPinnedKeys: nil)).failure == .selfSigned)
     }
 
-    @Test func `an audited failure is reported where the chain is valid, and refuses where it is not`() throws {
+    @Test func `an audited failure refuses only servers that are not otherwise trusted`() throws {
         var policy = SecurityPolicy.pinning([try Self.pin(1)], backups: [])
         policy.enforcement = .audited
         let mismatch = TransportError.TLSFailure.pinMismatch(expected: [try Self.pin(1)])
@@ -138,7 +138,7 @@ import Testing
         #expect(judge(policy, Server(valid: .selfSigned)).isRefused)
     }
 
-    @Test func `the evaluator has the last word, and knows what the rules found`() throws {
+    @Test func `the evaluator can override the result of the rules`() throws {
         var policy = SecurityPolicy()
         policy.evaluator = .init { trust in
             #expect(trust.host == "example.com")
@@ -149,7 +149,7 @@ import Testing
         #expect(judge(policy, Server(valid: .wrongHost)).failure == .wrongHost)
     }
 
-    @Test func `policies are equal when all their parts are`() throws {
+    @Test func `policies are equal if all of their parts are`() throws {
         let evaluator = SecurityPolicy.Evaluator { _ in .followRules }
         var (one, two) = (SecurityPolicy(), SecurityPolicy())
         #expect(one == two)
@@ -162,15 +162,15 @@ import Testing
         #expect(one != two)
     }
 
-    // MARK: Reading
+    // MARK: Parsing
 
-    @Test func `a pin is read as curl and RFC 7469 write it`() throws {
+    @Test func `a pin is parsed in the forms of curl and RFC 7469`() throws {
         let text = "sha256/ICEiIyQlJicoKSorLC0uLzAxMjM0NTY3ODk6Ozw9Pj8="
         let pin = try PublicKeyPin(text)
         #expect(Array(pin.sha256) == Array(32..<64))
         #expect(pin.description == text)
         #expect(try PublicKeyPin("sha256//" + text.dropFirst(7)) == pin)
-        // 0xff… begins with a slash of its own.
+        // The Base64 of 0xff… begins with a slash.
         let digits = String(repeating: "/", count: 42) + "8="
         let slash = try PublicKeyPin("sha256/" + digits)
         #expect(slash.sha256 == Data(repeating: 0xff, count: 32))
@@ -180,11 +180,11 @@ import Testing
     @Test(arguments: [
         "", "sha256/", "sha1/AAAA", "sha256/AAAA", "sha256/!", "ICEiIyQlJicoKSorLC0uLzAxMjM0NTY3ODk6Ozw9Pj8=",
     ])
-    func `what is no pin is an error`(text: String) {
+    func `any other text is not a pin`(text: String) {
         #expect(throws: SecurityPolicy.Problem.pin(text)) { try PublicKeyPin(text) }
     }
 
-    @Test func `blocks of PEM are found between other text`() {
+    @Test func `PEM blocks are found between other text`() {
         let text = """
             Subject: somebody
             -----BEGIN CERTIFICATE-----
@@ -205,14 +205,14 @@ import Testing
         #expect(PEM.revocationLists(in: Data(text.utf8)) == [Data([5, 6, 7])])
     }
 
-    @Test func `bytes in DER are one certificate`() {
+    @Test func `DER bytes are one certificate`() {
         let der = Data([0x30, 0x82, 0x00, 0x01, 0x05])
         #expect(PEM.certificates(in: der) == [der])
         #expect(PEM.certificates(in: Data()).isEmpty)
         #expect(PEM.certificates(in: Data("0".utf8)).isEmpty)
     }
 
-    @Test func `a folder's certificates are read by the ends of their names`() throws {
+    @Test func `the certificates of a directory are selected by file extension`() throws {
         let folder = "/tmp/an-pins-\(UInt64.random(in: 0...UInt64.max))"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
         defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -234,7 +234,7 @@ import Testing
         #expect(throws: SecurityPolicy.Problem.self) { try SecurityPolicy.certificates(in: .file(folder + "/none")) }
     }
 
-    @Test func `an identity's passphrase and key are never printed`() {
+    @Test func `the passphrase and key of an identity are never printed`() {
         let identity = ClientIdentity.pem(
             certificates: .file("/client.pem"), key: .data(Data("s3cret".utf8)), passphrase: "s3cret")
         var options = TLSOptions()
@@ -246,7 +246,7 @@ import Testing
         #expect("\(ClientIdentity.pkcs12(.file("/a.p12"), passphrase: "s3cret"))" == "ClientIdentity(PKCS #12, /a.p12)")
     }
 
-    @Test func `an error says what was expected and what came`() throws {
+    @Test func `the description contains the expected and the actual value`() throws {
         let leaf = ServerTrust.Certificate(
             der: Data(), publicKey: try Self.pin(2), subject: "CN=other.example", issuer: "CN=Somebody",
             dnsNames: ["other.example", "*.other.example"], notBefore: Date(timeIntervalSince1970: 0),

@@ -21,7 +21,7 @@ import Testing
             (Int64.min, Int64.max, 0),
             (Int64.max, 1, 1),
         ] as [(Int64, Int64?, Double?)])
-    func `the fraction is from 0 to 1, or unknown`(completed: Int64, total: Int64?, fraction: Double?) {
+    func `the fraction is between 0 and 1, or nil without a total`(completed: Int64, total: Int64?, fraction: Double?) {
         #expect(TransferProgress(completedBytes: completed, totalBytes: total).fraction == fraction)
     }
 }

@@ -97,7 +97,7 @@ import Testing
         #expect(facts.retries == error.retries)
         #expect(error.retries.earlierAttempts.count == 2)
         #expect(error.retries.stop == .limit(2))
-        #expect(error.description.contains("attempt 3, not again because there were 2 retries"))
+        #expect(error.description.contains("attempt 3, not retried because there were 2 retries"))
     }
 
     @Test func `a request that is not sent again says why`() async throws {
