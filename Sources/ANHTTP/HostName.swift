@@ -8,7 +8,7 @@ package struct HostName: Hashable, Sendable {
     package let text: String
     /// Whether the host is an IP address.
     package let isAddress: Bool
-    /// The zone of an IPv6 address (RFC 6874); `nil` if there is none.
+    /// The zone of an IPv6 address (RFC 6874); `nil` if absent.
     package let zone: String?
 
     /// Whether the host is an internationalized name with non-ASCII characters, which libcurl converts.

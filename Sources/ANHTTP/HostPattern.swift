@@ -102,7 +102,7 @@ extension HostPattern.Content {
 }
 
 extension Dictionary where Key == HostPattern {
-    /// Returns the value of the most specific pattern that matches a host; `nil` if none matches.
+    /// Returns the value of the most specific pattern that matches a host; `nil` if no pattern matches.
     package func value(for host: HostName) -> Value? {
         guard !isEmpty else { return nil }
         return filter { $0.key.matches(host) }.max { $0.key.precision < $1.key.precision }?.value

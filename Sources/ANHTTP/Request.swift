@@ -5,7 +5,7 @@ public import HTTPTypes
 
 /// An HTTP request: what to send, and options that override those of the session.
 ///
-/// Header fields are sent in order, repeated names as separate fields, and empty values as they are. `HTTPField`
+/// Header fields are sent in order, repeated names as separate fields, and empty values unchanged. `HTTPField`
 /// silently replaces CR, LF and NUL in values by spaces; use `HTTPFields(validating:)` for untrusted
 /// names and values, which throws an error instead.
 public struct Request: Sendable {

@@ -30,7 +30,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
         source.ending
     }
 
-    /// The trailer fields, empty if there are none; `nil` before the end of the body was read. See RFC 9110 §6.5.
+    /// The trailer fields, possibly empty; `nil` before the end of the body was read. See RFC 9110 §6.5.
     public var trailers: HTTPFields? {
         source.ending?.trailers
     }
@@ -98,7 +98,7 @@ extension Data {
 
 /// The information available at the end of a response.
 public struct ResponseEnding: Sendable {
-    /// The trailer fields; empty if there are none.
+    /// The trailer fields, possibly empty.
     public var trailers: HTTPFields
     /// The metrics of the exchange.
     public var metrics: TransferMetrics {

@@ -26,7 +26,7 @@ public struct ResponseHead: Sendable {
         self.url = url
     }
 
-    /// The media type of `Content-Type`, in lower case and without parameters; `nil` if there is none. See RFC 9110
+    /// The media type of `Content-Type`, in lower case and without parameters; `nil` without one. See RFC 9110
     /// §8.3.
     public var mediaType: String? {
         guard let value = headers.first(.contentType) else { return nil }

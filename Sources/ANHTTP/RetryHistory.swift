@@ -15,7 +15,7 @@ public struct RetryHistory: Hashable, Sendable {
     public struct Attempt: Hashable, Sendable {
         /// The outcome of the attempt.
         public var outcome: Outcome
-        /// The metrics of the attempt's last exchange; `nil` if none began.
+        /// The metrics of the attempt's last exchange; `nil` if no exchange began.
         public var metrics: TransferMetrics?
         /// The delay before the next attempt.
         public var wait: Duration

@@ -30,11 +30,11 @@ extension SecurityPolicy {
 
     /// A decision about a server.
     package struct Judgement: Equatable {
-        /// The check that failed; `nil` if none did.
+        /// The check that failed; `nil` if all passed.
         package var failure: TransportError.TLSFailure?
         /// Whether the server is refused because of ``failure``.
         package var isRefused = false
-        /// The pin that matched a key of the chain; `nil` if none was compared or matched.
+        /// The pin that matched a key of the chain; `nil` if no key matched.
         package var matchedPin: PublicKeyPin?
 
         /// Creates a decision, by default one without a failure.
@@ -53,7 +53,7 @@ extension SecurityPolicy {
     ///   - host: The requested host; `nil` if no host name is to be validated.
     ///   - expectedKeys: All pinned keys, including those of the pinned certificates.
     ///   - now: The time to compare with the expiry of the pins.
-    ///   - verify: Builds a valid chain that ends at the given anchors, or returns the reason why there is none. It may
+    ///   - verify: Builds a valid chain that ends at the given anchors, or returns the reason for its failure. It may
     ///   be called more than once with the same anchors.
     ///   - trust: Returns the server's certificates for the evaluator, given the failure found by the rules.
     package func judge(

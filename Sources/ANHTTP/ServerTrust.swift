@@ -11,9 +11,9 @@ public struct ServerTrust: Hashable, Sendable {
     /// The certificates in the order sent by the server, beginning with its own. Only the first is known to belong to
     /// the server.
     public var presented: [Certificate]
-    /// The verified chain, from the server's certificate to a trusted one; empty if none could be built.
+    /// The verified chain, from the server's certificate to a trusted one; empty if no chain could be built.
     public var chain: [Certificate]
-    /// The check that failed; `nil` if none did.
+    /// The check that failed; `nil` if all passed.
     public var failure: TransportError.TLSFailure?
     /// The trusted certificate authorities.
     package var trustRoots = TrustRoots.system
@@ -76,7 +76,7 @@ public struct TrustVerdict: Hashable, Sendable {
     public var trust: ServerTrust
     /// Whether the connection was refused. An audited failure does not refuse a server that is otherwise trusted.
     public var isRefused: Bool
-    /// The pin that matched a key of the chain in public-key mode; `nil` if none did.
+    /// The pin that matched a key of the chain in public-key mode; `nil` if no key matched.
     public var matchedPin: PublicKeyPin?
     /// Whether ``matchedPin`` is one of the ``SecurityPolicy/backupPins``.
     public var usesBackupPin: Bool

@@ -243,13 +243,13 @@ public struct TransferFacts: Hashable, Sendable {
     public var url = ""
     /// The host that was contacted; the proxy if the proxy failed; `nil` if unknown.
     public var host: String?
-    /// The address that was connected to, or that was tried; `nil` if there is none.
+    /// The address that was connected to, or that was tried; `nil` if no address was reached.
     public var address: SocketAddress?
     /// The libcurl error code, as in libcurl-errors(3); `nil` if the error does not come from libcurl.
     public var curlCode: Int32?
-    /// The error message of libcurl; `nil` if there is none.
+    /// The error message of libcurl; `nil` if it gave no message.
     public var message: String?
-    /// The `errno` of the system; `nil` if there is none.
+    /// The `errno` of the system; `nil` if no system call failed.
     public var errno: Int32?
     /// The time from the start of the exchange to the failure.
     public var elapsed: Duration = .zero

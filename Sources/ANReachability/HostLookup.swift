@@ -6,7 +6,7 @@ package import ANSystem
 package struct HostLookup: Sendable {
     /// The addresses found by the last lookup, empty if it failed; `nil` until the first lookup ends.
     package private(set) var addresses: [IPAddress]?
-    /// The time of the next attempt after a failed lookup; `nil` if none is scheduled.
+    /// The time of the next attempt after a failed lookup; `nil` if no attempt is scheduled.
     package private(set) var retryTime: MonotonicInstant?
     private var isRunning = false
     private var mustRunAgain = false

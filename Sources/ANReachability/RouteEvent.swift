@@ -54,7 +54,7 @@ struct Route: Hashable, Sendable {
     let kind: Kind
     /// The scope of the destination, with the numbers of ``InterfaceAddress/scope``; always 0 for IPv6.
     let scope: UInt8
-    /// The index of the interface; 0 if there is none.
+    /// The index of the interface; 0 if absent.
     let interface: Int32
     let gateway: IPAddress?
     /// The source address of packets unless the socket is bound; `nil` if the route does not set one.

@@ -151,8 +151,8 @@ actor RouteWatcher: EventLoopSource {
         reportToAll { _ in true }
     }
 
-    /// Starts the lookups that are due, and returns the number of milliseconds until the next one; -1 if none is
-    /// scheduled.
+    /// Starts the lookups that are due, and returns the number of milliseconds until the next one; -1 if no
+    /// lookup is scheduled.
     private func retryLookups() -> Int32 {
         let now = MonotonicInstant.now
         for name in hosts.keys where hosts[name]?.noteTime(now) == true { startLookup(name) }

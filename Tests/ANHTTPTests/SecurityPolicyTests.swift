@@ -105,7 +105,7 @@ import Testing
     }
 
     @Test(arguments: [SecurityPolicy.PinningMode.publicKey, .certificate], [true, false])
-    func `a pinning mode without pins refuses all servers`(mode: SecurityPolicy.PinningMode, allowingInvalid: Bool) throws {
+    func `pinning without pins refuses all servers`(mode: SecurityPolicy.PinningMode, allowingInvalid: Bool) throws {
         let policy = try policy(mode, allowingInvalid: allowingInvalid, isPinned: false)
         let server = Server(toPinnedCertificates: nil, toPinnedKeys: nil)
         #expect(judge(policy, server) == .init(failure: .noPins, isRefused: true))
@@ -186,7 +186,7 @@ import Testing
 
     @Test func `PEM blocks are found between other text`() {
         let text = """
-            Subject: somebody
+            Subject: example
             -----BEGIN CERTIFICATE-----
             MIEB
             AgME
@@ -248,7 +248,7 @@ import Testing
 
     @Test func `the description contains the expected and the actual value`() throws {
         let leaf = ServerTrust.Certificate(
-            der: Data(), publicKey: try Self.pin(2), subject: "CN=other.example", issuer: "CN=Somebody",
+            der: Data(), publicKey: try Self.pin(2), subject: "CN=other.example", issuer: "CN=Example CA",
             dnsNames: ["other.example", "*.other.example"], notBefore: Date(timeIntervalSince1970: 0),
             notAfter: Date(timeIntervalSince1970: 86_400))
         var facts = TransferFacts()
@@ -260,7 +260,7 @@ import Testing
                 .certificateExpired,
                 "expected to be valid at 2001-09-09T01:46:40Z, got 1970-01-01T00:00:00Z to 1970-01-02T00:00:00Z"
             ),
-            (.unknownAuthority, "expected a trusted authority, got CN=Somebody"),
+            (.unknownAuthority, "expected a trusted authority, got CN=Example CA"),
             (
                 .pinMismatch(expected: [try Self.pin(1)]),
                 "expected sha256/AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=, "

@@ -57,7 +57,7 @@ import Testing
         #expect(try text(of: folder + "/a") == "abXY")
     }
 
-    @Test func `opening a new file fails if one exists, and an existing one if none does`() throws {
+    @Test func `a new file must not exist, and an existing one must exist`() throws {
         #expect(throws: SystemError.missing) { _ = try PartialFile(path: self.path, opening: .existing) }
         try leave("abc")
         #expect(throws: SystemError.exists) { _ = try PartialFile(path: self.path, opening: .new) }
