@@ -1,49 +1,50 @@
 // SPDX-License-Identifier: MIT
 
-/// A serializer whose validation can be changed for a call, in a word:
+/// A serializer whose validation can be adjusted for a single call.
 ///
 /// ```swift
 /// let page = try await api.get("status", as: .json.anyMediaType)
 /// ```
 ///
-/// Behind a ``CompoundResponseSerializer`` a word changes what all its children need, and no child's own validation.
+/// For a ``CompoundResponseSerializer`` these members adjust the validation common to all children, not that of a
+/// child.
 public protocol AdjustableResponseSerializer: ResponseSerializer {
-    /// The responses that it takes.
+    /// The statuses and media types that are accepted.
     var validation: ResponseValidation { get set }
 }
 
 extension AdjustableResponseSerializer {
-    /// The same serializer for any media type, and for bodies that claim none.
+    /// A copy that accepts any media type, and bodies without one.
     public var anyMediaType: Self {
         adjusted { $0.acceptableMediaTypes = nil }
     }
 
-    /// The same serializer for any status.
+    /// A copy that accepts any status.
     public var anyStatus: Self {
         adjusted { $0.acceptableStatuses = nil }
     }
 
-    /// The same serializer for every response.
+    /// A copy without status and media-type validation.
     public var unvalidated: Self {
         adjusted { $0 = .anything }
     }
 
-    /// The same serializer for these statuses.
+    /// Returns a copy that accepts only the given statuses.
     public func accepting(statuses: Set<Int>) -> Self {
         adjusted { $0.acceptableStatuses = statuses }
     }
 
-    /// The same serializer for these media types.
+    /// Returns a copy that accepts only the given media types.
     public func accepting(mediaTypes: [MediaTypePattern]) -> Self {
         adjusted { $0.acceptableMediaTypes = mediaTypes }
     }
 
-    /// The same serializer for these media types beside its own.
+    /// Returns a copy that accepts the given media types in addition to the current ones.
     public func alsoAccepting(_ mediaTypes: MediaTypePattern...) -> Self {
         adjusted { $0.acceptableMediaTypes?.append(contentsOf: mediaTypes) }
     }
 
-    /// The same serializer with this validation.
+    /// Returns a copy with another validation.
     public func validated(by validation: ResponseValidation) -> Self {
         adjusted { $0 = validation }
     }

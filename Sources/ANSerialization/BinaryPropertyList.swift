@@ -2,7 +2,7 @@
 
 import FoundationEssentials
 
-/// The skeleton of a property list in the binary format: which object refers to which, and how long texts and data are.
+/// The structure of a binary property list: which objects refer to which, and the lengths of strings and data.
 struct BinaryPropertyList {
     let count: Int
     let top: Int
@@ -11,10 +11,10 @@ struct BinaryPropertyList {
     private let referenceSize: Int
     private let offsetTable: Int
 
-    /// Reads the trailer, the last 32 bytes; nil when it contradicts itself.
+    /// Parses the trailer in the last 32 bytes; `nil` if it is inconsistent.
     init?(_ data: Data) {
         bytes = Array(data)
-        // What is shorter, the decoder would not take for the binary format.
+        // Shorter data is not recognized as the binary format by the decoder.
         guard bytes.count > 40 else { return nil }
         let trailer = bytes.count - 32
         offsetSize = Int(bytes[trailer + 6])
@@ -30,7 +30,7 @@ struct BinaryPropertyList {
         offsetTable = table
     }
 
-    /// What is to know of an object; nil for a malformed one.
+    /// Returns the position and size of an object; `nil` if it is malformed.
     func object(_ index: Int) -> Object? {
         let entry = offsetTable + index * offsetSize
         guard let start = Self.integer(bytes[entry..<(entry + offsetSize)]), start < offsetTable else { return nil }
@@ -56,40 +56,40 @@ struct BinaryPropertyList {
         case .array, .set:
             return count <= room / referenceSize ? Object(position: position, references: count, length: 0) : nil
         case .dictionary:
-            // As many keys as values.
+            // There are as many keys as values.
             let room = room / referenceSize / 2
             return count <= room ? Object(position: position, references: count * 2, length: 0) : nil
         }
     }
 
-    /// The object that a container refers to with one of its references; nil for a number that an `Int` does not hold.
+    /// Returns the index of an object that a container refers to; `nil` if it does not fit into `Int`.
     func reference(_ index: Int, of container: Object) -> Int? {
         let start = container.position + index * referenceSize
         return Self.integer(bytes[start..<(start + referenceSize)])
     }
 
-    /// A big-endian integer; nil when an `Int` does not hold it.
+    /// Returns a big-endian integer; `nil` if it does not fit into `Int`.
     private static func integer(_ bytes: ArraySlice<UInt8>) -> Int? {
         var value: UInt64 = 0
         for byte in bytes { value = value << 8 | UInt64(byte) }
         return Int(exactly: value)
     }
 
-    /// An object's size, which is within the bytes.
+    /// The position and size of an object, validated to be within the data.
     struct Object {
-        /// Where its references or its text begin.
+        /// The position of the object's references or bytes.
         fileprivate let position: Int
-        /// How many other objects it refers to.
+        /// The number of references to other objects.
         let references: Int
-        /// How many bytes its text or data has.
+        /// The number of bytes of a string or data.
         let length: Int
     }
 
-    /// The kinds of objects that say their size; all others have at most 16 bytes.
+    /// The kinds of objects with an explicit size; all other kinds have at most 16 bytes.
     private enum Kind: UInt8 {
         case data = 0x4
         case text = 0x5
-        /// Of UTF-16.
+        /// A string in UTF-16.
         case wideText = 0x6
         case array = 0xA
         case set = 0xC

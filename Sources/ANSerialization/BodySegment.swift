@@ -4,14 +4,14 @@ import ANHTTP
 import ANSystem
 import FoundationEssentials
 
-/// A stretch of a body.
+/// A segment of a body.
 enum BodySegment: Sendable {
     case bytes(Data)
-    /// A file of this length, or as long as it is when it is opened.
+    /// A file with its expected length; `nil` to use its length when it is opened.
     case file(path: String, length: Int64?)
     case stream(StreamSegment)
 
-    /// The segment that a whole body is; the size of a file is not taken.
+    /// Creates a segment from a complete body, without determining the size of a file.
     init(_ body: RequestBody) {
         switch body.content {
         case .none: self = .bytes(Data())
@@ -23,7 +23,7 @@ enum BodySegment: Sendable {
         }
     }
 
-    /// The number of bytes, where it is known.
+    /// The number of bytes; `nil` if unknown.
     var length: Int64? {
         switch self {
         case .bytes(let data): Int64(data.count)
@@ -40,24 +40,23 @@ enum BodySegment: Sendable {
     }
 }
 
-/// The segments of a body, in their order.
+/// The segments of a body in order.
 ///
-/// Small pieces of bytes next to each other become one segment: they are copied when they are appended, and the body is
-/// then sent like one piece, each time.
+/// Adjacent small segments of bytes are copied into one segment when they are appended, so that they are sent together.
 struct BodySegments: Sendable {
-    /// From here on a piece is not copied.
+    /// The size in bytes from which a segment is not copied.
     static let largeSize = 32 << 10
 
     private var finished: [BodySegment] = []
-    /// Small pieces that more can join.
+    /// The small segments at the end, which can still grow.
     private var joined = Data()
 
-    /// The segments, in their order.
+    /// The segments in order.
     var all: [BodySegment] { joined.isEmpty ? finished : finished + [.bytes(joined)] }
 
     var isEmpty: Bool { finished.isEmpty && joined.isEmpty }
 
-    /// The number of bytes; nil where a segment does not tell its own, and where 64 bits do not hold it.
+    /// The number of bytes; `nil` if the length of a segment is unknown or the sum exceeds 64 bits.
     var length: Int64? {
         var length = Int64(joined.count)
         for segment in finished {
@@ -89,9 +88,9 @@ struct BodySegments: Sendable {
     }
 }
 
-/// A stretch of a body that a program's own sequence yields.
+/// A segment of a body that comes from an asynchronous sequence.
 struct StreamSegment: Sendable {
-    /// How errors call it.
+    /// The name of the segment in error messages.
     let name: String
     let length: Int64?
     let isReplayable: Bool
@@ -107,7 +106,7 @@ struct StreamSegment: Sendable {
         self.makeReader = makeReader
     }
 
-    /// A reader from the start; fails the second time where the sequence yields its chunks only once.
+    /// Returns a reader from the start; throws when called again for a sequence that is not replayable.
     func open() throws -> BodyReader {
         if !isReplayable {
             let isSecond = wasRead.withLock { wasRead in

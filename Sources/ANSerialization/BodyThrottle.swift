@@ -4,11 +4,11 @@ public import ANHTTP
 import ANSystem
 import FoundationEssentials
 
-/// How fast a body is sent at most: in packets with a pause between them, or by a rate.
+/// A limit for the speed of sending a body: packets with a pause between them, or a rate.
 ///
-/// It spares a slow connection that other traffic needs too. It does not spread bytes evenly below a packet.
+/// It leaves bandwidth of a slow connection for other traffic. The bytes within a packet are sent at full speed.
 public struct BodyThrottle: Hashable, Sendable {
-    /// The most bytes that are handed over at a time.
+    /// The maximum number of bytes that are sent at a time.
     public let packetSize: Int
     private let pause: Pause
 
@@ -17,21 +17,29 @@ public struct BodyThrottle: Hashable, Sendable {
         case rate(bytesPerSecond: Int)
     }
 
-    /// Packets with a pause of this length after each but the last: 16 KiB and 0.2 s unless said otherwise, which
-    /// AFNetworking suggests for 3G.
+    /// Returns a throttle that sends packets with a pause after each but the last.
+    ///
+    /// The defaults, 16 KiB and 0.2 s, are those that AFNetworking suggests for 3G.
+    ///
+    /// - Parameters:
+    ///   - size: The size of a packet in bytes, at least 1; 16 KiB by default.
+    ///   - delay: The pause between packets; 0.2 s by default.
     public static func packets(of size: Int = 16 << 10, delay: Duration = .milliseconds(200)) -> BodyThrottle {
         BodyThrottle(packetSize: max(size, 1), pause: .delay(delay))
     }
 
-    /// A number of bytes a second, in packets of a twentieth of it, at most 64 KiB.
+    /// Returns a throttle with a rate.
     ///
-    /// Time in which the connection took nothing is not made up for.
+    /// The body is sent in packets of a twentieth of a second each, at most 64 KiB. Time during which the connection
+    /// was blocked is not made up for.
+    ///
+    /// - Parameter bytesPerSecond: The rate in bytes per second, at least 1.
     public static func rate(bytesPerSecond: Int) -> BodyThrottle {
         let rate = max(bytesPerSecond, 1)
         return BodyThrottle(packetSize: min(max(rate / 20, 1), 64 << 10), pause: .rate(bytesPerSecond: rate))
     }
 
-    /// A reader that yields another one's bytes at the pace.
+    /// Returns a reader that delivers the bytes of another one at the limited speed.
     func pacing<Timer: Clock<Duration>>(_ reader: BodyReader, clock: Timer) -> BodyReader {
         var rest = Data()
         var due = clock.now
@@ -57,7 +65,7 @@ public struct BodyThrottle: Hashable, Sendable {
 }
 
 extension RequestBody {
-    /// The same body, sent no faster than the throttle says, each time that it is sent. The size of a file is taken now.
+    /// Returns the body with its speed limited, each time it is sent. The size of a file is determined now.
     ///
     /// - Throws: ``ANSerialization/SerializationError/multipart(_:)`` for a file that cannot be opened.
     public func throttled(_ throttle: BodyThrottle) throws(SerializationError) -> RequestBody {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// Bytes that grow at their end, faster than those of an array do one by one.
+/// A growing buffer of bytes; appending single bytes is faster than with an array.
 struct ByteBuffer {
     private var storage: [UInt8] = []
     private(set) var count = 0
@@ -9,10 +9,10 @@ struct ByteBuffer {
         storage = [UInt8](repeating: 0, count: capacity)
     }
 
-    /// The bytes.
+    /// The bytes appended so far.
     var bytes: ArraySlice<UInt8> { storage[..<count] }
 
-    /// The bytes as text; they must be UTF-8.
+    /// The bytes as a string; they must be valid UTF-8.
     var text: String { String(decoding: bytes, as: UTF8.self) }
 
     mutating func append(_ byte: UInt8) {
@@ -39,7 +39,7 @@ struct ByteBuffer {
         count += length
     }
 
-    /// Appends text with `%XX` in place of the bytes that are not allowed, and `+` in place of spaces if it is asked for.
+    /// Appends text, replacing bytes that are not allowed by `%XX`, and spaces by `+` if `spaceIsPlus`.
     mutating func append(
         escaping text: String, allowed: URLEncodedFormEncoder.AllowedCharacters, spaceIsPlus: Bool
     ) {
@@ -65,7 +65,7 @@ struct ByteBuffer {
         count = end
     }
 
-    /// Forgets all bytes from the `length`th on.
+    /// Removes all bytes after the first `length`.
     mutating func truncate(to length: Int) {
         count = min(max(length, 0), count)
     }

@@ -3,7 +3,7 @@
 public import ANHTTP
 public import FoundationEssentials
 
-/// Tries several serializers in order: the first one that can read the body decides.
+/// A serializer that tries several others in order and uses the first that can read the body.
 ///
 /// ```swift
 /// enum Reply: Sendable {
@@ -16,33 +16,35 @@ public import FoundationEssentials
 /// ])
 /// ```
 ///
-/// | a child | then |
+/// | outcome of a child | consequence |
 /// |---|---|
-/// | takes the response and makes a value | the value is the result |
-/// | makes a value, but rejects the status | its ``SerializationError/rejected(_:)`` is thrown: the body was understood |
+/// | accepts the response and returns a value | the value is the result |
+/// | returns a value, but rejects the status | its ``SerializationError/rejected(_:)`` is thrown |
 /// | rejects the media type, or cannot read the body | the next child is tried |
-/// | misses a body, which may be missing | the next one is tried; when none has a value, the first such child's empty value |
+/// | permits the missing body | the next child is tried; if no child has a value, the result is this one's empty value |
 ///
-/// When no child has a value, ``SerializationError/compound(_:)`` carries the error of each, in their order. To let no
-/// response fail for its type, put ``DataResponseSerializer`` last.
+/// If no child has a value, ``SerializationError/compound(_:)`` contains the error of each child in order. To accept
+/// every media type, put a ``DataResponseSerializer`` last.
 ///
-/// Each child validates by itself, so `.anyMediaType`, `.anyStatus` and `.unvalidated` behind the whole change nothing: put
-/// them behind the children. What `.accepting(statuses:)` and the like say behind the whole is needed in addition.
+/// Each child validates the response itself, so `.anyMediaType`, `.anyStatus` and `.unvalidated` have no effect on a
+/// compound serializer; apply them to the children. Restrictions such as `.accepting(statuses:)` apply in addition to
+/// those of the children.
 public struct CompoundResponseSerializer<Output: Sendable>: AdjustableResponseSerializer {
-    /// The serializers, in the order in which they are tried.
+    /// The serializers in the order in which they are tried.
     public var children: [any ResponseSerializer<Output>]
-    /// What all children need; anything unless said otherwise.
+    /// The validation common to all children, in addition to their own; by default it accepts every response.
     public var validation: ResponseValidation
 
-    /// Creates a serializer of several.
+    /// Creates a serializer from several others.
     public init(_ children: [any ResponseSerializer<Output>], validation: ResponseValidation = .anything) {
         self.children = children
         self.validation = validation
     }
 
-    /// Returns the value of the first child that makes one.
+    /// Returns the value of the first child that has one.
     ///
-    /// - Throws: ``SerializationError/compound(_:)`` when none does.
+    /// - Throws: ``SerializationError/compound(_:)`` if no child has a value, ``SerializationError/rejected(_:)`` for a
+    ///   rejected status.
     public func serialize(_ head: ResponseHead, _ body: Data) throws -> Output {
         let outcome = firstOutcome(of: head, body)
         if let error = outcome.error { throw error }
@@ -51,29 +53,29 @@ public struct CompoundResponseSerializer<Output: Sendable>: AdjustableResponseSe
         return try child.serialize(head, body)
     }
 
-    /// Whether each child misses a body, and one of them takes the response.
+    /// Returns whether every child permits the missing body, and at least one accepts the response.
     public func isEmpty(_ head: ResponseHead, _ body: Data) -> Bool {
         firstMissing(head, body) != nil && children.allSatisfy { $0.isEmpty(head, body) }
     }
 
-    /// The outcome of the first child that makes a value.
+    /// Returns the outcome of the first child that has a value.
     public func outcome(of head: ResponseHead, _ body: Data) -> SerializationOutcome<Output> {
         if let rejection = validation.rejection(of: head, body) { return SerializationOutcome(rejection: rejection) }
         return firstOutcome(of: head, body)
     }
 
-    /// The first child that takes the response and misses a body, which may be missing.
+    /// Returns the first child that accepts the response and permits its missing body.
     private func firstMissing(_ head: ResponseHead, _ body: Data) -> (any ResponseSerializer<Output>)? {
         children.first { $0.isEmpty(head, body) && $0.validation.rejection(of: head, body) == nil }
     }
 
-    /// The first outcome with a value of a media type that its child takes; without one, what the children failed for, if all
-    /// of them did.
+    /// Returns the first outcome with a value of an accepted media type; otherwise the errors of the children if all of
+    /// them failed.
     private func firstOutcome(of head: ResponseHead, _ body: Data) -> SerializationOutcome<Output> {
         var errors: [any Error] = []
         for child in children {
             let outcome = child.outcome(of: head, body)
-            // A value may be there all the same: data is, whatever its type.
+            // A rejected outcome may have a value nevertheless, as that of the data serializer always does.
             let isRejected = outcome.rejection?.rejectsMediaType ?? false
             guard isRejected || outcome.value == nil else { return outcome }
             if let error = outcome.error { errors.append(error) }

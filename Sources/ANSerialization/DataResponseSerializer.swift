@@ -3,12 +3,12 @@
 public import ANHTTP
 public import FoundationEssentials
 
-/// Gives the body as it is; written `.data`.
+/// A serializer that returns the body unchanged, available as `.data`.
 public struct DataResponseSerializer: AdjustableResponseSerializer {
-    /// The responses that it takes.
+    /// The statuses and media types that are accepted.
     public var validation: ResponseValidation
 
-    /// Creates a serializer that takes any media type unless said otherwise.
+    /// Creates a serializer, by default for any media type and the successful statuses.
     public init(validation: ResponseValidation = .statusOnly) {
         self.validation = validation
     }
@@ -18,7 +18,7 @@ public struct DataResponseSerializer: AdjustableResponseSerializer {
         body
     }
 
-    /// The body, also of a response that was rejected.
+    /// Returns the body, even if the response is rejected.
     public func outcome(of head: ResponseHead, _ body: Data) -> SerializationOutcome<Data> {
         SerializationOutcome(value: body, rejection: validation.rejection(of: head, body))
     }

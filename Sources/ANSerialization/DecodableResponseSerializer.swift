@@ -4,21 +4,21 @@ public import ANHTTP
 public import FoundationEssentials
 import HTTPTypes
 
-/// Decodes the body, from JSON unless said otherwise; written `.decodable(User.self)`.
+/// A serializer that decodes the body, by default from JSON; available as `.decodable(User.self)`.
 ///
-/// A body that is missing is ``EmptyRepresentable/emptyValue`` where the type has one, so nil for
-/// `.decodable(User?.self)`; otherwise it fails with ``SerializationError/emptyBody(status:wanted:)``.
+/// For an empty body the result is ``EmptyRepresentable/emptyValue`` if the type has one, such as `nil` for
+/// `.decodable(User?.self)`; otherwise ``SerializationError/emptyBody(status:wanted:)`` is thrown.
 public struct DecodableResponseSerializer<Value: Decodable & Sendable>: AdjustableResponseSerializer {
-    /// The responses that it takes.
+    /// The statuses and media types that are accepted.
     public var validation: ResponseValidation
-    /// When the body may be missing.
+    /// The statuses with which the body may be empty.
     public var emptyResponses: EmptyResponseRules
-    /// Decodes the body.
+    /// The decoder for the body.
     ///
-    /// It is shared, so set its strategies before and leave it alone.
+    /// It is used concurrently, so configure it before creating the serializer and do not change it afterwards.
     public let decoder: any ResponseDecoder
 
-    /// Creates a serializer that takes JSON's media types unless said otherwise.
+    /// Creates a serializer, by default for JSON and its media types.
     public init(
         _ type: Value.Type, decoder: any ResponseDecoder = JSONDecoder(), validation: ResponseValidation = .json,
         emptyResponses: EmptyResponseRules = .json
@@ -28,16 +28,16 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Adjustab
         self.emptyResponses = emptyResponses
     }
 
-    /// Returns the value.
+    /// Returns the decoded value.
     ///
-    /// - Throws: ``SerializationError/decoding(_:)`` for a body that does not fit the type: it names the coding path and
-    ///   shows the text there; ``SerializationError/json(_:)`` or ``SerializationError/propertyList(_:)`` for one that is
-    ///   not of the format at all.
+    /// - Throws: ``SerializationError/decoding(_:)`` if the body does not match the type, with the coding path and the
+    ///   text there; ``SerializationError/json(_:)`` or ``SerializationError/propertyList(_:)`` if the body is
+    ///   malformed; ``SerializationError/emptyBody(status:wanted:)`` if it is empty and the type has no empty value.
     public func serialize(_ head: ResponseHead, _ body: Data) throws -> Value {
         try decode(head, body)
     }
 
-    /// Whether the body is missing and the type has no value for that.
+    /// Returns whether the body is empty and the status permits that.
     public func isEmpty(_ head: ResponseHead, _ body: Data) -> Bool {
         emptyResponses.isBlank(body) && emptyResponses.allows(head.status.code)
     }
@@ -61,8 +61,8 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Adjustab
         case .dataCorrupted(let context)? where context.codingPath.isEmpty:
             if let problem = decoder.problem(in: body) { return problem }
             path = []
-            // The decoder of FoundationEssentials says no more than that the data is corrupted.
-            reason = "the decoder refused a value without naming it; a number may not fit its type."
+            // JSONDecoder of FoundationEssentials only reports that the data is corrupted.
+            reason = "the decoder rejected a value without naming it; a number may be out of range for its type."
         case .dataCorrupted(let context)?:
             path = context.codingPath
             reason = context.debugDescription

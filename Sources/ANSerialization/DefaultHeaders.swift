@@ -2,22 +2,22 @@
 
 public import HTTPTypes
 
-/// The header fields that a session sends with every request unless told otherwise: `Accept-Language`, `User-Agent`.
+/// The header fields that a session adds to every request by default: `Accept-Language` and `User-Agent`.
 ///
-/// What they are computed from is given, so that the same input makes the same fields; see ``init(process:libraryVersion:)``.
+/// They are a pure function of the given facts; see ``init(process:libraryVersion:)``.
 public struct DefaultHeaders: Hashable, Sendable {
-    /// The value of `Accept-Language`; nil where the locale is C or POSIX.
+    /// The value of `Accept-Language`; `nil` for the C and POSIX locales.
     public let acceptLanguage: String?
     /// The value of `User-Agent`.
     public let userAgent: String
 
-    /// Computes the fields for a process.
+    /// Creates the fields for a process.
     public init(process: ProcessFacts, libraryVersion: String) {
         acceptLanguage = Self.acceptLanguage(environment: process.environment)
         userAgent = Self.userAgent(process: process, libraryVersion: libraryVersion)
     }
 
-    /// The fields.
+    /// The fields, ready to be added to a request.
     public var fields: HTTPFields {
         var fields = HTTPFields()
         if let acceptLanguage { fields.append(HTTPField(name: .acceptLanguage, value: acceptLanguage)) }
@@ -25,10 +25,12 @@ public struct DefaultHeaders: Hashable, Sendable {
         return fields
     }
 
-    /// The languages of an environment as `en-US;q=1, fr;q=0.9`, at most six; nil for none.
+    /// Returns the value of `Accept-Language` for an environment, such as `en-US;q=1, fr;q=0.9` with at most six
+    /// languages.
     ///
-    /// The locale is the first of `LC_ALL`, `LC_MESSAGES`, `LANG` that is not empty. In the C and POSIX locale there is no
-    /// language; elsewhere `LANGUAGE`, a list with colons, comes before the locale's own, as in gettext(3).
+    /// The locale is the first of `LC_ALL`, `LC_MESSAGES` and `LANG` that is not empty. The result is `nil` without a
+    /// locale and for the C and POSIX locales; otherwise the colon-separated list in `LANGUAGE` takes precedence over
+    /// the language of the locale, as in gettext(3).
     public static func acceptLanguage(environment: [String: String]) -> String? {
         let locale = ["LC_ALL", "LC_MESSAGES", "LANG"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty }
         guard let locale, let ownTag = languageTag(locale: locale) else { return nil }
@@ -41,7 +43,8 @@ public struct DefaultHeaders: Hashable, Sendable {
         return zip(tags, qualities).map { "\($0);q=\($1)" }.joined(separator: ", ")
     }
 
-    /// `program/version (Linux release; architecture) AsyncNetworking/version`, of ASCII and tokens (RFC 9110 §10.1.5).
+    /// Returns `program/version (Linux release; architecture) AsyncNetworking/version`, restricted to valid tokens and
+    /// comments (RFC 9110 §10.1.5).
     public static func userAgent(process: ProcessFacts, libraryVersion: String) -> String {
         let system = ["Linux"] + [process.systemRelease].compactMap { $0 }
         let platform = "\(comment(system.joined(separator: " "))); \(comment(process.architecture))"
@@ -49,7 +52,8 @@ public struct DefaultHeaders: Hashable, Sendable {
         return "\(product(process.program, process.version)) (\(platform)) \(library)"
     }
 
-    /// The tag of BCP 47 for a locale's name, such as `sr-Latn-RS` for `sr_RS.UTF-8@latin`; nil for C, POSIX and nonsense.
+    /// Returns the BCP 47 tag of a locale, such as `sr-Latn-RS` for `sr_RS.UTF-8@latin`; `nil` for C, POSIX and invalid
+    /// names.
     private static func languageTag(locale: String) -> String? {
         let parts = locale.split(separator: "@", maxSplits: 1, omittingEmptySubsequences: false)
         guard let name = parts.first?.prefix(while: { $0 != "." }) else { return nil }
@@ -90,7 +94,7 @@ public struct DefaultHeaders: Hashable, Sendable {
         return (name.isEmpty ? "unknown" : name) + (version.isEmpty ? "" : "/" + version)
     }
 
-    /// The text as a token: other ASCII becomes a hyphen, what is not ASCII is left out.
+    /// Returns the text as a token: other ASCII characters are replaced by hyphens, and non-ASCII characters removed.
     private static func token(_ text: String) -> String {
         var token = ""
         for byte in text.utf8 where byte < 0x80 {
@@ -100,7 +104,7 @@ public struct DefaultHeaders: Hashable, Sendable {
         return token
     }
 
-    /// The text as part of a comment: printable ASCII without parentheses and backslashes.
+    /// Returns the text as part of a comment: printable ASCII characters without parentheses and backslashes.
     private static func comment(_ text: String) -> String {
         String(decoding: text.utf8.filter { 0x20..<0x7F ~= $0 && !"()\\".utf8.contains($0) }, as: UTF8.self)
     }

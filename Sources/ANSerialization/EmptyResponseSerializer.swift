@@ -3,17 +3,17 @@
 public import ANHTTP
 public import FoundationEssentials
 
-/// Ignores the body; written `.empty`.
+/// A serializer that ignores the body, available as `.empty`.
 public struct EmptyResponseSerializer: AdjustableResponseSerializer {
-    /// The responses that it takes.
+    /// The statuses and media types that are accepted.
     public var validation: ResponseValidation
 
-    /// Creates a serializer that takes any media type unless said otherwise.
+    /// Creates a serializer, by default for any media type and the successful statuses.
     public init(validation: ResponseValidation = .statusOnly) {
         self.validation = validation
     }
 
-    /// Returns the same value for every response.
+    /// Returns the value for every response.
     public func serialize(_ head: ResponseHead, _ body: Data) -> EmptyResponse {
         EmptyResponse()
     }

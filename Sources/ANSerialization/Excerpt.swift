@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-/// Shortens hostile text and bytes to something that fits a log line.
+/// Shortens untrusted text and bytes for log messages.
 package enum Excerpt {
-    /// The bytes around `offset` as printable text, with `…` where something was left out.
+    /// Returns the bytes around `offset` as printable text, with `…` at each end that was cut.
     package static func around(_ offset: Int, in bytes: some RandomAccessCollection<UInt8>, radius: Int = 40) -> String
     {
         let offset = min(max(offset, 0), bytes.count)
@@ -13,25 +13,25 @@ package enum Excerpt {
         return (start > 0 ? "…" : "") + printable(bytes[lower..<upper]) + (end < bytes.count ? "…" : "")
     }
 
-    /// The first bytes as printable text.
+    /// Returns the first bytes as printable text.
     static func of(_ bytes: some RandomAccessCollection<UInt8>, limit: Int = 120) -> String {
         around(0, in: bytes, radius: limit)
     }
 
-    /// The start of a string as printable text.
+    /// Returns the beginning of a string as printable text.
     static func of(_ string: String, limit: Int = 120) -> String {
         let bytes = Array(string.utf8.prefix(limit + 1))
         return around(0, in: bytes, radius: limit)
     }
 
-    /// The start of what should be a URL, without what may be secret: user information, query and fragment.
+    /// Returns the beginning of a malformed URL without user information, query and fragment, which may be secret.
     static func ofURL(_ string: String) -> String {
         let head = string.prefix { $0 != "?" && $0 != "#" }
         guard let at = head.lastIndex(of: "@") else { return of(String(head)) }
         return of("…" + head[at...])
     }
 
-    /// Text without control characters; invalid UTF-8 becomes U+FFFD.
+    /// Returns text with control characters replaced by spaces, and invalid UTF-8 by U+FFFD.
     private static func printable(_ bytes: some Collection<UInt8>) -> String {
         var text = ""
         for scalar in String(decoding: bytes, as: UTF8.self).unicodeScalars {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 
-/// The media types of files by their extension: our own table, for `/etc/mime.types` may be missing or differ.
+/// A fixed table of media types by file extension; `/etc/mime.types` is not used because it may be missing or
+/// different.
 package enum FileMediaType {
-    /// The type for a file's name; `application/octet-stream` when its extension is not known.
+    /// Returns the media type for a file name; `application/octet-stream` if its extension is unknown.
     package static func ofFile(named name: String) -> String {
         guard let dot = name.utf8.lastIndex(of: UInt8(ascii: ".")) else { return unknown }
         let suffix = name.utf8[name.utf8.index(after: dot)...]

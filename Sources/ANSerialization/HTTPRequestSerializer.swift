@@ -4,21 +4,21 @@ public import ANHTTP
 public import FoundationEssentials
 public import HTTPTypes
 
-/// Puts parameters in the query for some methods, and in a form body for the others.
+/// A request serializer that encodes parameters into the query or a form, depending on the method.
 ///
 /// | method | parameters | result |
 /// |---|---|---|
-/// | in ``queryMethods`` | nil or empty | the request as it is |
-/// | in ``queryMethods`` | others | appended to the query; body and `Content-Type` untouched |
-/// | another | nil, with a body of its own | the request as it is |
-/// | another | nil or empty | an empty body, `Content-Type: application/x-www-form-urlencoded` |
-/// | another | others | the encoded form, `Content-Type: application/x-www-form-urlencoded` |
+/// | in ``queryMethods`` | `nil` or empty | the request is unchanged |
+/// | in ``queryMethods`` | not empty | the parameters are appended to the query; the body is unchanged |
+/// | any other | `nil`, and the request has a body | the request is unchanged |
+/// | any other | `nil` or empty | an empty body, `Content-Type: application/x-www-form-urlencoded` |
+/// | any other | not empty | the encoded form, `Content-Type: application/x-www-form-urlencoded` |
 ///
-/// A `Content-Type` that is there, on the request or in ``headers``, stays. Parameters beside a body of the request's
-/// own fail with ``SerializationError/ParametersProblem/bodyPresent``.
+/// A `Content-Type` already set by the request or by ``headers`` is kept. Parameters for a request that already has a
+/// body fail with ``SerializationError/ParametersProblem/bodyPresent``.
 ///
-/// What the serializer says of options and attributes holds for each request that it makes, as far as it was said; all
-/// else stays as the session says:
+/// Options and attributes set on the serializer apply to each request that it creates; all others come from the
+/// session:
 ///
 /// ```swift
 /// var serializer = HTTPRequestSerializer()
@@ -27,26 +27,26 @@ public import HTTPTypes
 /// serializer[Purpose.self] = "prefetching"
 /// ```
 public struct HTTPRequestSerializer: RequestSerializer {
-    /// Fields for every request that has none of the same name.
+    /// The header fields added to every request that lacks them.
     public var headers: HTTPFields
-    /// The methods, in upper case, whose parameters go to the query.
+    /// The methods, in upper case, whose parameters are encoded into the query; GET, HEAD and DELETE by default.
     public var queryMethods: Set<HTTPRequest.Method>
-    /// Where parameters go; by the method unless said otherwise.
+    /// The destination of the parameters; determined by the method by default.
     public var destination = Destination.byMethod
-    /// Writes queries and forms, and the names of multipart fields.
+    /// The encoder for queries, forms and the names of multipart fields.
     public var encoder: URLEncodedFormEncoder
-    /// Makes the text of queries and forms in place of ``encoder``, from the request as it was given and the parameters.
+    /// A closure that encodes queries and forms instead of ``encoder``; `nil`, the default, for none.
     ///
-    /// It is called where there are parameters, also empty ones. Its text is sent as it is, so it escapes what must be.
+    /// It receives the original request and the parameters, and is called whenever there are parameters, even empty
+    /// ones. Its result is sent unchanged, so it must percent-encode where necessary.
     public var customQuery: (@Sendable (Request, Parameters) throws -> String)?
-    /// What turns the text of forms, and of the fields of multipart forms, into bytes; UTF-8 by default. What is
-    /// percent-encoded is so in UTF-8, whatever is chosen here.
+    /// The text encoding of forms and multipart fields; UTF-8 by default. Percent-encoding always uses UTF-8.
     public var stringEncoding = String.Encoding.utf8
 
     private var attributes = RequestAttributes()
     private var optionsChanges: [@Sendable (inout TransferOptions) -> Void] = []
 
-    /// Creates a serializer; the methods are GET, HEAD and DELETE unless said otherwise.
+    /// Creates a serializer, by default without additional fields.
     public init(
         headers: HTTPFields = [:], queryMethods: Set<HTTPRequest.Method> = [.get, .head, .delete],
         encoder: URLEncodedFormEncoder = URLEncodedFormEncoder()
@@ -56,19 +56,19 @@ public struct HTTPRequestSerializer: RequestSerializer {
         self.encoder = encoder
     }
 
-    /// Changes some of each request's transfer options and leaves the others as the session says; options of a request's
-    /// own stay as they are.
+    /// Changes some transfer options of each request and inherits the others from the session. Requests that have their
+    /// own options are not affected.
     public mutating func changeOptions(_ change: @escaping @Sendable (inout TransferOptions) -> Void) {
         optionsChanges.append(change)
     }
 
-    /// An attribute of each request that has not got it; see ``ANHTTP/RequestAttribute``.
+    /// The value of an attribute for each request that has not set it. See ``ANHTTP/RequestAttribute``.
     public subscript<Attribute: RequestAttribute>(_ attribute: Attribute.Type) -> Attribute.Value {
         get { attributes[attribute] }
         set { attributes[attribute] = newValue }
     }
 
-    /// Returns the request with its query or form.
+    /// Returns the request with the parameters encoded into its query or form.
     public func serialize(_ request: Request, parameters: Parameters?) throws(SerializationError) -> Request {
         if let request = try serializeQuery(request, parameters: parameters) { return request }
         var result = prepared(request)
@@ -83,14 +83,14 @@ public struct HTTPRequestSerializer: RequestSerializer {
         return result
     }
 
-    /// Returns the request with a multipart form; see ``RequestSerializer/serialize(_:parameters:form:)``.
+    /// Returns the request with a multipart form. See ``RequestSerializer/serialize(_:parameters:form:)``.
     public func serialize(
         _ request: Request, parameters: Parameters?, form: MultipartFormData
     ) throws(SerializationError) -> Request {
         try serialize(request, parameters: parameters, form: form, by: self)
     }
 
-    /// The request with the parameters in its query; nil when they go to the body.
+    /// Returns the request with the parameters in its query; `nil` if they belong into the body.
     func serializeQuery(_ request: Request, parameters: Parameters?) throws(SerializationError) -> Request? {
         let isByMethod = HTTPRequest.Method(request.method.rawValue.uppercased()).map(queryMethods.contains) ?? false
         switch destination {
@@ -105,7 +105,7 @@ public struct HTTPRequestSerializer: RequestSerializer {
         return result
     }
 
-    /// The request with what the serializer says of every request.
+    /// Returns the request with the serializer's fields, attributes and options.
     func prepared(_ request: Request) -> Request {
         var request = request
         request.headers.fill(from: headers)
@@ -125,14 +125,14 @@ public struct HTTPRequestSerializer: RequestSerializer {
         }
     }
 
-    /// Where parameters go.
+    /// The destination of parameters.
     @nonexhaustive
     public enum Destination: Hashable, Sendable {
-        /// To the query for ``HTTPRequestSerializer/queryMethods``, to the body for other methods.
+        /// The query for methods in ``HTTPRequestSerializer/queryMethods``, the body for all others.
         case byMethod
-        /// To the query, whatever the method is.
+        /// The query, for any method.
         case query
-        /// To the body, whatever the method is.
+        /// The body, for any method.
         case body
     }
 }

@@ -3,11 +3,11 @@
 import ANHTTP
 import HTTPTypes
 
-/// The parameters of a field such as `multipart/mixed; boundary="a;b"` (RFC 9110 §5.6.6).
+/// The value and parameters of a header field such as `multipart/mixed; boundary="a;b"` (RFC 9110 §5.6.6).
 struct HeaderParameters {
-    /// What stands before the first semicolon, without blanks around it.
+    /// The text before the first semicolon, without surrounding whitespace.
     let value: String
-    /// Names in lower case, and values without quotes; of a name that occurs twice the first counts.
+    /// The parameters, with names in lower case and values without quotes; the first parameter with a name wins.
     private let parameters: [(name: String, value: String)]
 
     init(_ field: String) {
@@ -23,7 +23,7 @@ struct HeaderParameters {
         parameters.first { $0.name == name }?.value
     }
 
-    /// The pieces between semicolons that do not stand in quotes.
+    /// Returns the pieces between semicolons outside of quotes.
     private static func split(_ field: String) -> [ArraySlice<UInt8>] {
         let bytes = Array(field.utf8)
         var pieces: [ArraySlice<UInt8>] = []
@@ -56,7 +56,7 @@ struct HeaderParameters {
         return rest
     }
 
-    /// A token as it is, or what a quoted string stands for.
+    /// Returns a token unchanged, or the content of a quoted string without escapes.
     private static func unquoted(_ bytes: ArraySlice<UInt8>) -> String {
         let bytes = trimmedBytes(bytes)
         guard bytes.first == UInt8(ascii: "\"") else { return String(decoding: bytes, as: UTF8.self) }
@@ -79,17 +79,18 @@ struct HeaderParameters {
 }
 
 extension HTTPFields {
-    /// The parameters of the first `Content-Type`.
+    /// The value and parameters of the first `Content-Type`; `nil` without that field.
     var contentTypeParameters: HeaderParameters? {
         first { $0.name == .contentType }.map { HeaderParameters($0.value) }
     }
 }
 
 extension ResponseHead {
-    /// The charset parameter of the `Content-Type`, in lower case and without quotes (RFC 9110 §8.3.2).
+    /// The charset parameter of the `Content-Type`, in lower case and without quotes; `nil` if absent or empty (RFC
+    /// 9110 §8.3.2).
     package var charset: String? {
         guard let charset = headers.contentTypeParameters?["charset"]?.lowercased() else { return nil }
-        // Some servers write single quotes, which are none in HTTP.
+        // Some servers send single quotes, which have no special meaning in HTTP.
         let name = charset.hasPrefix("'") && charset.hasSuffix("'") ? String(charset.dropFirst().dropLast()) : charset
         return name.isEmpty ? nil : name
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
-// What JSON5 (spec.json5.org) adds to JSON: sections 2 to 8 of its grammar.
+// The JSON5 extensions to JSON: sections 2 to 8 of spec.json5.org.
 
 extension JSONParser {
-    /// A string in single quotes, or a number in any notation.
+    /// Parses a string in single quotes, or a number in any notation.
     mutating func parseJSON5Value() throws(SerializationError) -> JSONValue {
         if try currentByte() == UInt8(ascii: "'") { return .string(try parseJSON5String()) }
         let start = position
@@ -43,7 +43,7 @@ extension JSONParser {
         }
     }
 
-    /// The number of a text without sign; nil where it is none, or too large.
+    /// Returns the number of an unsigned text; `nil` if it is malformed or too large.
     private static func number(_ text: String, _ isNegative: Bool) -> JSONValue? {
         let sign = isNegative ? "-" : ""
         if text.hasPrefix("0x") || text.hasPrefix("0X") {
@@ -55,7 +55,7 @@ extension JSONParser {
         guard !hasLeadingZero, text != "." else { return nil }
         if let integer = Int64(sign + text) { return .integer(integer) }
         if !isNegative, let integer = UInt64(text) { return .unsigned(integer) }
-        // A point may stand first or last, which Double does not read.
+        // JSON5 permits a leading or trailing decimal point, which `Double` does not parse.
         var full = text
         if full.first == "." { full = "0" + full }
         full = full.replacing(".e", with: ".0e").replacing(".E", with: ".0e")
@@ -64,7 +64,7 @@ extension JSONParser {
         return .double(double)
     }
 
-    /// A string in single quotes; JSON's own escapes and some more.
+    /// Parses a string in single quotes, with the escapes of JSON and JSON5.
     private mutating func parseJSON5String() throws(SerializationError) -> String {
         let opening = position
         position += 1
@@ -83,7 +83,7 @@ extension JSONParser {
         }
     }
 
-    /// What stands for an escape that JSON does not know; nil when JSON5 does not know it either.
+    /// Returns the bytes of an escape defined by JSON5; `nil` if it is undefined.
     mutating func parseJSON5Escape(_ byte: UInt8) throws(SerializationError) -> [UInt8]? {
         switch byte {
         case UInt8(ascii: "'"): return [byte]
@@ -106,7 +106,7 @@ extension JSONParser {
         }
     }
 
-    /// A name in single quotes or without any.
+    /// Parses a name that is unquoted or in single quotes.
     mutating func parseJSON5Name() throws(SerializationError) -> String {
         if try currentByte() == UInt8(ascii: "'") { return try parseJSON5String() }
         let start = position
@@ -125,7 +125,7 @@ extension JSONParser {
         }
     }
 
-    /// Goes past a comment or a blank that JSON does not know, and returns whether there was one.
+    /// Skips a comment, or whitespace that JSON does not permit, and returns whether there was any.
     mutating func skipJSON5Blank() throws(SerializationError) -> Bool {
         let rest = bytes[position...]
         if rest.first == 11 || rest.first == 12 {

@@ -3,7 +3,7 @@
 import FoundationEssentials
 
 extension JSONParser {
-    /// Where the value at the path begins; where the path does not lead to its end, the last value that it leads to.
+    /// Returns the offset of the value at a path, or of the last value on the path that exists.
     static func offset(of path: [PathStep], in data: Data, options: JSONReadingOptions) -> Int {
         var parser = JSONParser(data, options)
         var offset = parser.position
@@ -14,10 +14,10 @@ extension JSONParser {
         return offset
     }
 
-    /// Goes to the value that the step leads to, which is returned as an offset; nil when there is none.
+    /// Moves to the value that a step leads to and returns its offset; `nil` if there is no such value.
     ///
-    /// An index leads to a value of an object too: the keys of a dictionary may be integers, and `JSONDecoder` does not say in
-    /// which of both it was.
+    /// An index also leads to a member of an object: dictionaries may have integer keys, and the coding paths of
+    /// `JSONDecoder` do not distinguish them from indices.
     private mutating func enter(_ step: PathStep) throws(SerializationError) -> Int? {
         try skipWhitespace()
         let opening = try currentByte()

@@ -2,12 +2,13 @@
 
 import FoundationEssentials
 
-/// Parses JSON of UTF-8, strictly by RFC 8259 unless JSON5 is allowed, in one pass and to a bounded depth.
+/// A parser for UTF-8 encoded JSON, strictly by RFC 8259 unless JSON5 is allowed, in a single pass and with limited
+/// depth.
 ///
-/// `JSONDecoder` cannot make a ``JSONValue`` at a fair price (it tries each type and throws for each that does not fit),
-/// and does not say where in the bytes a coding path leads.
+/// `JSONDecoder` cannot create a ``JSONValue`` efficiently, because it tries one type after the other and throws for
+/// each mismatch; it also does not report the byte offset of a coding path.
 struct JSONParser {
-    /// How deeply arrays and objects may be nested, the same as in `JSONDecoder`.
+    /// The maximum nesting depth of arrays and objects, equal to that of `JSONDecoder`.
     static let maximumDepth = 512
 
     let bytes: [UInt8]
@@ -21,7 +22,7 @@ struct JSONParser {
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
     }
 
-    /// The document's value.
+    /// Returns the value of a complete document.
     static func parse(_ data: Data, options: JSONReadingOptions) throws(SerializationError) -> JSONValue {
         var parser = JSONParser(data, options)
         let value = try parser.parseValue()
@@ -35,7 +36,7 @@ struct JSONParser {
         }
     }
 
-    /// What is wrong with the document; nil when it is JSON.
+    /// Returns the problem with a document; `nil` if it is valid.
     static func problem(in data: Data, options: JSONReadingOptions) -> SerializationError.JSONProblem? {
         do {
             _ = try parse(data, options: options)
@@ -148,7 +149,7 @@ struct JSONParser {
         return String(copying: text)
     }
 
-    /// What an escape stands for, in UTF-8.
+    /// Parses an escape and returns the UTF-8 encoding of its character.
     mutating func parseEscape() throws(SerializationError) -> [UInt8] {
         let byte = try currentByte()
         position += 1
@@ -219,7 +220,7 @@ struct JSONParser {
         return value
     }
 
-    /// Goes past a comma and returns true, or past the end of the array or object and returns false.
+    /// Consumes a comma and returns `true`, or the end of the array or object and returns `false`.
     mutating func takeComma(before end: UInt8) throws(SerializationError) -> Bool {
         if try take(end) { return false }
         try expect(UInt8(ascii: ","))
@@ -227,7 +228,7 @@ struct JSONParser {
         return try !take(end)
     }
 
-    /// Goes past the byte, after whitespace, if it is the next one.
+    /// Skips whitespace, and consumes `byte` if it follows; returns whether it did.
     mutating func take(_ byte: UInt8) throws(SerializationError) -> Bool {
         try skipWhitespace()
         guard try currentByte() == byte else { return false }

@@ -1,41 +1,42 @@
 // SPDX-License-Identifier: MIT
 
-/// What is read as JSON beyond arrays and objects by RFC 8259.
+/// Extensions of JSON that are accepted, beyond arrays and objects by RFC 8259.
 public struct JSONReadingOptions: OptionSet, Hashable, Sendable {
-    /// The bits.
+    /// The options as a bit mask.
     public let rawValue: UInt8
 
-    /// Creates options from their bits.
+    /// Creates options from a bit mask.
     public init(rawValue: UInt8) {
         self.rawValue = rawValue
     }
 
-    /// The outermost value may be other than an array or object.
+    /// The outermost value may be a scalar, not only an array or object.
     public static let allowsFragments = JSONReadingOptions(rawValue: 1)
-    /// The text may be JSON5: comments, commas at the end, names without quotes, single quotes, hexadecimal numbers, …
+    /// The text may be JSON5: with comments, trailing commas, unquoted names, single quotes, hexadecimal numbers, and
+    /// so on.
     public static let allowsJSON5 = JSONReadingOptions(rawValue: 2)
 }
 
-/// Where nulls are removed from JSON.
+/// The places in a JSON document from which nulls are removed.
 public struct JSONNullPlaces: OptionSet, Hashable, Sendable {
-    /// The bits.
+    /// The places as a bit mask.
     public let rawValue: UInt8
 
-    /// Creates places from their bits.
+    /// Creates places from a bit mask.
     public init(rawValue: UInt8) {
         self.rawValue = rawValue
     }
 
-    /// Members of objects, with their names.
+    /// Members of objects, which are removed with their names.
     public static let objects = JSONNullPlaces(rawValue: 1)
-    /// Elements of arrays; the elements after them move up.
+    /// Elements of arrays; the following elements move up.
     public static let arrays = JSONNullPlaces(rawValue: 2)
-    /// Objects and arrays.
+    /// Members of objects and elements of arrays.
     public static let everywhere: JSONNullPlaces = [.objects, .arrays]
 }
 
 extension JSONValue {
-    /// The value without the nulls in these places, at any depth; an outermost null stays.
+    /// Returns the value without the nulls in the given places, at any depth; an outermost null is kept.
     public func removingNulls(from places: JSONNullPlaces = .everywhere) -> JSONValue {
         guard !places.isEmpty else { return self }
         switch self {
@@ -54,6 +55,6 @@ extension JSONValue {
 }
 
 extension JSONValue: EmptyRepresentable {
-    /// An empty body is null.
+    /// The value for an empty body: null.
     public static var emptyValue: JSONValue { .null }
 }

@@ -2,32 +2,32 @@
 
 public import ANHTTP
 
-/// Puts parameters in the query for some methods, and in a JSON body for the others.
+/// A request serializer that encodes parameters into the query or a JSON body, depending on the method.
 ///
 /// | method | parameters | result |
 /// |---|---|---|
-/// | in ``HTTPRequestSerializer/queryMethods`` | any | as ``HTTPRequestSerializer`` does it |
-/// | another | nil | no body and no `Content-Type`; a body of the request's own stays |
-/// | another | any, also empty | JSON, `Content-Type: application/json` unless there is one |
+/// | in ``HTTPRequestSerializer/queryMethods`` | any | the same as with ``HTTPRequestSerializer`` |
+/// | any other | `nil` | no body and no `Content-Type`; a body of the request is kept |
+/// | any other | any, including empty | a JSON body, and `Content-Type: application/json` unless it is set |
 ///
-/// Names stand in the order of the parameters. Any value may be outermost (RFC 8259 §2).
+/// Names keep the order of the parameters. The outermost value may be of any type (RFC 8259 §2).
 public struct JSONRequestSerializer: RequestSerializer {
-    /// The rules for queries, and what holds for every request.
+    /// The serializer for queries, which also provides the fields, options and attributes of every request.
     public var base: HTTPRequestSerializer
-    /// How JSON is laid out; compact by default.
+    /// The layout of the JSON text; compact by default.
     public var writingOptions: WritingOptions
-    /// How points in time are written; `1970-01-01T00:00:00Z` by default.
+    /// The encoding of dates; ISO 8601, such as `1970-01-01T00:00:00Z`, by default.
     public var dates = Parameters.DateEncoding.iso8601
-    /// How bytes are written; Base64 by default.
+    /// The encoding of bytes; Base64 by default.
     public var data = Parameters.DataEncoding.base64
 
-    /// Creates a serializer.
+    /// Creates a serializer, by default for compact JSON.
     public init(base: HTTPRequestSerializer = HTTPRequestSerializer(), writingOptions: WritingOptions = []) {
         self.base = base
         self.writingOptions = writingOptions
     }
 
-    /// Returns the request with its query or JSON.
+    /// Returns the request with the parameters encoded into its query or a JSON body.
     public func serialize(_ request: Request, parameters: Parameters?) throws(SerializationError) -> Request {
         try base.serialize(request, parameters: parameters, type: "application/json") {
             value throws(SerializationError) in
@@ -37,26 +37,26 @@ public struct JSONRequestSerializer: RequestSerializer {
         }
     }
 
-    /// Returns the request with a multipart form; see ``RequestSerializer/serialize(_:parameters:form:)``.
+    /// Returns the request with a multipart form. See ``RequestSerializer/serialize(_:parameters:form:)``.
     public func serialize(
         _ request: Request, parameters: Parameters?, form: MultipartFormData
     ) throws(SerializationError) -> Request {
         try serialize(request, parameters: parameters, form: form, by: base)
     }
 
-    /// How JSON is laid out.
+    /// The layout of JSON text.
     public struct WritingOptions: OptionSet, Hashable, Sendable {
-        /// The options as bits.
+        /// The options as a bit mask.
         public let rawValue: Int
 
-        /// Creates options from bits.
+        /// Creates options from a bit mask.
         public init(rawValue: Int) { self.rawValue = rawValue }
 
-        /// The names of each object are sorted.
+        /// Sorts the names of each object.
         public static let sortedKeys = WritingOptions(rawValue: 1)
-        /// A line for each name and each element, indented by two spaces a level.
+        /// Puts each member and element on its own line, indented by two spaces per level.
         public static let prettyPrinted = WritingOptions(rawValue: 2)
-        /// `/` is written `\/`, as Apple's platforms do it, for JSON within HTML.
+        /// Writes `/` as `\/`, as on Apple's platforms, for JSON embedded in HTML.
         public static let escapesSlashes = WritingOptions(rawValue: 4)
     }
 }

@@ -4,21 +4,21 @@ public import ANHTTP
 public import FoundationEssentials
 import HTTPTypes
 
-/// Gives the body as a ``JSONValue``; written `.json`.
+/// A serializer that parses the body as a ``JSONValue``, available as `.json`.
 ///
-/// A body that is empty or exactly one space is ``JSONValue/null``, and nil for `.optional(.json)`; see
-/// ``emptyResponses``.
+/// By default an empty body, or one of exactly one space, results in ``JSONValue/null``, and in `nil` for
+/// `.optional(.json)`; see ``emptyResponses``.
 public struct JSONResponseSerializer: AdjustableResponseSerializer {
-    /// The responses that it takes.
+    /// The statuses and media types that are accepted.
     public var validation: ResponseValidation
-    /// What is JSON; by default an array or an object by RFC 8259.
+    /// The accepted extensions of JSON; by default only arrays and objects by RFC 8259 are accepted.
     public var options: JSONReadingOptions
-    /// Where nulls are removed; nowhere by default.
+    /// The places from which nulls are removed; none by default.
     public var removesNulls: JSONNullPlaces
-    /// When the body may be missing.
+    /// The statuses with which the body may be empty, and whether a space counts as empty.
     public var emptyResponses: EmptyResponseRules
 
-    /// Creates a serializer that takes JSON's media types unless said otherwise.
+    /// Creates a serializer, by default for the media types of JSON.
     public init(
         options: JSONReadingOptions = [], removingNulls places: JSONNullPlaces = [],
         validation: ResponseValidation = .json, emptyResponses: EmptyResponseRules = .json
@@ -29,10 +29,10 @@ public struct JSONResponseSerializer: AdjustableResponseSerializer {
         self.emptyResponses = emptyResponses
     }
 
-    /// Returns the value.
+    /// Returns the parsed value.
     ///
-    /// - Throws: ``SerializationError/json(_:)`` with the offset and the text there, or
-    ///   ``SerializationError/emptyBody(status:wanted:)``.
+    /// - Throws: ``SerializationError/json(_:)`` for a malformed body, with the offset and an excerpt;
+    ///   ``SerializationError/emptyBody(status:wanted:)`` for an empty body that the rules do not permit.
     public func serialize(_ head: ResponseHead, _ body: Data) throws(SerializationError) -> JSONValue {
         guard !emptyResponses.isBlank(body) else {
             return try emptyResponses.emptyValue(JSONValue.self, status: head.status.code)
@@ -40,7 +40,7 @@ public struct JSONResponseSerializer: AdjustableResponseSerializer {
         return try JSONParser.parse(body, options: options).removingNulls(from: removesNulls)
     }
 
-    /// Whether the body is missing and may be.
+    /// Returns whether the body is empty and the status permits that.
     public func isEmpty(_ head: ResponseHead, _ body: Data) -> Bool {
         emptyResponses.isBlank(body) && emptyResponses.allows(head.status.code)
     }

@@ -3,32 +3,32 @@
 extension JSONValue: ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral, ExpressibleByStringLiteral,
     ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral, ExpressibleByBooleanLiteral
 {
-    /// An array.
+    /// Creates an array.
     public init(arrayLiteral elements: JSONValue...) {
         self = .array(elements)
     }
 
-    /// An object; of a name that occurs twice the last counts.
+    /// Creates an object; the last member with a name wins.
     public init(dictionaryLiteral members: (String, JSONValue)...) {
         self = .object(Dictionary(members) { _, last in last })
     }
 
-    /// A string.
+    /// Creates a string.
     public init(stringLiteral value: String) {
         self = .string(value)
     }
 
-    /// An integer.
+    /// Creates an integer.
     public init(integerLiteral value: Int64) {
         self = .integer(value)
     }
 
-    /// A number.
+    /// Creates a floating-point number.
     public init(floatLiteral value: Double) {
         self = .double(value)
     }
 
-    /// A truth value.
+    /// Creates a Boolean value.
     public init(booleanLiteral value: Bool) {
         self = .bool(value)
     }

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT
 
-/// Any JSON document (RFC 8259) as a value.
+/// A JSON document (RFC 8259) as a value.
 ///
 /// ```swift
 /// let name = document["user"]?["names"]?[0]?.string
 /// ```
 ///
-/// Integers of up to 64 bits are exact; larger ones and all other numbers are the nearest double. Of names that occur
-/// twice in an object the last counts.
+/// Integers of up to 64 bits are exact; all other numbers are rounded to the nearest double. If a name occurs more than
+/// once in an object, the last member wins.
 public enum JSONValue: Hashable, Sendable {
     /// `null`.
     case null
     /// `true` or `false`.
     case bool(Bool)
-    /// A number without fraction and exponent that fits.
+    /// A number without fraction and exponent that fits into `Int64`.
     case integer(Int64)
-    /// Such a number above the largest `Int64`.
+    /// A number without fraction and exponent that exceeds `Int64` and fits into `UInt64`.
     case unsigned(UInt64)
-    /// Any other number.
+    /// Any other number, rounded to the nearest double.
     case double(Double)
     /// A string.
     case string(String)
@@ -26,23 +26,23 @@ public enum JSONValue: Hashable, Sendable {
     /// An object.
     case object([String: JSONValue])
 
-    /// The value with this name, if this is an object that has one.
+    /// The member with a name; `nil` if there is no such member or the value is not an object.
     public subscript(name: String) -> JSONValue? {
         object?[name]
     }
 
-    /// The element at this index, if this is an array that has one.
+    /// The element at an index; `nil` if it is out of bounds or the value is not an array.
     public subscript(index: Int) -> JSONValue? {
         guard let array, array.indices.contains(index) else { return nil }
         return array[index]
     }
 
-    /// The truth value, if this is one.
+    /// The Boolean value; `nil` for a value of another type.
     public var bool: Bool? {
         if case .bool(let value) = self { value } else { nil }
     }
 
-    /// The integer, if this is a number that an `Int` holds exactly.
+    /// The integer; `nil` if the value is not a number or not exactly representable as `Int`.
     public var int: Int? {
         switch self {
         case .integer(let value): Int(exactly: value)
@@ -52,7 +52,7 @@ public enum JSONValue: Hashable, Sendable {
         }
     }
 
-    /// The nearest double, if this is a number.
+    /// The number, rounded to the nearest double; `nil` if the value is not a number.
     public var double: Double? {
         switch self {
         case .integer(let value): Double(value)
@@ -62,22 +62,22 @@ public enum JSONValue: Hashable, Sendable {
         }
     }
 
-    /// The string, if this is one.
+    /// The string; `nil` for a value of another type.
     public var string: String? {
         if case .string(let value) = self { value } else { nil }
     }
 
-    /// The elements, if this is an array.
+    /// The elements of an array; `nil` for a value of another type.
     public var array: [JSONValue]? {
         if case .array(let value) = self { value } else { nil }
     }
 
-    /// The names and values, if this is an object.
+    /// The members of an object; `nil` for a value of another type.
     public var object: [String: JSONValue]? {
         if case .object(let value) = self { value } else { nil }
     }
 
-    /// Whether this is `null`.
+    /// Whether the value is `null`.
     public var isNull: Bool {
         self == .null
     }

@@ -2,13 +2,13 @@
 
 import FoundationEssentials
 
-/// Writes parameters as JSON (RFC 8259).
+/// A writer that encodes parameters as JSON (RFC 8259).
 struct JSONWriter {
     private let options: JSONRequestSerializer.WritingOptions
     private let dates: Parameters.DateEncoding
     private let data: Parameters.DataEncoding
     private var bytes: [UInt8] = []
-    /// The names and indices that lead to the value being written.
+    /// The names and indices that lead to the current value.
     private var path: [PathStep] = []
 
     init(
@@ -20,10 +20,13 @@ struct JSONWriter {
         self.data = data
     }
 
-    /// What was written.
+    /// The JSON text written so far.
     var result: Data { Data(bytes) }
 
-    /// Writes a value; `extraDepth` counts closures that stood for the value in place of another one.
+    /// Writes a value.
+    ///
+    /// `extraDepth` counts the closures that replaced the value by another one; it ends the recursion of a closure that
+    /// returns its argument.
     mutating func write(_ value: Parameters, extraDepth: Int = 0) throws(SerializationError) {
         guard path.count + extraDepth <= Parameters.maximumDepth else {
             throw .parameters(.tooDeep(limit: Parameters.maximumDepth))
@@ -76,7 +79,7 @@ struct JSONWriter {
         bytes.append(UInt8(ascii: "]"))
     }
 
-    /// Begins a line, indented by the length of the path, where there are lines.
+    /// Begins a new line, indented by the length of the path, if pretty-printing.
     private mutating func beginLine() {
         guard options.contains(.prettyPrinted) else { return }
         bytes.append(UInt8(ascii: "\n"))
@@ -87,7 +90,7 @@ struct JSONWriter {
         bytes += text.utf8
     }
 
-    /// Escapes what RFC 8259 §7 requires, and a slash where the options say so.
+    /// Writes a string with the escapes that RFC 8259 §7 requires, and escaped slashes if requested.
     private mutating func write(string: String) {
         bytes.append(UInt8(ascii: "\""))
         for byte in string.utf8 {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 
-/// A charset from before Unicode that responses may claim: its name and labels in the WHATWG Encoding Standard, and the name
-/// under which glibc has it.
+/// A pre-Unicode charset that responses may declare: its name and labels in the WHATWG Encoding Standard, and its name
+/// in glibc.
 struct LegacyCharset {
     let name: String
     let systemName: String
 
-    /// The charset with this label, which is in lower case; nil when there is none.
+    /// Creates the charset with a label in lower case; `nil` if the label is unknown.
     init?(label: String) {
         let found = Self.table.first { $0.name == label || $0.labels.contains(label) }
         guard let found else { return nil }

@@ -3,36 +3,36 @@
 public import ANHTTP
 public import FoundationEssentials
 
-/// Changes what another serializer makes; written `.json.map { … }`.
+/// A serializer that transforms the value of another one, available as `.json.map { … }`.
 public struct MappedResponseSerializer<Base: ResponseSerializer, Output: Sendable>: ResponseSerializer {
     /// The serializer that reads the response.
     public var base: Base
     private let transform: @Sendable (Base.Output) throws -> Output
 
-    /// Creates a serializer that passes on the values of another one through a function.
+    /// Creates a serializer that applies a function to the values of another one.
     public init(_ base: Base, _ transform: @escaping @Sendable (Base.Output) throws -> Output) {
         self.base = base
         self.transform = transform
     }
 
-    /// What the other serializer takes.
+    /// The validation of the base serializer.
     public var validation: ResponseValidation { base.validation }
 
-    /// Returns what the function makes of the other serializer's value.
+    /// Returns the transformed value of the base serializer.
     ///
-    /// - Throws: What either of them throws.
+    /// - Throws: The error of the base serializer or of the function.
     public func serialize(_ head: ResponseHead, _ body: Data) throws -> Output {
         try transform(base.serialize(head, body))
     }
 
-    /// Whether the other serializer misses a body.
+    /// Returns whether the base serializer permits the missing body.
     public func isEmpty(_ head: ResponseHead, _ body: Data) -> Bool {
         base.isEmpty(head, body)
     }
 }
 
 extension ResponseSerializer {
-    /// A serializer that changes the value of this one.
+    /// Returns a serializer that transforms the value of this one.
     public func map<Value: Sendable>(
         _ transform: @escaping @Sendable (Output) throws -> Value
     ) -> MappedResponseSerializer<Self, Value> {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 
-/// Which media types are meant: `application/json` exactly, `text/*`, `*/*`, or `+json` for all types with that suffix.
+/// A pattern for media types: `application/json` for one type, `text/*` or `*/*` for many, or `+json` for all types
+/// with that structured syntax suffix.
 ///
-/// Case does not matter. The suffix is the one of RFC 6838 §4.2.8: `application/problem+json` has `+json`.
+/// Matching ignores case. For suffixes see RFC 6838 §4.2.8: `application/problem+json` matches `+json`.
 public struct MediaTypePattern: Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
     /// The pattern in lower case.
     public let description: String
@@ -12,12 +13,12 @@ public struct MediaTypePattern: Hashable, Sendable, ExpressibleByStringLiteral, 
         description = text.lowercased()
     }
 
-    /// Creates a pattern from its text.
+    /// Creates a pattern from a literal.
     public init(stringLiteral text: String) {
         self.init(text)
     }
 
-    /// Whether a media type, without parameters, is meant.
+    /// Returns whether the pattern matches a media type, which must not have parameters.
     public func matches(_ mediaType: String) -> Bool {
         let mediaType = mediaType.lowercased()
         if description == "*/*" { return true }

@@ -5,14 +5,15 @@ import ANSystem
 import FoundationEssentials
 
 extension MultipartFormData {
-    /// What the parts of a body are to each other.
+    /// The multipart subtype: the relation between the parts of a body.
     @nonexhaustive
     public enum Subtype: Hashable, Sendable {
-        /// The fields of a form, each with a name (RFC 7578).
+        /// Fields of a form, each with a name (RFC 7578).
         case formData
-        /// Parts that belong together in their order (RFC 2046 §5.1.3); they have headers of their own.
+        /// Independent parts in a meaningful order, with their own header fields (RFC 2046 §5.1.3).
         case mixed
-        /// Parts of one thing (RFC 2387): the media type of the first one, or of the one whose `Content-ID` is `start`.
+        /// Parts of a compound object (RFC 2387): the media type of the root part, which is the first one or the one
+        /// with the `Content-ID` given by `start`.
         case related(type: String, start: String? = nil)
 
         var name: String {
@@ -23,7 +24,7 @@ extension MultipartFormData {
             }
         }
 
-        /// What stands in the `Content-Type` after the boundary.
+        /// The parameters of `Content-Type` after the boundary.
         var parameters: [(name: String, value: String)] {
             switch self {
             case .formData, .mixed: []
@@ -46,7 +47,7 @@ extension MultipartFormData {
         }
     }
 
-    /// A quoted string of RFC 9110 §5.6.4.
+    /// Returns a quoted string (RFC 9110 §5.6.4).
     static func quoted(_ text: String) -> String {
         var result = "\""
         for character in text {
@@ -56,10 +57,10 @@ extension MultipartFormData {
         return result + "\""
     }
 
-    /// The line after the last part. See RFC 2046 §5.1.1.
+    /// The closing delimiter. See RFC 2046 §5.1.1.
     var lastLine: Data { Data("\r\n--\(boundary)--\r\n".utf8) }
 
-    /// The end of what is before a part, and the line with the boundary.
+    /// Returns a buffer with the delimiter before a part.
     func beginHead() -> ByteBuffer {
         var head = ByteBuffer(capacity: 192)
         head.append("\r\n--")
@@ -68,7 +69,7 @@ extension MultipartFormData {
         return head
     }
 
-    /// All that is before the content of a part with a name.
+    /// Returns the delimiter and the header fields of a named part.
     func fieldHead(_ name: String, _ fileName: String?, mediaType: String?) -> Data {
         var head = beginHead()
         head.append("Content-Disposition: form-data; name=\"")
@@ -87,7 +88,7 @@ extension MultipartFormData {
         return Data(head.bytes)
     }
 
-    /// Appends a name as browsers write it.
+    /// Appends a field or file name, escaped as by browsers.
     private static func append(_ name: String, to head: inout ByteBuffer) {
         let isPlain = name.utf8.allSatisfy { byte in
             byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\r") && byte != UInt8(ascii: "\n") && byte != 0
@@ -104,7 +105,7 @@ extension MultipartFormData {
         }
     }
 
-    /// A part's content; the size of a file is taken now.
+    /// Returns the segment for a part's content; the size of a file is determined now.
     static func segment(_ body: RequestBody, name: String) throws(SerializationError) -> BodySegment {
         switch body.content {
         case .none: return .bytes(Data())

@@ -5,8 +5,8 @@ import ANSystem
 public import FoundationEssentials
 import HTTPTypes
 
-/// A `multipart/form-data` body (RFC 7578), or one of another multipart type: parts from text, bytes, files and sequences,
-/// in the order in which they were appended.
+/// A builder for `multipart/form-data` bodies (RFC 7578) and other multipart types, with parts from text, bytes, files
+/// and sequences in the order in which they are appended.
 ///
 /// ```swift
 /// var form = MultipartFormData()
@@ -15,16 +15,17 @@ import HTTPTypes
 /// let (contentType, body) = try form.makeBody()
 /// ```
 ///
-/// Files stay on disk until the body is sent. In the names of fields and files `"`, CR, LF and NUL become `%22`, `%0D`,
-/// `%0A` and `%00`, as browsers do it (WHATWG HTML §4.10.21.8; NUL in addition); all else is sent as UTF-8.
+/// Files stay on disk until the body is sent. In the names of fields and files, `"`, CR, LF and NUL are written as
+/// `%22`, `%0D`, `%0A` and `%00`, as by browsers (WHATWG HTML §4.10.21.8; NUL in addition); all other characters are
+/// sent as UTF-8.
 public struct MultipartFormData: Sendable {
-    /// The line between the parts, without its hyphens.
+    /// The boundary between the parts, without its hyphens.
     public let boundary: String
-    /// What the parts are to each other; the fields of a form unless said otherwise.
+    /// The multipart subtype; ``Subtype/formData`` by default.
     public let subtype: Subtype
-    /// How fast the body is sent at most; nil, the default, means as fast as the connection takes it.
+    /// A limit for the speed of sending the body; `nil`, the default, for none.
     public var throttle: BodyThrottle?
-    /// Header block and content of each part, where the first one too begins with the end of a line, which is not sent.
+    /// The header and the content of each part. The first header also begins with a line break, which is not sent.
     private var segments = BodySegments()
     private var partCount = 0
 
@@ -34,10 +35,13 @@ public struct MultipartFormData: Sendable {
         subtype = .formData
     }
 
-    /// Creates an empty body with a boundary that must not occur in any part; nil means a random one.
+    /// Creates an empty multipart body.
     ///
-    /// - Throws: ``SerializationError/multipart(_:)`` unless the boundary is 1 to 70 letters, digits or `'()+_,-./:=?`, and
-    ///   for parameters of the subtype that cannot stand in a header.
+    /// - Parameters:
+    ///   - subtype: The multipart subtype; ``Subtype/formData`` by default.
+    ///   - boundary: The boundary, which must not occur in any part; `nil`, the default, for a random one.
+    /// - Throws: ``SerializationError/multipart(_:)`` unless the boundary consists of 1 to 70 letters, digits and
+    ///   `'()+_,-./:=?`, and for subtype parameters that are not printable ASCII.
     public init(subtype: Subtype = .formData, boundary: String? = nil) throws(SerializationError) {
         let boundary = boundary ?? Self.randomBoundary()
         guard boundary.utf8.allSatisfy(Self.isBoundaryByte), 1...70 ~= boundary.utf8.count else {
@@ -50,10 +54,10 @@ public struct MultipartFormData: Sendable {
         self.subtype = subtype
     }
 
-    /// Whether nothing was appended.
+    /// Whether the body has no parts.
     public var isEmpty: Bool { segments.isEmpty }
 
-    /// The value of the `Content-Type` field.
+    /// The value of the `Content-Type` field, including the boundary.
     public var contentType: String {
         let needsQuotes = boundary.utf8.contains { "(),/:=?".utf8.contains($0) }
         let quoted = needsQuotes ? "\"\(boundary)\"" : boundary
@@ -61,7 +65,7 @@ public struct MultipartFormData: Sendable {
             + subtype.parameters.map { "; \($0.name)=\(Self.quoted($0.value))" }.joined()
     }
 
-    /// The number of bytes of the body; nil where a part does not tell its own, and where 64 bits do not hold it.
+    /// The number of bytes of the body; `nil` if the length of a part is unknown or the sum exceeds 64 bits.
     public var length: Int64? {
         guard let length = segments.length else { return nil }
         let (sum, overflows) = length.addingReportingOverflow(Int64(lastLine.count) - (isEmpty ? 0 : 2))
@@ -70,7 +74,7 @@ public struct MultipartFormData: Sendable {
 
     // MARK: Fields
 
-    /// Appends a field with a text.
+    /// Appends a field with text.
     public mutating func append(_ text: String, name: String) {
         append(Data(text.utf8), name: name)
     }
@@ -80,11 +84,16 @@ public struct MultipartFormData: Sendable {
         append(fieldHead(name, nil, mediaType: nil), .bytes(data))
     }
 
-    /// Appends one field for each name and value of a form, such as `tags[]`; null becomes an empty field.
+    /// Appends one field for each name and value of encoded parameters, such as `tags[]`. Null becomes an empty field,
+    /// and bytes are not encoded as text.
     ///
-    /// Bytes at the top or within dictionaries and arrays stay bytes. Where it throws, nothing was appended.
+    /// If an error is thrown, nothing is appended.
     ///
-    /// - Throws: ``SerializationError/parameters(_:)``, also for text that the encoding lacks.
+    /// - Parameters:
+    ///   - parameters: The parameters, which must be a dictionary.
+    ///   - encoder: The encoder for names and values.
+    ///   - stringEncoding: The text encoding of the values; UTF-8 by default.
+    /// - Throws: ``SerializationError/parameters(_:)`` if the parameters cannot be encoded, also in the text encoding.
     public mutating func append(
         _ parameters: Parameters, encoder: URLEncodedFormEncoder = URLEncodedFormEncoder(),
         stringEncoding: String.Encoding = .utf8
@@ -102,27 +111,31 @@ public struct MultipartFormData: Sendable {
     /// Appends bytes as a file.
     ///
     /// - Parameters:
-    ///   - data: The file's content.
-    ///   - name: The field's name.
-    ///   - fileName: The file's name.
-    ///   - mediaType: By the extension of the file's name when nil, at last `application/octet-stream`.
-    /// - Throws: ``SerializationError/multipart(_:)`` for a media type that cannot stand in a header.
+    ///   - data: The content of the file.
+    ///   - name: The name of the field.
+    ///   - fileName: The name of the file.
+    ///   - mediaType: The media type; `nil`, the default, to derive it from the extension of the file name, or else use
+    ///   `application/octet-stream`.
+    /// - Throws: ``SerializationError/multipart(_:)`` for a media type with control characters.
     public mutating func append(
         _ data: Data, name: String, fileName: String, mediaType: String? = nil
     ) throws(SerializationError) {
         try append(.bytes(data), name: name, fileName: fileName, mediaType: mediaType)
     }
 
-    /// Appends a file, which is read when the body is sent, each time that it is sent.
+    /// Appends a file, which is read each time the body is sent.
     ///
-    /// Its size is taken now. A file that is shorter by then fails the request; of one that has grown, so much is sent.
+    /// The size of the file is determined now. If the file has become shorter when it is read, the request fails; if it
+    /// has become longer, the additional bytes are not sent.
     ///
     /// - Parameters:
     ///   - path: The path of a regular file.
-    ///   - name: The field's name.
-    ///   - fileName: The path's last component when nil.
-    ///   - mediaType: By the extension of the file's name when nil, at last `application/octet-stream`.
-    /// - Throws: ``SerializationError/multipart(_:)`` for what cannot be opened or is not a regular file.
+    ///   - name: The name of the field.
+    ///   - fileName: The name of the file; `nil`, the default, for the last component of the path.
+    ///   - mediaType: The media type; `nil`, the default, to derive it from the extension of the file name, or else use
+    ///   `application/octet-stream`.
+    /// - Throws: ``SerializationError/multipart(_:)`` if the file cannot be opened or is not regular, and for a media
+    ///   type with control characters.
     public mutating func append(
         file path: String, name: String, fileName: String? = nil, mediaType: String? = nil
     ) throws(SerializationError) {
@@ -130,18 +143,19 @@ public struct MultipartFormData: Sendable {
         try append(.file(path), name: name, fileName: fileName, mediaType: mediaType)
     }
 
-    /// Appends whatever a body can be: `.file(…)`, `.stream(…)` of a sequence with or without a known length, `.bytes(…)`.
+    /// Appends a part with any kind of body: `.file(…)`, `.bytes(…)`, or `.stream(…)` with or without a known length.
     ///
-    /// A sequence that can be read once only makes a form that can be sent once only. One without a length makes a body
-    /// without one, which is sent chunked; one with a wrong length fails the request.
+    /// With a part that is not replayable, the form is not replayable either. With a part of unknown length, the body
+    /// has no length and is sent chunked. A part whose length differs from the declared one fails the request.
     ///
     /// - Parameters:
-    ///   - body: The part's content.
-    ///   - name: The field's name.
-    ///   - fileName: The file's name; nil for none.
-    ///   - mediaType: By the extension of the file's name when nil, and none without a file's name.
-    /// - Throws: ``SerializationError/multipart(_:)`` for a media type that cannot stand in a header, a negative length, and
-    ///   a file that cannot be opened.
+    ///   - body: The content of the part.
+    ///   - name: The name of the field.
+    ///   - fileName: The name of the file; `nil` for a field that is not a file.
+    ///   - mediaType: The media type; `nil`, the default, to derive it from the extension of the file name, or to omit
+    ///   it without a file name.
+    /// - Throws: ``SerializationError/multipart(_:)`` for a media type with control characters, a negative length, or a
+    ///   file that cannot be opened.
     public mutating func append(
         _ body: RequestBody, name: String, fileName: String?, mediaType: String? = nil
     ) throws(SerializationError) {
@@ -151,17 +165,21 @@ public struct MultipartFormData: Sendable {
         append(fieldHead(name, fileName, mediaType: mediaType), content)
     }
 
-    /// Appends a part with headers of its own, in their order; there may be none.
+    /// Appends bytes as a part with custom header fields.
     ///
-    /// - Throws: ``SerializationError/multipart(_:)`` for a name that is not a token, and for a value with CR, LF, NUL or
+    /// - Parameters:
+    ///   - data: The content of the part.
+    ///   - headers: The header fields in order, possibly none.
+    /// - Throws: ``SerializationError/multipart(_:)`` for a name that is not a token, or a value with CR, LF, NUL or
     ///   another control character.
     public mutating func append(_ data: Data, headers: [(String, String)]) throws(SerializationError) {
         try append(.bytes(data), headers: headers)
     }
 
-    /// Appends whatever a body can be as a part with headers of its own; see
-    /// ``append(_:name:fileName:mediaType:)-(_,_,String?,_)`` and
-    /// ``append(_:headers:)-(Data,_)``.
+    /// Appends any kind of body as a part with custom header fields.
+    ///
+    /// See ``append(_:name:fileName:mediaType:)-(_,_,String?,_)`` for the kinds of bodies, and
+    /// ``append(_:headers:)-(Data,_)`` for the header fields.
     public mutating func append(_ body: RequestBody, headers: [(String, String)]) throws(SerializationError) {
         for (name, value) in headers {
             guard HTTPField.Name(name) != nil else { throw .multipart(.headerName(name)) }
@@ -174,7 +192,7 @@ public struct MultipartFormData: Sendable {
         append(Data(head.bytes), content)
     }
 
-    /// Appends a part: the end of what is before, the line with the boundary, the headers; then the content.
+    /// Appends a part: delimiter and header fields, then the content.
     private mutating func append(_ head: Data, _ content: BodySegment) {
         segments.append(.bytes(head))
         segments.append(content)
@@ -183,24 +201,24 @@ public struct MultipartFormData: Sendable {
 
     // MARK: The body
 
-    /// The body, which takes little memory however large the files are.
+    /// Returns the content type and the body, which takes little memory even with large files.
     ///
-    /// It has a length where all parts have one, and can be sent more than once where all parts can be.
+    /// The body has a length if all parts have one, and is replayable if all parts are.
     ///
-    /// - Throws: ``SerializationError/multipart(_:)`` for a form without parts, or with more bytes than 64 bits count.
+    /// - Throws: ``SerializationError/multipart(_:)`` if there are no parts, or if the length exceeds 64 bits.
     public func makeBody() throws(SerializationError) -> (contentType: String, body: RequestBody) {
         let body = try plainBody()
         guard let throttle else { return (contentType, body) }
         return (contentType, try body.throttled(throttle))
     }
 
-    /// Writes the body to a file, and returns a body that is read from there.
+    /// Writes the body to a file, and returns the content type and a body that is read from the file.
     ///
-    /// The file appears under its name when it is complete, in place of one that was there; a failure leaves that one as
-    /// it was. The throttle does not hold here.
+    /// The file appears under its name when it is complete, replacing an existing file. If an error is thrown, an
+    /// existing file is unchanged. The throttle is not applied.
     ///
-    /// - Throws: ``SerializationError/multipart(_:)``, also when the file cannot be written or did not become as long as
-    ///   the parts said; what a sequence throws; `CancellationError`.
+    /// - Throws: ``SerializationError/multipart(_:)`` if there are no parts, the file cannot be written, or its length
+    ///   differs from that of the parts; the error thrown by a sequence; `CancellationError`.
     public func write(to path: String) async throws -> (contentType: String, body: RequestBody) {
         let body = try plainBody()
         try await body.write(to: path) { written in
@@ -222,7 +240,7 @@ public struct MultipartFormData: Sendable {
         }
     }
 
-    /// Puts fields before all parts.
+    /// Inserts fields before all parts.
     mutating func prepend(
         _ parameters: Parameters, encoder: URLEncodedFormEncoder, stringEncoding: String.Encoding
     ) throws(SerializationError) {

@@ -3,30 +3,31 @@
 import FoundationEssentials
 import HTTPTypes
 
-/// Cuts a multipart body into parts (RFC 2046 §5.1.1), however its bytes arrive: bytes in, steps out.
+/// An incremental parser for multipart bodies (RFC 2046 §5.1.1), which receives bytes in chunks of any size and returns
+/// steps.
 ///
 /// ```
 /// preamble ─ delimiter ─▶ header ─ blank line ─▶ content ─ delimiter ─▶ header … ─ closing delimiter ─▶ end
 /// ```
 ///
-/// Lines may end with LF alone, as some cameras send them; the line end before a delimiter belongs to the delimiter. No more
-/// is kept than a header, a chunk, and what may become a delimiter.
+/// Lines may end with LF alone, as sent by some cameras; the line ending before a delimiter belongs to the delimiter.
+/// The parser buffers no more than a header, a chunk, and the start of a possible delimiter.
 struct MultipartParser: Sendable {
-    /// What the bytes so far amount to.
+    /// The result of parsing the next bytes.
     enum Step: Equatable {
-        /// A part begins.
+        /// A part begins with the given header fields.
         case header(HTTPFields)
-        /// Bytes of the part, at least one.
+        /// At least one byte of the current part.
         case content(Data)
-        /// The part ends.
+        /// The current part ends.
         case endOfPart
-        /// The last part has ended; what follows is of no meaning.
+        /// The last part has ended; the remaining bytes are ignored.
         case end
         /// More bytes are needed.
         case needsMore
     }
 
-    /// What the next bytes belong to.
+    /// The element that the next bytes belong to.
     private enum Place {
         case preamble
         case header(HTTPFields, length: Int)
@@ -34,16 +35,16 @@ struct MultipartParser: Sendable {
         case end
     }
 
-    /// What stands at the beginning of a line.
+    /// The kind of a line, according to its beginning.
     private enum Line {
         case other
-        /// More bytes are needed to tell.
+        /// More bytes are needed to decide.
         case undecided
         case delimiter(end: Int)
         case closingDelimiter
     }
 
-    /// How many blanks may follow a delimiter in its line.
+    /// The maximum number of spaces and tabs after a delimiter in its line.
     private static let maximumPadding = 256
 
     private let delimiter: [UInt8]
@@ -51,11 +52,11 @@ struct MultipartParser: Sendable {
     private var place = Place.preamble
     private var parts = 0
     private var bytes: [UInt8] = []
-    /// The first byte that was not handed out.
+    /// The position of the first byte that was not returned yet.
     private var start = 0
-    /// Up to where no line end is left to look at.
+    /// The position up to which line endings were searched.
     private var searched = 0
-    /// Whether `start` is the beginning of a line, where a delimiter may stand without a line end before it.
+    /// Whether `start` is the beginning of a line, so that a delimiter needs no preceding line ending.
     private var isAtLineStart = true
     private var skipped = 0
     private var isComplete = false
@@ -65,7 +66,7 @@ struct MultipartParser: Sendable {
         self.limits = limits
     }
 
-    /// Adds bytes, cut anywhere.
+    /// Adds a chunk of bytes.
     mutating func append(_ chunk: Data) {
         bytes.removeSubrange(..<start)
         searched -= start
@@ -73,12 +74,12 @@ struct MultipartParser: Sendable {
         bytes.append(contentsOf: chunk)
     }
 
-    /// Says that no bytes will follow.
+    /// Marks the end of the input.
     mutating func finish() {
         isComplete = true
     }
 
-    /// The next step.
+    /// Returns the next step.
     mutating func next() throws(SerializationError) -> Step {
         while true {
             switch place {
@@ -98,7 +99,7 @@ struct MultipartParser: Sendable {
 
     // MARK: Places
 
-    /// Goes towards the first delimiter; returns how far.
+    /// Moves towards the first delimiter, and returns the distance.
     private mutating func skipPreamble() throws(SerializationError) -> Int {
         let before = start
         switch nextDelimiter() {
@@ -124,7 +125,7 @@ struct MultipartParser: Sendable {
         place = .header([:], length: 0)
     }
 
-    /// Reads lines up to the blank one; nil when more bytes are needed.
+    /// Parses header lines up to the blank one; `nil` if more bytes are needed.
     private mutating func readLine(
         of fields: HTTPFields, _ length: Int
     ) throws(SerializationError) -> HTTPFields? {
@@ -181,7 +182,7 @@ struct MultipartParser: Sendable {
 
     // MARK: Delimiters
 
-    /// Up to where the bytes are content for certain, and what stands there.
+    /// Returns the end of the bytes that are certainly content, and the kind of the line that follows.
     private mutating func nextDelimiter() -> (cut: Int, Line) {
         if isAtLineStart {
             let line = line(at: start)
@@ -199,7 +200,7 @@ struct MultipartParser: Sendable {
             return (end > start && bytes[end - 1] == UInt8(ascii: "\r") ? end - 1 : end, line)
         }
         searched = bytes.count
-        // A line end may have begun.
+        // A line ending may be incomplete.
         let hasReturn = bytes.count > start && bytes.last == UInt8(ascii: "\r")
         return (hasReturn ? bytes.count - 1 : bytes.count, .other)
     }
@@ -229,7 +230,8 @@ struct MultipartParser: Sendable {
 }
 
 extension HTTPFields {
-    /// Appends the field of a line, or the line to the field before where it begins with a blank (RFC 5322 §2.2.3).
+    /// Appends the field of a header line, or continues the previous field if the line begins with whitespace (RFC 5322
+    /// §2.2.3).
     fileprivate mutating func append(line: ArraySlice<UInt8>) throws(SerializationError) {
         if line.first == UInt8(ascii: " ") || line.first == UInt8(ascii: "\t"), let last = last {
             self[endIndex - 1] = HTTPField(name: last.name, value: last.value + " " + Self.text(line))

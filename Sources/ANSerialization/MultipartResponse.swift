@@ -5,8 +5,8 @@ import ANSystem
 import FoundationEssentials
 import HTTPTypes
 
-/// The parts of a multipart response, one after the other, while they arrive: `multipart/mixed`, `form-data`,
-/// `byteranges`, `x-mixed-replace` and the like (RFC 2046 §5.1).
+/// The parts of a multipart response as an asynchronous sequence, read as they arrive: `multipart/mixed`, `form-data`,
+/// `byteranges`, `x-mixed-replace` and others (RFC 2046 §5.1).
 ///
 /// ```swift
 /// try await api.withResponse(for: request) { head, body in
@@ -16,22 +16,26 @@ import HTTPTypes
 /// }
 /// ```
 ///
-/// Parts are read in their order, by one task: the next part begins when it is asked for, and what was not read of the one
-/// before is skipped then. Memory is bounded by the chunks of the body, not by its parts. A sequence is iterated once.
+/// Parts must be read in order, by one task; requesting the next part skips the unread rest of the previous one. Memory
+/// is bounded by the size of the body's chunks, not of its parts. The sequence can be iterated once.
 public struct MultipartResponse: AsyncSequence, Sendable {
-    /// A part.
+    /// A part of the response.
     public typealias Element = ResponsePart
-    /// What the body throws, or ``SerializationError/parts(_:)``.
+    /// The errors of the body, and ``SerializationError/parts(_:)``.
     public typealias Failure = any Error
 
-    /// The line between the parts, without its hyphens.
+    /// The boundary between the parts, without its hyphens.
     public let boundary: String
     private let head: ResponseHead
     private let reader: PartReader
 
-    /// Creates the sequence of parts of a response.
+    /// Creates the sequence of the parts of a response.
     ///
-    /// - Throws: ``SerializationError/parts(_:)`` for a response that is not multipart or has no valid boundary.
+    /// - Parameters:
+    ///   - head: The head of the response.
+    ///   - body: The body of the response.
+    ///   - limits: The limits for reading; the default ones if omitted.
+    /// - Throws: ``SerializationError/parts(_:)`` if the response is not multipart or has no valid boundary.
     public init(
         _ head: ResponseHead, _ body: ResponseBody, limits: MultipartLimits = MultipartLimits()
     ) throws(SerializationError) {
@@ -45,23 +49,23 @@ public struct MultipartResponse: AsyncSequence, Sendable {
         reader = PartReader(MultipartParser(boundary: boundary, limits: limits), body)
     }
 
-    /// Visible ASCII and spaces, but no space at the end; at most 70. That is more than RFC 2046 §5.1.1 allows, as servers
-    /// take liberties.
+    /// Returns whether a boundary consists of 1 to 70 printable ASCII characters, without a space at the end. RFC 2046
+    /// §5.1.1 allows fewer characters, but servers use others.
     private static func isValid(_ boundary: String) -> Bool {
         1...70 ~= boundary.utf8.count && boundary.utf8.allSatisfy { 0x20...0x7E ~= $0 } && boundary.last != " "
     }
 
-    /// Starts to read the parts.
+    /// Creates an iterator that reads the parts.
     public func makeAsyncIterator() -> Iterator {
         Iterator(head: head, reader: reader)
     }
 
-    /// Yields parts.
+    /// An iterator over parts.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let head: ResponseHead
         fileprivate let reader: PartReader
 
-        /// The next part, past what is left of the one before; nil after the last one.
+        /// Skips the rest of the current part and returns the next one; `nil` after the last one.
         public mutating func next() async throws -> ResponsePart? {
             guard let (number, headers) = try await reader.nextPart() else { return nil }
             var head = head
@@ -71,15 +75,15 @@ public struct MultipartResponse: AsyncSequence, Sendable {
     }
 }
 
-/// How much of a multipart response is read.
+/// The limits for reading a multipart response.
 public struct MultipartLimits: Hashable, Sendable {
-    /// How long the header of a part may be, in bytes; 16 KiB by default.
+    /// The maximum size of a part's header in bytes; 16 KiB by default.
     public var header = 16 << 10
-    /// How many bytes may stand before the first part; 64 KiB by default.
+    /// The maximum number of bytes before the first part; 64 KiB by default.
     public var preamble = 64 << 10
-    /// How many parts there may be; nil, the default, for any number: each is read by itself.
+    /// The maximum number of parts; `nil`, the default, for no limit: parts are read one at a time.
     public var parts: Int?
-    /// How many bytes a part may have; nil, the default, for any number: they are read chunk by chunk.
+    /// The maximum size of a part in bytes; `nil`, the default, for no limit: parts are read chunk by chunk.
     public var part: Int?
 
     /// Creates the default limits.
@@ -87,9 +91,13 @@ public struct MultipartLimits: Hashable, Sendable {
 }
 
 extension ResponseBody {
-    /// The parts of this body, if the head says that it is multipart; see ``ANSerialization/MultipartResponse``.
+    /// Returns the parts of this body. See ``ANSerialization/MultipartResponse``.
     ///
-    /// - Throws: ``ANSerialization/SerializationError/parts(_:)``.
+    /// - Parameters:
+    ///   - head: The head of the response.
+    ///   - limits: The limits for reading; the default ones if omitted.
+    /// - Throws: ``ANSerialization/SerializationError/parts(_:)`` if the response is not multipart or has no valid
+    ///   boundary.
     public func parts(
         of head: ResponseHead, limits: MultipartLimits = MultipartLimits()
     ) throws(SerializationError) -> MultipartResponse {
@@ -97,14 +105,14 @@ extension ResponseBody {
     }
 }
 
-/// Reads the body for whoever's turn it is.
+/// A reader of a multipart body that the iterator and the bodies of its parts share.
 private final class PartReader: Sendable {
     private struct State: Sendable {
-        /// Nil while somebody reads.
+        /// The parser; `nil` while a read is in progress.
         var parser: MultipartParser?
-        /// The number of the part that was begun last; the first is 1.
+        /// The number of the current part, counted from 1.
         var part = 0
-        /// What ended the reading.
+        /// The error that ended reading.
         var failure: (any Error)?
     }
 
@@ -116,7 +124,7 @@ private final class PartReader: Sendable {
         state = Lock(State(parser: parser))
     }
 
-    /// Number and header of the next part; nil after the last one.
+    /// Returns the number and header of the next part; `nil` after the last one.
     func nextPart() async throws -> (Int, HTTPFields)? {
         try await reading { parser in
             while true {
@@ -134,7 +142,7 @@ private final class PartReader: Sendable {
         }
     }
 
-    /// The next bytes of a part; nil at its end.
+    /// Returns the next chunk of a part; `nil` at its end.
     func nextChunk(of part: Int) async throws -> Data? {
         try await reading { parser in
             guard self.state.withLock({ $0.part }) == part else { throw SerializationError.parts(.outOfTurn) }
@@ -148,7 +156,7 @@ private final class PartReader: Sendable {
         }
     }
 
-    /// The next step, with more bytes when they are needed.
+    /// Returns the next step, and reads more bytes if they are needed.
     private func step(_ parser: inout MultipartParser) async throws -> MultipartParser.Step {
         while true {
             let step = try parser.next()
@@ -158,12 +166,11 @@ private final class PartReader: Sendable {
         }
     }
 
-    /// Lends the parser to one reader at a time. Whatever goes wrong ends the reading for good, except that it was not one's
-    /// turn.
+    /// Provides the parser to one reader at a time. All errors end reading for good, except for reading out of turn.
     private func reading<Value>(_ work: (inout MultipartParser) async throws -> Value) async throws -> Value {
         var parser = try state.withLock { state in
             if let failure = state.failure { throw failure }
-            // Taken out, so that the bytes have one owner and are not copied.
+            // Removed from the state, so that the buffer has a single owner and is not copied.
             guard let parser = state.parser.take() else { throw SerializationError.parts(.outOfTurn) }
             return parser
         }
@@ -189,7 +196,7 @@ private final class PartReader: Sendable {
     }
 }
 
-/// The content of one part.
+/// The body of a part.
 private final class PartBodySource: ResponseBodySource {
     private let reader: PartReader
     private let number: Int

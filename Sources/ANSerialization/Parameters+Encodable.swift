@@ -3,17 +3,18 @@
 import FoundationEssentials
 
 extension Parameters {
-    /// Parameters from any encodable value, in the order in which it encodes itself.
+    /// Creates parameters from an encodable value, in the order in which it encodes its properties.
     ///
-    /// A `Date` stays a date, a `Data` stays bytes, a `URL` becomes its text, a `Decimal` a double. An optional property that
-    /// is nil, which `encodeIfPresent(_:forKey:)` encodes, becomes ``absent``; `encodeNil(forKey:)` makes a ``null``.
+    /// `Date` and `Data` values are kept as such, a `URL` becomes its text, and a `Decimal` a double. A `nil` property
+    /// becomes ``absent`` if it is encoded with `encodeIfPresent(_:forKey:)`, as synthesized code does, and ``null`` if
+    /// it is encoded with `encodeNil(forKey:)`.
     ///
-    /// A value that contains itself fails as one that is nested too deeply. It cannot be stopped where it writes nothing before
-    /// it hands itself an encoder from `superEncoder()` or `superEncoder(forKey:)`, for these cannot throw: then the stack
-    /// overflows.
+    /// A value that contains itself fails because it is nested too deeply. There is one exception: a value that recurs
+    /// only through `superEncoder()` or `superEncoder(forKey:)`, and encodes nothing before, overflows the stack,
+    /// because these functions cannot throw.
     ///
-    /// - Throws: ``SerializationError/parameters(_:)`` when the value is nested more than ``maximumDepth`` levels deep or fails
-    ///   to encode itself.
+    /// - Throws: ``SerializationError/parameters(_:)`` if the value is nested more than ``maximumDepth`` levels deep or
+    ///   fails to encode itself.
     public init(encoding value: some Encodable) throws(SerializationError) {
         do {
             self = try ParametersEncoder(path: [], depth: 0).box(value)

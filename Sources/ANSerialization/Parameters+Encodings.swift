@@ -3,28 +3,29 @@
 public import FoundationEssentials
 
 extension Parameters {
-    /// How points in time are written, in queries, forms and JSON.
+    /// The encoding of dates in queries, forms and JSON.
     @nonexhaustive
     public enum DateEncoding: Sendable {
-        /// `1970-01-01 00:00:00 +0000`, in UTC and without fractions, as AFNetworking does it.
+        /// Text such as `1970-01-01 00:00:00 +0000`, in UTC and whole seconds, as with AFNetworking.
         case description
-        /// As `Date` encodes itself: seconds since 2001-01-01 00:00:00 UTC.
+        /// The number of seconds since 2001-01-01 00:00:00 UTC, as `Date` encodes itself.
         case deferred
-        /// Seconds since 1970-01-01 00:00:00 UTC.
+        /// The number of seconds since 1970-01-01 00:00:00 UTC.
         case seconds
-        /// Milliseconds since 1970-01-01 00:00:00 UTC.
+        /// The number of milliseconds since 1970-01-01 00:00:00 UTC.
         case milliseconds
-        /// `1970-01-01T00:00:00Z`, in UTC and without fractions (RFC 3339).
+        /// Text such as `1970-01-01T00:00:00Z`, in UTC and whole seconds (RFC 3339).
         case iso8601
-        /// As a closure says; what it throws ends the encoding.
+        /// The result of a closure; an error that it throws ends the encoding.
         case custom(@Sendable (Date) throws -> Parameters)
 
-        /// As a style of Foundation writes it, such as `Date.ISO8601FormatStyle` or `Date.VerbatimFormatStyle`.
+        /// Returns an encoding by a format style of Foundation, such as `Date.ISO8601FormatStyle` or
+        /// `Date.VerbatimFormatStyle`.
         public static func formatted(_ style: some FormatStyle<Date, String> & Sendable) -> DateEncoding {
             .custom { .string(style.format($0)) }
         }
 
-        /// The date as a value of another kind.
+        /// Returns the date as a value of another kind.
         func encode(_ date: Date, path: () -> String) throws(SerializationError) -> Parameters {
             switch self {
             case .description:
@@ -41,17 +42,17 @@ extension Parameters {
         }
     }
 
-    /// How bytes are written, in queries, forms and JSON.
+    /// The encoding of bytes in queries, forms and JSON.
     @nonexhaustive
     public enum DataEncoding: Sendable {
         /// Base64 (RFC 4648 §4).
         case base64
-        /// As `Data` encodes itself: an array of numbers.
+        /// An array of numbers, as `Data` encodes itself.
         case deferred
-        /// As a closure says; what it throws ends the encoding.
+        /// The result of a closure; an error that it throws ends the encoding.
         case custom(@Sendable (Data) throws -> Parameters)
 
-        /// The bytes as a value of another kind.
+        /// Returns the bytes as a value of another kind.
         func encode(_ data: Data, path: () -> String) throws(SerializationError) -> Parameters {
             switch self {
             case .base64: .string(data.base64EncodedString())
@@ -61,7 +62,7 @@ extension Parameters {
         }
     }
 
-    /// What a closure of the program returns, and what it throws as an error that names the place.
+    /// Returns the result of a user's closure, and wraps its error in one with the path.
     private static func custom(
         _ path: () -> String, _ encode: () throws -> Parameters
     ) throws(SerializationError) -> Parameters {

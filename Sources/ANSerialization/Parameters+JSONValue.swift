@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 
 extension Parameters {
-    /// Parameters from a JSON document; its objects are sorted by name, for they have no order.
+    /// Creates parameters from a JSON document; the members of its objects are sorted by name, because they have no
+    /// order.
     public init(_ value: JSONValue) {
         switch value {
         case .null: self = .null

@@ -2,9 +2,10 @@
 
 import FoundationEssentials
 
-/// How scalars are written, the same in every encoder.
+/// The text form of scalars, common to all encoders.
 extension Parameters {
-    /// A finite double as the shortest text that reads back the same; `.0` is left out unless it is kept.
+    /// Returns the shortest text that gives the same finite double when parsed, without a final `.0` unless
+    /// `keepsFraction` is set.
     static func text(
         of number: Double, keepsFraction: Bool = false, path: () -> String
     ) throws(SerializationError) -> String {
@@ -13,17 +14,18 @@ extension Parameters {
         return text.hasSuffix(".0") && !keepsFraction ? String(text.dropLast(2)) : text
     }
 
-    /// A date and a time in UTC, each to ISO 8601, without fractions of a second.
+    /// Returns the ISO 8601 texts of a date and a time in UTC, in whole seconds.
     ///
-    /// The formatter of FoundationEssentials changes to the Julian calendar before 1582, which ISO 8601 does not.
+    /// The formatter of FoundationEssentials is not used because it switches to the Julian calendar before 1582, unlike
+    /// ISO 8601.
     static func text(
         of date: Date, path: () -> String
     ) throws(SerializationError) -> (date: String, time: String) {
-        // 0001-01-01 to 9999-12-31, in seconds since 1970. NaN is in no range.
+        // 0001-01-01 to 9999-12-31, in seconds since 1970. NaN is outside of every range.
         guard (-62_135_596_800..<253_402_300_800).contains(date.timeIntervalSince1970) else {
             throw .parameters(.dateOutOfRange(path: path()))
         }
-        // Counted from 0000-03-01, so that leap days come last in their years.
+        // Counted from 0000-03-01, so that a leap day is the last day of its year.
         let seconds = Int64(date.timeIntervalSince1970.rounded(.down)) + 719_468 * 86_400
         let (days, time) = seconds.quotientAndRemainder(dividingBy: 86_400)
         let (era, dayOfEra) = days.quotientAndRemainder(dividingBy: 146_097)

@@ -2,71 +2,71 @@
 
 public import FoundationEssentials
 
-/// What a request sends as its query, form or JSON: a tree of values that keeps its order.
+/// The parameters of a query, form or JSON body: a tree of values that keeps its order.
 ///
 /// ```swift
 /// let parameters: Parameters = ["name": "Ada", "tags": ["math", "code"], "active": true, "manager": nil]
 /// ```
 ///
-/// It is written as a literal, or made of a dictionary, of a ``JSONValue`` or of anything `Encodable`. A tree made by hand may be of any depth; encoding one of more than ``maximumDepth`` levels fails.
+/// Parameters can be created from literals, dictionaries, a ``JSONValue``, or any `Encodable` value. A tree may have
+/// any depth, but encoding one with more than ``maximumDepth`` levels fails.
 @nonexhaustive
 public enum Parameters: Hashable, Sendable {
-    /// Names with values, in their order; a name may occur more than once.
+    /// Names with values, in order; a name may occur more than once.
     case dictionary([Entry])
-    /// Values whose order matters.
+    /// An ordered collection of values.
     case array([Parameters])
-    /// Values whose order does not matter; a query repeats the bare name for each.
+    /// An unordered collection of values; a query repeats the name without brackets for each of them.
     case set([Parameters])
-    /// Text.
+    /// A string.
     case string(String)
-    /// An integer.
+    /// An integer that fits into `Int64`.
     case integer(Int64)
-    /// An integer above the largest `Int64`.
+    /// An integer that exceeds `Int64`.
     case unsigned(UInt64)
-    /// A number; NaN and the infinities fail when encoded.
+    /// A floating-point number; NaN and infinities cannot be encoded.
     case double(Double)
-    /// A truth value; `1` or `0` in a query.
+    /// A Boolean value; `1` or `0` in a query by default.
     case bool(Bool)
-    /// A point in time; `1970-01-01 00:00:00 +0000` in a query, `1970-01-01T00:00:00Z` in JSON, unless the encoder is told
-    /// otherwise.
+    /// A date; by default `1970-01-01 00:00:00 +0000` in a query and `1970-01-01T00:00:00Z` in JSON.
     case date(Date)
-    /// Bytes; Base64, unless the encoder is told otherwise.
+    /// Bytes; Base64 by default.
     case data(Data)
-    /// Text of a query or form that is encoded already, or the whole of it: it is sent as it is. It has no place in JSON and
-    /// property lists.
+    /// Already encoded text for a value of a query or form, or for all of it; sent unchanged. It cannot be encoded as
+    /// JSON or in a property list.
     case raw(String)
-    /// No value; a query has the name without `=`.
+    /// A null; by default a query contains the name without `=`.
     case null
-    /// The value of an optional property that is nil: like ``null`` in queries and forms, where
-    /// ``URLEncodedFormEncoder/nulls`` decides, and left out of JSON objects and property lists with its name.
+    /// The value of an optional property that is `nil`. In queries and forms it is encoded like ``null``, according to
+    /// ``URLEncodedFormEncoder/nulls``; JSON objects and property lists omit it together with its name.
     case absent
 
-    /// How deeply parameters may be nested: 512 levels.
+    /// The maximum nesting depth of parameters: 512 levels.
     public static let maximumDepth = 512
 
     /// A name with its value.
     public struct Entry: Hashable, Sendable {
-        /// The name.
+        /// The name of the entry.
         public var name: String
-        /// The value.
+        /// The value of the entry.
         public var value: Parameters
 
-        /// Creates an entry.
+        /// Creates an entry from a name and a value.
         public init(_ name: String, _ value: Parameters) {
             self.name = name
             self.value = value
         }
     }
 
-    /// A dictionary, sorted by name, for a dictionary of Swift has no order.
+    /// Creates a dictionary whose entries are sorted by name, because a Swift dictionary has no order.
     public init(_ values: [String: Parameters]) {
         self = .dictionary(values.sorted { $0.key < $1.key }.map { Entry($0.key, $0.value) })
     }
 
-    /// The value of the first entry with this name; nil when there is none, or when this is not a dictionary.
+    /// The value of the first entry with a name; `nil` if there is no such entry or the value is not a dictionary.
     ///
-    /// Setting replaces the first such entry or adds one; setting nil removes all of them. On `.null`
-    /// and `.absent` it makes a dictionary, on other values it does nothing.
+    /// Setting a value replaces the first such entry or adds one; setting `nil` removes all such entries. It turns
+    /// ``null`` and ``absent`` into a dictionary, and has no effect on other values.
     public subscript(name: String) -> Parameters? {
         get {
             guard case .dictionary(let entries) = self else { return nil }
@@ -94,56 +94,56 @@ public enum Parameters: Hashable, Sendable {
 }
 
 extension [Parameters.Entry] {
-    /// The entries of a dictionary where names without a value can be left out.
+    /// The entries without absent values, for formats that omit those together with their names.
     var present: [Parameters.Entry] {
         filter { if case .absent = $0.value { false } else { true } }
     }
 }
 
 extension Parameters: ExpressibleByDictionaryLiteral {
-    /// A dictionary in the order written.
+    /// Creates a dictionary in the order of the literal.
     public init(dictionaryLiteral elements: (String, Parameters)...) {
         self = .dictionary(elements.map { Entry($0.0, $0.1) })
     }
 }
 
 extension Parameters: ExpressibleByArrayLiteral {
-    /// An array.
+    /// Creates an array.
     public init(arrayLiteral elements: Parameters...) {
         self = .array(elements)
     }
 }
 
 extension Parameters: ExpressibleByStringInterpolation {
-    /// A string.
+    /// Creates a string.
     public init(stringLiteral value: String) {
         self = .string(value)
     }
 }
 
 extension Parameters: ExpressibleByIntegerLiteral {
-    /// An integer.
+    /// Creates an integer.
     public init(integerLiteral value: Int64) {
         self = .integer(value)
     }
 }
 
 extension Parameters: ExpressibleByFloatLiteral {
-    /// A number.
+    /// Creates a floating-point number.
     public init(floatLiteral value: Double) {
         self = .double(value)
     }
 }
 
 extension Parameters: ExpressibleByBooleanLiteral {
-    /// A truth value.
+    /// Creates a Boolean value.
     public init(booleanLiteral value: Bool) {
         self = .bool(value)
     }
 }
 
 extension Parameters: ExpressibleByNilLiteral {
-    /// No value.
+    /// Creates a null.
     public init(nilLiteral: ()) {
         self = .null
     }

@@ -2,14 +2,14 @@
 
 import FoundationEssentials
 
-/// Collects what an `Encodable` value says about itself.
+/// An encoder that collects what an `Encodable` value encodes.
 struct ParametersEncoder: Encoder {
     let node = ParametersNode()
     let path: [any CodingKey]
-    /// How many values are encoding themselves; more than the path has steps where a value encodes as another one, as an
-    /// optional does.
+    /// The number of nested calls of `encode(to:)`. It exceeds the length of the path if values encode themselves as
+    /// another value, as optionals do.
     private let depth: Int
-    /// How many values may: two for each level that parameters may have.
+    /// The maximum number of nested calls: two for each permitted level of parameters.
     private static let maximumDepth = 2 * Parameters.maximumDepth
 
     init(path: [any CodingKey], depth: Int) {
@@ -33,23 +33,23 @@ struct ParametersEncoder: Encoder {
         ParametersSingleValueContainer(encoder: self)
     }
 
-    /// Whether parameters do not reach down to here.
+    /// Whether the encoder is below the permitted depth.
     ///
-    /// Containers are made without throwing, so there may be such an encoder. It refuses every value, and stands for all that
-    /// is nested still deeper.
+    /// Containers are created without throwing, so such an encoder may exist. It rejects every value and represents
+    /// everything nested more deeply.
     var isTooDeep: Bool { path.count > Parameters.maximumDepth }
 
-    /// An encoder for a value below this one.
+    /// Returns an encoder for a value below this one.
     func child(_ key: some CodingKey) -> ParametersEncoder {
         ParametersEncoder(path: path + [key], depth: depth)
     }
 
-    /// Takes a value.
+    /// Stores an encoded value.
     func encode(_ value: some Encodable) throws {
         node.become(try box(value))
     }
 
-    /// Takes the absence of a value, which is null or, for an optional property, absent.
+    /// Stores the absence of a value: null or, for an optional property, absent.
     func encodeNil(as nothing: Parameters = .null) throws {
         try checkDepth()
         node.become(nothing)
@@ -61,7 +61,7 @@ struct ParametersEncoder: Encoder {
         }
     }
 
-    /// The value as parameters: directly where it is a scalar, else by letting it encode itself.
+    /// Returns a value as parameters: scalars directly, other values by encoding them.
     func box(_ value: some Encodable) throws -> Parameters {
         try checkDepth()
         switch value {
@@ -71,10 +71,10 @@ struct ParametersEncoder: Encoder {
         case let value as any BinaryInteger:
             if let integer = Int64(exactly: value) { return .integer(integer) }
             if let integer = UInt64(exactly: value) { return .unsigned(integer) }
-            let context = EncodingError.Context(codingPath: path, debugDescription: "The integer has over 64 bits.")
+            let context = EncodingError.Context(codingPath: path, debugDescription: "The integer exceeds 64 bits.")
             throw EncodingError.invalidValue(value, context)
         case let value as Double: return .double(value)
-        // By way of text, so that 0.1 stays 0.1.
+        // Converted through text, so that 0.1 remains 0.1.
         case let value as Float: return .double(Double(value.description) ?? Double(value))
         case let value as Decimal: return .double(Double(value.description) ?? .nan)
         case let value as Date: return .date(value)

@@ -2,17 +2,17 @@
 
 import FoundationEssentials
 
-/// Takes the pairs that a tree of parameters becomes.
+/// A receiver of the name-value pairs of flattened parameters.
 protocol PairSink {
-    /// Adds a piece to a name, in the form that the sink gives names. Names are made once and used for many pairs.
+    /// Appends a component to a name, in the sink's representation. A name is built once and used for several pairs.
     func append(_ piece: String, to name: inout ByteBuffer)
-    /// What a name means.
+    /// Returns a name in readable form.
     func plainName(_ name: ByteBuffer) -> String
-    /// Adds a pair: its name, and its value, nil for a name without `=`.
+    /// Adds a pair; a value of `nil` means a name without `=`.
     mutating func add(_ name: borrowing ByteBuffer, _ value: String?)
-    /// Adds a pair whose value is encoded already.
+    /// Adds a pair whose value is already encoded.
     mutating func add(_ name: borrowing ByteBuffer, raw value: String)
-    /// Adds a pair whose value is bytes, if it takes such.
+    /// Adds a pair whose value is bytes, and returns whether the sink supports that.
     mutating func add(_ name: borrowing ByteBuffer, data: Data) -> Bool
 }
 
@@ -20,13 +20,13 @@ extension PairSink {
     mutating func add(_ name: borrowing ByteBuffer, data: Data) -> Bool { false }
 }
 
-/// Turns a tree of parameters into pairs, in their order, and hands them to a sink.
+/// Converts a tree of parameters into name-value pairs for a sink.
 struct ParametersFlattener<Sink: PairSink> {
     private(set) var sink: Sink
     private let options: URLEncodedFormEncoder
-    /// The name of the value being flattened.
+    /// The name of the current value.
     private var name = ByteBuffer(capacity: 128)
-    // What stands in names, as the sink writes it.
+    // The syntax of names in the sink's representation.
     private var opening = ByteBuffer()
     private var closing = ByteBuffer()
     private var element = ByteBuffer()
@@ -45,7 +45,7 @@ struct ParametersFlattener<Sink: PairSink> {
         sink.append("[]", to: &element)
     }
 
-    /// Adds the pairs of a value `depth` levels down.
+    /// Adds the pairs of a value at a depth.
     mutating func flatten(_ value: Parameters, depth: Int = 0) throws(SerializationError) {
         guard depth <= Parameters.maximumDepth else { throw .parameters(.tooDeep(limit: Parameters.maximumDepth)) }
         switch value {
@@ -61,7 +61,7 @@ struct ParametersFlattener<Sink: PairSink> {
             case .numeric: sink.add(name, bool ? "1" : "0")
             case .literal: sink.add(name, bool ? "true" : "false")
             }
-        // One level down, so that a closure which returns what it was given comes to an end.
+        // One level deeper, so that the recursion ends for a closure that returns its argument.
         case .date(let date): try flatten(try options.dates.encode(date) { path }, depth: depth + 1)
         case .data(let data):
             guard !sink.add(name, data: data) else { return }
@@ -122,7 +122,7 @@ struct ParametersFlattener<Sink: PairSink> {
         }
     }
 
-    /// Sorted by what each element becomes, so that the same set is always the same text.
+    /// Adds the elements of a set in the order of their encoded form, so that equal sets give equal text.
     private mutating func flatten(set elements: [Parameters], depth: Int) throws(SerializationError) {
         var groups: [[PairList.Pair]] = []
         for element in elements {
@@ -149,7 +149,7 @@ extension [Parameters.Entry] {
     }
 }
 
-/// Collects pairs as they are.
+/// A sink that collects unencoded pairs.
 struct PairList: PairSink {
     private(set) var pairs: [Pair] = []
     private let keepsData: Bool
@@ -164,7 +164,7 @@ struct PairList: PairSink {
         var isRaw = false
         var data: Data?
 
-        /// The bytes of a multipart field; nil when the encoding lacks a character.
+        /// Returns the content of a multipart field; `nil` if the text cannot be encoded.
         func content(in encoding: String.Encoding) -> Data? {
             data ?? (value ?? "").data(using: encoding)
         }
@@ -192,7 +192,7 @@ struct PairList: PairSink {
     }
 }
 
-/// Writes pairs as the text of a query or form.
+/// A sink that writes pairs as the text of a query or form.
 struct PairText: PairSink {
     private var buffer = ByteBuffer(capacity: 512)
     private let inNames: URLEncodedFormEncoder.AllowedCharacters
@@ -240,7 +240,7 @@ struct PairText: PairSink {
         buffer.append(value)
     }
 
-    /// Adds the text of a value.
+    /// Appends the encoded text of a value.
     mutating func append(_ value: String) {
         buffer.append(escaping: value, allowed: inValues, spaceIsPlus: spaceIsPlus)
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// Collects names and values.
+/// A keyed container that adds its values to the encoder's node.
 struct ParametersKeyedContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
     let encoder: ParametersEncoder
 
@@ -19,8 +19,8 @@ struct ParametersKeyedContainer<Key: CodingKey>: KeyedEncodingContainerProtocol 
         try added(key).encode(value)
     }
 
-    // What synthesized code calls for optional properties. The protocol has an implementation for each of these types, which
-    // leaves nil out and goes before a generic one.
+    // Synthesized code calls these functions for optional properties. The protocol has a default implementation for
+    // each of these types that omits nil and would be preferred over a generic function.
 
     mutating func encodeIfPresent(_ value: Bool?, forKey key: Key) throws { try add(value, forKey: key) }
     mutating func encodeIfPresent(_ value: String?, forKey key: Key) throws { try add(value, forKey: key) }
@@ -73,7 +73,7 @@ struct ParametersKeyedContainer<Key: CodingKey>: KeyedEncodingContainerProtocol 
     }
 }
 
-/// The key of a superclass without one of its own, as in `JSONEncoder`.
+/// The default key of a superclass, as in `JSONEncoder`.
 private struct SuperKey: CodingKey {
     init() {}
     init?(stringValue: String) { nil }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// A place in the tree that is filled while values encode themselves.
+/// A node of the tree that is built while values encode themselves.
 final class ParametersNode {
     private var content = Content.empty
 
@@ -41,11 +41,11 @@ final class ParametersNode {
         if case .array(let elements) = content { elements.count } else { 0 }
     }
 
-    /// The tree below this place, which is so deep in the whole.
+    /// Returns the tree below this node, which is at a depth in the complete tree.
     ///
-    /// A value that encoded nothing is an empty dictionary, as in `JSONEncoder`.
+    /// A node without a value becomes an empty dictionary, as in `JSONEncoder`.
     ///
-    /// - Throws: ``SerializationError/parameters(_:)`` for a tree that is too deep.
+    /// - Throws: ``SerializationError/parameters(_:)`` if the tree is too deep.
     func parameters(depth: Int) throws(SerializationError) -> Parameters {
         guard depth <= Parameters.maximumDepth else {
             throw .parameters(.tooDeep(limit: Parameters.maximumDepth))

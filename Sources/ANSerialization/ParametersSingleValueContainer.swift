@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// Takes a value that stands for another one.
+/// A container for a value that represents the encoder's value.
 struct ParametersSingleValueContainer: SingleValueEncodingContainer {
     let encoder: ParametersEncoder
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// Collects the elements of an array.
+/// An unkeyed container that adds its values to the encoder's node.
 struct ParametersUnkeyedContainer: UnkeyedEncodingContainer {
     let encoder: ParametersEncoder
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// One step from a value to a value within it.
+/// A component of a path from a value to a nested value.
 enum PathStep: Hashable, Sendable {
     case name(String)
     case index(Int)
@@ -11,7 +11,7 @@ enum PathStep: Hashable, Sendable {
 }
 
 extension [PathStep] {
-    /// The path as it is written in Swift: `users[3].name`.
+    /// The path in Swift syntax, such as `users[3].name`.
     var pathDescription: String {
         var text = ""
         for step in self {

@@ -2,20 +2,20 @@
 
 import FoundationEssentials
 
-/// What the default header fields tell about the program and its machine.
+/// The facts about the process and its system that default header fields are based on.
 public struct ProcessFacts: Hashable, Sendable {
     /// The name of the program.
     public var program: String
-    /// The version of the program, where it is known.
+    /// The version of the program; `nil` if it is unknown.
     public var version: String?
-    /// The release of the kernel, as `uname -r` prints it, where it is known.
+    /// The release of the kernel as printed by `uname -r`; `nil` if it is unknown.
     public var systemRelease: String?
     /// The architecture that the program was built for, such as `x86_64`.
     public var architecture: String
-    /// The environment variables; those of the locale are looked at.
+    /// The environment variables, which determine the locale.
     public var environment: [String: String]
 
-    /// Creates facts.
+    /// Creates facts, by default for this library's architecture and an empty environment.
     public init(
         program: String, version: String? = nil, systemRelease: String? = nil, architecture: String = Self.architecture,
         environment: [String: String] = [:]
@@ -27,9 +27,10 @@ public struct ProcessFacts: Hashable, Sendable {
         self.environment = environment
     }
 
-    /// The facts of this process: its `argv[0]`, the kernel's release, and the environment with which it was started.
+    /// Returns the facts of this process: the last component of `argv[0]`, the kernel's release and the initial
+    /// environment.
     ///
-    /// They come from `/proc` (proc(5)), which is read at each call; where it cannot be read, facts are missing.
+    /// They are read from `/proc` on each call (proc(5)); facts that cannot be read are missing.
     public static func current(version: String? = nil) -> ProcessFacts {
         ProcessFacts(
             program: CommandLine.arguments.first?.split(separator: "/").last.map(String.init) ?? "unknown",
@@ -38,7 +39,7 @@ public struct ProcessFacts: Hashable, Sendable {
             environment: environment(from: contents("/proc/self/environ") ?? ""))
     }
 
-    /// The architecture that this library was built for.
+    /// The architecture that this library was built for: `x86_64`, `aarch64` or `unknown`.
     public static var architecture: String {
         #if arch(x86_64)
             "x86_64"

@@ -2,22 +2,26 @@
 
 package import FoundationEssentials
 
-/// Refuses property lists that `PropertyListDecoder` cannot bear: it follows nesting by recursion, as deep as it goes, decodes
-/// an object of the binary format anew for each reference to it, also one from within itself, and traps at bytes that are not
-/// UTF-8, at years beyond its calendar and at text beyond the end.
+/// Rejects property lists that `PropertyListDecoder` cannot handle safely.
+///
+/// The decoder recurses to any depth, decodes a shared object of the binary format again for each reference to it, even
+/// one from within the object, and traps at bytes that are not UTF-8, at years beyond its calendar, and at strings that
+/// extend past the end.
 package enum PropertyListGuard {
-    /// A value of unknown type is read by trying one type after the other, which takes the longer the deeper it stands.
+    /// The maximum depth. A value of unknown type is decoded by trying one type after the other, whose cost grows with
+    /// the depth.
     static let maximumDepth = 64
-    /// How many bytes a byte of a binary property list may stand for: objects are shared, but not for ever.
+    /// The maximum ratio between the decoded and the encoded size of a binary property list, whose objects may be
+    /// shared.
     private static let maximumExpansion = 64
-    /// What short property lists may stand for nevertheless, in bytes.
+    /// The decoded size in bytes that is permitted for short property lists, too.
     private static let freeExpansion = 1 << 20
-    /// What a value counts for beside its text or data, in bytes: about what it takes in memory.
+    /// The assumed size of a decoded value without its string or data in bytes, roughly what it takes in memory.
     private static let valueWeight = 16
 
-    /// The property list, in UTF-8 when it is one of XML.
+    /// Returns the property list if it is safe to decode, in UTF-8 if it is XML.
     ///
-    /// - Throws: ``SerializationError/propertyList(_:)``.
+    /// - Throws: ``SerializationError/propertyList(_:)`` if it is not.
     package static func checked(_ data: Data) throws(SerializationError) -> Data {
         if data.starts(with: Array("bplist0".utf8)) {
             try checkBinary(data)
@@ -31,7 +35,7 @@ package enum PropertyListGuard {
             default: true
             }
         }
-        // The decoder would take it for the format of OpenStep.
+        // The decoder would parse other text as the OpenStep format.
         guard start == UInt8(ascii: "<") else { throw problem(.malformed, data) }
         try checkXML(bytes)
         return text
@@ -45,10 +49,10 @@ package enum PropertyListGuard {
         }
     }
 
-    /// Counts open elements, and looks at dates; all else about XML is left to the decoder.
+    /// Checks the nesting of elements and the format of dates; everything else about XML is left to the decoder.
     ///
-    /// What the decoder passes over is passed over here too, byte for byte, so that nothing hides elements from one of them;
-    /// what property lists have no use for is refused.
+    /// Exactly the bytes that the decoder skips are skipped here, so that no elements are hidden from the check;
+    /// constructs that property lists do not need are rejected.
     private static func checkXML(_ bytes: [UInt8]) throws(SerializationError) {
         guard (try? UTF8Span(validating: bytes.span)) != nil else { throw problem(.malformed, Data(bytes)) }
         var position = 0
@@ -87,8 +91,8 @@ package enum PropertyListGuard {
         }
     }
 
-    /// Whether the bytes begin with a date as property lists write it, up to the end of its element: `2001-02-03T04:05:06Z`,
-    /// also with another year, of at most six digits.
+    /// Returns whether the bytes begin with the content of a `date` element, such as `2001-02-03T04:05:06Z`; the year
+    /// may be negative and has at most six digits.
     private static func hasDate(_ bytes: ArraySlice<UInt8>) -> Bool {
         let shape = bytes.prefix(24).prefix { $0 != UInt8(ascii: "<") }.map { byte in
             UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte ? UInt8(ascii: "0") : byte
@@ -107,12 +111,12 @@ package enum PropertyListGuard {
 
     private static func checkBinary(_ data: Data) throws(SerializationError) {
         guard let list = BinaryPropertyList(data) else { throw problem(.malformed, data) }
-        // What is known of an object: nothing, that it is being visited, or how deep it is and how many bytes it stands for.
+        // The state of an object: not visited, being visited, or visited with its depth and decoded size.
         enum Knowledge { case none, visiting, known(depth: Int, weight: Int) }
         let maximumWeight = max(data.count * maximumExpansion, freeExpansion)
         var knowledge = [Knowledge](repeating: .none, count: list.count)
         var path: [(index: Int, object: BinaryPropertyList.Object, next: Int, depth: Int, weight: Int)] = []
-        // References are in no more than one object, unless the objects overlap: then their number could be quadratic.
+        // References are part of at most one object unless objects overlap; then their number could be quadratic.
         var references = 0
 
         func enter(_ index: Int) throws(SerializationError) {
@@ -137,7 +141,7 @@ package enum PropertyListGuard {
             }
             switch knowledge[child] {
             case .none:
-                // The child is looked at again, as a known one, when it was visited.
+                // The child is examined again, as a known one, after it was visited.
                 try enter(child)
             case .visiting:
                 throw problem(.cycle, data)

@@ -4,25 +4,27 @@ public import ANHTTP
 public import FoundationEssentials
 import HTTPTypes
 
-/// Gives the body as a ``PropertyListValue``, from XML or the binary format; written `.propertyList`.
+/// A serializer that decodes the body as a ``PropertyListValue``, from XML or the binary format; available as
+/// `.propertyList`.
 ///
-/// An empty body is an empty dictionary, and nil for `.optional(.propertyList)`; see ``emptyResponses``. To decode a type of
-/// yours, write `.propertyList(User.self)`.
+/// By default an empty body results in an empty dictionary, and in `nil` for `.optional(.propertyList)`; see
+/// ``emptyResponses``. To decode a type of your own, use `.propertyList(User.self)`.
 public struct PropertyListResponseSerializer: AdjustableResponseSerializer {
-    /// The responses that it takes.
+    /// The statuses and media types that are accepted.
     public var validation: ResponseValidation
-    /// When the body may be missing.
+    /// The statuses with which the body may be empty.
     public var emptyResponses: EmptyResponseRules
 
-    /// Creates a serializer that takes `application/x-plist` unless said otherwise.
+    /// Creates a serializer, by default for the media type `application/x-plist`.
     public init(validation: ResponseValidation = .propertyList, emptyResponses: EmptyResponseRules = .anyStatus) {
         self.validation = validation
         self.emptyResponses = emptyResponses
     }
 
-    /// Returns the value.
+    /// Returns the decoded value.
     ///
-    /// - Throws: ``SerializationError/propertyList(_:)`` or ``SerializationError/emptyBody(status:wanted:)``.
+    /// - Throws: ``SerializationError/propertyList(_:)`` for a malformed or unsafe body,
+    ///   ``SerializationError/emptyBody(status:wanted:)`` for an empty body that the rules do not permit.
     public func serialize(_ head: ResponseHead, _ body: Data) throws(SerializationError) -> PropertyListValue {
         try DecodableResponseSerializer(
             PropertyListValue.self, decoder: PropertyListDecoder(), validation: validation,
@@ -30,7 +32,7 @@ public struct PropertyListResponseSerializer: AdjustableResponseSerializer {
         ).decode(head, body)
     }
 
-    /// Whether the body is missing and may be.
+    /// Returns whether the body is empty and the status permits that.
     public func isEmpty(_ head: ResponseHead, _ body: Data) -> Bool {
         emptyResponses.isBlank(body) && emptyResponses.allows(head.status.code)
     }

@@ -2,11 +2,11 @@
 
 import FoundationEssentials
 
-/// Parameters that encode themselves for `PropertyListEncoder`.
+/// Parameters in an encodable form for `PropertyListEncoder`.
 struct PropertyListTree: Encodable {
     private let value: Parameters
 
-    /// Writes parameters as a property list.
+    /// Returns parameters encoded as a property list.
     static func write(
         _ parameters: Parameters, format: PropertyListRequestSerializer.Format
     ) throws(SerializationError) -> Data {
@@ -27,7 +27,7 @@ struct PropertyListTree: Encodable {
         }
     }
 
-    /// Fails for what property lists cannot hold.
+    /// Throws for values that property lists do not support.
     private static func check(
         _ value: Parameters, isXML: Bool, path: inout [PathStep]
     ) throws(SerializationError) {
@@ -51,14 +51,14 @@ struct PropertyListTree: Encodable {
                 path.removeLast()
             }
         case .string(let string):
-            // XML 1.0 §2.2: of the control characters only tab, LF and CR.
+            // The only control characters in XML 1.0 §2.2 are tab, LF and CR.
             guard !isXML || string.utf8.allSatisfy({ $0 >= 0x20 || 0x9...0xA ~= $0 || $0 == 0xD }) else {
-                throw refusal(path, "XML has no form for its control characters")
+                throw refusal(path, "XML cannot represent its control characters")
             }
-        case .null, .absent: throw refusal(path, "there is no null")
+        case .null, .absent: throw refusal(path, "property lists do not support null")
         case .raw: throw .parameters(.rawText(path: path.pathDescription))
         case .date(let date) where isXML:
-            // The encoder would write another date instead.
+            // For dates out of range the encoder would write a different date.
             _ = try Parameters.text(of: date) { path.pathDescription }
         case .date(let date):
             guard date.timeIntervalSinceReferenceDate.isFinite else {

@@ -2,19 +2,19 @@
 
 public import FoundationEssentials
 
-/// Any property list as a value.
+/// A property list as a value.
 public enum PropertyListValue: Hashable, Sendable, Decodable, EmptyRepresentable {
-    /// True or false.
+    /// A Boolean value.
     case bool(Bool)
-    /// An integer that fits.
+    /// An integer that fits into `Int64`.
     case integer(Int64)
-    /// An integer above the largest `Int64`.
+    /// An integer that exceeds `Int64`.
     case unsigned(UInt64)
-    /// A number with a fraction.
+    /// A floating-point number.
     case real(Double)
     /// A string.
     case string(String)
-    /// A point in time.
+    /// A date.
     case date(Date)
     /// Bytes.
     case data(Data)
@@ -23,7 +23,7 @@ public enum PropertyListValue: Hashable, Sendable, Decodable, EmptyRepresentable
     /// A dictionary.
     case dictionary([String: PropertyListValue])
 
-    /// Decodes whatever is there.
+    /// Decodes a value of any type.
     public init(from decoder: any Decoder) throws {
         if var elements = try? decoder.unkeyedContainer() {
             var array: [PropertyListValue] = []
@@ -57,26 +57,26 @@ public enum PropertyListValue: Hashable, Sendable, Decodable, EmptyRepresentable
         }
     }
 
-    /// An empty body is an empty dictionary.
+    /// The value for an empty body: an empty dictionary.
     public static var emptyValue: PropertyListValue { .dictionary([:]) }
 
-    /// The value with this name, if this is a dictionary that has one.
+    /// The member with a name; `nil` if there is no such member or the value is not a dictionary.
     public subscript(name: String) -> PropertyListValue? {
         if case .dictionary(let members) = self { members[name] } else { nil }
     }
 
-    /// The element at this index, if this is an array that has one.
+    /// The element at an index; `nil` if it is out of bounds or the value is not an array.
     public subscript(index: Int) -> PropertyListValue? {
         guard case .array(let elements) = self, elements.indices.contains(index) else { return nil }
         return elements[index]
     }
 
-    /// The string, if this is one.
+    /// The string; `nil` for a value of another type.
     public var string: String? {
         if case .string(let value) = self { value } else { nil }
     }
 
-    /// The integer, if this is one that an `Int` holds.
+    /// The integer; `nil` if the value is not an integer or does not fit into `Int`.
     public var int: Int? {
         switch self {
         case .integer(let value): Int(exactly: value)

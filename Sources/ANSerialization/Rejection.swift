@@ -4,65 +4,70 @@ public import ANHTTP
 public import FoundationEssentials
 import HTTPTypes
 
-/// A response that a ``ResponseValidation`` did not take, as a whole: an API explains its errors in the body.
+/// A complete response that a ``ResponseValidation`` rejected, including the body, in which APIs usually explain the
+/// error.
 ///
 /// ```swift
 /// } catch SerializationError.rejected(let rejection) {
 ///     let problem = try rejection.decoded(as: Problem.self)
 /// ```
 public struct Rejection: Sendable {
-    /// What would have been taken.
+    /// The validation that rejected the response.
     public let validation: ResponseValidation
-    /// Whether the status was not taken.
+    /// Whether the status was rejected.
     public let rejectsStatus: Bool
-    /// Whether the media type was not taken.
+    /// Whether the media type was rejected.
     public let rejectsMediaType: Bool
-    /// The response's head.
+    /// The head of the response.
     public let head: ResponseHead
-    /// The response's body.
+    /// The complete body of the response.
     public let body: Data
 
-    /// The status code received.
+    /// The status code of the response.
     public var status: Int { head.status.code }
-    /// The media type received, if any.
+    /// The media type of the response, in lower case and without parameters; `nil` without one.
     public var mediaType: String? { head.mediaType }
 
-    /// The body as a document of this type, such as the API's error document, whatever its media type says; JSON unless
-    /// the decoder is another one.
+    /// Returns the body decoded as a type, such as an API's error document, regardless of the media type.
     ///
-    /// - Throws: ``SerializationError``.
+    /// - Parameters:
+    ///   - type: The type to decode.
+    ///   - decoder: The decoder; one for JSON by default.
+    /// - Throws: ``SerializationError`` if the body cannot be decoded.
     public func decoded<Value: Decodable & Sendable>(
         as type: Value.Type, decoder: some ResponseDecoder = JSONDecoder()
     ) throws(SerializationError) -> Value {
         try DecodableResponseSerializer(type, decoder: decoder).decode(head, body)
     }
 
-    /// What a serializer makes of the response, whatever its status and media type: `try rejection.value(as: .string)`.
+    /// Returns the value of a serializer for the response, regardless of its status and media type, such as `try
+    /// rejection.value(as: .string)`.
     ///
-    /// - Throws: ``SerializationError``, or what a serializer written by hand throws.
+    /// - Throws: The error of the serializer, usually a ``SerializationError``.
     public func value<Serializer: ResponseSerializer>(as serializer: Serializer) throws -> Serializer.Output {
         try serializer.serialize(head, body)
     }
 }
 
 extension Rejection: CustomStringConvertible {
-    /// A sentence with the status and type, what was wanted instead, the URL without secrets, and the body's beginning.
+    /// A sentence with the URL without secrets, the received and the accepted statuses or media types, and the
+    /// beginning of the body.
     public var description: String {
         var text = "The response of \(head.url.redactedDescription) was rejected: "
         if rejectsStatus {
             let phrase = head.status.reasonPhrase
             text +=
-                "status \(status)\(phrase.isEmpty ? "" : " " + Excerpt.of(phrase)), where \(wantedStatuses) is wanted"
+                "status \(status)\(phrase.isEmpty ? "" : " " + Excerpt.of(phrase)), expected \(wantedStatuses)"
         }
         if rejectsStatus, rejectsMediaType { text += "; and " }
         if rejectsMediaType {
             text += mediaType.map { "media type \(Excerpt.of($0))" } ?? "no media type"
-            text += ", where \(wantedMediaTypes) is wanted"
+            text += ", expected \(wantedMediaTypes)"
         }
         return text + (body.isEmpty ? ". The body is empty." : ". The body begins with “\(Excerpt.of(body))”.")
     }
 
-    /// The acceptable statuses as ranges: `200–299, 304`.
+    /// The accepted statuses as ranges, such as `200–299, 304`.
     private var wantedStatuses: String {
         var ranges: [ClosedRange<Int>] = []
         for status in (validation.acceptableStatuses ?? []).sorted() {

@@ -5,7 +5,7 @@ import FoundationEssentials
 import HTTPTypes
 
 extension HTTPFields {
-    /// Adds the fields whose names are not here yet, with all their values.
+    /// Adds the fields whose names are missing, with all of their values.
     mutating func fill(from defaults: HTTPFields) {
         var result = self
         for field in defaults where first(field.name) == nil {
@@ -14,21 +14,21 @@ extension HTTPFields {
         self = result
     }
 
-    /// Adds a field unless there is one of this name.
+    /// Adds a field unless one with its name exists.
     mutating func fill(_ name: HTTPField.Name, _ value: String) {
         if first(name) == nil { append(HTTPField(name: name, value: value)) }
     }
 }
 
 extension Request {
-    /// Whether the request was given a body, be it an empty one.
+    /// Whether the request has a body, even an empty one.
     var hasBody: Bool {
         if case .none = body.content { false } else { true }
     }
 }
 
 extension HTTPRequestSerializer {
-    /// The request with the parameters in its query, or in a body that `write` makes of them.
+    /// Returns the request with the parameters in its query, or in a body created by `write`.
     func serialize(
         _ request: Request, parameters: Parameters?, type: String,
         write: (Parameters) throws(SerializationError) -> Data

@@ -5,15 +5,15 @@ import ANSystem
 import FoundationEssentials
 import HTTPTypes
 
-/// A content coding in which request bodies are sent. See RFC 9110 §8.4.1.
+/// A content coding for request bodies. See RFC 9110 §8.4.1.
 @nonexhaustive
 public enum ContentCoding: Hashable, Sendable {
-    /// The format of gzip (RFC 1952).
+    /// The gzip format (RFC 1952).
     case gzip
-    /// The format of zlib (RFC 1950), which HTTP calls deflate.
+    /// The zlib format (RFC 1950), called deflate in HTTP.
     case deflate
 
-    /// The name in `Content-Encoding`.
+    /// The name of the coding in `Content-Encoding`.
     public var name: String {
         switch self {
         case .gzip: "gzip"
@@ -30,15 +30,17 @@ public enum ContentCoding: Hashable, Sendable {
 }
 
 extension Request {
-    /// Compresses the body and says so in `Content-Encoding`.
+    /// Compresses the body and sets `Content-Encoding`.
     ///
-    /// A request without a body, with one that is known to be shorter than `minimumSize`, or with a `Content-Encoding`
-    /// stays as it is. Whether a server takes compressed bodies must be known beforehand; one that does not answers 415.
+    /// Nothing is changed if there is no body, if its known length is below `minimumSize`, or if `Content-Encoding` is
+    /// already set. Servers do not announce support for compressed requests; one that does not support them usually
+    /// responds with status 415.
     ///
     /// - Parameters:
-    ///   - coding: gzip unless said otherwise.
-    ///   - level: From 1, fast, to 9, small; 6 by default. Others count as the nearest of these.
-    ///   - minimumSize: 1 KiB by default.
+    ///   - coding: The content coding; gzip by default.
+    ///   - level: The compression level, from 1 (fastest) to 9 (smallest); 6 by default. Values out of range are
+    ///   clamped.
+    ///   - minimumSize: The size in bytes from which bodies are compressed; 1 KiB by default.
     public mutating func compressBody(_ coding: ContentCoding = .gzip, level: Int = 6, minimumSize: Int64 = 1 << 10) {
         guard hasBody, headers.first(.contentEncoding) == nil else { return }
         if let length = body.length, length < minimumSize { return }
@@ -49,15 +51,17 @@ extension Request {
 }
 
 extension RequestBody {
-    /// The body in a content coding, which the request has to declare; ``Request/compressBody(_:level:minimumSize:)`` does.
+    /// Returns the body in a content coding, which the request must declare. See
+    /// ``Request/compressBody(_:level:minimumSize:)``, which does both.
     ///
-    /// Bytes up to 1 MiB are compressed at once, and their length is known. All else is compressed while it is sent, off
-    /// the network's thread and with little memory; it has no length, so it is sent chunked. It can be sent again where the
-    /// original can.
+    /// Data of up to 1 MiB is compressed immediately, and its length is known. Everything else is compressed while it
+    /// is sent, outside of the network's thread and with little memory; its length is unknown, so it is sent chunked.
+    /// It is replayable if the original body is.
     ///
     /// - Parameters:
-    ///   - coding: gzip unless said otherwise.
-    ///   - level: From 1, fast, to 9, small; 6 by default. Others count as the nearest of these.
+    ///   - coding: The content coding; gzip by default.
+    ///   - level: The compression level, from 1 (fastest) to 9 (smallest); 6 by default. Values out of range are
+    ///   clamped.
     public func compressed(_ coding: ContentCoding = .gzip, level: Int = 6) -> RequestBody {
         switch content {
         case .none: return self
@@ -75,11 +79,11 @@ extension RequestBody {
     }
 }
 
-/// Reads another reader's bytes in a content coding.
+/// A reader that compresses the bytes of another one.
 final class CompressingReader {
     private let reader: BodyReader
     private var deflater: Deflater
-    /// What the reader yielded last and was not compressed yet.
+    /// The bytes of the last chunk that were not compressed yet.
     private var input = Data()
     private var output = Data(count: 64 << 10)
     private var isEnd = false
@@ -90,7 +94,7 @@ final class CompressingReader {
         deflater = try Deflater(format: coding.format, level: min(max(level, 1), 9))
     }
 
-    /// Compresses bytes as a whole.
+    /// Returns bytes in compressed form.
     static func compress(_ data: Data, _ coding: ContentCoding, level: Int) throws(SystemError) -> Data {
         let reader = try CompressingReader(BodyReader { nil }, coding, level: level)
         reader.input = data
@@ -100,7 +104,7 @@ final class CompressingReader {
         return result
     }
 
-    /// The next chunk; nil at the end.
+    /// Returns the next chunk; `nil` at the end.
     func nextChunk() async throws -> Data? {
         while !isFinished {
             let (output, needsInput) = try fill()
@@ -111,7 +115,7 @@ final class CompressingReader {
         return nil
     }
 
-    /// Compresses what is there, up to a chunk.
+    /// Compresses available input, up to the size of a chunk.
     private func fill() throws(SystemError) -> (output: Data, needsInput: Bool) {
         var bytes = output.mutableBytes
         let step = try deflater.step(input.bytes, isEnd: isEnd, into: &bytes)

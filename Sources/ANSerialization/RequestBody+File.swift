@@ -5,9 +5,9 @@ import ANSystem
 import FoundationEssentials
 
 extension RequestBody {
-    /// Writes the body to a file, which appears under its name when it is complete, and returns the number of bytes.
+    /// Writes the body to a file, which appears under its name when it is complete.
     ///
-    /// The file is not committed before `check` has seen the number.
+    /// `check` receives the number of bytes before the file is committed, and can prevent that by throwing.
     func write(to path: String, check: (Int64) throws -> Void) async throws {
         var reader = SegmentReader([BodySegment(self)])
         do {

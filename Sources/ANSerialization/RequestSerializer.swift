@@ -3,39 +3,38 @@
 public import ANHTTP
 import HTTPTypes
 
-/// Makes a request from another one and parameters.
+/// A type that adds parameters to requests.
 ///
-/// It is a value: what it needs, it holds.
+/// A serializer is a value and contains all of its settings.
 public protocol RequestSerializer: Sendable {
-    /// Returns the request with the parameters in it.
+    /// Returns the request with parameters added.
     ///
-    /// Header fields that the request has already are kept; nil parameters mean that there are none, which differs from
-    /// empty ones.
+    /// Existing header fields of the request are kept. `nil` means no parameters, which differs from empty parameters.
     ///
-    /// - Throws: ``SerializationError``.
+    /// - Throws: ``SerializationError`` if the parameters cannot be encoded.
     func serialize(_ request: Request, parameters: Parameters?) throws(SerializationError) -> Request
 
-    /// Returns the request with a multipart form as its body: first a field for each of the parameters, then the form's
-    /// own parts. Any method may have one.
+    /// Returns the request with a multipart form as its body: first a field for each parameter, then the parts of the
+    /// form. The method is not considered.
     ///
-    /// The form's `Content-Type` replaces every other. With neither parameters nor parts the request is what
-    /// ``serialize(_:parameters:)`` makes of no parameters.
+    /// The form's `Content-Type` replaces all others. Without parameters and parts, the result is that of
+    /// ``serialize(_:parameters:)`` without parameters.
     ///
-    /// - Throws: ``SerializationError``.
+    /// - Throws: ``SerializationError`` if the parameters cannot be encoded or the form is invalid.
     func serialize(
         _ request: Request, parameters: Parameters?, form: MultipartFormData
     ) throws(SerializationError) -> Request
 }
 
 extension RequestSerializer {
-    /// Names the fields as a ``URLEncodedFormEncoder`` does without options.
+    /// Names the fields with the default options of ``URLEncodedFormEncoder``.
     public func serialize(
         _ request: Request, parameters: Parameters?, form: MultipartFormData
     ) throws(SerializationError) -> Request {
         try serialize(request, parameters: parameters, form: form, by: HTTPRequestSerializer())
     }
 
-    /// Names the fields and encodes their text as `base` does.
+    /// Returns the request with a multipart form, with field names and text encoded as by `base`.
     func serialize(
         _ request: Request, parameters: Parameters?, form: MultipartFormData, by base: HTTPRequestSerializer
     ) throws(SerializationError) -> Request {
@@ -54,16 +53,18 @@ extension RequestSerializer {
 }
 
 extension RequestSerializer where Self == HTTPRequestSerializer {
-    /// Parameters in the query for GET, HEAD and DELETE, in a form body for all other methods.
+    /// A serializer that encodes parameters into the query for GET, HEAD and DELETE, and into a form for all other
+    /// methods.
     public static var http: HTTPRequestSerializer { HTTPRequestSerializer() }
 }
 
 extension RequestSerializer where Self == JSONRequestSerializer {
-    /// Parameters in the query for GET, HEAD and DELETE, in a JSON body for all other methods.
+    /// A serializer that encodes parameters into the query for GET, HEAD and DELETE, and as JSON for all other methods.
     public static var json: JSONRequestSerializer { JSONRequestSerializer() }
 }
 
 extension RequestSerializer where Self == PropertyListRequestSerializer {
-    /// Parameters in the query for GET, HEAD and DELETE, in a property list of XML for all other methods.
+    /// A serializer that encodes parameters into the query for GET, HEAD and DELETE, and as an XML property list for
+    /// all other methods.
     public static var propertyList: PropertyListRequestSerializer { PropertyListRequestSerializer() }
 }

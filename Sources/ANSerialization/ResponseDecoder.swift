@@ -2,49 +2,51 @@
 
 public import FoundationEssentials
 
-/// Reads documents of one format: `JSONDecoder`, `PropertyListDecoder`, or one of another package.
+/// A decoder of documents in a particular format, such as `JSONDecoder`, `PropertyListDecoder`, or one from another
+/// package.
 ///
-/// Most decoders need no more than the conformance:
+/// Most decoders only need to declare the conformance:
 ///
 /// ```swift
 /// extension MessagePackDecoder: ResponseDecoder {}
 /// ```
 ///
-/// The other members make errors say more.
+/// The other requirements have defaults, and improve error messages.
 public protocol ResponseDecoder: Sendable {
-    /// Decodes a value of this type from a whole document.
+    /// Returns a value of a type, decoded from a complete document.
     func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value
 
-    /// The document as ``decode(_:from:)`` gets it; by default as it is.
+    /// Returns the document for ``decode(_:from:)``; unchanged by default.
     ///
-    /// - Throws: ``SerializationError`` for what the decoder must not see, such as nesting that it cannot bear.
+    /// - Throws: ``SerializationError`` for a document that must not be decoded, such as one that is nested too deeply.
     func prepared(_ data: Data) throws(SerializationError) -> Data
 
-    /// What is wrong with data that could not be decoded, when it is no document of the format at all; by default nil.
+    /// Returns the problem with a document that could not be decoded, if it is not in the decoder's format at all;
+    /// `nil` by default.
     func problem(in data: Data) -> SerializationError?
 
-    /// The offset of the value at a coding path in the data; by default nil, for unknown.
+    /// Returns the byte offset of the value at a coding path; `nil`, the default, if it is unknown.
     func offset(of path: [any CodingKey], in data: Data) -> Int?
 }
 
 extension ResponseDecoder {
-    /// The data as it is.
+    /// Returns the data unchanged.
     public func prepared(_ data: Data) throws(SerializationError) -> Data { data }
 
-    /// Nil.
+    /// Returns `nil`.
     public func problem(in data: Data) -> SerializationError? { nil }
 
-    /// Nil.
+    /// Returns `nil`.
     public func offset(of path: [any CodingKey], in data: Data) -> Int? { nil }
 }
 
 extension JSONDecoder: ResponseDecoder {
-    /// Where and why the data is not JSON.
+    /// Returns the position of the first syntax error and its reason; `nil` if the data is valid JSON.
     public func problem(in data: Data) -> SerializationError? {
         JSONParser.problem(in: data, options: readingOptions).map(SerializationError.json)
     }
 
-    /// The offset of the value, or of the last one that the path leads to.
+    /// Returns the offset of the value at a path, or of the last value on the path that exists.
     public func offset(of path: [any CodingKey], in data: Data) -> Int? {
         JSONParser.offset(of: path.map { PathStep($0) }, in: data, options: readingOptions)
     }
@@ -55,15 +57,15 @@ extension JSONDecoder: ResponseDecoder {
 }
 
 extension PropertyListDecoder: ResponseDecoder {
-    /// The property list, in UTF-8 when it is one of XML.
+    /// Returns the property list, in UTF-8 if it is XML.
     ///
-    /// - Throws: ``SerializationError/propertyList(_:)`` for nesting that would exhaust the decoder's stack, for objects that
-    ///   contain themselves, and for few bytes that stand for very many values.
+    /// - Throws: ``SerializationError/propertyList(_:)`` for a property list that would exhaust the decoder's stack,
+    ///   contains itself, or expands excessively.
     public func prepared(_ data: Data) throws(SerializationError) -> Data {
         try PropertyListGuard.checked(data)
     }
 
-    /// That the data is no property list.
+    /// Returns a problem if the data is not a property list; otherwise `nil`.
     public func problem(in data: Data) -> SerializationError? {
         do {
             _ = try decode(AnyPropertyList.self, from: data)
@@ -73,7 +75,8 @@ extension PropertyListDecoder: ResponseDecoder {
         }
     }
 
-    /// The offset of the last name in the path, searched in the text of a property list of XML.
+    /// Returns the offset of the last name of the path that is found in an XML property list; `nil` for the binary
+    /// format.
     public func offset(of path: [any CodingKey], in data: Data) -> Int? {
         guard !data.starts(with: Array("bplist".utf8)) else { return nil }
         var offset = data.startIndex
@@ -86,7 +89,7 @@ extension PropertyListDecoder: ResponseDecoder {
     }
 }
 
-/// Any property list, of which nothing is kept.
+/// A property list whose content is ignored.
 private struct AnyPropertyList: Decodable {
     init(from decoder: any Decoder) {}
 }

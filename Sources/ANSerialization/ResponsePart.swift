@@ -4,11 +4,11 @@ public import ANHTTP
 import FoundationEssentials
 public import HTTPTypes
 
-/// A part of a multipart response; see ``MultipartResponse``.
+/// A part of a multipart response. See ``MultipartResponse``.
 public struct ResponsePart: Sendable {
-    /// The response's head, with the part's header fields in place of its own.
+    /// The head of the response, with the header fields of the part.
     private let head: ResponseHead
-    /// The content, read while it arrives. It is as it was sent: `Content-Transfer-Encoding` is not undone.
+    /// The content of the part, read as it arrives. `Content-Transfer-Encoding` is not decoded.
     public let body: ResponseBody
 
     init(head: ResponseHead, body: ResponseBody) {
@@ -16,20 +16,20 @@ public struct ResponsePart: Sendable {
         self.body = body
     }
 
-    /// The part's header fields in the order received.
+    /// The header fields of the part in the order received.
     public var headers: HTTPFields { head.headers }
 
-    /// The media type of `Content-Type`, lower-case and without parameters; nil when there is none, which means
+    /// The media type of `Content-Type`, in lower case and without parameters; `nil` without one, which means
     /// `text/plain` (RFC 2046 §5.1).
     public var mediaType: String? { head.mediaType }
 
-    /// The name of a form's field (RFC 7578 §4.2), as it was sent.
+    /// The name of the form field (RFC 7578 §4.2), not decoded; `nil` without one.
     public var name: String? { disposition?["name"] }
 
-    /// The name of the part's file: `filename*` (RFC 6266 §4.3), else `filename`.
+    /// The name of the part's file, from `filename*` (RFC 6266 §4.3) or else `filename`.
     ///
-    /// It is the last component of what was sent, without control characters, so that it cannot lead to another folder; nil
-    /// when nothing is left.
+    /// Only the last path component is returned, without control characters, so that the name cannot lead to another
+    /// directory; `nil` without a usable name.
     public var fileName: String? {
         guard let disposition, let name = disposition["filename*"].flatMap(Self.extended) ?? disposition["filename"]
         else { return nil }
@@ -38,26 +38,30 @@ public struct ResponsePart: Sendable {
         return ["", ".", ".."].contains(safe) ? nil : safe
     }
 
-    /// Which bytes of a resource a part of `multipart/byteranges` has, by its `Content-Range` (RFC 9110 §14.4); nil when there
-    /// is none, or an invalid one.
+    /// The byte range of a part of `multipart/byteranges`, from its `Content-Range` (RFC 9110 §14.4); `nil` without a
+    /// valid one.
     public var range: Range? {
         headers.first { $0.name == .contentRange }.flatMap { Range($0.value) }
     }
 
-    /// Collects the content and makes a value of it; the serializer judges the status of the response and the part's media
-    /// type.
+    /// Collects the content and returns the value of a serializer, which validates the status of the response and the
+    /// media type of the part.
     ///
-    /// - Throws: ``SerializationError``; ``ANHTTP/TransportError/responseTooLarge(_:_:)`` above `limit` bytes; what the
-    ///   body throws.
+    /// - Parameters:
+    ///   - serializer: The serializer for the content.
+    ///   - limit: The maximum size of the content in bytes.
+    /// - Throws: ``SerializationError``; ``ANHTTP/TransportError/responseTooLarge(_:_:)`` if the content exceeds
+    ///   `limit`; the errors of the body.
     public func value<Serializer: ResponseSerializer>(
         as serializer: Serializer, upTo limit: Int
     ) async throws -> Serializer.Output {
         try serializer.value(of: head, try await body.collect(upTo: limit))
     }
 
-    /// The parts of this part, which is multipart itself.
+    /// Returns the parts of a part that is itself multipart.
     ///
-    /// - Throws: ``SerializationError/parts(_:)``.
+    /// - Parameter limits: The limits for reading; the default ones if omitted.
+    /// - Throws: ``SerializationError/parts(_:)`` if the part is not multipart or has no valid boundary.
     public func parts(limits: MultipartLimits = MultipartLimits()) throws(SerializationError) -> MultipartResponse {
         try body.parts(of: head, limits: limits)
     }
@@ -66,7 +70,7 @@ public struct ResponsePart: Sendable {
         headers.first { $0.name == .contentDisposition }.map { HeaderParameters($0.value) }
     }
 
-    /// The text of an extended value such as `UTF-8''na%C3%AFve` (RFC 8187 §3.2); nil when it is none.
+    /// Returns the text of an extended value such as `UTF-8''na%C3%AFve` (RFC 8187 §3.2); `nil` if it is malformed.
     private static func extended(_ value: String) -> String? {
         let pieces = value.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
         guard pieces.count == 3, let encoding = TextEncoding(charset: String(pieces[0])) else { return nil }
@@ -87,14 +91,14 @@ public struct ResponsePart: Sendable {
         return encoding.decode(Data(bytes))
     }
 
-    /// Which bytes of a resource a part has.
+    /// A byte range of a resource.
     public struct Range: Hashable, Sendable {
-        /// The first and the last byte, counted from 0.
+        /// The positions of the first and the last byte, counted from 0.
         public var bytes: ClosedRange<Int64>
-        /// The size of the resource; nil when it is not known.
+        /// The size of the complete resource in bytes; `nil` if it is unknown.
         public var total: Int64?
 
-        /// Reads `bytes 0-99/1234` or `bytes 0-99/*`; nil for anything else.
+        /// Parses `bytes 0-99/1234` or `bytes 0-99/*`; `nil` for any other text.
         init?(_ value: String) {
             guard let match = value.wholeMatch(of: /[Bb][Yy][Tt][Ee][Ss] +([0-9]+)-([0-9]+)\/([0-9]+|\*)/),
                 let first = Int64(match.1), let last = Int64(match.2), first <= last

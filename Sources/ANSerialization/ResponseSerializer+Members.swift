@@ -2,68 +2,73 @@
 
 public import FoundationEssentials
 
-// What can be written behind `as:`.
+// The serializers that are available as static members, for arguments with the label `as:`.
 
 extension ResponseSerializer where Self == DataResponseSerializer {
-    /// The body as it is; empty for an empty one.
+    /// A serializer that returns the body unchanged.
     public static var data: DataResponseSerializer { DataResponseSerializer() }
 }
 
 extension ResponseSerializer where Self == StringResponseSerializer {
-    /// The body as text, in the charset of its `Content-Type`; empty for an empty one.
+    /// A serializer that decodes the body as text in the charset of its `Content-Type`.
     public static var string: StringResponseSerializer { StringResponseSerializer() }
 
-    /// The body as text in this encoding, whatever its `Content-Type` says.
+    /// Returns a serializer that decodes the body as text in the given encoding, regardless of its `Content-Type`.
     public static func string(_ encoding: TextEncoding) -> StringResponseSerializer {
         StringResponseSerializer(encoding: encoding)
     }
 }
 
 extension ResponseSerializer where Self == JSONResponseSerializer {
-    /// The body as a ``JSONValue``: an array or object; null for an empty body.
+    /// A serializer that parses the body as a ``JSONValue``: an array or object, or null for an empty body.
     public static var json: JSONResponseSerializer { JSONResponseSerializer() }
 
-    /// The body as a ``JSONValue``, read with these options.
+    /// Returns a serializer that parses the body as a ``JSONValue``.
     ///
     /// - Parameters:
-    ///   - options: What is JSON beyond arrays and objects by RFC 8259.
-    ///   - places: Where nulls are removed.
+    ///   - options: The accepted extensions of JSON; without options only arrays and objects by RFC 8259 are accepted.
+    ///   - places: The places from which nulls are removed; none by default.
     public static func json(
         _ options: JSONReadingOptions, removingNulls places: JSONNullPlaces = []
     ) -> JSONResponseSerializer {
         JSONResponseSerializer(options: options, removingNulls: places)
     }
 
-    /// The body as a ``JSONValue`` without the nulls in these places.
+    /// Returns a serializer that parses the body as a ``JSONValue`` and removes nulls from the given places.
     public static func json(removingNulls places: JSONNullPlaces) -> JSONResponseSerializer {
         JSONResponseSerializer(removingNulls: places)
     }
 }
 
 extension ResponseSerializer where Self == PropertyListResponseSerializer {
-    /// The body as a ``PropertyListValue``, from XML or the binary format; an empty dictionary for an empty body.
+    /// A serializer that decodes the body as a ``PropertyListValue``, from XML or the binary format; an empty body
+    /// results in an empty dictionary.
     public static var propertyList: PropertyListResponseSerializer { PropertyListResponseSerializer() }
 }
 
 extension ResponseSerializer where Self == EmptyResponseSerializer {
-    /// Nothing of the body: for requests that matter by their status only.
+    /// A serializer that ignores the body, for requests whose result is the status.
     public static var empty: EmptyResponseSerializer { EmptyResponseSerializer() }
 }
 
 extension ResponseSerializer {
-    /// The body as JSON of this type; nil for an empty body where the type is an optional.
+    /// Returns a serializer that decodes the body from JSON. For an optional type an empty body results in `nil`.
+    ///
+    /// - Parameters:
+    ///   - type: The type to decode.
+    ///   - decoder: The decoder; one with the default strategies by default.
     public static func decodable<Value>(
         _ type: Value.Type, decoder: JSONDecoder = JSONDecoder()
     ) -> Self where Self == DecodableResponseSerializer<Value> {
         DecodableResponseSerializer(type, decoder: decoder)
     }
 
-    /// The body as a document of this type, read by a decoder of any format.
+    /// Returns a serializer that decodes the body with a decoder for any format.
     ///
     /// - Parameters:
-    ///   - type: What is decoded.
-    ///   - decoder: Reads the format; see ``ResponseDecoder``.
-    ///   - mediaTypes: Those of the format; nil for all.
+    ///   - type: The type to decode.
+    ///   - decoder: The decoder. See ``ResponseDecoder``.
+    ///   - mediaTypes: The accepted media types; `nil` for all.
     public static func decodable<Value>(
         _ type: Value.Type, decoder: some ResponseDecoder, mediaTypes: [MediaTypePattern]?
     ) -> Self where Self == DecodableResponseSerializer<Value> {
@@ -71,7 +76,11 @@ extension ResponseSerializer {
             type, decoder: decoder, validation: ResponseValidation(mediaTypes: mediaTypes), emptyResponses: .anyStatus)
     }
 
-    /// The body as a property list of this type, from XML or the binary format.
+    /// Returns a serializer that decodes the body from a property list, in XML or the binary format.
+    ///
+    /// - Parameters:
+    ///   - type: The type to decode.
+    ///   - decoder: The decoder; one with the default settings by default.
     public static func propertyList<Value>(
         _ type: Value.Type, decoder: PropertyListDecoder = PropertyListDecoder()
     ) -> Self where Self == DecodableResponseSerializer<Value> {
@@ -79,12 +88,13 @@ extension ResponseSerializer {
             type, decoder: decoder, validation: .propertyList, emptyResponses: .anyStatus)
     }
 
-    /// What another serializer makes; nil where that one misses a body.
+    /// Returns a serializer with the value of another one, or `nil` for an empty body that the other one permits.
     public static func optional<Base>(_ base: Base) -> Self where Self == OptionalResponseSerializer<Base> {
         OptionalResponseSerializer(base)
     }
 
-    /// What the first of several serializers makes that can; see ``CompoundResponseSerializer``.
+    /// Returns a serializer that uses the first of several others that can read the body. See
+    /// ``CompoundResponseSerializer``.
     public static func compound<Value>(
         _ children: any ResponseSerializer<Value>...
     ) -> Self where Self == CompoundResponseSerializer<Value> {

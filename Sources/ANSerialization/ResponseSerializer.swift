@@ -3,11 +3,10 @@
 public import ANHTTP
 public import FoundationEssentials
 
-/// Makes a value from a response.
+/// A type that creates values from responses.
 ///
-/// It is a value itself, and says which responses it understands.
-///
-/// One written by hand needs an output and ``serialize(_:_:)``:
+/// A serializer is a value, and also determines which responses it accepts. A custom serializer needs an output type
+/// and ``serialize(_:_:)``:
 ///
 /// ```swift
 /// struct ChecksumSerializer: ResponseSerializer {
@@ -17,40 +16,41 @@ public import FoundationEssentials
 /// }
 /// ```
 ///
-/// Where it keeps its ``validation`` in a property that can be set, it can be an ``AdjustableResponseSerializer`` too.
+/// If ``validation`` is a settable property, the serializer can conform to ``AdjustableResponseSerializer``, too.
 public protocol ResponseSerializer<Output>: Sendable {
-    /// What it makes.
+    /// The type of the value.
     associatedtype Output: Sendable
 
-    /// The responses that it takes, unless the caller says otherwise; by default those with a status of 200 to 299.
+    /// The statuses and media types that are accepted, unless the caller overrides them; statuses 200 to 299 by
+    /// default.
     var validation: ResponseValidation { get }
 
-    /// Makes the value, without validating.
+    /// Returns the value for a response, without validating it.
     ///
-    /// It is called in the task that asked for the value, away from the network's thread, and may take its time.
+    /// It is called on the task that requested the value, not on the network's thread, and may take time.
     func serialize(_ head: ResponseHead, _ body: Data) throws -> Output
 
-    /// Whether the body is missing, and may be; by default an empty body is a body like others.
+    /// Returns whether the body is missing and may be, so that there is nothing to serialize; `false` by default.
     func isEmpty(_ head: ResponseHead, _ body: Data) -> Bool
 
-    /// All that can be said about a response, without throwing; see ``SerializationOutcome``.
+    /// Returns the value, rejection and failure for a response without throwing. See ``SerializationOutcome``.
     func outcome(of head: ResponseHead, _ body: Data) -> SerializationOutcome<Output>
 }
 
 extension ResponseSerializer {
-    /// Takes the statuses 200 to 299 with any media type.
+    /// A validation that accepts the statuses 200 to 299 with any media type.
     public var validation: ResponseValidation { .statusOnly }
 
-    /// No body is missing.
+    /// Returns `false`: an empty body is serialized like any other.
     public func isEmpty(_ head: ResponseHead, _ body: Data) -> Bool { false }
 
-    /// Validates the response, then makes the value.
+    /// Validates a response and returns its value.
     ///
     /// - Parameters:
-    ///   - head: The response's head.
-    ///   - body: Its whole body.
-    ///   - validation: Used instead of the serializer's own.
-    /// - Throws: ``SerializationError``, or what a serializer written by hand throws.
+    ///   - head: The head of the response.
+    ///   - body: The complete body.
+    ///   - validation: A validation to use instead of the serializer's own; `nil`, the default, for the serializer's.
+    /// - Throws: ``SerializationError/rejected(_:)`` if the validation fails; the error of the serializer.
     public func value(
         of head: ResponseHead, _ body: Data, validation: ResponseValidation? = nil
     ) throws -> Output {
@@ -58,7 +58,7 @@ extension ResponseSerializer {
         return try serialize(head, body)
     }
 
-    /// Validates the response, and makes the value unless the response was rejected for its media type.
+    /// Validates a response, and serializes it unless its media type is rejected.
     public func outcome(of head: ResponseHead, _ body: Data) -> SerializationOutcome<Output> {
         let rejection = validation.rejection(of: head, body)
         if let rejection, rejection.rejectsMediaType { return SerializationOutcome(rejection: rejection) }

@@ -4,56 +4,58 @@ public import ANHTTP
 public import FoundationEssentials
 import HTTPTypes
 
-/// Which responses are taken as an answer, by status and media type.
+/// The statuses and media types with which responses are accepted.
 ///
 /// | status | media type | body | result |
 /// |---|---|---|---|
-/// | acceptable | acceptable | any | passes |
-/// | acceptable | another one, or none | empty | passes |
-/// | acceptable | another one, or none | some | rejected for its type |
-/// | another one | acceptable, or no body | any | rejected for its status |
-/// | another one | another one, or none | some | rejected for both; the status is reported first |
+/// | acceptable | acceptable | any | accepted |
+/// | acceptable | other or missing | empty | accepted |
+/// | acceptable | other or missing | not empty | rejected because of the media type |
+/// | other | acceptable, or the body is empty | any | rejected because of the status |
+/// | other | other or missing | not empty | rejected because of both; the status is reported first |
 public struct ResponseValidation: Hashable, Sendable {
-    /// The statuses that are taken; nil for all.
+    /// The accepted statuses; `nil` for all.
     public var acceptableStatuses: Set<Int>?
-    /// The media types that a body may have; nil for all, and for none at all.
+    /// The accepted media types of a body; `nil` for all, including none.
     public var acceptableMediaTypes: [MediaTypePattern]?
 
-    /// Creates a validation; statuses are 200 to 299 and media types are free unless said otherwise.
+    /// Creates a validation, by default for the statuses 200 to 299 with any media type.
     public init(statuses: Set<Int>? = Self.successfulStatuses, mediaTypes: [MediaTypePattern]? = nil) {
         acceptableStatuses = statuses
         acceptableMediaTypes = mediaTypes
     }
 
-    /// Takes every response.
+    /// A validation that accepts every response.
     ///
-    /// It is not called `none`, which would mean nil wherever a validation is optional.
+    /// It is not named `none`, which would mean `nil` where an optional validation is expected.
     public static let anything = ResponseValidation(statuses: nil)
-    /// Takes the statuses 200 to 299 with any media type.
+    /// A validation that accepts the statuses 200 to 299 with any media type.
     public static let statusOnly = ResponseValidation()
-    /// Takes the statuses 200 to 299 with JSON: `application/json`, `text/json`, `text/javascript`, or a suffix `+json`.
+    /// A validation that accepts the statuses 200 to 299 with JSON: `application/json`, `text/json`, `text/javascript`,
+    /// and types with the suffix `+json`.
     public static let json = ResponseValidation(
         mediaTypes: ["application/json", "text/json", "text/javascript", "+json"])
 
-    /// Takes the statuses 200 to 299 with `application/x-plist`.
+    /// A validation that accepts the statuses 200 to 299 with `application/x-plist`.
     public static let propertyList = ResponseValidation(mediaTypes: ["application/x-plist"])
-    /// Takes the statuses 200 to 299 with XML: `application/xml`, `text/xml`, or a suffix `+xml`.
+    /// A validation that accepts the statuses 200 to 299 with XML: `application/xml`, `text/xml`, and types with the
+    /// suffix `+xml`.
     public static let xml = ResponseValidation(mediaTypes: ["application/xml", "text/xml", "+xml"])
 
-    /// The statuses 200 to 299.
+    /// The successful statuses, 200 to 299 (RFC 9110 §15.3).
     public static let successfulStatuses = Set(200...299)
 
-    /// The same validation for any media type, and for bodies that claim none.
+    /// A copy that accepts any media type, and bodies without one.
     public var anyMediaType: ResponseValidation { ResponseValidation(statuses: acceptableStatuses) }
-    /// The same validation for any status.
+    /// A copy that accepts any status.
     public var anyStatus: ResponseValidation { ResponseValidation(statuses: nil, mediaTypes: acceptableMediaTypes) }
 
-    /// Throws a ``Rejection`` as ``SerializationError/rejected(_:)`` unless the response passes.
+    /// Throws ``SerializationError/rejected(_:)`` unless the response is accepted.
     public func validate(_ head: ResponseHead, _ body: Data) throws(SerializationError) {
         if let rejection = rejection(of: head, body) { throw .rejected(rejection) }
     }
 
-    /// Why the response is rejected; nil when it passes.
+    /// Returns the rejection of a response; `nil` if it is accepted.
     public func rejection(of head: ResponseHead, _ body: Data) -> Rejection? {
         let rejectsStatus = acceptableStatuses.map { !$0.contains(head.status.code) } ?? false
         let rejectsMediaType = !body.isEmpty && !acceptsMediaType(of: head)

@@ -4,13 +4,13 @@ import ANHTTP
 import ANSystem
 import FoundationEssentials
 
-/// Reads segments one after the other, once, small ones together; files are open only while they are read.
+/// A reader of segments that combines small ones and opens files only while reading them.
 struct SegmentReader {
-    /// The most bytes of a chunk that is not a program's own.
+    /// The maximum size of a chunk in bytes, except for chunks of a user's sequence.
     static let chunkSize = 256 << 10
     private let segments: [BodySegment]
     private var next = 0
-    /// What is left of the segment being read.
+    /// The unread rest of the current segment.
     private var current = Source.nothing
 
     private enum Source {
@@ -24,13 +24,13 @@ struct SegmentReader {
         self.segments = segments
     }
 
-    /// A reader for a body of these segments.
+    /// Returns a reader for a body of segments.
     static func make(_ segments: [BodySegment]) -> BodyReader {
         var reader = SegmentReader(segments)
         return BodyReader { try await reader.nextChunk() }
     }
 
-    /// The next chunk; nil at the end.
+    /// Returns the next chunk; `nil` at the end.
     mutating func nextChunk() async throws -> Data? {
         var chunk = Data()
         while chunk.count < Self.chunkSize {
@@ -52,7 +52,7 @@ struct SegmentReader {
                     current = .nothing
                     continue
                 }
-                // A long file is read straight into chunks of its own.
+                // A large file is read directly into its own chunks.
                 guard chunk.isEmpty || left < BodySegments.largeSize else { return chunk }
                 let bytes = try file.bytes(upTo: min(left, Int64(Self.chunkSize - chunk.count)), of: path)
                 guard !bytes.isEmpty else {
@@ -69,7 +69,7 @@ struct SegmentReader {
         return chunk
     }
 
-    /// Opens the next segment; false when there is none.
+    /// Opens the next segment; returns `false` if there is no more.
     private mutating func openNext() throws -> Bool {
         guard next < segments.count else { return false }
         switch segments[next] {
@@ -83,7 +83,8 @@ struct SegmentReader {
         return true
     }
 
-    /// The next chunk of a program's own sequence; nil at its end, which must be where it was declared.
+    /// Returns the next chunk of a user's sequence; `nil` at its end. Throws if its length differs from the declared
+    /// one.
     private mutating func nextChunk(of reader: BodyReader, _ segment: StreamSegment, read: Int64) async throws -> Data?
     {
         guard let bytes = try await reader.next() else {
@@ -113,7 +114,7 @@ extension RegularFile {
         }
     }
 
-    /// The next bytes, at most `count`; none at the end.
+    /// Returns the next bytes, at most `count`; empty at the end.
     fileprivate func bytes(upTo count: Int64, of path: String) throws(SerializationError) -> Data {
         var data = Data(count: Int(count))
         do throws(SystemError) {

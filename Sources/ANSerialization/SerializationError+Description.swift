@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 extension SerializationError: CustomStringConvertible {
-    /// A sentence that says what happened and what to check.
+    /// A sentence that describes the failure and what to check.
     public var description: String {
         switch self {
         case .url(let problem): problem.description
@@ -9,8 +9,8 @@ extension SerializationError: CustomStringConvertible {
         case .multipart(let problem): problem.description
         case .rejected(let rejection): rejection.description
         case .emptyBody(let status, let wanted):
-            "The response with status \(status) has no body, but a \(wanted) was asked for. Where that may happen, ask "
-                + "for an optional: `.optional(…)` or `.decodable(Value?.self)`."
+            "The response with status \(status) has no body, but a \(wanted) was requested. If that may happen, request "
+                + "an optional: `.optional(…)` or `.decodable(Value?.self)`."
         case .text(let problem): problem.description
         case .json(let problem): problem.description
         case .propertyList(let problem): problem.description
@@ -25,7 +25,7 @@ extension SerializationError: CustomStringConvertible {
 }
 
 extension SerializationError.URLProblem: CustomStringConvertible {
-    /// A sentence that says what to check.
+    /// A sentence that describes the problem and what to check.
     public var description: String {
         switch self {
         case .malformed(let string, let reason):
@@ -42,7 +42,7 @@ extension SerializationError.URLProblem: CustomStringConvertible {
 }
 
 extension SerializationError.ParametersProblem: CustomStringConvertible {
-    /// A sentence that says what to check.
+    /// A sentence that describes the problem and what to check.
     public var description: String {
         switch self {
         case .notFinite(let path):
@@ -52,20 +52,20 @@ extension SerializationError.ParametersProblem: CustomStringConvertible {
         case .tooDeep(let limit):
             "The parameters are nested more than \(limit) levels deep; check the value for a cycle."
         case .notADictionary:
-            "Queries and forms are made of names and values, so their parameters must be a dictionary; send another "
+            "Queries and forms consist of names and values, so their parameters must be a dictionary; send any other "
                 + "value as JSON or as a body."
         case .rawText(let path):
-            "The parameter “\(Excerpt.of(path))” is raw text, which only queries and forms can have; use a string."
+            "The parameter “\(Excerpt.of(path))” is raw text, which only queries and forms support; use a string."
         case .rawQuery(let text):
-            "“\(Excerpt.of(text))” cannot be the query of a URL; percent-encode spaces, “#” and what is not ASCII."
+            "“\(Excerpt.of(text))” cannot be the query of a URL; percent-encode spaces, “#” and non-ASCII characters."
         case .notInPropertyList(let path, let reason):
             "The parameter “\(Excerpt.of(path))” cannot be in a property list: \(reason)."
         case .textEncoding(let path):
-            "The text “\(Excerpt.of(path))” has characters that the chosen encoding lacks; use UTF-8."
+            "The text “\(Excerpt.of(path))” has characters that the selected encoding does not support; use UTF-8."
         case .custom(let error):
-            "The closure that makes queries failed: \(error)"
+            "The closure that encodes queries failed: \(error)"
         case .bodyPresent:
-            "The request has a body already, which the parameters would replace; give one of the two."
+            "The request already has a body, which the parameters would replace; use only one of them."
         case .encodable(let path, let reason, _):
             "A value at “\(Excerpt.of(path))” could not be encoded: \(reason)"
         }
@@ -73,7 +73,7 @@ extension SerializationError.ParametersProblem: CustomStringConvertible {
 }
 
 extension SerializationError.MultipartProblem: CustomStringConvertible {
-    /// A sentence that says what to check.
+    /// A sentence that describes the problem and what to check.
     public var description: String {
         switch self {
         case .noParts:
@@ -81,42 +81,42 @@ extension SerializationError.MultipartProblem: CustomStringConvertible {
         case .boundary(let boundary):
             "“\(Excerpt.of(boundary))” cannot be a multipart boundary; use 1 to 70 letters, digits or '()+_,-./:=?."
         case .headerName(let name):
-            "“\(Excerpt.of(name))” cannot be the name of a part's header; use letters, digits and hyphens."
+            "“\(Excerpt.of(name))” cannot be the name of a header field; use letters, digits and hyphens."
         case .headerValue(let name):
-            "The value of the part's header “\(Excerpt.of(name))” has a line break or another control character; "
-                + "check where it comes from."
+            "The value of the part's header “\(Excerpt.of(name))” contains a line break or another control character; "
+                + "check its source."
         case .file(let path, let reason):
             "The file \(path) cannot be sent: \(reason)."
         case .fileShrank(let path, let declared, let read):
             "The file \(path) had \(declared) bytes when it was appended, but only \(read) could be read; do not change "
                 + "it while it is being sent."
         case .partLength(let part, let declared, let produced):
-            "The part “\(Excerpt.of(part))” was declared with \(declared) bytes, but \(produced) came; give the true "
-                + "length, or none."
+            "The part “\(Excerpt.of(part))” was declared with \(declared) bytes, but produced \(produced); declare the true "
+                + "length, or no length."
         case .partReadTwice(let part):
-            "The part “\(Excerpt.of(part))” can be read only once, but the request has to be sent again; make it of bytes "
-                + "or a file, or declare its sequence replayable if it is."
+            "The part “\(Excerpt.of(part))” can be read only once, but the request had to be sent again; use bytes "
+                + "or a file, or declare the sequence replayable if it is."
         case .notWritten(let path, let reason):
             "The file \(path) cannot be written: \(reason)."
         case .writtenLength(let path, let declared, let written):
             "The body has \(declared) bytes, but \(written) were written to \(path)."
         case .contentTypeReplaced:
-            "The headers of the call replace the Content-Type of the multipart form, which has its boundary; leave it out."
+            "The headers of the call replace the Content-Type of the multipart form and its boundary; remove that field."
         case .tooLong:
-            "The parts of the multipart form are together longer than 2⁶³ bytes."
+            "The multipart form exceeds 2⁶³ bytes."
         }
     }
 }
 
 extension SerializationError.TextProblem: CustomStringConvertible {
-    /// A sentence that says what to check.
+    /// A sentence that describes the problem and what to check.
     public var description: String {
         switch self {
         case .unknownCharset(let charset):
-            "The charset “\(Excerpt.of(charset))” of the response is not known; ask for data, or name the encoding."
+            "The charset “\(Excerpt.of(charset))” of the response is unknown; request data, or specify the encoding."
         case .invalidBytes(let charset):
-            "The response claims the charset “\(Excerpt.of(charset))”, but its bytes are not valid in it; ask for data, "
-                + "or name the encoding."
+            "The response declares the charset “\(Excerpt.of(charset))”, but its bytes are not valid in it; request data, "
+                + "or specify the encoding."
         }
     }
 }

@@ -1,130 +1,131 @@
 // SPDX-License-Identifier: MIT
 
-// What can be wrong with the document in a response's body.
+// The problems with the document in a response's body.
 
 extension SerializationError {
-    /// Where and why bytes are not JSON (RFC 8259).
+    /// A syntax error in a JSON document (RFC 8259).
     public struct JSONProblem: Hashable, Sendable {
-        /// The reason.
+        /// The reason for the error.
         public var reason: Reason
         /// The offset of the offending byte.
         public var offset: Int
-        /// The text around it.
+        /// The text around the offset.
         public var excerpt: String
 
-        /// Why bytes are not JSON.
+        /// The reason for a syntax error in JSON.
         public enum Reason: Hashable, Sendable {
-            /// The text ended within a value.
+            /// The text ends within a value.
             case unexpectedEnd
-            /// This byte cannot stand here.
+            /// The given byte is not permitted at this position.
             case unexpectedByte(UInt8)
-            /// Something follows the value.
+            /// There is text after the value.
             case trailingBytes
             /// A string is not valid UTF-8.
             case invalidUTF8
-            /// A string has a wrong escape, or half of a surrogate pair.
+            /// A string contains an invalid escape, or an unpaired surrogate.
             case invalidEscape
-            /// A number has no finite double.
+            /// A number is too large for a finite double.
             case numberOutOfRange
             /// Arrays and objects are nested more deeply than the limit.
             case tooDeep(limit: Int)
-            /// The outermost value is neither an array nor an object, and fragments are refused.
+            /// The outermost value is neither an array nor an object, and fragments are not allowed.
             case fragment
         }
     }
 
-    /// Where and why a document does not fit a type.
+    /// A mismatch between a document and the type that it was decoded as.
     public struct DecodingProblem: Sendable {
-        /// The type asked for.
+        /// The name of the requested type.
         public var type: String
         /// The coding path, such as `users[3].name`; empty for the outermost value.
         public var path: String
-        /// The decoder's own words.
+        /// The reason given by the decoder.
         public var reason: String
         /// The text around the value at the path.
         public var excerpt: String
-        /// The decoder's error, usually a `DecodingError`.
+        /// The error of the decoder, usually a `DecodingError`.
         public var underlying: any Error
     }
 
-    /// Why bytes are not a property list that is read.
+    /// A property list that is malformed or rejected.
     public struct PropertyListProblem: Hashable, Sendable {
-        /// The reason.
+        /// The reason for the problem.
         public var reason: Reason
-        /// The beginning of the text.
+        /// The beginning of the body.
         public var excerpt: String
 
-        /// Why bytes are not a property list that is read.
+        /// The reason why a property list cannot be decoded.
         public enum Reason: Hashable, Sendable {
-            /// The bytes are neither a property list of XML nor of the binary format, or not all of one.
+            /// The bytes are neither an XML nor a binary property list, or an incomplete one.
             case malformed
             /// Arrays and dictionaries are nested more deeply than the limit.
             case tooDeep(limit: Int)
             /// An object contains itself.
             case cycle
-            /// A few bytes stand for very many values, or for very much text.
+            /// The decoded size is excessive compared with the number of bytes.
             case expansion
         }
     }
 
-    /// Where and why bytes are not XML that is read.
+    /// An XML document that is malformed or rejected.
     public struct XMLProblem: Hashable, Sendable {
-        /// The reason.
+        /// The reason for the problem.
         public var reason: Reason
-        /// The line where the parser stopped, counted from 1, where it is known: that of the fault, or one soon after.
+        /// The line where the parser stopped, counted from 1: that of the error, or one soon after; `nil` if it is
+        /// unknown.
         public var line: Int?
-        /// The text there, or the beginning of the document.
+        /// The text at that line, or the beginning of the document.
         public var excerpt: String
 
-        /// Creates a problem.
+        /// Creates a problem with its reason and place.
         package init(reason: Reason, line: Int?, excerpt: String) {
             self.reason = reason
             self.line = line
             self.excerpt = excerpt
         }
 
-        /// Why bytes are not XML that is read.
+        /// The reason why an XML document cannot be parsed.
         public enum Reason: Hashable, Sendable {
-            /// The document ends before its outermost element does.
+            /// The document ends within its outermost element.
             case unexpectedEnd
-            /// The document is not well-formed; the number is libxml2's (`xmlParserErrors`).
+            /// The document is not well-formed; the code is that of libxml2 (`xmlParserErrors`).
             case malformed(code: Int)
-            /// The document has a declaration of this kind: `ENTITY` or `ATTLIST`, which could stand for files or for very
-            /// long texts, or a `NOTATION` without both identifiers, on which Foundation's parser crashes.
+            /// The document has a declaration of the given kind: `ENTITY` or `ATTLIST`, which could insert files or
+            /// very long texts, or a `NOTATION` without both identifiers, which crashes Foundation's parser.
             case declaration(String)
             /// Elements are nested more deeply than the limit.
             case tooDeep(limit: Int)
             /// An element has more attributes than the limit.
             case tooManyAttributes(limit: Int)
-            /// A delegate ended the parsing.
+            /// A delegate aborted parsing.
             case aborted
         }
     }
 
-    /// Why a multipart response cannot be read.
+    /// A problem with reading a multipart response.
     public enum PartsProblem: Hashable, Sendable {
-        /// The `Content-Type` is not multipart.
+        /// The media type is not multipart.
         case notMultipart(contentType: String?)
-        /// The `Content-Type` has no boundary, or one that RFC 2046 §5.1.1 does not allow.
+        /// The `Content-Type` has no boundary, or an invalid one.
         case boundary(String?)
-        /// The body ended before the line that closes it.
+        /// The body ended before the closing delimiter.
         case unexpectedEnd
-        /// A line of a part's header is not a field; its beginning is given.
+        /// A line of a part's header, whose beginning is given, is not a header field.
         case header(String)
-        /// Something is larger than its limit.
+        /// A limit of ``MultipartLimits`` was exceeded.
         case tooLarge(Limit, limit: Int)
-        /// Two tasks read the same body at once, or a part was read after the next one had begun.
+        /// Two tasks read the same body concurrently, or a part was read after the next one was requested.
         case outOfTurn
 
-        /// What has a limit.
+        /// A limit of ``MultipartLimits``.
         public enum Limit: Hashable, Sendable {
-            /// The header of a part, in bytes.
+            /// The size of a part's header in bytes.
             case header
             /// The number of parts.
             case parts
-            /// The content of a part, in bytes.
+            /// The size of a part's content in bytes.
             case part
-            /// What stands before the first part, in bytes.
+            /// The number of bytes before the first part.
             case preamble
         }
     }

@@ -1,126 +1,128 @@
 // SPDX-License-Identifier: MIT
 
 // SerializationError
-// ├── url          a string is not a URL that can be requested
+// ├── url          a string is not a valid http or https URL
 // ├── parameters   parameters cannot be encoded
-// ├── multipart    a multipart body cannot be made or read
-// ├── rejected     the response has a status or media type that was not asked for
-// ├── emptyBody    the response has no body where a value was asked for
-// ├── text         the body is not text in the charset that it claims
-// ├── json         the body is not JSON
-// ├── propertyList the body is not a property list
-// ├── xml          the body is not XML, or XML that is refused
-// ├── decoding     the body is of the format, but not of the type asked for
+// ├── multipart    a multipart body cannot be created or sent
+// ├── rejected     the response has an unexpected status or media type
+// ├── emptyBody    the response has no body although a value was requested
+// ├── text         the body is not valid text in its charset
+// ├── json         the body is not valid JSON
+// ├── propertyList the body is not a valid property list, or is rejected
+// ├── xml          the body is not well-formed XML, or is rejected
+// ├── decoding     the body is well-formed but does not match the requested type
 // ├── parts        a multipart response cannot be read
-// └── compound     none of several serializers could make a value
+// └── compound     none of several serializers could read the response
 
-/// Why a value could not be turned into a request, or a response into a value.
+/// The reason why a request could not be created from values, or a value from a response.
 @nonexhaustive
 public indirect enum SerializationError: Error, Sendable {
-    /// A string is not a URL that can be requested.
+    /// A string is not a valid http or https URL.
     case url(URLProblem)
     /// Parameters cannot be encoded.
     case parameters(ParametersProblem)
-    /// A multipart body cannot be made or read.
+    /// A multipart body cannot be created or sent.
     case multipart(MultipartProblem)
-    /// The response has a status or media type that was not asked for.
+    /// The response has an unexpected status or media type.
     case rejected(Rejection)
-    /// The response has no body where a value of this type was asked for.
+    /// The response has no body, although a value of the type `wanted` was requested.
     case emptyBody(status: Int, wanted: String)
-    /// The body is not text in the charset that it claims.
+    /// The body is not valid text in its charset, or the charset is unknown.
     case text(TextProblem)
-    /// The body is not JSON.
+    /// The body is not valid JSON.
     case json(JSONProblem)
-    /// The body is not a property list, or one that is refused.
+    /// The body is not a valid property list, or is rejected as unsafe.
     case propertyList(PropertyListProblem)
-    /// The body is not XML, or XML that is refused.
+    /// The body is not well-formed XML, or is rejected as unsafe.
     case xml(XMLProblem)
-    /// The body is of the format, but not of the type asked for.
+    /// The body is well-formed, but does not match the requested type.
     case decoding(DecodingProblem)
     /// A multipart response cannot be read.
     case parts(PartsProblem)
-    /// None of several serializers could make a value; the error of each, in their order.
+    /// None of several serializers could read the response; contains the error of each in order.
     case compound([any Error])
 
-    /// What is wrong with the string for a URL.
+    /// A problem with a string for a URL.
     public enum URLProblem: Hashable, Sendable {
-        /// The string cannot be read as a URL (RFC 3986), for this reason.
+        /// The string is not a valid URL (RFC 3986), for the given reason.
         case malformed(String, reason: String)
         /// The scheme is neither http nor https.
         case scheme(String, url: String)
-        /// There is no host.
+        /// The URL has no host.
         case noHost(String)
-        /// The string is relative and there is no base URL.
+        /// The string is relative, and there is no base URL.
         case noBase(String)
     }
 
-    /// Why parameters cannot be encoded.
+    /// The reason why parameters cannot be encoded.
     ///
-    /// Paths read like `user.tags[2]`.
+    /// Paths have the form `user.tags[2]`.
     public enum ParametersProblem: Sendable {
-        /// NaN or an infinity has no form in queries or JSON.
+        /// A number is NaN or infinite, which queries and JSON cannot represent.
         case notFinite(path: String)
-        /// A date lies outside the years 1 to 9999, or is not finite.
+        /// A date is outside of the years 1 to 9999, or not finite.
         case dateOutOfRange(path: String)
-        /// The value is nested more deeply than the limit.
+        /// Values are nested more deeply than the limit.
         case tooDeep(limit: Int)
-        /// Queries and forms need names, so the outermost value must be a dictionary.
+        /// The outermost value is not a dictionary, which queries and forms require.
         case notADictionary
-        /// Text that is encoded already has no place in JSON and property lists.
+        /// A value is already encoded text, which JSON and property lists do not support.
         case rawText(path: String)
-        /// The text for a query has `#`, which would end it, or is no text for a URL at all.
+        /// The text of a query contains `#`, which would end it, or characters that are invalid in a URL.
         case rawQuery(String)
-        /// A property list cannot hold the value, for this reason.
+        /// A property list does not support the value, for the given reason.
         case notInPropertyList(path: String, reason: String)
-        /// The text cannot be written in the encoding that was asked for.
+        /// The text cannot be represented in the selected encoding.
         case textEncoding(path: String)
-        /// The program's own closure for queries failed.
+        /// The custom closure for queries threw the given error.
         case custom(any Error)
-        /// The request has a body of its own, which the parameters would replace.
+        /// The request already has a body, which the parameters would replace.
         case bodyPresent
         /// An `Encodable` value failed to encode itself.
         case encodable(path: String, reason: String, underlying: any Error)
     }
 
-    /// What is wrong with a multipart body.
+    /// A problem with a multipart body.
     public enum MultipartProblem: Hashable, Sendable {
-        /// A form without parts has no valid body (RFC 2046 §5.1).
+        /// The form has no parts, so that it has no valid body (RFC 2046 §5.1).
         case noParts
-        /// The boundary is not 1 to 70 of the characters that RFC 2046 §5.1.1 allows.
+        /// The boundary does not consist of 1 to 70 of the characters permitted by RFC 2046 §5.1.1.
         case boundary(String)
-        /// A part's header name is not a token (RFC 9110 §5.1).
+        /// The name of a part's header field is not a token (RFC 9110 §5.1).
         case headerName(String)
-        /// A part's header value has CR, LF, NUL or another control character.
+        /// The value of a part's header field contains CR, LF, NUL or another control character.
         case headerValue(name: String)
-        /// The file cannot be opened or read, for this reason.
+        /// The file cannot be opened or read, for the given reason.
         case file(path: String, reason: String)
         /// The file became shorter after it was appended.
         case fileShrank(path: String, declared: Int64, read: Int64)
-        /// A part from a sequence yielded another number of bytes than was declared; produced are those up to the mistake.
+        /// A sequence yielded fewer or more bytes than declared; `produced` is the number of bytes until this was
+        /// detected.
         case partLength(part: String, declared: Int64, produced: Int64)
-        /// A part from a sequence that can be read only once was to be read again, for a redirect or a retry.
+        /// A part that can be read only once would have to be read again, for a redirect or a retry.
         case partReadTwice(part: String)
-        /// The body cannot be written to the file, for this reason.
+        /// The body cannot be written to the file, for the given reason.
         case notWritten(path: String, reason: String)
-        /// The file did not become as long as the parts said.
+        /// The length of the written file differs from the sum of the parts.
         case writtenLength(path: String, declared: Int64, written: Int64)
-        /// A call's own headers replace the `Content-Type`, which has the boundary.
+        /// The header fields of a call replace the `Content-Type`, which contains the boundary.
         case contentTypeReplaced
-        /// The lengths of the parts add up to more than 64 bits hold.
+        /// The sum of the lengths of the parts exceeds 64 bits.
         case tooLong
     }
 
-    /// Why bytes are not text.
+    /// A problem with decoding text.
     public enum TextProblem: Hashable, Sendable {
-        /// The `Content-Type` names a charset that is not known here.
+        /// The charset of the `Content-Type` is unknown.
         case unknownCharset(String)
-        /// Bytes are invalid in the charset that the `Content-Type` names.
+        /// The body is invalid in the given charset.
         case invalidBytes(charset: String)
     }
 }
 
 extension SerializationError {
-    /// The rejection, when the response was rejected; of several serializers the first one for the status, else the first.
+    /// The rejection of the response; `nil` for other errors. Of several serializers' rejections, the first because of
+    /// the status is preferred.
     public var rejection: Rejection? {
         switch self {
         case .rejected(let rejection):

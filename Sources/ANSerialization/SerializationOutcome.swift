@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: MIT
 
-/// All that a serializer can say about a response: the value is there also where the response was rejected for its status,
-/// as an API's error document is.
+/// The value, rejection and failure of serializing a response. A response rejected because of its status can have a
+/// value, such as an API's error document.
 ///
-/// | the response | ``value`` | ``rejection`` | ``failure`` |
+/// | response | ``value`` | ``rejection`` | ``failure`` |
 /// |---|---|---|---|
-/// | passes, and its body can be read | yes | | |
-/// | passes, and its body cannot be read | | | why |
-/// | passes, and there is no body to read | | | |
-/// | is rejected for its status, and its body can be read | yes | yes | |
-/// | is rejected for its status, and its body cannot be read | | yes | why |
-/// | is rejected for its status, and there is no body to read | | yes | |
-/// | is rejected for its media type | | yes | |
+/// | accepted, and the body can be read | yes | | |
+/// | accepted, and the body cannot be read | | | yes |
+/// | accepted, and the body is missing | | | |
+/// | rejected because of the status, and the body can be read | yes | yes | |
+/// | rejected because of the status, and the body cannot be read | | yes | yes |
+/// | rejected because of the status, and the body is missing | | yes | |
+/// | rejected because of the media type | | yes | |
 public struct SerializationOutcome<Value: Sendable>: Sendable {
-    /// What was made of the body.
+    /// The value read from the body; `nil` if it was not or could not be read.
     public var value: Value?
-    /// Why the response was not taken.
+    /// The rejection of the response; `nil` if it was accepted.
     public var rejection: Rejection?
-    /// Why no value could be made of the body.
+    /// The error of reading the body; `nil` if it was read, missing, or not attempted.
     public var failure: (any Error)?
 
-    /// Creates an outcome.
+    /// Creates an outcome, by default an empty one.
     public init(value: Value? = nil, rejection: Rejection? = nil, failure: (any Error)? = nil) {
         self.value = value
         self.rejection = rejection
         self.failure = failure
     }
 
-    /// The error that a caller is told first: the rejection, else what is wrong with the body.
+    /// The error to report: the rejection, or else the failure; `nil` if there was no error.
     public var error: (any Error)? {
         rejection.map(SerializationError.rejected) ?? failure
     }

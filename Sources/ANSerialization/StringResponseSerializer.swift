@@ -3,26 +3,26 @@
 public import ANHTTP
 public import FoundationEssentials
 
-/// Gives the body as text; written `.string`.
+/// A serializer that decodes the body as text, available as `.string`.
 ///
-/// The first of these that applies decides how the bytes are read. A byte order mark is not part of the text.
+/// The encoding is the first of the following that applies. A byte order mark is not part of the text.
 ///
-/// | | encoding | when bytes are invalid in it |
+/// | | encoding | invalid bytes |
 /// |---|---|---|
-/// | 1 | ``encoding`` | fails |
-/// | 2 | the charset of the `Content-Type` | fails; one that is not known fails too |
-/// | 3 | what a byte order mark says | fails |
-/// | 4 | UTF-8 | ``fallback`` |
-/// | 5 | ``fallback``: Latin-1, in which each byte is valid | fails |
+/// | 1 | ``encoding`` | fail |
+/// | 2 | the charset of the `Content-Type` | fail, as does an unknown charset |
+/// | 3 | the one indicated by a byte order mark | fail |
+/// | 4 | UTF-8 | cause ``fallback`` to be used |
+/// | 5 | ``fallback``: by default Latin-1, in which every byte is valid | fail |
 public struct StringResponseSerializer: AdjustableResponseSerializer {
-    /// The responses that it takes.
+    /// The statuses and media types that are accepted.
     public var validation: ResponseValidation
-    /// The encoding, whatever the response claims; nil to believe the response.
+    /// The encoding to use regardless of the response; `nil`, the default, to determine it from the response.
     public var encoding: TextEncoding?
-    /// The encoding of bytes that claim none and are not UTF-8; nil to fail.
+    /// The encoding of a body that declares no encoding and is not UTF-8; Latin-1 by default, `nil` to fail.
     public var fallback: TextEncoding?
 
-    /// Creates a serializer that takes any media type unless said otherwise.
+    /// Creates a serializer, by default for any media type and the successful statuses.
     public init(
         encoding: TextEncoding? = nil, fallback: TextEncoding? = .latin1,
         validation: ResponseValidation = .statusOnly
@@ -34,8 +34,7 @@ public struct StringResponseSerializer: AdjustableResponseSerializer {
 
     /// Returns the text; empty for an empty body.
     ///
-    /// - Throws: ``SerializationError/text(_:)`` for a charset that is not known, and for bytes that are invalid in the
-    ///   one claimed.
+    /// - Throws: ``SerializationError/text(_:)`` if the charset is unknown or the body is invalid in it.
     public func serialize(_ head: ResponseHead, _ body: Data) throws(SerializationError) -> String {
         if let encoding { return try decode(body, encoding, charset: encoding.name) }
         if let charset = head.charset {

@@ -4,7 +4,7 @@ import ANSystem
 public import FoundationEssentials
 
 extension TextEncoding {
-    /// The text without its byte order mark; nil when the bytes are invalid.
+    /// Returns the decoded text without a byte order mark; `nil` if the bytes are invalid.
     public func decode(_ bytes: Data) -> String? {
         switch method {
         case .utf8:
@@ -47,7 +47,7 @@ extension TextEncoding {
         return String(validating: units, as: UTF32.self).map(withoutMark)
     }
 
-    /// The bytes as integers of `width` bytes; nil when some are left over.
+    /// Returns the bytes as integers of `width` bytes; `nil` if their number is not a multiple of it.
     private static func units(of bytes: Data, width: Int, isLittleEndian: Bool) -> [UInt32]? {
         guard bytes.count.isMultiple(of: width) else { return nil }
         var units: [UInt32] = []
@@ -74,7 +74,7 @@ extension TextEncoding {
         text.unicodeScalars.first == "\u{FEFF}" ? String(text.unicodeScalars.dropFirst()) : text
     }
 
-    /// What Windows-1252 has at 0x80 to 0x9F.
+    /// The characters of Windows-1252 at 0x80 to 0x9F.
     private static let windows1252Table: [UInt32] = [
         0x20AC, 0x81, 0x201A, 0x0192, 0x201E, 0x2026, 0x2020, 0x2021,
         0x02C6, 0x2030, 0x0160, 0x2039, 0x0152, 0x8D, 0x017D, 0x8F,

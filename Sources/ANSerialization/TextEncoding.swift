@@ -3,23 +3,23 @@
 import ANSystem
 import FoundationEssentials
 
-/// A character encoding of text.
+/// A character encoding.
 ///
-/// Unicode, ASCII, Latin-1 and Windows-1252 are decoded here, all others by glibc's iconv(3), which keeps them in files of
-/// its own: an encoding of which the file is not installed is not known.
+/// Unicode encodings, ASCII, Latin-1 and Windows-1252 are implemented by the library, all others by glibc's iconv(3)
+/// with conversion modules. An encoding whose module is not installed is unknown.
 public struct TextEncoding: Hashable, Sendable, CustomStringConvertible {
-    /// The name that it has in `Content-Type`, in lower case.
+    /// The name of the encoding in `Content-Type`, in lower case.
     public let name: String
     let method: Method
 
-    /// How bytes are decoded.
+    /// The implementation of an encoding.
     enum Method: Hashable, Sendable {
         case utf8
-        /// In the order that the byte order mark gives; big-endian without one.
+        /// The byte order is that of the byte order mark; big-endian without one.
         case utf16, utf16LittleEndian, utf16BigEndian
         case utf32, utf32LittleEndian, utf32BigEndian
         case ascii, latin1, windows1252
-        /// By iconv(3), where the charset has this name.
+        /// The iconv(3) charset with the given name.
         case system(String)
     }
 
@@ -30,13 +30,13 @@ public struct TextEncoding: Hashable, Sendable, CustomStringConvertible {
 
     /// UTF-8.
     public static let utf8 = TextEncoding("utf-8", .utf8)
-    /// UTF-16 in the order that its byte order mark gives; big-endian without one (RFC 2781 §4.3).
+    /// UTF-16 in the byte order of the byte order mark; big-endian without one (RFC 2781 §4.3).
     public static let utf16 = TextEncoding("utf-16", .utf16)
     /// UTF-16, little-endian.
     public static let utf16LittleEndian = TextEncoding("utf-16le", .utf16LittleEndian)
     /// UTF-16, big-endian.
     public static let utf16BigEndian = TextEncoding("utf-16be", .utf16BigEndian)
-    /// UTF-32 in the order that its byte order mark gives; big-endian without one.
+    /// UTF-32 in the byte order of the byte order mark; big-endian without one.
     public static let utf32 = TextEncoding("utf-32", .utf32)
     /// UTF-32, little-endian.
     public static let utf32LittleEndian = TextEncoding("utf-32le", .utf32LittleEndian)
@@ -44,9 +44,9 @@ public struct TextEncoding: Hashable, Sendable, CustomStringConvertible {
     public static let utf32BigEndian = TextEncoding("utf-32be", .utf32BigEndian)
     /// ASCII; bytes above 127 are invalid.
     public static let ascii = TextEncoding("us-ascii", .ascii)
-    /// ISO 8859-1, where each byte is the scalar of that number.
+    /// ISO 8859-1, in which each byte is the Unicode scalar with that number.
     public static let latin1 = TextEncoding("iso-8859-1", .latin1)
-    /// Windows-1252, with the table of the WHATWG Encoding Standard: no byte is invalid.
+    /// Windows-1252 with the table of the WHATWG Encoding Standard, in which every byte is valid.
     public static let windows1252 = TextEncoding("windows-1252", .windows1252)
 
     private static let native: [TextEncoding] = [
@@ -54,11 +54,11 @@ public struct TextEncoding: Hashable, Sendable, CustomStringConvertible {
         .latin1, .windows1252,
     ]
 
-    /// The encoding with this name or one of its usual aliases, in any case; nil when it is not known.
+    /// Creates the encoding with a name or common alias, ignoring case; `nil` if it is unknown.
     ///
-    /// Names are those of the WHATWG Encoding Standard, and `utf-32` with its orders. What servers call `shift_jis` is
-    /// Windows-31J, `gb2312` is GB 18030, `euc-kr` is Windows-949, as there. These mean what their own standards say, and
-    /// something else there:
+    /// The names are those of the WHATWG Encoding Standard, and `utf-32` with its byte orders. As in that standard,
+    /// `shift_jis` is Windows-31J, `gb2312` is GB 18030, and `euc-kr` is Windows-949. The following names have the
+    /// meaning of their own standards instead:
     ///
     /// | name | here | in the Encoding Standard |
     /// |---|---|---|
@@ -67,8 +67,8 @@ public struct TextEncoding: Hashable, Sendable, CustomStringConvertible {
     /// | `iso-8859-9`, `latin5` | ISO 8859-9 | Windows-1254 |
     /// | `utf-16` | big-endian without a byte order mark | little-endian |
     ///
-    /// Others, such as UTF-7, are not known: a server could make a program read markup in them that nothing before it has
-    /// seen. See ``init(systemCharset:)`` for all.
+    /// Other encodings such as UTF-7 are unknown, because a server could use them to hide markup from filters. For all
+    /// encodings of glibc, see ``init(systemCharset:)``.
     public init?(charset: String) {
         let name = charset.lowercased()
         switch name {
@@ -89,7 +89,8 @@ public struct TextEncoding: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// The encoding that glibc knows under this name, such as `IBM1047`; `iconv --list` prints all. Nil when there is none.
+    /// Creates the encoding with a name in glibc, such as `IBM1047`; `nil` if it is unknown. `iconv --list` prints all
+    /// names.
     public init?(systemCharset: String) {
         self.init(systemCharset: systemCharset, named: systemCharset.lowercased())
     }
@@ -99,9 +100,9 @@ public struct TextEncoding: Hashable, Sendable, CustomStringConvertible {
         self.init(name, .system(systemCharset))
     }
 
-    /// The encoding whose byte order mark the bytes begin with.
+    /// Creates the encoding indicated by a byte order mark; `nil` without one.
     init?(byteOrderMarkOf bytes: Data) {
-        // UTF-32's little-endian mark begins with UTF-16's, so it comes first.
+        // The UTF-32 little-endian mark begins with that of UTF-16, so it is compared first.
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) {
             self = .utf8
         } else if bytes.starts(with: [0xFF, 0xFE, 0, 0]) || bytes.starts(with: [0, 0, 0xFE, 0xFF]) {
@@ -113,6 +114,6 @@ public struct TextEncoding: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// The name.
+    /// The name of the encoding.
     public var description: String { name }
 }

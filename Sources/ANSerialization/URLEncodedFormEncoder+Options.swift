@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
 
 extension URLEncodedFormEncoder {
-    /// The names of an array's elements, for an array with the name `a`.
+    /// The names of the elements of an array, for an array with the name `a`.
     @nonexhaustive
     public enum ArrayEncoding: Sendable {
-        /// `a[]=1&a[]=2`.
+        /// Brackets after the name: `a[]=1&a[]=2`.
         case brackets
-        /// `a=1&a=2`.
+        /// The name itself: `a=1&a=2`.
         case bare
-        /// `a[0]=1&a[1]=2`.
+        /// Indices in brackets: `a[0]=1&a[1]=2`.
         case indexed
-        /// As a closure says, from the array's name and the element's index.
+        /// The result of a closure that receives the array's name and the element's index.
         case custom(@Sendable (_ name: String, _ index: Int) -> String)
     }
 
-    /// The words for true and false.
+    /// The encoding of Boolean values.
     @nonexhaustive
     public enum BooleanEncoding: Hashable, Sendable {
         /// `1` and `0`.
@@ -23,97 +23,97 @@ extension URLEncodedFormEncoder {
         case literal
     }
 
-    /// How floating-point numbers are written.
+    /// The encoding of floating-point numbers.
     @nonexhaustive
     public enum FloatEncoding: Hashable, Sendable {
-        /// `1` for 1.0, as AFNetworking writes it.
+        /// Without a zero fraction, such as `1` for 1.0, as with AFNetworking.
         case shortest
-        /// `1.0` for 1.0, as Swift describes it and Alamofire writes it.
+        /// Swift's description, such as `1.0` for 1.0, as with Alamofire.
         case description
     }
 
-    /// What becomes of the names in dictionaries, such as `createdAt`.
+    /// The transformation of names in dictionaries, such as `createdAt`.
     @nonexhaustive
     public enum KeyEncoding: Sendable {
-        /// `createdAt`.
+        /// No transformation: `createdAt`.
         case asIs
-        /// `created_at`.
+        /// Words separated by underscores: `created_at`.
         case snakeCase
-        /// `created-at`.
+        /// Words separated by hyphens: `created-at`.
         case kebabCase
-        /// `CreatedAt`.
+        /// A capital first letter: `CreatedAt`.
         case capitalized
-        /// `CREATEDAT`.
+        /// Upper case: `CREATEDAT`.
         case uppercased
-        /// `createdat`.
+        /// Lower case: `createdat`.
         case lowercased
-        /// As a closure says.
+        /// The result of a closure.
         case custom(@Sendable (String) -> String)
     }
 
-    /// How a name within a dictionary is joined to the dictionary's own.
+    /// The syntax of names in nested dictionaries, for the name `b` in a dictionary with the name `a`.
     @nonexhaustive
     public enum KeyPathEncoding: Sendable {
-        /// `a[b]`.
+        /// Brackets: `a[b]`.
         case brackets
-        /// `a.b`.
+        /// Dots: `a.b`.
         case dots
-        /// As a closure says: it gets `b` and returns what follows `a`.
+        /// The result of a closure that receives `b` and returns the text after `a`.
         case custom(@Sendable (String) -> String)
     }
 
-    /// What becomes of null, and of optional properties that are nil.
+    /// The encoding of null and of optional properties that are `nil`, for the name `a`.
     @nonexhaustive
     public enum NullEncoding: Hashable, Sendable {
-        /// Nothing: the name is left out.
+        /// No pair.
         case dropKey
-        /// `a=`.
+        /// An empty value: `a=`.
         case emptyValue
-        /// `a`.
+        /// The name alone: `a`.
         case bareKey
-        /// `a=null`.
+        /// The word null: `a=null`.
         case null
-        /// `a=` and a text.
+        /// The given text as the value.
         case text(String)
     }
 
-    /// How a space is written.
+    /// The encoding of spaces.
     @nonexhaustive
     public enum SpaceEncoding: Hashable, Sendable {
-        /// `%20`.
+        /// Percent-encoded: `%20`.
         case percent
-        /// `+`; a plus is then `%2B`, whatever characters are allowed.
+        /// A plus sign. A plus sign itself is then written as `%2B`, even if it is an allowed character.
         case plus
     }
 
     /// The order of the names in a dictionary.
     @nonexhaustive
     public enum Order: Hashable, Sendable {
-        /// By the order of `String`, after ``KeyEncoding``; equal names stay in their order.
+        /// In the order of `String`, after ``KeyEncoding`` was applied; equal names keep their order.
         case sorted
-        /// As given.
+        /// In the order given.
         case asGiven
     }
 
-    /// The characters that are not percent-encoded.
+    /// A set of characters that are not percent-encoded.
     ///
-    /// Controls, spaces, `"`, `#`, `%`, `&`, `<`, `>` and what is not ASCII are always encoded, and in names `=` too: they
-    /// would change what the text means, or could not stand in a URL.
+    /// Control characters, spaces, `"`, `#`, `%`, `&`, `<`, `>` and non-ASCII characters are always encoded, in names
+    /// also `=`: they would change the meaning of the text or are not permitted in URLs.
     public struct AllowedCharacters: Hashable, Sendable {
-        /// One bit for each character of ASCII.
+        /// One bit for each ASCII character.
         private var low: UInt64 = 0
         private var high: UInt64 = 0
 
-        /// Creates a set of the characters of a text.
+        /// Creates the set of the characters of a string; those that must be encoded are ignored.
         public init(_ characters: String) {
             for byte in characters.utf8 where 0x21...0x7E ~= byte && !"\"#%&<>".utf8.contains(byte) { insert(byte) }
         }
 
-        /// Letters, digits and `-._~/?`: what AFNetworking leaves.
+        /// Letters, digits and `-._~/?`, as with AFNetworking.
         public static let standard = AllowedCharacters(unreservedCharacters + "/?")
-        /// Letters, digits and `-._~`: what RFC 3986 §2.3 calls unreserved.
+        /// Letters, digits and `-._~`, the unreserved characters of RFC 3986 §2.3.
         public static let unreserved = AllowedCharacters(unreservedCharacters)
-        /// All that RFC 3986 §3.4 lets a query have, except `&` and, in names, `=`.
+        /// All characters that RFC 3986 §3.4 permits in a query, except `&` and, in names, `=`.
         public static let query = AllowedCharacters(unreservedCharacters + "/?:@!$'()*+,;=")
 
         private static let unreservedCharacters =
@@ -160,8 +160,10 @@ extension URLEncodedFormEncoder.KeyEncoding {
         }
     }
 
-    /// The words in lower case: a capital letter begins one after a small letter or a digit, and the last capital of a row
-    /// does when a small letter follows: `parseHTTPBody` is `parse`, `http`, `body`.
+    /// Returns the words of a name in lower case.
+    ///
+    /// A word begins at a capital letter after a small letter or a digit, and at the last of several capitals if a
+    /// small letter follows: `parseHTTPBody` consists of `parse`, `http` and `body`.
     private static func words(of name: String) -> [String] {
         let letters = Array(name)
         var words: [String] = []

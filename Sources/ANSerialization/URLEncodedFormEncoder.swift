@@ -2,22 +2,22 @@
 
 public import FoundationEssentials
 
-/// Writes parameters as the text of a query or of an `application/x-www-form-urlencoded` body, by default as AFNetworking
-/// does.
+/// An encoder that writes parameters as a query or an `application/x-www-form-urlencoded` body, by default in the same
+/// way as AFNetworking.
 ///
 /// | parameters | text |
 /// |---|---|
-/// | `["b": 1, "a": "x y"]` | `a=x%20y&b=1`: names sorted, by the order of `String` |
+/// | `["b": 1, "a": "x y"]` | `a=x%20y&b=1`: names are sorted in the order of `String` |
 /// | `["a": ["x": 1]]` | `a%5Bx%5D=1` |
 /// | `["a": [1, 2]]` | `a%5B%5D=1&a%5B%5D=2` |
 /// | `["a": .set([2, 1])]` | `a=1&a=2` |
 /// | `["a": nil]`, `["a": ""]` | `a`, `a=` |
 /// | `["a": true]`, `["a": 1.0]` | `a=1` |
-/// | `["a": []]`, `["a": [:]]` | nothing |
-/// | `["a": .raw("x%20y")]`, `.raw("a=b")` | `a=x%20y`, `a=b`: as it is |
+/// | `["a": []]`, `["a": [:]]` | empty |
+/// | `["a": .raw("x%20y")]`, `.raw("a=b")` | `a=x%20y`, `a=b`: unchanged |
 ///
-/// Letters, digits and `-._~/?` stay as they are; every other byte of the UTF-8 becomes `%XX`, also a space and a `%`. What
-/// a server wants otherwise is an option:
+/// Letters, digits and `-._~/?` are not encoded; every other byte of the UTF-8 text becomes `%XX`, including spaces and
+/// `%`. Options change the format for servers that expect another one:
 ///
 /// ```swift
 /// let encoder = URLEncodedFormEncoder().with {
@@ -29,69 +29,69 @@ public import FoundationEssentials
 public struct URLEncodedFormEncoder: Sendable {
     /// The names of an array's elements; `a[]` by default.
     public var arrays = ArrayEncoding.brackets
-    /// The words for true and false; `1` and `0` by default.
+    /// The encoding of Boolean values; `1` and `0` by default.
     public var booleans = BooleanEncoding.numeric
-    /// How points in time are written; `1970-01-01 00:00:00 +0000` by default.
+    /// The encoding of dates; text such as `1970-01-01 00:00:00 +0000` by default.
     public var dates = Parameters.DateEncoding.description
-    /// How bytes are written; Base64 by default.
+    /// The encoding of bytes; Base64 by default.
     public var data = Parameters.DataEncoding.base64
-    /// How floating-point numbers are written; `1` for 1.0 by default.
+    /// The encoding of floating-point numbers; the shortest form, such as `1` for 1.0, by default.
     public var floats = FloatEncoding.shortest
-    /// What becomes of the names in dictionaries; nothing by default.
+    /// The transformation of names in dictionaries; none by default.
     public var keys = KeyEncoding.asIs
-    /// How names within names are written; `a[b]` by default.
+    /// The syntax of names in nested dictionaries; `a[b]` by default.
     public var keyPaths = KeyPathEncoding.brackets
-    /// What becomes of null, and of optional properties that are nil; the name alone by default.
+    /// The encoding of null and of optional properties that are `nil`; the name alone by default.
     public var nulls = NullEncoding.bareKey
-    /// How a space is written; `%20` by default.
+    /// The encoding of spaces; `%20` by default.
     public var spaces = SpaceEncoding.percent
     /// The order of the names in a dictionary; sorted by default.
     public var order = Order.sorted
     /// The characters that are not percent-encoded; letters, digits and `-._~/?` by default.
     public var allowedCharacters = AllowedCharacters.standard
 
-    /// Creates the encoder with the default options.
+    /// Creates an encoder with the default options.
     public init() {}
 
-    /// Returns a copy that `change` has changed.
+    /// Returns a copy with changes.
     public func with(_ change: (inout URLEncodedFormEncoder) -> Void) -> URLEncodedFormEncoder {
         var copy = self
         change(&copy)
         return copy
     }
 
-    /// The text for a dictionary; empty for an empty one.
+    /// Returns the encoded text of a dictionary or of already encoded text; empty for an empty dictionary.
     ///
-    /// - Throws: ``SerializationError/parameters(_:)``.
+    /// - Throws: ``SerializationError/parameters(_:)`` if the parameters cannot be encoded.
     public func encode(_ parameters: Parameters) throws(SerializationError) -> String {
         if case .raw(let text) = parameters { return text }
         return try flattened(parameters, into: PairText(options: self)).text
     }
 
-    /// Adds the parameters to the query of a URL: after what is there, before the fragment.
+    /// Returns a URL with parameters appended to its query, before the fragment.
     ///
-    /// What the URL holds already is not encoded again. Empty parameters leave the URL as it is.
+    /// The existing query is not encoded again. Empty parameters leave the URL unchanged.
     ///
-    /// - Throws: ``SerializationError/parameters(_:)``.
+    /// - Throws: ``SerializationError/parameters(_:)`` if the parameters cannot be encoded.
     public func append(_ parameters: Parameters, to url: URL) throws(SerializationError) -> URL {
         try Self.append(try encode(parameters), to: url)
     }
 
-    /// The names and values before they are escaped; a nil value is a name without `=`.
+    /// Returns the names and values before they are percent-encoded; a value of `nil` means a name without `=`.
     ///
-    /// - Throws: ``SerializationError/parameters(_:)``.
+    /// - Throws: ``SerializationError/parameters(_:)`` if the parameters cannot be encoded.
     public func pairs(_ parameters: Parameters) throws(SerializationError) -> [(name: String, value: String?)] {
         try flattened(parameters, into: PairList()).pairs.map { ($0.name, $0.value) }
     }
 
-    /// Percent-encodes all bytes but letters, digits and `-._~/?`.
+    /// Returns a string with all UTF-8 bytes percent-encoded except letters, digits and `-._~/?`.
     public static func escape(_ string: String) -> String {
         var text = PairText(options: URLEncodedFormEncoder())
         text.append(string)
         return text.text
     }
 
-    /// Adds a text to the query of a URL.
+    /// Returns a URL with encoded text appended to its query.
     static func append(_ addition: String, to url: URL) throws(SerializationError) -> URL {
         guard !addition.isEmpty else { return url }
         let text = url.absoluteString
@@ -106,7 +106,7 @@ public struct URLEncodedFormEncoder: Sendable {
         return result
     }
 
-    /// The pairs as fields of a multipart form, whose bytes need no other form.
+    /// Returns the pairs for the fields of a multipart form, in which bytes are not converted to text.
     func multipartPairs(_ parameters: Parameters) throws(SerializationError) -> [PairList.Pair] {
         try flattened(parameters, into: PairList(keepsData: true)).pairs
     }

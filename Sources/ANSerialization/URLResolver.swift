@@ -2,48 +2,53 @@
 
 public import FoundationEssentials
 
-/// Makes absolute http and https URLs from what callers write, against a base.
+/// A resolver that turns strings into absolute http and https URLs relative to a base URL.
 ///
-/// With the base `http://example.com/v1/` and ``Mode/reference``, which is RFC 3986 §5:
+/// With the base `http://example.com/v1/` and ``Mode/reference`` (RFC 3986 §5):
 ///
 /// | string | URL |
 /// |---|---|
 /// | `foo` | `http://example.com/v1/foo` |
-/// | `/foo` | `http://example.com/foo`: a leading slash leaves the base's path |
+/// | `/foo` | `http://example.com/foo`: a leading slash replaces the path of the base |
 /// | `../x` | `http://example.com/x` |
 /// | `?a=b` | `http://example.com/v1/?a=b` |
-/// | `http://example2.com/` | itself |
+/// | `http://example2.com/` | unchanged |
 /// | empty | the base |
 ///
-/// A path of the base gets a slash at its end if it has none, so that nothing of it is lost. In strings, characters that
-/// a URL cannot have are percent-encoded, escapes that are there are kept, and control characters are refused.
+/// If the path of the base does not end with a slash, one is added, so that its last component is kept. In strings,
+/// characters that are invalid in URLs are percent-encoded, existing escapes are kept, and control characters are
+/// rejected.
 public struct URLResolver: Hashable, Sendable {
-    /// The base, with a slash at the end of its path.
+    /// The base URL, with a slash at the end of its path; `nil` if all strings must be absolute URLs.
     public let base: URL?
-    /// How strings relate to the base.
+    /// The interpretation of strings relative to the base.
     public let mode: Mode
 
-    /// How strings relate to a base.
+    /// An interpretation of strings relative to a base URL.
     public enum Mode: Hashable, Sendable {
-        /// As references of RFC 3986: a leading slash starts from the host's root.
+        /// References according to RFC 3986: a leading slash leads to the root of the host.
         case reference
-        /// As paths below the base: `/foo` is `foo`, and a colon in the first segment means nothing.
+        /// Paths below the base: `/foo` equals `foo`, and a colon in the first segment has no special meaning.
         case appendingPath
     }
 
-    /// The base as text, where a path below it is resolved by writing it behind.
+    /// The text of the base, if a path below can be resolved by concatenation; otherwise `nil`.
     private let prefix: String?
 
-    /// Creates a resolver; without a base all strings must be absolute URLs.
+    /// Creates a resolver.
+    ///
+    /// - Parameters:
+    ///   - base: The base URL; `nil` if all strings are absolute URLs.
+    ///   - mode: The interpretation of strings; ``Mode/reference`` by default.
     public init(base: URL?, mode: Mode = .reference) {
         self.base = base.map(Self.withTrailingSlash)
         self.mode = mode
         prefix = self.base.flatMap(Self.prefix)
     }
 
-    /// The absolute URL that the string means.
+    /// Returns the absolute URL for a string.
     ///
-    /// - Throws: ``SerializationError/url(_:)``.
+    /// - Throws: ``SerializationError/url(_:)`` if the string is not a valid URL, or is relative and there is no base.
     public func resolve(_ string: String) throws(SerializationError) -> URL {
         guard !string.isEmpty else {
             guard let base else { throw .url(.noBase(string)) }
@@ -61,7 +66,7 @@ public struct URLResolver: Hashable, Sendable {
         return try Self.checked(url, from: string)
     }
 
-    /// The base with a slash at the end of its path, before query and fragment; a base without a path stays as it is.
+    /// Returns the base with a slash at the end of its path; a base without a path is unchanged.
     private static func withTrailingSlash(_ base: URL) -> URL {
         guard
             var components = URLComponents(url: base, resolvingAgainstBaseURL: true),
@@ -71,7 +76,7 @@ public struct URLResolver: Hashable, Sendable {
         return components.url ?? base
     }
 
-    /// The text of a base that ends in a path without dots to remove.
+    /// Returns the text of a base that ends with a path without dot segments; `nil` for any other base.
     private static func prefix(_ base: URL) -> String? {
         let text = base.absoluteString
         guard text.hasSuffix("/"), !text.contains("/."), !text.contains(where: { $0 == "?" || $0 == "#" }),
@@ -80,7 +85,8 @@ public struct URLResolver: Hashable, Sendable {
         return text
     }
 
-    /// Whether a string is a path below the base, with or without a query, that has nothing to encode and no dots to remove.
+    /// Returns whether a string is a path below the base, possibly with a query, without characters to encode or dot
+    /// segments.
     private static func isPlainPath(_ string: String) -> Bool {
         var previous = UInt8(ascii: "/")
         for byte in string.utf8 {
@@ -91,18 +97,18 @@ public struct URLResolver: Hashable, Sendable {
         return string.utf8.first != UInt8(ascii: "/")
     }
 
-    /// The string with the bytes percent-encoded that RFC 3986 has no place for.
+    /// Returns the string with those bytes percent-encoded that RFC 3986 does not permit.
     private static func encoded(_ string: String) throws(SerializationError) -> String {
         guard !string.utf8.allSatisfy(isPlain) else { return string }
         var result = ""
-        // Brackets are for the addresses of IPv6 in the authority, which ends at the first of these.
+        // Brackets enclose IPv6 addresses in the authority, which ends at the first of these characters.
         var isInAuthority = isAbsolute(string) || string.hasPrefix("//")
         var slashes = 0
         var rest = string.utf8[...]
         while let byte = rest.popFirst() {
             switch byte {
             case 0..<0x20, 0x7F:
-                throw .url(.malformed(string, reason: "it has a control character"))
+                throw .url(.malformed(string, reason: "it contains a control character"))
             case UInt8(ascii: "%") where !(rest.count >= 2 && rest.prefix(2).allSatisfy(isHexDigit)):
                 result += "%25"
             case UInt8(ascii: "[") where !isInAuthority, UInt8(ascii: "]") where !isInAuthority,
@@ -119,7 +125,7 @@ public struct URLResolver: Hashable, Sendable {
         return result
     }
 
-    /// Whether a byte stays as it is wherever it stands.
+    /// Returns whether a byte is never percent-encoded.
     private static func isPlain(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -144,7 +150,7 @@ public struct URLResolver: Hashable, Sendable {
         return start.hasPrefix("http://") || start.hasPrefix("https://")
     }
 
-    /// A reference to a path below the base, whatever the path begins with.
+    /// Returns a reference for a path below the base, even if the path begins with slashes.
     private static func below(_ path: String) -> String {
         path.hasPrefix("?") || path.hasPrefix("#") ? path : "./" + path.drop { $0 == "/" }
     }

@@ -2,19 +2,20 @@
 
 import FoundationEssentials
 
-/// `<?xml version="1.0" encoding="…"?>` at the very start of a document whose markup is ASCII (XML 1.0 §2.8).
+/// The declaration `<?xml version="1.0" encoding="…"?>` at the start of a document whose markup is ASCII (XML 1.0
+/// §2.8).
 struct XMLDeclaration {
-    /// The value of `encoding`, in lower case.
+    /// The value of `encoding` in lower case; `nil` if absent.
     private(set) var encoding: String?
-    /// Where the encoding stands, with its name and the blanks before it.
+    /// The range of the attribute `encoding`, including the whitespace before it; `nil` if absent.
     private(set) var encodingRange: Range<Data.Index>?
-    /// Whether it is written as XML says, and says no more than one encoding.
+    /// Whether the declaration is well-formed, with at most one encoding.
     private(set) var isWellFormed = false
 
     private let data: Data
     private var position: Data.Index
 
-    /// Reads the declaration; nil when there is none.
+    /// Parses the declaration; `nil` if the document does not begin with one.
     init?(_ data: Data) {
         self.data = data
         guard data.starts(with: "<?xml".utf8) else { return nil }
@@ -43,7 +44,7 @@ struct XMLDeclaration {
         }
     }
 
-    /// Letters, digits and what else names, versions and encodings consist of.
+    /// Returns the next name, version or encoding; `nil` if it is empty.
     private mutating func readToken() -> String? {
         let token = data[position...].prefix { byte in
             switch byte {
@@ -64,7 +65,7 @@ struct XMLDeclaration {
         return true
     }
 
-    /// Goes past blanks, and returns whether there were any.
+    /// Skips whitespace, and returns whether there was any.
     @discardableResult
     private mutating func skipBlanks() -> Bool {
         let start = position

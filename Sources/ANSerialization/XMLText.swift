@@ -2,16 +2,15 @@
 
 package import FoundationEssentials
 
-/// Brings XML into UTF-8, so that what is checked byte by byte is what the parser behind reads.
+/// Converts XML to UTF-8, so that checks of its bytes see the same document as the parser.
 package enum XMLText {
-    /// The document in UTF-8, without a byte order mark and without the name of another encoding in its XML declaration.
+    /// Returns the document in UTF-8, without a byte order mark and without the declaration of another encoding.
     ///
-    /// The encoding is, in this order: what a byte order mark says; `charset`; what zeros among the first bytes say; what the
-    /// XML declaration says; UTF-8 (RFC 7303 §3, XML 1.0 appendix F).
+    /// The encoding is determined, in this order, by a byte order mark, `charset`, zeros among the first bytes, and the
+    /// XML declaration; otherwise it is UTF-8 (RFC 7303 §3, XML 1.0 appendix F). If the parser could nevertheless
+    /// detect another encoding, a declaration is inserted before the document.
     ///
-    /// A document that its parser could nevertheless take for one of another encoding gets a declaration before it.
-    ///
-    /// - Throws: ``SerializationError/text(_:)``.
+    /// - Throws: ``SerializationError/text(_:)`` if the encoding is unknown or the document is invalid in it.
     package static func utf8(_ data: Data, charset: String? = nil) throws(SerializationError) -> Data {
         let encoding: TextEncoding
         var claimed: String?
@@ -31,7 +30,7 @@ package enum XMLText {
         return declaredAsUTF8(Data(text.utf8))
     }
 
-    /// The encoding in whose units `<` or `<?` is written with zeros.
+    /// Returns the encoding in which `<` or `<?` is written with the zeros found; `nil` if there are no zeros.
     private static func zeroPattern(_ data: Data) -> String? {
         let start = Array(data.prefix(4))
         guard start.count == 4 else { return nil }
@@ -44,20 +43,20 @@ package enum XMLText {
         }
     }
 
-    /// A document of UTF-8 that no parser takes for anything else.
+    /// Returns a UTF-8 document that no parser takes for another encoding.
     ///
-    /// libxml2 obeys byte order marks, zeros among the first bytes, the first letters in EBCDIC, and a declaration even after
-    /// a mark that contradicts it, or when it is not well-formed.
+    /// libxml2 detects encodings by byte order marks, zeros among the first bytes, and the first letters in EBCDIC. It
+    /// also follows a declaration that contradicts the mark or is malformed.
     private static func declaredAsUTF8(_ data: Data) -> Data {
         let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
         var document = data
-        // After a second mark, a declaration would still be obeyed.
+        // After a second mark, a declaration would still be followed.
         while document.starts(with: mark) { document = document.dropFirst(mark.count) }
         guard let declaration = XMLDeclaration(document) else {
             let isPlain = document.prefix(3).allSatisfy { 1..<0x80 ~= $0 }
             return isPlain ? document : plainDeclaration + document
         }
-        // The parser finds the second declaration, and says so.
+        // The parser rejects the second declaration with an error.
         guard declaration.isWellFormed else { return plainDeclaration + document }
         guard let range = declaration.encodingRange, declaration.encoding != "utf-8" else { return document }
         return document[..<range.lowerBound] + document[range.upperBound...]

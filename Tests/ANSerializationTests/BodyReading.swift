@@ -6,13 +6,13 @@ import ANSystem
 import FoundationEssentials
 import Testing
 
-/// A reader of a streamed body.
+/// Returns a reader of a streamed body.
 func reader(of body: RequestBody) throws -> BodyReader {
     guard case .stream(_, _, let makeReader) = body.content else { return BodyReader { nil } }
     return try makeReader()
 }
 
-/// The chunks of a streamed body, read once.
+/// Returns the chunks of a streamed body.
 func chunks(of body: RequestBody) async throws -> [Data] {
     let reader = try reader(of: body)
     var chunks: [Data] = []
@@ -25,14 +25,14 @@ func text(of body: RequestBody) async throws -> String {
     String(decoding: try await chunks(of: body).joined(), as: UTF8.self)
 }
 
-/// Expects that the work fails with a problem of multipart bodies.
+/// Expects that the work throws a particular problem of multipart bodies.
 func expectFailure(
     _ problem: SerializationError.MultipartProblem, sourceLocation: SourceLocation = #_sourceLocation,
     _ work: () async throws -> Void
 ) async {
     do {
         try await work()
-        Issue.record("nothing was thrown", sourceLocation: sourceLocation)
+        Issue.record("no error was thrown", sourceLocation: sourceLocation)
     } catch SerializationError.multipart(problem) {
         return
     } catch {
@@ -40,7 +40,7 @@ func expectFailure(
     }
 }
 
-/// Lends the path of a file that exists during the call.
+/// Calls a closure with the path of a file that exists during the call.
 func withFile(named name: String, _ content: Data, _ use: (String) async throws -> Void) async throws {
     let directory = "/tmp/ANSerializationTests-\(UInt64.random(in: .min ... .max))"
     try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
@@ -50,7 +50,7 @@ func withFile(named name: String, _ content: Data, _ use: (String) async throws 
     try await use(path)
 }
 
-/// A sequence that counts what is taken of it, and may fail at its end.
+/// A sequence that counts the chunks read from it, and optionally fails at its end.
 struct Chunks: AsyncSequence, Sendable {
     struct Failing: Error {}
 
@@ -67,7 +67,7 @@ struct Chunks: AsyncSequence, Sendable {
         self.init(chunks.map { Data($0.utf8) }, failing: failing)
     }
 
-    /// How many chunks were taken.
+    /// The number of chunks read so far.
     var taken: Int { count.withLock { $0 } }
 
     func makeAsyncIterator() -> Iterator { Iterator(sequence: self) }

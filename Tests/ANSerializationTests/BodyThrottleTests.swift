@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 @Suite struct BodyThrottleTests {
-    @Test func `packets have a pause between them, each time that the body is sent`() async throws {
+    @Test func `packets are separated by pauses each time the body is sent`() async throws {
         let clock = JumpingClock()
         let body = try RequestBody.string("abcdefg").throttled(.packets(of: 3, delay: .milliseconds(200)), clock: clock)
         #expect(body.length == 7)
@@ -19,7 +19,7 @@ import Testing
         }
     }
 
-    @Test func `packets do not reach over the chunks of a sequence`() async throws {
+    @Test func `packets do not span the chunks of a sequence`() async throws {
         let clock = JumpingClock()
         let body = try RequestBody.stream(Chunks(["abcd", "", "e"]), length: 5).throttled(
             .packets(of: 3, delay: .seconds(1)), clock: clock)
@@ -29,7 +29,7 @@ import Testing
         #expect(clock.sleeps == [.seconds(1), .seconds(1)])
     }
 
-    @Test func `a rate is kept over the whole body`() async throws {
+    @Test func `a rate is kept for the whole body`() async throws {
         let clock = JumpingClock()
         let body = try RequestBody.bytes(Data(count: 1_000)).throttled(.rate(bytesPerSecond: 400), clock: clock)
         let sizes = try await chunks(of: body).map(\.count)
@@ -37,7 +37,7 @@ import Testing
         #expect(clock.sleeps == Array(repeating: .milliseconds(50), count: 49))
     }
 
-    @Test func `time in which nothing was taken is not made up for`() async throws {
+    @Test func `time during which nothing was read is not made up for`() async throws {
         let clock = JumpingClock()
         let body = try RequestBody.bytes(Data(count: 60)).throttled(.rate(bytesPerSecond: 400), clock: clock)
         let reader = try reader(of: body)
@@ -49,14 +49,14 @@ import Testing
         #expect(clock.sleeps == [.milliseconds(50)])
     }
 
-    @Test func `a large rate has packets of at most 64 KiB, and a small one of at least a byte`() async throws {
+    @Test func `the packets of a rate have between one byte and 64 KiB`() async throws {
         #expect(BodyThrottle.rate(bytesPerSecond: 1 << 30).packetSize == 65_536)
         #expect(BodyThrottle.rate(bytesPerSecond: 0).packetSize == 1)
         #expect(BodyThrottle.packets(of: -5).packetSize == 1)
         #expect(BodyThrottle.packets() == .packets(of: 16_384, delay: .milliseconds(200)))
     }
 
-    @Test func `a file is read in packets, and has its length`() async throws {
+    @Test func `a file is read in packets and its length is known`() async throws {
         try await withFile(named: "f", Data("abcde".utf8)) { path in
             let body = try RequestBody.file(path).throttled(.packets(of: 2, delay: .zero), clock: JumpingClock())
             #expect(body.length == 5)
@@ -84,7 +84,7 @@ import Testing
     }
 }
 
-/// A clock on which waiting takes no time; it keeps how long was waited.
+/// A clock that sleeps in no time and records the durations.
 private final class JumpingClock: Clock, Sendable {
     struct Instant: InstantProtocol {
         var offset: Duration

@@ -26,24 +26,24 @@ import Testing
             ("application/json", "[1]", .json([1])),
             ("application/x-plist", plist, .list(.dictionary(["a": .string("b")]))),
             ("text/html", "<p>", .text("<p>")),
-            // text/json is of both, and the first one decides.
+            // Both accept text/json, and the first one is used.
             ("text/json", "[1]", .json([1])),
             ("text/json", "[", .text("[")),
-            // Nothing to read is null for the first one that misses a body.
+            // An empty body is null for the first child that permits it to be missing.
             (nil, "", .text("")),
         ] as [(String?, String, Reply)])
-    private func `the first that can read the body decides`(type: String?, body: String, expected: Reply) throws {
+    private func `the first child that can read the body is used`(type: String?, body: String, expected: Reply) throws {
         #expect(try value(of: serializer, type: type, Array(body.utf8)) == expected)
     }
 
-    @Test func `an empty body is the first one's empty value when nothing reads it`() throws {
+    @Test func `an empty body that no child reads gives the first empty value`() throws {
         let serializer = CompoundResponseSerializer<Reply>([Self.json, Self.list])
         #expect(try value(of: serializer, status: 204, type: nil, []) == .json(.null))
         #expect(try value(of: .optional(serializer), status: 204, type: nil, []) == nil)
     }
 
     @Test(arguments: [404, 500])
-    func `an empty body of a status that no child takes is no value`(status: Int) throws {
+    func `an empty body with a status that no child accepts is rejected`(status: Int) throws {
         let serializer = CompoundResponseSerializer<Reply>([Self.json, Self.list])
         expectFailure {
             try value(of: .optional(serializer), status: status, type: nil, []) as Any
@@ -53,14 +53,14 @@ import Testing
         #expect(serializer.isEmpty(makeHead(status: status), Data()) == false)
     }
 
-    @Test func `an empty body is missing to the child that takes the status`() throws {
+    @Test func `an empty body is permitted by the child that accepts the status`() throws {
         let list = PropertyListResponseSerializer().anyStatus.map { Reply.list($0) }
         let serializer = CompoundResponseSerializer<Reply>([Self.json, list])
         #expect(try value(of: .optional(serializer), status: 404, type: nil, []) == nil)
         #expect(try value(of: serializer, status: 404, type: nil, []) == .list(.dictionary([:])))
     }
 
-    @Test func `data of a type that is not wanted is left to the next child`() throws {
+    @Test func `data of a rejected media type is left to the next child`() throws {
         let image = DataResponseSerializer().accepting(mediaTypes: ["image/*"])
         let text = StringResponseSerializer().map { Data($0.uppercased().utf8) }
         let serializer = CompoundResponseSerializer<Data>([image, text])
@@ -71,11 +71,11 @@ import Testing
         } where: { error in
             if case .compound(let errors) = error { errors.count == 2 } else { false }
         }
-        // What rejects the status only has understood the body.
+        // A child that rejects only the status has read the body.
         #expect(serializer.outcome(of: makeHead(status: 404, type: "image/png"), Data([1])).value == Data([1]))
     }
 
-    @Test func `words behind the whole do not change the children`() {
+    @Test func `adjusting a compound serializer does not affect the children`() {
         for changed in [serializer.anyMediaType, serializer.anyStatus, serializer.unvalidated] {
             #expect(throws: SerializationError.self) {
                 try value(of: changed, status: 404, type: "application/json", Array("[1]".utf8))
@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    @Test func `the errors of all children are kept in their order`() {
+    @Test func `the errors of all children are kept in order`() {
         let serializer = CompoundResponseSerializer<Reply>([Self.json, Self.list])
         expectFailure {
             try value(of: serializer, type: "application/json", Array("{".utf8))
@@ -91,11 +91,11 @@ import Testing
             guard case .compound(let errors) = error, errors.count == 2 else { return false }
             guard case .json? = errors[0] as? SerializationError else { return false }
             return (errors[1] as? SerializationError)?.rejection?.rejectsMediaType == true
-                && "\(error)".contains("not JSON") && "\(error)".contains("application/x-plist is wanted")
+                && "\(error)".contains("not JSON") && "\(error)".contains("expected application/x-plist")
         }
     }
 
-    @Test func `a child that reads the body of a rejected status decides`() {
+    @Test func `a child that reads the body of a rejected status is used`() {
         expectFailure {
             try value(of: serializer, status: 500, type: "application/json", Array("[1]".utf8))
         } where: { error in
@@ -107,7 +107,7 @@ import Testing
         #expect(outcome.rejection?.status == 500)
     }
 
-    @Test func `a status that no child takes is the status of the error`() {
+    @Test func `the error has the status that no child accepts`() {
         expectFailure {
             try value(of: serializer, status: 502, type: "image/png", [1])
         } where: { error in
@@ -115,13 +115,13 @@ import Testing
         }
     }
 
-    @Test func `data at the end takes what nobody else does`() throws {
+    @Test func `a data serializer as the last child accepts everything else`() throws {
         let serializer = CompoundResponseSerializer<Reply>([Self.json, Self.data])
         #expect(try value(of: serializer, type: "image/png", [1, 2]) == .data(2))
         #expect(try value(of: .compound(Self.json, Self.data), type: "image/png", [1]) == .data(1))
     }
 
-    @Test func `what all children need can be said once`() {
+    @Test func `a common validation applies in addition to those of the children`() {
         expectFailure {
             try value(of: serializer.validated(by: .statusOnly), status: 404, type: "text/html", [1])
         } where: { error in
@@ -129,7 +129,7 @@ import Testing
         }
     }
 
-    @Test func `without children nothing is read`() {
+    @Test func `a compound serializer without children fails`() {
         #expect(throws: SerializationError.self) {
             try value(of: CompoundResponseSerializer<Reply>([]), type: nil, [])
         }

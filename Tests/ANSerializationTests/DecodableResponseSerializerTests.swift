@@ -16,11 +16,11 @@ import Testing
         try value(of: .decodable(type, decoder: decoder), type: "application/json", Array(json.utf8))
     }
 
-    @Test func `JSON becomes a value`() throws {
+    @Test func `JSON is decoded as a type`() throws {
         #expect(try decode([User].self, #"[{"name":"Ada"}]"#) == [User(name: "Ada")])
     }
 
-    @Test func `the decoder can be one's own`() throws {
+    @Test func `a custom decoder is used`() throws {
         let decoder = JSONDecoder()
         decoder.keyDecodingStrategy = .convertFromSnakeCase
         #expect(
@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test(arguments: ["", " "])
-    func `an empty body is nil for an optional, and EmptyResponse`(body: String) throws {
+    func `an empty body is decoded as nil and EmptyResponse`(body: String) throws {
         #expect(try decode(User?.self, body) == nil)
         #expect(try decode(EmptyResponse.self, body) == EmptyResponse())
         #expect(try decode(EmptyResponse.self, "[1]") == EmptyResponse())
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test func `a value of another type is named with its path and text`() {
+    @Test func `a type mismatch is reported with its path and text`() {
         let json =
             #"{"users":[{"name":"Ada"},{"name":"Grace"},{"name":"Joan, the third of them","x":1},{"name":17}]}"#
         expectFailure {
@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    @Test func `keys that are integers lead to their values`() {
+    @Test func `integer keys are followed in paths`() {
         let others = (10..<40).map { "\"\($0)\":\"another value\"," }.joined()
         expectFailure {
             try decode([String: [Int: String]].self, "{\"names\":{\(others)\"7\":17}}")
@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    @Test func `a missing key is named with the object that lacks it`() {
+    @Test func `a missing key is reported with its object`() {
         expectFailure {
             try decode([User].self, #"[{"name":"Ada"},{"nam":"Grace"}]"#)
         } where: { error in
@@ -75,7 +75,7 @@ import Testing
     }
 
     @Test(arguments: ["{\"name\":", "{\"name\":\"\u{1}\"}", "<html>"])
-    func `what is not JSON is said to be so, at its byte`(json: String) {
+    func `malformed JSON is reported as such`(json: String) {
         expectFailure {
             try decode(User.self, json)
         } where: { error in
@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    @Test func `a value too large for its type is a fault of the type`() {
+    @Test func `a number out of range for its type is a decoding error`() {
         expectFailure {
             try decode([Int8].self, "[1,300]")
         } where: { error in
@@ -92,7 +92,7 @@ import Testing
     }
 
     @Test(arguments: ["[", "{\"a\":"])
-    func `10 MB of nesting are refused`(opening: String) {
+    func `10 MB of nested values fail with a limit`(opening: String) {
         let body = Array(String(repeating: opening, count: 10_000_000 / opening.utf8.count).utf8)
         expectFailure {
             try value(of: .decodable([Int].self), type: "application/json", body)
@@ -101,7 +101,7 @@ import Testing
         }
     }
 
-    @Test func `invalid UTF-8 is said to be so`() {
+    @Test func `invalid UTF-8 is reported as such`() {
         expectFailure {
             try value(
                 of: .decodable([String].self), type: "application/json",
@@ -113,7 +113,7 @@ import Testing
 
     // MARK: Other decoders
 
-    /// Reads numbers that are separated by commas.
+    /// A decoder for numbers separated by commas.
     private struct NumbersDecoder: ResponseDecoder {
         struct NotANumber: Error {}
 
@@ -130,7 +130,7 @@ import Testing
         }
     }
 
-    @Test func `any decoder will do, and its errors are kept`() throws {
+    @Test func `a custom decoder's errors are kept`() throws {
         #expect(
             try value(
                 of: .decodable([Int].self, decoder: NumbersDecoder(), mediaTypes: ["text/csv"]),
@@ -175,7 +175,7 @@ import Testing
             (EmptyResponseRules(statuses: [202]), 202, "", true),
             (EmptyResponseRules(statuses: [202]), 204, "", false),
         ] as [(EmptyResponseRules, Int, String, Bool)])
-    func `rules say when the body may be missing`(
+    func `the rules determine when the body may be empty`(
         rules: EmptyResponseRules, status: Int, body: String, isAllowed: Bool
     ) throws {
         let serializer = DecodableResponseSerializer(User?.self, emptyResponses: rules)
@@ -192,7 +192,7 @@ import Testing
         }
     }
 
-    @Test func `a space is a body where the rules say so`() {
+    @Test func `a space is a body unless the rules count it as empty`() {
         expectFailure {
             try value(
                 of: DecodableResponseSerializer(User?.self, emptyResponses: .anyStatus), type: "text/json",

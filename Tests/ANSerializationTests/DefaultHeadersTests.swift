@@ -39,7 +39,7 @@ import Testing
         ("my tool(ü)", "1/2", "(a\\b)\r\nc", "x", "my-tool--/1-2 (Linux abc; x) AsyncNetworking/4.0"),
         ("工具", "", "1", "x", "unknown (Linux 1; x) AsyncNetworking/4.0"),
     ])
-    func `the user agent is made of tokens and ASCII`(
+    func `the user agent consists of tokens and ASCII`(
         program: String, version: String?, release: String?, architecture: String, value: String
     ) {
         let process = ProcessFacts(
@@ -47,7 +47,7 @@ import Testing
         #expect(DefaultHeaders.userAgent(process: process, libraryVersion: "4.0") == value)
     }
 
-    @Test func `the fields are those that have a value`() {
+    @Test func `only fields with a value are included`() {
         let silent = DefaultHeaders(process: ProcessFacts(program: "p"), libraryVersion: "1")
         #expect(silent.fields.map(\.name) == [.userAgent])
         let process = ProcessFacts(program: "p", environment: ["LANG": "de"])
@@ -55,7 +55,7 @@ import Testing
             DefaultHeaders(process: process, libraryVersion: "1").fields[.acceptLanguage] == "de;q=1")
     }
 
-    @Test func `this process has a name, a kernel and an environment`() {
+    @Test func `this process has a name, a kernel release and an environment`() {
         let process = ProcessFacts.current(version: "9")
         #expect(!process.program.isEmpty && !process.program.contains("/"))
         #expect(process.version == "9")

@@ -3,14 +3,14 @@
 import ANSerialization
 import Testing
 
-/// Expects that the work throws a `SerializationError` of which the condition holds.
+/// Expects that the work throws a `SerializationError` that satisfies a condition.
 func expectFailure(
     _ work: () throws -> Any, where condition: (SerializationError) -> Bool,
     sourceLocation: SourceLocation = #_sourceLocation
 ) {
     do {
         let value = try work()
-        Issue.record("nothing was thrown, but returned: \(value)", sourceLocation: sourceLocation)
+        Issue.record("no error was thrown; returned \(value)", sourceLocation: sourceLocation)
     } catch let error as SerializationError {
         #expect(condition(error), "\(error)", sourceLocation: sourceLocation)
     } catch {

@@ -11,7 +11,7 @@ import Testing
         ("a.unknown", "application/octet-stream"), ("png", "application/octet-stream"),
         ("a.", "application/octet-stream"), ("", "application/octet-stream"), (".png", "image/png"),
     ])
-    func `the extension decides, in any case`(name: String, mediaType: String) {
+    func `the media type is determined by the extension, ignoring case`(name: String, mediaType: String) {
         #expect(FileMediaType.ofFile(named: name) == mediaType)
     }
 }

@@ -10,7 +10,7 @@ import Testing
     private let serializer = HTTPRequestSerializer(headers: [.accept: "a/b", .acceptLanguage: "en"])
 
     @Test(arguments: ["GET", "HEAD", "DELETE", "get"])
-    func `parameters go to the query for GET, HEAD and DELETE`(method: String) throws {
+    func `parameters are encoded into the query for GET, HEAD and DELETE`(method: String) throws {
         let request = try serializer.serialize(makeRequest(method), parameters: ["a": [1, 2]])
         #expect(request.url.absoluteString == "http://example.com/v1?a%5B%5D=1&a%5B%5D=2")
         #expect(request.bytes == nil)
@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test(arguments: ["POST", "PUT", "PATCH", "REPORT"])
-    func `parameters become a form for other methods`(method: String) throws {
+    func `parameters are encoded into a form for other methods`(method: String) throws {
         let request = try serializer.serialize(makeRequest(method), parameters: ["a": "b c"])
         #expect(request.url.absoluteString == "http://example.com/v1")
         #expect(request.bytes == "a=b%20c")
@@ -34,13 +34,13 @@ import Testing
     }
 
     @Test(arguments: [nil, [:]] as [Parameters?])
-    func `a GET without parameters stays as it is`(parameters: Parameters?) throws {
+    func `a GET without parameters is unchanged`(parameters: Parameters?) throws {
         let request = try serializer.serialize(makeRequest("GET"), parameters: parameters)
         #expect(request.url.absoluteString == "http://example.com/v1")
         #expect(request.bytes == nil)
     }
 
-    @Test func `default fields fill gaps only, with all their values`() throws {
+    @Test func `default fields are added with all values unless the name exists`() throws {
         var serializer = HTTPRequestSerializer()
         serializer.headers.append(HTTPField(name: .accept, value: "a/1"))
         serializer.headers.append(HTTPField(name: .accept, value: "a/2"))
@@ -55,7 +55,7 @@ import Testing
             ])
     }
 
-    @Test func `a body of the request's own stays, and excludes parameters`() throws {
+    @Test func `a request with a body is kept and cannot have parameters`() throws {
         var request = try makeRequest("POST")
         request.body = .string("own")
         let result = try serializer.serialize(request, parameters: nil)
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    @Test func `the methods can be chosen`() throws {
+    @Test func `the methods with queries are configurable`() throws {
         let serializer = HTTPRequestSerializer(queryMethods: [.get])
         let request = try serializer.serialize(makeRequest("DELETE"), parameters: ["a": 1])
         #expect(request.bytes == "a=1")
@@ -88,7 +88,7 @@ import Testing
             (.body, "GET", nil, "http://example.com/v1", nil),
             (.body, "POST", nil, "http://example.com/v1", ""),
         ] as [(HTTPRequestSerializer.Destination, String, Parameters?, String, String?)])
-    func `the destination can be chosen`(
+    func `the destination of parameters is configurable`(
         destination: HTTPRequestSerializer.Destination, method: String, parameters: Parameters?, url: String,
         body: String?
     ) throws {
@@ -100,7 +100,7 @@ import Testing
         #expect(request.headers[.contentType] == (body == nil ? nil : "application/x-www-form-urlencoded"))
     }
 
-    @Test func `JSON goes where the destination says`() throws {
+    @Test func `the destination also applies to JSON`() throws {
         var serializer = JSONRequestSerializer()
         serializer.base.destination = .body
         #expect(try serializer.serialize(makeRequest("DELETE"), parameters: ["a": 1]).bytes == #"{"a":1}"#)
@@ -111,7 +111,7 @@ import Testing
         #expect(try serializer.serialize(makeRequest("POST"), parameters: nil).headers.isEmpty)
     }
 
-    @Test func `a closure's text is sent as it is, for every method and for empty parameters`() throws {
+    @Test func `the text of a custom query is sent unchanged, also for empty parameters`() throws {
         var serializer = HTTPRequestSerializer()
         serializer.customQuery = { request, parameters in
             let isEmpty = parameters == [:]
@@ -124,7 +124,7 @@ import Testing
         #expect(try serializer.serialize(makeRequest("GET"), parameters: nil).url.query() == nil)
     }
 
-    @Test func `what the closure throws is kept`() {
+    @Test func `an error of the custom query is kept`() {
         struct Refusal: Error {}
         var serializer = HTTPRequestSerializer()
         serializer.customQuery = { _, _ in throw Refusal() }
@@ -138,7 +138,7 @@ import Testing
     }
 
     @Test(arguments: ["a#b", "a b", "ä", "a\n"])
-    func `a text that a URL cannot have as its query is refused`(text: String) throws {
+    func `a raw query that is invalid in a URL is rejected`(text: String) throws {
         expectFailure {
             try serializer.serialize(makeRequest("GET"), parameters: .raw(text))
         } where: { error in
@@ -147,7 +147,7 @@ import Testing
         #expect(try serializer.serialize(makeRequest("POST"), parameters: .raw(text)).bytes == text)
     }
 
-    @Test func `forms are written in the encoding that was chosen`() throws {
+    @Test func `forms use the configured text encoding`() throws {
         var serializer = HTTPRequestSerializer()
         serializer.stringEncoding = .isoLatin1
         let request = try serializer.serialize(makeRequest("POST"), parameters: .raw("ä"))
@@ -168,7 +168,7 @@ import Testing
         static let defaultValue = "browsing"
     }
 
-    @Test func `what is said of options and attributes holds for requests that say nothing`() throws {
+    @Test func `options and attributes apply to requests that do not set them`() throws {
         var serializer = HTTPRequestSerializer()
         serializer.changeOptions { $0.timeouts.idle = .seconds(5) }
         serializer[Purpose.self] = "prefetching"
@@ -196,7 +196,7 @@ import Testing
         #expect(own[Purpose.self] == "own")
     }
 
-    @Test func `what is not said leaves a request as the session says`() throws {
+    @Test func `options that are not changed come from the session`() throws {
         let session = Request(url: try makeRequest("GET").url, options: TransferOptions())
         var request = try HTTPRequestSerializer().serialize(makeRequest("GET"), parameters: nil)
         #expect(request.headers.isEmpty)
@@ -212,7 +212,7 @@ func makeRequest(_ method: String) throws -> Request {
 }
 
 extension Request {
-    /// The body as text; nil for no body and for streams.
+    /// The body as text; `nil` without a body or for a streamed one.
     var bytes: String? {
         if case .bytes(let data) = body.content { String(decoding: data, as: UTF8.self) } else { nil }
     }

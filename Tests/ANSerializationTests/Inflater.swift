@@ -3,8 +3,8 @@
 import ANSerialization
 import FoundationEssentials
 
-/// Unpacks gzip and zlib (RFC 1952, 1950, 1951), written apart from zlib: what the library compresses must be readable to
-/// others.
+/// A decompressor for gzip and zlib (RFC 1952, 1950, 1951) that does not use zlib, to verify the library's compression
+/// independently.
 struct Inflater {
     struct Malformed: Error {}
 
@@ -12,7 +12,7 @@ struct Inflater {
     private var bit = 0
     private var output: [UInt8] = []
 
-    /// Unpacks bytes and checks their sums.
+    /// Returns the decompressed bytes after verifying their checksums.
     static func inflate(_ data: Data, _ coding: ContentCoding) throws -> Data {
         let bytes = [UInt8](data)
         let (header, trailer) = coding == .gzip ? (10, 8) : (2, 4)
@@ -131,9 +131,9 @@ struct Inflater {
         return value
     }
 
-    /// Canonical codes of Huffman; RFC 1951 §3.2.2.
+    /// Canonical Huffman codes (RFC 1951 §3.2.2).
     private struct Codes {
-        /// The symbols by the length and the bits of their codes.
+        /// The symbols by length and bits of their codes.
         var symbols: [Int: Int] = [:]
 
         init(_ lengths: [Int]) {

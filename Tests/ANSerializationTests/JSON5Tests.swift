@@ -23,11 +23,11 @@ import Testing
             ("\u{FEFF}\u{A0}\u{B}\u{C}[\u{2028}true, null]// end", [true, .null]),
             ("0", 0), ("-0", 0),
         ] as [(String, JSONValue)])
-    func `what JSON5 adds is read on request`(json: String, expected: JSONValue) throws {
+    func `the extensions of JSON5 are parsed if allowed`(json: String, expected: JSONValue) throws {
         #expect(try parse(json) == expected)
     }
 
-    @Test func `NaN is read on request`() throws {
+    @Test func `NaN is parsed if allowed`() throws {
         #expect(try parse("NaN").double?.isNaN == true)
     }
 
@@ -36,7 +36,7 @@ import Testing
         #"'\x4'"#,
         #"'\x+1'"#, "1e999", "[Infinit]", "<html>", "e5", "0xFFFFFFFFFFFFFFFFF", "{a b: 1}", "[1 2]", "  ",
     ])
-    func `what is not JSON5 either fails`(json: String) {
+    func `malformed JSON5 fails`(json: String) {
         expectFailure {
             try parse(json)
         } where: { error in
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test func `the errors of a decoder of JSON5 are found in JSON5`() {
+    @Test func `errors of a JSON5 decoder are located in JSON5`() {
         let decoder = JSONDecoder()
         decoder.allowsJSON5 = true
         expectFailure {

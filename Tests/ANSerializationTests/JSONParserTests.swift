@@ -20,7 +20,7 @@ import Testing
             ("1.0", .double(1)), ("0.1", .double(0.1)), ("-2.5e-3", .double(-0.0025)), ("1E+2", .double(100)),
             ("1e-400", .double(0)), ("9007199254740993", .integer(9_007_199_254_740_993)),
         ] as [(String, JSONValue)])
-    func `integers are exact, other numbers are doubles`(json: String, value: JSONValue) throws {
+    func `integers are exact and other numbers are doubles`(json: String, value: JSONValue) throws {
         #expect(try parse(json.utf8) == value)
     }
 
@@ -32,7 +32,7 @@ import Testing
         #expect(try parse(json.utf8) == .string(text))
     }
 
-    @Test func `arrays and objects nest, with white space anywhere`() throws {
+    @Test func `arrays and objects nest, with whitespace anywhere`() throws {
         let value = try parse(
             " \t{ \"a\" : [ 1 , { } , [ ] , null ] , \"b\" : { \"c\" : true },\r\n\"a2\":false } ".utf8)
         #expect(
@@ -43,7 +43,7 @@ import Testing
                 ]))
     }
 
-    @Test func `the last of equal names counts, and a byte order mark is skipped`() throws {
+    @Test func `the last member with a name wins, and a byte order mark is skipped`() throws {
         #expect(try parse([0xEF, 0xBB, 0xBF] + Array(#"{"a":1,"a":2}"#.utf8)) == .object(["a": .integer(2)]))
     }
 
@@ -67,7 +67,7 @@ import Testing
             ("\"\\udd1e\"", .invalidEscape, 3), ("\"\\ud834\\u0041\"", .invalidEscape, 3),
             ("1e400", .numberOutOfRange, 0), ("-1e400", .numberOutOfRange, 0),
         ] as [(String, SerializationError.JSONProblem.Reason, Int)])
-    func `what is not JSON fails at its byte`(
+    func `malformed JSON fails with the offset of the error`(
         json: String, reason: SerializationError.JSONProblem.Reason, offset: Int
     ) {
         expectFailure {
@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    @Test func `nesting ends at 512 levels`() throws {
+    @Test func `nesting is limited to 512 levels`() throws {
         func nested(_ levels: Int) -> String {
             String(repeating: "[", count: levels) + String(repeating: "]", count: levels)
         }
@@ -102,7 +102,7 @@ import Testing
 
     @Test(
         .timeLimit(.minutes(1)), arguments: ["[", "{\"a\":", "[1,", "\"", "-", "1", "{\"a\":1,", "\\", "[\"\\u0000\","])
-    func `ten megabytes of the same fail in bounded time`(unit: String) {
+    func `ten megabytes of one unit fail in bounded time`(unit: String) {
         let body = Data(String(repeating: unit, count: 10_000_000 / unit.utf8.count).utf8)
         for work in [
             { try JSONResponseSerializer().serialize(makeHead(), body) as Any },
@@ -112,7 +112,7 @@ import Testing
         }
     }
 
-    @Test func `the text around the fault is shown`() {
+    @Test func `the text around an error is shown`() {
         let json =
             #"{"users":[{"name":"Ada","tags":["a","b"],"broken":nope,"more":"text and text and text and text"}]}"#
         expectFailure {
@@ -123,7 +123,7 @@ import Testing
         }
     }
 
-    @Test func `broken documents fail or parse, also where JSONDecoder does`() throws {
+    @Test func `the parser accepts damaged documents exactly if JSONDecoder does`() throws {
         let document = Array(
             #"{"a":[1,-2.5e3,true,null,"é\u00e9\ud834\udd1e\n"],"b":{"c":[[],{}]},"d":18446744073709551615}"#.utf8)
         var random = LinearCongruentialGenerator(state: 1)
@@ -139,7 +139,7 @@ import Testing
             }
             let isParsed = (try? parse(bytes)) != nil
             let isDecoded = (try? JSONDecoder().decode(Anything.self, from: Data(bytes))) != nil
-            // The decoder takes a comma at the end of an array, which is not JSON.
+            // The decoder accepts a trailing comma in an array, which is not JSON.
             let text = String(decoding: bytes, as: UTF8.self)
             if isParsed != isDecoded, !text.contains(",]") {
                 Issue.record("parsed: \(isParsed), decoded: \(isDecoded), of \(text)")
@@ -147,7 +147,7 @@ import Testing
         }
     }
 
-    /// Decodes every value, for the decoder looks into strings and numbers only when they are asked for.
+    /// A value of any type; decodes every nested value because the decoder validates strings and numbers lazily.
     private struct Anything: Decodable {
         init(from decoder: any Decoder) throws {
             if let object = try? decoder.container(keyedBy: AnyKey.self) {

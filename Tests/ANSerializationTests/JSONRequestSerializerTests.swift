@@ -17,27 +17,27 @@ import Testing
         try serializer.serialize(makeRequest(method), parameters: parameters)
     }
 
-    @Test func `parameters become JSON`() throws {
+    @Test func `parameters are encoded as JSON`() throws {
         let request = try serialize("POST", ["b": [1, 2.5, true, nil], "a": "x"])
         #expect(request.bytes == #"{"b":[1,2.5,true,null],"a":"x"}"#)
         #expect(request.headers[.contentType] == "application/json")
     }
 
-    @Test func `a query is made for GET, as by the HTTP serializer`() throws {
+    @Test func `a GET has a query as with the HTTP serializer`() throws {
         let request = try serialize("GET", ["a": 1])
         #expect(request.url.absoluteString == "http://example.com/v1?a=1")
         #expect(request.bytes == nil)
         #expect(request.headers[.contentType] == nil)
     }
 
-    @Test func `nil parameters make no body and no type, empty ones an object`() throws {
+    @Test func `nil parameters have no body and no media type, empty ones an object`() throws {
         let none = try serialize("POST", nil)
         #expect(none.bytes == nil)
         #expect(none.headers[.contentType] == nil)
         #expect(try serialize("POST", [:]).bytes == "{}")
     }
 
-    @Test func `a type that is there stays`() throws {
+    @Test func `an existing media type is kept`() throws {
         let base = HTTPRequestSerializer(headers: [.contentType: "application/vnd.api+json"])
         let request = try serialize("PATCH", [:], with: JSONRequestSerializer(base: base))
         #expect(request.headers[values: .contentType] == ["application/vnd.api+json"])
@@ -48,7 +48,7 @@ import Testing
         var manager: String?
     }
 
-    @Test func `an optional property that is nil is left out, and a null is not`() throws {
+    @Test func `an optional property that is nil is omitted, unlike null`() throws {
         #expect(try serialize("POST", Parameters(encoding: Person())).bytes == #"{"age":36}"#)
         #expect(
             try serialize("POST", ["a": [.absent], "b": nil, "c": ["d": .absent]]).bytes
@@ -64,7 +64,7 @@ import Testing
             (.date(Date(timeIntervalSince1970: 0)), "\"1970-01-01T00:00:00Z\""),
             ("text", "\"text\""), (nil, "null"),
         ] as [(Parameters, String)])
-    func `each value has its form in JSON`(parameters: Parameters, json: String) throws {
+    func `every type of value is encoded as JSON`(parameters: Parameters, json: String) throws {
         #expect(try serialize("POST", parameters).bytes == json)
     }
 
@@ -89,13 +89,13 @@ import Testing
                 """
             ),
         ] as [(JSONRequestSerializer.WritingOptions, String)])
-    func `the layout is an option`(options: JSONRequestSerializer.WritingOptions, json: String) throws {
+    func `the layout is configurable`(options: JSONRequestSerializer.WritingOptions, json: String) throws {
         let request = try serialize(
             "POST", ["b": ["d": 1, "c": []], "a": ["x/y", [:]]], with: JSONRequestSerializer(writingOptions: options))
         #expect(request.bytes == json)
     }
 
-    @Test func `dates and bytes have options too`() throws {
+    @Test func `the encodings of dates and bytes are configurable`() throws {
         var serializer = JSONRequestSerializer()
         let parameters: Parameters = ["d": .date(Date(timeIntervalSince1970: 1.5)), "b": .data(Data([0, 255]))]
         #expect(
@@ -113,7 +113,7 @@ import Testing
         }
     }
 
-    @Test func `a JSON document becomes JSON, sorted by name`() throws {
+    @Test func `a JSON document is encoded sorted by name`() throws {
         let document: JSONValue = .object([
             "b": .array([.integer(1), .unsigned(.max), .double(0.5), .bool(true), .null]), "a": .string("x"),
         ])
@@ -121,7 +121,7 @@ import Testing
         #expect(request.bytes == #"{"a":"x","b":[1,18446744073709551615,0.5,true,null]}"#)
     }
 
-    @Test func `raw text has no place in JSON`() {
+    @Test func `raw text cannot be encoded as JSON`() {
         expectFailure {
             try serialize("POST", ["a": [.raw("b")]])
         } where: { error in
@@ -129,7 +129,7 @@ import Testing
         }
     }
 
-    @Test func `NaN and deep nesting fail and are named`() throws {
+    @Test func `NaN and deep nesting fail with the path`() throws {
         expectFailure {
             try serialize("POST", ["a": ["b": [1, .double(.nan)]]])
         } where: { error in

@@ -6,7 +6,7 @@ import FoundationEssentials
 import Testing
 
 @Suite struct JSONResponseSerializerTests {
-    /// What AFNetworking hands to its caller: an object, an error, both or neither.
+    /// The arguments that AFNetworking passes to its completion handler: an object, an error, both or neither.
     private struct Handed: Equatable {
         var value: JSONValue?
         var error: Problem?
@@ -15,7 +15,7 @@ import Testing
 
     private enum Problem { case status, mediaType, json }
 
-    /// The twelve rows of AFNetworking's table, and the edges of them.
+    /// The twelve rows of AFNetworking's table, and their edge cases.
     private static let table: [(Int, String?, String, Handed)] = [
         (200, "application/json", "[1]", Handed(value: [1])),
         (200, "application/json", "{", Handed(error: .json)),
@@ -34,21 +34,21 @@ import Testing
         (404, nil, "[1]", Handed(error: .status, underlying: .mediaType)),
         (404, "text/html", "", Handed(error: .status)),
         (503, nil, "", Handed(error: .status)),
-        // Two spaces or a line end are no missing body.
+        // Two spaces or a line break do not count as an empty body.
         (200, "application/json", "  ", Handed(error: .json)),
         (200, "application/json", "\n", Handed(error: .json)),
-        // A single space is a body for the check of the media type.
+        // A single space is a body for the validation of the media type.
         (200, "text/html", " ", Handed(error: .mediaType)),
     ]
 
     @Test(arguments: table.indices)
-    func `status, type and body decide what there is: a value, an error, both or neither`(row: Int) {
+    func `status, media type and body determine the value and the error`(row: Int) {
         let (status, type, body, expected) = Self.table[row]
         let outcome = JSONResponseSerializer().outcome(of: makeHead(status: status, type: type), Data(body.utf8))
         #expect(Self.handed(outcome) == expected, "\(status) \(type ?? "–") “\(body)”")
     }
 
-    /// An outcome in AFNetworking's order: what is wrong with the body contains what is wrong with the response.
+    /// Returns an outcome in AFNetworking's order: the error of the body contains that of the response.
     private static func handed(_ outcome: SerializationOutcome<JSONValue>) -> Handed {
         var problems: [Problem] = []
         if case .json? = outcome.failure as? SerializationError { problems.append(.json) }
@@ -59,9 +59,10 @@ import Testing
 
     private enum Result: Equatable { case value(JSONValue), missing, invalid, rejected(status: Bool, type: Bool) }
 
-    /// The same rows for a caller who awaits the value: where there is an object and an error, the error carries the body.
+    /// Tests the same rows for the throwing function: where AFNetworking passes an object and an error, the error
+    /// contains the body.
     @Test(arguments: table.indices)
-    func `status, type and body decide what is thrown`(row: Int) throws {
+    func `status, media type and body determine the thrown error`(row: Int) throws {
         let (status, type, body, handed) = Self.table[row]
         let expected: Result =
             switch (handed.error, handed.underlying) {
@@ -86,7 +87,7 @@ import Testing
         }
     }
 
-    @Test func `the document of a rejected status is at hand`() throws {
+    @Test func `the document of a rejected response is available`() throws {
         let outcome = JSONResponseSerializer().outcome(
             of: makeHead(status: 422, type: "application/problem+json"), Data(#"{"title":"no"}"#.utf8))
         #expect(outcome.value?["title"]?.string == "no")
@@ -95,7 +96,7 @@ import Testing
     }
 
     @Test(arguments: ["1", "null", "\"x\"", "true"])
-    func `fragments are refused unless they are asked for`(json: String) throws {
+    func `fragments are rejected unless they are allowed`(json: String) throws {
         #expect(throws: Never.self) { try value(of: .json(.allowsFragments), type: "text/json", Array(json.utf8)) }
         expectFailure {
             try value(of: .json, type: "text/json", Array(json.utf8))
@@ -113,16 +114,16 @@ import Testing
             (.everywhere, "[null,1,[null,[null]],null,2]", [1, [[]], 2]),
             (.everywhere, "[]", []),
         ] as [(JSONNullPlaces, String, JSONValue)])
-    func `nulls are removed where it is asked for`(places: JSONNullPlaces, json: String, expected: JSONValue) throws {
+    func `nulls are removed from the given places`(places: JSONNullPlaces, json: String, expected: JSONValue) throws {
         #expect(try value(of: .json(removingNulls: places), type: "text/json", Array(json.utf8)) == expected)
     }
 
-    @Test func `an outermost null stays`() throws {
+    @Test func `an outermost null is kept`() throws {
         let serializer = JSONResponseSerializer(options: .allowsFragments, removingNulls: .everywhere)
         #expect(try value(of: serializer, type: "text/json", Array("null".utf8)) == .null)
     }
 
-    @Test func `removing nulls from random trees leaves all else in its place`() {
+    @Test func `removing nulls from random trees keeps everything else`() {
         var random = SplitMix64(seed: 1)
         for _ in 0..<2_000 {
             let tree = Self.tree(&random, depth: 5)
@@ -154,7 +155,7 @@ import Testing
         }
     }
 
-    /// All values that are no null and have no members, by kind and number.
+    /// Returns all values except nulls, arrays and objects, with their numbers of occurrences.
     private static func leaves(_ value: JSONValue) -> [JSONValue: Int] {
         var leaves: [JSONValue: Int] = [:]
         visit(value) { value, _ in
@@ -183,14 +184,14 @@ import Testing
         for child in value.array ?? value.object.map({ Array($0.values) }) ?? [] { visit(child, in: value, body) }
     }
 
-    @Test func `a body that must not be missing says what to do`() {
+    @Test func `the error for an empty body describes the remedy`() {
         let serializer = JSONResponseSerializer(emptyResponses: .noContent)
         #expect(throws: Never.self) { try value(of: serializer, status: 204, type: nil, []) }
         expectFailure {
             try value(of: serializer, status: 200, type: nil, [])
         } where: { error in
-            "\(error)" == "The response with status 200 has no body, but a JSONValue was asked for. Where that may "
-                + "happen, ask for an optional: `.optional(…)` or `.decodable(Value?.self)`."
+            "\(error)" == "The response with status 200 has no body, but a JSONValue was requested. If that may "
+                + "happen, request an optional: `.optional(…)` or `.decodable(Value?.self)`."
         }
         #expect(
             (serializer.outcome(of: makeHead(status: 200), Data()).failure as? SerializationError)?.isEmptyBody == true)

@@ -9,16 +9,16 @@ import Testing
         "f": .double(2.5), "b": .bool(true), "z": .null,
     ])
 
-    @Test func `values are reached by name and index`() {
+    @Test func `values are accessed by name and index`() {
         #expect(document["user"]?["names"]?[0]?.string == "Ada")
         #expect(document["user"]?["names"]?[1] == nil)
         #expect(document["user"]?["names"]?[-1] == nil)
-        #expect(document["nobody"]?["names"] == nil)
+        #expect(document["missing"]?["names"] == nil)
         #expect(document[0] == nil)
         #expect(document["n"]?["x"] == nil)
     }
 
-    @Test func `a value of another kind is nil`() {
+    @Test func `an accessor for another type is nil`() {
         #expect(document["n"]?.int == 5)
         #expect(document["u"]?.int == nil)
         #expect(document["u"]?.double == 0x1p64)

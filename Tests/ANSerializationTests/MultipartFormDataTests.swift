@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 @Suite struct MultipartFormDataTests {
-    @Test func `one field is laid out byte for byte, 111 bytes`() async throws {
+    @Test func `a form with one field has exactly 111 bytes`() async throws {
         var form = try MultipartFormData(boundary: "Boundary+0123456789ABCDEF")
         form.append("bar", name: "foo")
         let (contentType, body) = try form.makeBody()
@@ -20,7 +20,7 @@ import Testing
         #expect(body.isReplayable)
     }
 
-    @Test func `a field and a file are 244 bytes`() async throws {
+    @Test func `a form with a field and a file has exactly 244 bytes`() async throws {
         var form = try MultipartFormData(boundary: "Boundary+0123456789ABCDEF")
         form.append("value", name: "key")
         try form.append(Data("Data".utf8), name: "DataName", fileName: "DataFileName", mediaType: "data")
@@ -33,7 +33,7 @@ import Testing
         #expect(body.length == 244)
     }
 
-    @Test func `a part may have headers of its own, or none`() async throws {
+    @Test func `a part may have custom header fields or none`() async throws {
         var form = try MultipartFormData(boundary: "B")
         try form.append(Data("1".utf8), headers: [("X-B", "b"), ("X-A", "ä")])
         try form.append(Data("2".utf8), headers: [])
@@ -42,7 +42,7 @@ import Testing
         #expect(body.length == 44)
     }
 
-    @Test func `parameters become fields with flat names, sorted`() async throws {
+    @Test func `parameters become fields with flat names in sorted order`() async throws {
         var form = try MultipartFormData(boundary: "B")
         try form.append(["b": [1, true], "a": nil, "c": ["d e": "ü"]])
         #expect(
@@ -53,7 +53,7 @@ import Testing
                 + "\r\n--B\r\nContent-Disposition: form-data; name=\"c[d e]\"\r\n\r\nü\r\n--B--\r\n")
     }
 
-    @Test func `names are escaped as browsers do it`() async throws {
+    @Test func `names are escaped as by browsers`() async throws {
         var form = try MultipartFormData(boundary: "B")
         try form.append(Data(), name: "a\"\r\nX: y\0", fileName: "Ünï \"c\"\\.TXT")
         #expect(
@@ -63,7 +63,7 @@ import Testing
     }
 
     @Test(arguments: ["a\rb", "a\nb", "a\r\nSet-Cookie: x", "a\0"])
-    func `a value that would break out of its header is refused`(value: String) throws {
+    func `a header value with control characters is rejected`(value: String) throws {
         var form = MultipartFormData()
         expectFailure {
             try form.append(Data(), headers: [("X-A", value)])
@@ -79,7 +79,7 @@ import Testing
     }
 
     @Test(arguments: ["", "a b", "a:b", "a\r\n", "ä"])
-    func `a header's name must be a token`(name: String) {
+    func `a header name must be a token`(name: String) {
         var form = MultipartFormData()
         expectFailure {
             try form.append(Data(), headers: [(name, "x")])
@@ -89,7 +89,7 @@ import Testing
     }
 
     @Test(arguments: ["", "a b", "a\"", "a\r\nb", "ä", String(repeating: "a", count: 71)])
-    func `a boundary must be one of RFC 2046`(boundary: String) {
+    func `a boundary must follow RFC 2046`(boundary: String) {
         expectFailure {
             try MultipartFormData(boundary: boundary)
         } where: { error in
@@ -97,11 +97,11 @@ import Testing
         }
     }
 
-    @Test func `a boundary that is no token is quoted in the type`() throws {
+    @Test func `a boundary that is not a token is quoted in the content type`() throws {
         #expect(try MultipartFormData(boundary: "a=b?").contentType == "multipart/form-data; boundary=\"a=b?\"")
     }
 
-    @Test func `a random boundary has 25 bytes and is fresh`() {
+    @Test func `a random boundary has 25 bytes and is unique`() {
         let boundaries = (0..<100).map { _ in MultipartFormData().boundary }
         #expect(Set(boundaries).count == 100)
         for boundary in boundaries {
@@ -111,7 +111,7 @@ import Testing
         }
     }
 
-    @Test func `a form without parts has no body`() {
+    @Test func `a form without parts fails`() {
         expectFailure {
             try MultipartFormData().makeBody()
         } where: { error in
@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    @Test func `a file is read each time, with its name and type`() async throws {
+    @Test func `a file is read each time the body is sent`() async throws {
         try await withFile(named: "logo.PNG", Data("image".utf8)) { path in
             var form = try MultipartFormData(boundary: "B")
             try form.append(file: path, name: "a")
@@ -135,7 +135,7 @@ import Testing
         }
     }
 
-    @Test func `a large file comes in small chunks of the declared length`() async throws {
+    @Test func `a large file is read in small chunks of the declared length`() async throws {
         let content = Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 7) })
         try await withFile(named: "large", content) { path in
             var form = try MultipartFormData(boundary: "B")
@@ -156,7 +156,7 @@ import Testing
         }
     }
 
-    @Test func `a file that has shrunk fails, one that has grown is cut`() async throws {
+    @Test func `a file that became shorter fails, and one that became longer is cut`() async throws {
         try await withFile(named: "f", Data("12345".utf8)) { path in
             var form = try MultipartFormData(boundary: "B")
             try form.append(file: path, name: "a")
@@ -176,7 +176,7 @@ import Testing
     @Test(arguments: [
         ("/nonexistent/file", "open: No such file or directory (errno 2)"), ("/tmp", "open: Is a directory (errno 21)"),
     ])
-    func `what cannot be read is refused when it is appended`(path: String, reason: String) {
+    func `a file that cannot be read is rejected when it is appended`(path: String, reason: String) {
         var form = MultipartFormData()
         expectFailure {
             try form.append(file: path, name: "a")
@@ -186,7 +186,7 @@ import Testing
         #expect(form.isEmpty)
     }
 
-    @Test func `a sequence of known length is a part like any other`() async throws {
+    @Test func `a sequence of known length has the length of its part`() async throws {
         var form = try MultipartFormData(boundary: "B")
         try form.append(
             .stream(Chunks(["ab", "", "cde"]), length: 5, isReplayable: true), name: "a", fileName: "log.TXT")
@@ -204,7 +204,7 @@ import Testing
         #expect(body.isReplayable)
     }
 
-    @Test func `a sequence of unknown length makes a body of unknown length`() async throws {
+    @Test func `a sequence of unknown length makes the length of the body unknown`() async throws {
         var form = try MultipartFormData(boundary: "B")
         form.append("1", name: "a")
         try form.append(.stream(Chunks(["x", "y"]), isReplayable: true), headers: [("X-A", "b")])
@@ -216,7 +216,7 @@ import Testing
     }
 
     @Test(arguments: [(["abc"], 2, 3), (["ab", "c"], 2, 3), (["a"], 2, 1), ([], 1, 0)] as [([String], Int64, Int64)])
-    func `a sequence of another length than declared fails`(
+    func `a sequence with another length than declared fails`(
         chunks: [String], declared: Int64, produced: Int64
     ) async throws {
         var form = MultipartFormData()
@@ -227,20 +227,20 @@ import Testing
         }
     }
 
-    @Test func `a negative length is refused at once`() async {
+    @Test func `a negative length is rejected at once`() async {
         await expectFailure(.partLength(part: "a", declared: -1, produced: 0)) {
             var form = MultipartFormData()
             try form.append(.stream(Chunks(), length: -1), name: "a", fileName: nil)
         }
     }
 
-    @Test func `lengths that 64 bits do not hold are refused`() async throws {
+    @Test func `a total length that exceeds 64 bits is rejected`() async throws {
         var form = MultipartFormData()
         for name in ["a", "b"] { try form.append(.stream(Chunks(), length: .max), name: name, fileName: nil) }
         await expectFailure(.tooLong) { [form] in _ = try form.makeBody() }
     }
 
-    @Test func `a form with a part that can be read only once can be sent only once`() async throws {
+    @Test func `a form with a part that can be read once can be sent once`() async throws {
         var form = MultipartFormData()
         form.append("1", name: "a")
         try form.append(.stream(Chunks(["x"]), length: 1), name: "once", fileName: nil)
@@ -252,7 +252,7 @@ import Testing
         }
     }
 
-    @Test func `what a sequence throws ends the body`() async throws {
+    @Test func `an error thrown by a sequence ends the body`() async throws {
         var form = MultipartFormData()
         try form.append(.stream(Chunks(["x"], failing: true)), name: "a", fileName: nil)
         let body = try form.makeBody().body
@@ -280,12 +280,12 @@ import Testing
                 "multipart/related; boundary=B; type=\"a\\\"\\\\b\"; start=\"<1@x>\""
             ),
         ] as [(MultipartFormData.Subtype, String)])
-    func `the type names the subtype`(subtype: MultipartFormData.Subtype, contentType: String) throws {
+    func `the content type contains the subtype`(subtype: MultipartFormData.Subtype, contentType: String) throws {
         #expect(try MultipartFormData(subtype: subtype, boundary: "B").contentType == contentType)
     }
 
     @Test(arguments: ["a\r\nX: y", "\0", "ä"])
-    func `a subtype cannot break out of the header`(value: String) async {
+    func `subtype parameters with control characters are rejected`(value: String) async {
         await expectFailure(.headerValue(name: "type")) {
             _ = try MultipartFormData(subtype: .related(type: value))
         }
@@ -294,7 +294,7 @@ import Testing
         }
     }
 
-    @Test func `bytes among parameters stay bytes, and text has the encoding that was chosen`() async throws {
+    @Test func `bytes in parameters are sent unchanged, and text in the configured encoding`() async throws {
         var form = try MultipartFormData(boundary: "B")
         try form.append(["a": .data(Data([0xFF, 0])), "b": ["ü"]], stringEncoding: .isoLatin1)
         let bytes = try await chunks(of: form.makeBody().body).reduce(into: Data()) { $0 += $1 }
@@ -304,7 +304,7 @@ import Testing
                 + Data("\r\n--B--\r\n".utf8))
     }
 
-    @Test func `of parameters that fail nothing is appended`() async throws {
+    @Test func `parameters that fail are not appended at all`() async throws {
         var form = try MultipartFormData(boundary: "B")
         expectFailure {
             try form.append(["a": "ü", "b": 1, "c": "€"], stringEncoding: .isoLatin1)
@@ -318,7 +318,7 @@ import Testing
                 == "--B\r\nContent-Disposition: form-data; name=\"d\"\r\n\r\nx\r\n--B--\r\n")
     }
 
-    @Test func `a form is written to a file of its length, in place of another one`() async throws {
+    @Test func `a form is written to a file, replacing an existing one`() async throws {
         try await withFile(named: "body", Data("old".utf8)) { path in
             var form = MultipartFormData()
             form.throttle = .packets(of: 1, delay: .seconds(3_600))
@@ -337,7 +337,7 @@ import Testing
         }
     }
 
-    @Test func `a form that fails while it is written leaves the file that is there`() async throws {
+    @Test func `a form that fails while being written keeps an existing file`() async throws {
         try await withFile(named: "body", Data("old".utf8)) { path in
             var form = MultipartFormData()
             try form.append(.stream(Chunks(["x"]), length: 2), name: "a", fileName: nil)
@@ -350,7 +350,7 @@ import Testing
         }
     }
 
-    @Test func `a file that cannot be written is named`() async throws {
+    @Test func `the path of a file that cannot be written is reported`() async throws {
         var form = MultipartFormData()
         form.append("1", name: "a")
         await expectFailure(
@@ -360,7 +360,7 @@ import Testing
         }
     }
 
-    @Test func `parts of every kind come out whole, whatever their sizes are`() async throws {
+    @Test func `parts of all kinds and sizes are complete`() async throws {
         var random = SplitMix64(seed: 7)
         let pattern = Data((0..<300_100).map { UInt8(truncatingIfNeeded: $0 &* 31) })
         try await withFile(named: "f", Data()) { path in

@@ -16,35 +16,35 @@ import Testing
 
     private static let documents: [(text: String, parts: [Part])] = [
         ("--b\r\nA: 1\r\n\r\none\r\n--b--\r\n", [Part(headers: ["A: 1"], content: "one")]),
-        // No line end after the last delimiter, and something after it.
+        // No line ending after the last delimiter, and text after it.
         ("--b\r\nA: 1\r\n\r\none\r\n--b--", [Part(headers: ["A: 1"], content: "one")]),
         ("--b\r\n\r\none\r\n--b--\r\n--b\r\n\r\nnot a part\r\n", [Part(headers: [], content: "one")]),
-        // A preamble, and blanks after the delimiters.
+        // A preamble, and whitespace after the delimiters.
         (
             "preamble --b\r\n\r\n--b \t\r\n\r\n1\r\n--b\t\r\n\r\n2\r\n--b-- \r\nepilogue",
             [Part(headers: [], content: "1"), Part(headers: [], content: "2")]
         ),
-        // Empty contents, with and without a line end of their own.
+        // Empty contents, with and without their own line ending.
         (
             "--b\r\n\r\n\r\n--b\r\nA: x\r\n\r\n--b\r\n\r\n--b--",
             [Part(headers: [], content: ""), Part(headers: ["A: x"], content: ""), Part(headers: [], content: "")]
         ),
-        // What looks like a delimiter, but is none.
+        // Text that resembles a delimiter.
         (
             "--b\r\n\r\n--bc\r\n --b\r\nx--b\r\n--b-\r\n--\r\n\r\r\n--b x\r\n-\r\n--b--",
             [Part(headers: [], content: "--bc\r\n --b\r\nx--b\r\n--b-\r\n--\r\n\r\r\n--b x\r\n-")]
         ),
-        // The line end before a delimiter is the delimiter's; the one before that is content.
+        // The line ending before a delimiter belongs to it; the one before that is content.
         ("--b\r\n\r\na\r\n\r\n--b--", [Part(headers: [], content: "a\r\n")]),
         ("--b\r\n\r\na\r\r\n--b--", [Part(headers: [], content: "a\r")]),
-        // Line ends of LF alone.
+        // Line endings of LF alone.
         (
             "x\n--b\nA: 1\nB: 2\n\none\ntwo\n--b\n\n\n--b--\n",
             [
                 Part(headers: ["A: 1", "B: 2"], content: "one\ntwo"), Part(headers: [], content: ""),
             ]
         ),
-        // Folded fields, blanks around values, and repeated names.
+        // Folded fields, whitespace around values, and repeated names.
         (
             "--b\r\nA:  1 \r\n\t2\r\na:3\r\nB:\r\n\r\n\r\n--b--",
             [Part(headers: ["A: 1 2", "a: 3", "B: "], content: "")]
@@ -70,13 +70,13 @@ import Testing
     }
 
     @Test(arguments: documents.indices, [1, 2, 3, 7, 1_000])
-    func `parts are the same however the bytes arrive`(index: Int, size: Int) async throws {
+    func `parts do not depend on the sizes of chunks`(index: Int, size: Int) async throws {
         let (text, parts) = Self.documents[index]
         #expect(try await Self.read(ResponseBody(source: Pieces(text, size: size))) == parts)
     }
 
     @Test(arguments: documents.indices)
-    func `a body that is cut off is an error, not an end`(index: Int) async throws {
+    func `a truncated body is an error`(index: Int) async throws {
         let text = Self.documents[index].text
         let whole = try #require(text.firstRange(of: "--b--"))
         for end in text.utf8.indices where end < text.index(whole.upperBound, offsetBy: -1) {
@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    @Test func `contents stream: a part's first bytes come before its last`() async throws {
+    @Test func `the content of a part is available before its end arrives`() async throws {
         let source = Pieces("--b\r\n\r\n" + String(repeating: "x", count: 1_000) + "\r\n--b--", size: 100)
         var parts = try ResponseBody(source: source).parts(of: Self.head("multipart/mixed; boundary=b"))
             .makeAsyncIterator()
@@ -94,7 +94,7 @@ import Testing
         #expect(try await chunks.next()?.count == 100)
     }
 
-    @Test func `what is not read of a part is skipped`() async throws {
+    @Test func `the unread rest of a part is skipped`() async throws {
         let text = "--b\r\nA: 1\r\n\r\none\r\n--b\r\nA: 2\r\n\r\ntwo\r\n--b--"
         var names: [String?] = []
         for try await part in try ResponseBody(source: Pieces(text, size: 2)).parts(
@@ -105,7 +105,7 @@ import Testing
         #expect(names == ["1", "2"])
     }
 
-    @Test func `a part that was left behind cannot be read, one that was read has ended`() async throws {
+    @Test func `a skipped part cannot be read, and a part that was read has ended`() async throws {
         let text = "--b\r\n\r\none\r\n--b\r\n\r\ntwo\r\n--b\r\n\r\nthree\r\n--b--"
         var parts = try ResponseBody(Data(text.utf8)).parts(of: Self.head("multipart/mixed; boundary=b"))
             .makeAsyncIterator()
@@ -122,7 +122,7 @@ import Testing
         #expect(try await parts.next() == nil)
     }
 
-    @Test func `two tasks cannot read at once`() async throws {
+    @Test func `two tasks cannot read at the same time`() async throws {
         let gate = Gate(Data("--b\r\n\r\none\r\n--b--".utf8))
         let parts = try ResponseBody(source: gate).parts(of: Self.head("multipart/mixed; boundary=b"))
         try await withThrowingTaskGroup { group in
@@ -154,7 +154,7 @@ import Testing
                 .boundary(String(repeating: "b", count: 71))
             ),
         ] as [(String?, SerializationError.PartsProblem)])
-    func `a response without parts is refused at once`(type: String?, problem: SerializationError.PartsProblem) {
+    func `a response that is not multipart is rejected`(type: String?, problem: SerializationError.PartsProblem) {
         expectFailure {
             try ResponseBody(Data()).parts(of: Self.head(type))
         } where: { error in
@@ -166,7 +166,7 @@ import Testing
         "multipart/mixed;boundary=b", "Multipart/X-Mixed-Replace; charset=x; BOUNDARY=\"b\"",
         #"multipart/related; type="a;boundary=c"; boundary=b"#, #"multipart/x; boundary="\b""#,
     ])
-    func `the boundary is found in its field`(type: String) async throws {
+    func `the boundary is found in the content type`(type: String) async throws {
         #expect(try await Self.read(ResponseBody(Data("--b\r\n\r\n1\r\n--b--".utf8)), type).count == 1)
     }
 
@@ -186,7 +186,7 @@ import Testing
     }
 
     @Test(arguments: [1, 1_000])
-    func `header, parts, content and preamble have limits`(size: Int) async throws {
+    func `headers, parts, contents and the preamble have limits`(size: Int) async throws {
         let text = "12345\r\n--b\r\nA: 1\r\n\r\n1234\r\n--b\r\n\r\n5\r\n--b--"
         #expect(
             try await Self.limited(text, size: size) {
@@ -203,7 +203,7 @@ import Testing
         }
     }
 
-    @Test func `a header without end, and a body without parts, end at their limits`() async {
+    @Test func `an endless header and an endless preamble fail at their limits`() async {
         let endless = "--b\r\nA: " + String(repeating: "x", count: 1_000_000)
         await expectParts(.tooLarge(.header, limit: 16 << 10)) { try await Self.limited(endless) { _ in } }
         let many = "--b\r\n" + String(repeating: "A: x\r\n", count: 100_000)
@@ -213,7 +213,7 @@ import Testing
     }
 
     @Test(arguments: ["no colon", ": no name", "a b: c", "A: \u{0}", "A: b\rc", " : folded into nothing"])
-    func `a line that is no field is refused`(line: String) async {
+    func `a malformed header line is rejected`(line: String) async {
         await #expect {
             try await Self.read(ResponseBody(Data("--b\r\n\(line)\r\n\r\n--b--".utf8)))
         } throws: { error in
@@ -221,7 +221,7 @@ import Testing
         }
     }
 
-    @Test func `after an error there is nothing more`() async throws {
+    @Test func `an error is thrown again by later calls`() async throws {
         var parts = try ResponseBody(Data("--b\r\nx\r\n\r\n--b\r\n\r\n--b--".utf8)).parts(
             of: Self.head("multipart/mixed; boundary=b")
         ).makeAsyncIterator()
@@ -231,7 +231,7 @@ import Testing
 
     // MARK: Random input
 
-    @Test func `forms that are written are read again`() async throws {
+    @Test func `a form that is written can be read`() async throws {
         var random = SplitMix64(seed: 3)
         for _ in 0..<300 {
             var form = try MultipartFormData(boundary: "b")
@@ -256,7 +256,7 @@ import Testing
         }
     }
 
-    /// Bytes that come close to a delimiter, but have no line that begins with it.
+    /// Returns bytes that resemble a delimiter, but without a line that begins with one.
     private static func content(_ random: inout SplitMix64) -> Data {
         let pieces = ["\r", "\n", "\r\n", "-", "--", "--c", "b", "x", "\r\n--", "\r\n-", "\u{0}", "--bb"]
         var bytes = Data("\n".utf8)
@@ -277,7 +277,7 @@ import Testing
         return bytes
     }
 
-    @Test func `random bodies end in parts or in an error of ours`() async throws {
+    @Test func `random bodies give the same result for all sizes of chunks`() async throws {
         var random = SplitMix64(seed: 4)
         let pieces = [
             "--b", "--b--", "\r\n", "\n", "\r", "\r\n\r\n", "A: 1", ":", " ", "x", "--", "-", "\u{0}", "é",
@@ -292,7 +292,7 @@ import Testing
         }
     }
 
-    /// The parts up to the end or the error, as text.
+    /// Returns the parts up to the end or the error, as text.
     private static func outcome(_ data: Data, size: Int) async -> String {
         var log = Data()
         do {
@@ -311,14 +311,14 @@ import Testing
     }
 }
 
-/// Expects that the work throws this problem.
+/// Expects that the work throws a particular problem of multipart responses.
 private func expectParts(
     _ problem: SerializationError.PartsProblem, sourceLocation: SourceLocation = #_sourceLocation,
     _ work: () async throws -> Any
 ) async {
     do {
         let value = try await work()
-        Issue.record("nothing was thrown, but returned: \(value)", sourceLocation: sourceLocation)
+        Issue.record("no error was thrown; returned \(value)", sourceLocation: sourceLocation)
     } catch SerializationError.parts(let actual) {
         #expect(actual == problem, sourceLocation: sourceLocation)
     } catch {
@@ -326,7 +326,7 @@ private func expectParts(
     }
 }
 
-/// A body that arrives in pieces of a size.
+/// A body that arrives in chunks of a fixed size.
 private final class Pieces: ResponseBodySource {
     private let left: Lock<Data>
     private let size: Int
@@ -342,7 +342,7 @@ private final class Pieces: ResponseBodySource {
         self.init(Data(text.utf8), size: size)
     }
 
-    /// How many bytes were read.
+    /// The number of bytes read so far.
     var handedOut: Int { left.withLock { count - $0.count } }
 
     func next() async throws -> Data? {
@@ -357,7 +357,7 @@ private final class Pieces: ResponseBodySource {
     var ending: ResponseEnding? { left.withLock { $0.isEmpty } ? ResponseEnding() : nil }
 }
 
-/// A body whose bytes come when the gate is opened.
+/// A body whose bytes arrive when it is opened.
 private final class Gate: ResponseBodySource {
     private let data: Data
     private let reached = AsyncStream<Void>.makeStream()

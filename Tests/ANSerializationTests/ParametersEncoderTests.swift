@@ -26,7 +26,7 @@ import Testing
 
     private enum Color: String, Encodable { case red }
 
-    @Test func `an encodable value becomes a tree in the order of its properties`() throws {
+    @Test func `an encodable value is encoded in the order of its properties`() throws {
         let user = User(home: URL(string: "http://h/"))
         #expect(
             try Parameters(encoding: user) == [
@@ -38,7 +38,7 @@ import Testing
             ])
     }
 
-    /// An optional property of each kind that the protocol has a function for, and of others.
+    /// Optional properties of every type with a function of its own in the protocol, and of other types.
     private struct Options: Encodable {
         var bool: Bool?
         var string: String?
@@ -61,7 +61,7 @@ import Testing
         var user: Color?
     }
 
-    @Test func `an optional property that is nil is absent, whatever its type`() throws {
+    @Test func `an optional property that is nil is absent, for every type`() throws {
         guard case .dictionary(let entries) = try Parameters(encoding: Options()) else {
             Issue.record("not a dictionary")
             return
@@ -80,11 +80,11 @@ import Testing
         }
     }
 
-    @Test func `a nil that a type encodes itself is null`() throws {
+    @Test func `an explicitly encoded nil is null`() throws {
         #expect(try Parameters(encoding: ExplicitNull()) == ["manager": .null])
     }
 
-    @Test func `scalars, optionals and raw values encode as themselves`() throws {
+    @Test func `scalars, optionals and raw values are encoded as their values`() throws {
         #expect(try Parameters(encoding: 5) == 5)
         #expect(try Parameters(encoding: Color.red) == "red")
         #expect(try Parameters(encoding: [1, nil] as [Int?]) == [1, nil])
@@ -130,7 +130,7 @@ import Testing
         }
     }
 
-    @Test func `a cycle fails instead of exhausting the stack`() {
+    @Test func `a cycle fails without exhausting the stack`() {
         for work in [{ try Parameters(encoding: Cycle()) }, { try Parameters(encoding: Chain()) }] {
             expectFailure(work) { error in
                 if case .parameters(.tooDeep(512)) = error { true } else { false }
@@ -138,7 +138,7 @@ import Testing
         }
     }
 
-    /// A cycle by encoders that it makes itself, which writes a value or nothing at all on its way.
+    /// A cycle through encoders for superclasses, which encodes a value before.
     private final class SuperCycle: Encodable, Sendable {
         let isKeyed: Bool
 
@@ -160,7 +160,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `a cycle by encoders for superclasses fails too`(isKeyed: Bool) {
+    func `a cycle through encoders for superclasses fails`(isKeyed: Bool) {
         expectFailure {
             try Parameters(encoding: SuperCycle(isKeyed: isKeyed))
         } where: { error in
@@ -168,7 +168,7 @@ import Testing
         }
     }
 
-    /// Containers in each other, of which the innermost is empty.
+    /// Nested containers, of which the innermost is empty.
     private struct Nest: Encodable {
         let levels: Int
         let isKeyed: Bool
@@ -186,7 +186,7 @@ import Testing
         }
     }
 
-    /// A list in which each element holds the next one.
+    /// A list in which each element contains the next one.
     private final class Link: Encodable, Sendable {
         let next: [Link?]
 
@@ -200,7 +200,7 @@ import Testing
         }
     }
 
-    /// How many arrays and dictionaries are around the innermost value, each of which holds one.
+    /// Returns the number of nested arrays and dictionaries.
     private func levels(of parameters: Parameters) -> Int {
         var levels = 0
         var current: Parameters? = parameters
@@ -222,7 +222,7 @@ import Testing
 
     @Test(arguments: makers.indices)
     func `each level counts once, up to the limit`(index: Int) throws {
-        // The innermost container is a value in 512 others.
+        // The innermost container is a value within 512 others.
         #expect(try levels(of: Self.makers[index](513)) == 513)
         for count in [514, 1_000, 100_000] {
             guard index > 0 || count <= 1_000 else { continue }
@@ -241,7 +241,7 @@ import Testing
         }
     }
 
-    @Test func `a value that cannot encode itself is named`() {
+    @Test func `the path of a value that cannot encode itself is reported`() {
         expectFailure {
             try Parameters(encoding: ["list": [Failing()]])
         } where: { error in

@@ -15,7 +15,7 @@ import Testing
                 ]))
     }
 
-    @Test func `a dictionary of Swift is sorted`() {
+    @Test func `a Swift dictionary is sorted by name`() {
         #expect(Parameters(["c": 1, "a": 2, "b": 3]) == ["a": 2, "b": 3, "c": 1])
     }
 

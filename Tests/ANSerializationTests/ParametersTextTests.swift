@@ -5,7 +5,7 @@ import FoundationEssentials
 import Testing
 
 @Suite struct ParametersTextTests {
-    /// The texts are those that date(1) prints.
+    /// The texts are those printed by date(1).
     @Test(
         arguments: [
             (0, "1970-01-01T00:00:00Z"), (-1, "1969-12-31T23:59:59Z"), (-0.5, "1969-12-31T23:59:59Z"),
@@ -15,13 +15,13 @@ import Testing
             (-50_000_000_000, "0385-07-25T07:06:40Z"), (-62_135_596_800, "0001-01-01T00:00:00Z"),
             (253_402_300_799, "9999-12-31T23:59:59Z"),
         ] as [(Double, String)])
-    func `dates are written in UTC, by the Gregorian calendar throughout`(seconds: Double, text: String) throws {
+    func `dates are encoded in UTC and the Gregorian calendar`(seconds: Double, text: String) throws {
         let parameters = Parameters.date(Date(timeIntervalSince1970: seconds))
         let request = try JSONRequestSerializer().serialize(makeRequest("POST"), parameters: parameters)
         #expect(request.bytes == "\"\(text)\"")
     }
 
-    @Test func `the two forms of each 1001st hour agree with the formatter since 1582`() throws {
+    @Test func `dates since 1582 agree with the formatter of Foundation`() throws {
         for seconds in stride(from: -12_219_292_800.0, to: 253_402_300_799, by: 3_603_600) {
             let date = Date(timeIntervalSince1970: seconds)
             let query = try URLEncodedFormEncoder().pairs(["d": .date(date)]).first?.value

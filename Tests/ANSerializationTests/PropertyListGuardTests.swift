@@ -6,7 +6,7 @@ import AsyncNetworkingTesting
 import FoundationEssentials
 import Testing
 
-/// Property lists that would trap in the decoder, or take more memory or stack than there is.
+/// Property lists that would crash the decoder, or take excessive memory or stack.
 @Suite struct PropertyListGuardTests {
     private typealias Maker = BinaryPropertyListMaker
 
@@ -24,7 +24,7 @@ import Testing
 
     // MARK: XML
 
-    @Test func `10 MB of nested arrays are refused`() {
+    @Test func `10 MB of nested XML arrays are rejected`() {
         for text in [
             String(repeating: "<array>", count: 1_500_000),
             "<plist>" + String(repeating: "<dict><key>a</key>", count: 600_000),
@@ -53,11 +53,11 @@ import Testing
     ]
 
     @Test(arguments: hiding.indices)
-    func `markup that a property list has no use for cannot hide nesting`(index: Int) {
+    func `markup that property lists do not need cannot hide nesting`(index: Int) {
         expectRefusal(Array(Self.hiding[index].utf8), .malformed)
     }
 
-    @Test func `a declaration, a document type and comments are passed over`() throws {
+    @Test func `an XML declaration, a document type and comments are skipped`() throws {
         let text = """
             <?xml version="1.0" encoding="UTF-8"?><!-- </a> <?x?> -->
             <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
@@ -67,7 +67,7 @@ import Testing
     }
 
     @Test(arguments: ["integer", "real", "date", "data", "string", "key"])
-    func `bytes that are not UTF-8 are refused`(element: String) {
+    func `bytes that are not UTF-8 are rejected`(element: String) {
         let body = Array("<plist><\(element)>".utf8) + [UInt8](repeating: 0xFF, count: 8)
         expectRefusal(body + Array("</\(element)></plist>".utf8), .malformed)
     }
@@ -76,12 +76,12 @@ import Testing
         "-9223372036854775807-01-01T00:00:00Z", "9223372036854775807-01-01T00:00:00Z", "1000000-01-01T00:00:00Z",
         "2001-01-01", "2001-1-1T00:00:00Z", "--1-01-01T00:00:00Z", "", "-", "yesterday",
     ])
-    func `dates of other forms are refused`(text: String) {
+    func `dates in other formats are rejected`(text: String) {
         expectRefusal(Array("<plist><date>\(text)</date></plist>".utf8), .malformed)
         expectRefusal(Array("<plist><array><datex y='z'>\(text)</date></array></plist>".utf8), .malformed)
     }
 
-    @Test func `any date of the right form becomes a date`() throws {
+    @Test func `any date in the right format is decoded`() throws {
         var random = SplitMix64(seed: 5)
         for year in ["0", "0000", "-1", "-999999", "999999"] {
             for _ in 0..<100 {
@@ -112,14 +112,14 @@ import Testing
         ]
 
     @Test(arguments: hostile.indices)
-    func `hostile binary property lists are refused`(index: Int) {
+    func `hostile binary property lists are rejected`(index: Int) {
         let (name, body, reason) = Self.hostile[index]
         expectFailure {
             try value(of: .propertyList, type: type, body)
         } where: { error in
             if case .propertyList(let problem) = error { problem.reason == reason } else { false }
         }
-        // The decoder by itself is guarded too.
+        // The decoder alone is protected, too.
         #expect(throws: SerializationError.self, "\(name)") {
             try value(
                 of: .decodable(PropertyListValue.self, decoder: PropertyListDecoder(), mediaTypes: nil), type: nil, body
@@ -134,8 +134,8 @@ import Testing
     }
 
     @Test(arguments: [4, 5, 6] as [UInt8])
-    func `text and data beyond the objects are refused`(kind: UInt8) {
-        // In UTF-16 a hundred units take two hundred bytes, of which there are half.
+    func `strings and data that extend past the objects are rejected`(kind: UInt8) {
+        // A hundred UTF-16 units take 200 bytes, of which only half exist.
         let length = kind == 6 ? 100 : 200
         let leaf = Maker.head(kind, length: length) + [UInt8](repeating: 0x61, count: 100)
         expectRefusal(Maker.list([leaf]), .malformed)
@@ -144,7 +144,7 @@ import Testing
     }
 
     @Test(arguments: [4, 5, 6] as [UInt8])
-    func `text and data up to the end of the objects are read`(kind: UInt8) throws {
+    func `strings and data up to the end of the objects are decoded`(kind: UInt8) throws {
         let length = kind == 6 ? 50 : 100
         let leaf = Maker.head(kind, length: length) + [UInt8](repeating: 0x61, count: 100)
         let list = try value(of: .propertyList, type: type, Maker.list([leaf]))
@@ -156,13 +156,13 @@ import Testing
     }
 
     @Test(arguments: [4, 5, 6] as [UInt8])
-    func `long text and data are not copied for very many references`(kind: UInt8) {
+    func `long strings and data with very many references are rejected`(kind: UInt8) {
         let leaf = Maker.head(kind, length: 100_000) + [UInt8](repeating: 0x61, count: 200_000)
         let references = (0..<2_000).flatMap { _ in Maker.bytes(1, count: 2) }
         expectRefusal(Maker.list([Maker.head(0xA, length: 2_000) + references, leaf]), .expansion)
     }
 
-    @Test func `short text may be shared as in a table`() throws {
+    @Test func `short strings may be shared as in a table`() throws {
         let rows = (0..<2_000).map { ["identifier": "\($0)", "kind": "one of a few kinds, in words"] }
         let encoder = PropertyListEncoder()
         encoder.outputFormat = .binary
@@ -171,8 +171,8 @@ import Testing
         #expect(try value(of: .propertyList([[String: String]].self), type: type, Array(body)) == rows)
     }
 
-    @Test func `arrays that overlap are not all read`() {
-        // Each array's references begin with one to the next array, whose bytes are the other references.
+    @Test func `overlapping arrays are rejected`() {
+        // The references of each array begin with one to the next array, whose bytes are the other references.
         let count = 500
         let arrays = (0..<count).map { Maker.head(0xA, length: 100_000) + Maker.bytes($0 + 1, count: 2) }
         let starts = (0...count).map { $0 * 8 }

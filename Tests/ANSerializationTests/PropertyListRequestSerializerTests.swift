@@ -31,7 +31,7 @@ import Testing
     private struct List: Decodable {
         var list: [Element]
 
-        /// A number or a truth value.
+        /// A number or a Boolean value.
         enum Element: Decodable, Equatable {
             case number(Double)
             case bool(Bool)
@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test(arguments: [PropertyListRequestSerializer.Format.xml, .binary])
-    func `parameters become a property list`(format: PropertyListRequestSerializer.Format) throws {
+    func `parameters are encoded as a property list`(format: PropertyListRequestSerializer.Format) throws {
         let request = try serialize("POST", Self.parameters, with: PropertyListRequestSerializer(format: format))
         #expect(request.headers[.contentType] == "application/x-plist")
         let data = try data(request)
@@ -79,20 +79,20 @@ import Testing
     }
 
     @Test(arguments: [PropertyListRequestSerializer.Format.xml, .binary])
-    func `an optional property that is nil is left out`(format: PropertyListRequestSerializer.Format) throws {
+    func `an optional property that is nil is omitted`(format: PropertyListRequestSerializer.Format) throws {
         let serializer = PropertyListRequestSerializer(format: format)
         let data = try data(serialize("POST", Parameters(encoding: Person()), with: serializer))
         #expect(try PropertyListDecoder().decode(Person.self, from: data) == Person())
     }
 
-    @Test func `a query is made for GET, as by the HTTP serializer`() throws {
+    @Test func `a GET has a query as with the HTTP serializer`() throws {
         let request = try serialize("GET", ["a": 1])
         #expect(request.url.absoluteString == "http://example.com/v1?a=1")
         #expect(request.bytes == nil)
         #expect(request.headers[.contentType] == nil)
     }
 
-    @Test func `nil parameters make no body and no type, empty ones an empty dictionary`() throws {
+    @Test func `nil parameters have no body and no media type, empty ones a dictionary`() throws {
         let none = try serialize("POST", nil)
         #expect(none.bytes == nil)
         #expect(none.headers.isEmpty)
@@ -100,7 +100,7 @@ import Testing
         #expect(try PropertyListDecoder().decode([String: Int].self, from: empty) == [:])
     }
 
-    @Test func `a type that is there stays`() throws {
+    @Test func `an existing media type is kept`() throws {
         let base = HTTPRequestSerializer(headers: [.contentType: "application/x-apple-plist"])
         let request = try serialize("PUT", [:], with: PropertyListRequestSerializer(base: base))
         #expect(request.headers[values: .contentType] == ["application/x-apple-plist"])
@@ -111,7 +111,7 @@ import Testing
             ("text", ""), (1, ""), (["a": [1, nil]], "a[1]"), (.dictionary([.init("b", 1), .init("b", 2)]), "b"),
             (["a": "\u{1}"], "a"), (["x": ["\u{B}": 1]], "x.\u{B}"),
         ] as [(Parameters, String)])
-    func `what a property list cannot hold is refused and named`(parameters: Parameters, path: String) {
+    func `unsupported values are rejected with their path`(parameters: Parameters, path: String) {
         expectFailure {
             try serialize("POST", parameters)
         } where: { error in
@@ -122,7 +122,7 @@ import Testing
     @Test(
         arguments: [-62_135_596_801, 253_402_300_800, .nan, .infinity, -.infinity, 1e300] as [Double],
         [PropertyListRequestSerializer.Format.xml, .binary])
-    func `dates that would be sent as others are refused`(seconds: Double, format: PropertyListRequestSerializer.Format)
+    func `dates that would be changed are rejected`(seconds: Double, format: PropertyListRequestSerializer.Format)
         throws
     {
         let date = Date(timeIntervalSince1970: seconds)
@@ -145,19 +145,19 @@ import Testing
             (-12_219_292_800, "1582-10-15T00:00:00Z"), (-12_219_292_801, "1582-10-04T23:59:59Z"),
             (-62_135_596_800, "0001-01-03T00:00:00Z"),
         ] as [(Double, String)])
-    func `dates of the years 1 to 9999 are sent in XML, the old ones in the Julian calendar`(
+    func `dates of the years 1 to 9999 are written in XML, before 1582 in the Julian calendar`(
         seconds: Double, text: String
     ) throws {
         let request = try serialize("POST", ["a": .date(Date(timeIntervalSince1970: seconds))])
         #expect(String(decoding: try data(request), as: UTF8.self).contains("<date>\(text)</date>"))
     }
 
-    @Test func `control characters are no matter in the binary format`() throws {
+    @Test func `control characters are supported by the binary format`() throws {
         let request = try serialize("POST", ["a": "\u{1}"], with: PropertyListRequestSerializer(format: .binary))
         #expect(try PropertyListDecoder().decode([String: String].self, from: data(request)) == ["a": "\u{1}"])
     }
 
-    @Test func `raw text and deep nesting are refused`() {
+    @Test func `raw text and deep nesting are rejected`() {
         expectFailure {
             try serialize("POST", ["a": .raw("b")])
         } where: { error in
@@ -170,11 +170,11 @@ import Testing
         }
     }
 
-    @Test func `nesting up to the limit is written`() throws {
+    @Test func `nesting up to the limit is supported`() throws {
         #expect(try data(serialize("POST", nested(levels: 512))).count > 512)
     }
 
-    @Test func `a body of the request's own excludes parameters`() throws {
+    @Test func `a request with a body cannot have parameters`() throws {
         var request = try makeRequest("POST")
         request.body = .string("own")
         #expect(try PropertyListRequestSerializer().serialize(request, parameters: nil).bytes == "own")

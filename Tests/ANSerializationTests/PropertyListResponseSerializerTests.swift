@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test(arguments: [PropertyListDecoder.PropertyListFormat.xml, .binary])
-    func `both formats become values and types`(format: PropertyListDecoder.PropertyListFormat) throws {
+    func `both formats are decoded as values and types`(format: PropertyListDecoder.PropertyListFormat) throws {
         let body = try Array(Self.encode([Self.user], format))
         #expect(try value(of: .propertyList([User].self), type: Self.type, body) == [Self.user])
         #expect(
@@ -37,7 +37,7 @@ import Testing
                 ]))
     }
 
-    @Test func `each kind of value is told from the others`() throws {
+    @Test func `all types of values are distinguished`() throws {
         let xml = """
             <?xml version="1.0" encoding="UTF-8"?>
             <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
@@ -53,7 +53,7 @@ import Testing
     }
 
     @Test(arguments: ["iso-8859-1", "utf-16", "windows-1251"])
-    func `XML of other encodings is read`(encoding: String) throws {
+    func `XML in other encodings is decoded`(encoding: String) throws {
         let letter: [UInt8] =
             switch encoding {
             case "utf-16": [0x04, 0x3C]
@@ -68,7 +68,7 @@ import Testing
         #expect(try value(of: .propertyList, type: Self.type, body).string == (encoding == "iso-8859-1" ? "ì" : "м"))
     }
 
-    @Test func `an empty body is nil, or an empty dictionary`() throws {
+    @Test func `an empty body is nil or an empty dictionary`() throws {
         #expect(try value(of: .propertyList, status: 204, type: nil, []) == .dictionary([:]))
         #expect(try value(of: .optional(.propertyList), status: 204, type: nil, []) == nil)
         #expect(try value(of: .propertyList(User?.self), status: 204, type: nil, []) == nil)
@@ -87,7 +87,7 @@ import Testing
         }
     }
 
-    @Test func `a value of another type is named with its path and text`() {
+    @Test func `a type mismatch is reported with its path and text`() {
         let xml = "<plist><array><dict><key>name</key><string>A</string></dict></array></plist>"
         expectFailure {
             try value(of: .propertyList([User].self), type: Self.type, Array(xml.utf8))
@@ -106,7 +106,7 @@ import Testing
     }
 
     @Test(arguments: [" ", "{", "bplist00", "<plist><array><string>a", "{ a = b; }"])
-    func `what is not a property list is said to be so`(text: String) {
+    func `malformed property lists are reported as such`(text: String) {
         expectFailure {
             try value(of: .propertyList, type: Self.type, Array(text.utf8))
         } where: { error in
@@ -114,13 +114,13 @@ import Testing
         }
     }
 
-    @Test func `invalid UTF-8 is refused`() {
+    @Test func `invalid UTF-8 is rejected`() {
         let body = Array("<plist><string>".utf8) + [0xFF, 0xFE] + Array("</string></plist>".utf8)
         #expect(throws: SerializationError.self) { try value(of: .propertyList, type: Self.type, body) }
     }
 
     @Test(arguments: [PropertyListDecoder.PropertyListFormat.xml, .binary])
-    func `random damage is an error or another value`(format: PropertyListDecoder.PropertyListFormat) throws {
+    func `randomly damaged property lists fail or decode`(format: PropertyListDecoder.PropertyListFormat) throws {
         let intact = try Self.encode(["a": ["x", "y"], "b": [String(repeating: "z", count: 30)]], format)
         var random = SplitMix64(seed: 2)
         for _ in 0..<3_000 {

@@ -15,7 +15,7 @@ import Testing
         try #require(validation.rejection(of: makeHead(status: status, type: type), Data(body.utf8)))
     }
 
-    @Test func `it carries the response and decodes the API's error document`() throws {
+    @Test func `a rejection contains the response and decodes the error document`() throws {
         let rejection = try rejection(422, "text/plain", #"{"title":"no"}"#)
         #expect(rejection.status == 422)
         #expect(rejection.mediaType == "text/plain")
@@ -28,22 +28,22 @@ import Testing
         }
     }
 
-    @Test func `its description says what was wanted, and hides secrets`() throws {
+    @Test func `the description contains the accepted values, and no secrets`() throws {
         #expect(
             try rejection(404, "text/html", "<p>no</p>").description
-                == "The response of http://example.com/v1?token=… was rejected: status 404, where 200–299 is "
-                + "wanted; and media type text/html, where application/json, text/json, text/javascript, +json is wanted. "
+                == "The response of http://example.com/v1?token=… was rejected: status 404, expected "
+                + "200–299; and media type text/html, expected application/json, text/json, text/javascript, +json. "
                 + "The body begins with “<p>no</p>”.")
         #expect(
             try rejection(200, nil, "x").description
-                == "The response of http://example.com/v1?token=… was rejected: no media type, where application/json, "
-                + "text/json, text/javascript, +json is wanted. The body begins with “x”.")
+                == "The response of http://example.com/v1?token=… was rejected: no media type, expected application/json, "
+                + "text/json, text/javascript, +json. The body begins with “x”.")
         #expect(
             try rejection(500, nil, "", ResponseValidation(statuses: [200, 201, 204, 304])).description.contains(
-                "where 200–201, 204, 304 is wanted. The body is empty."))
+                "expected 200–201, 204, 304. The body is empty."))
     }
 
-    @Test func `a long or binary body is shortened in the description`() throws {
+    @Test func `a long or binary body is abbreviated in the description`() throws {
         let text = try rejection(500, nil, "\u{1B}[31m\n" + String(repeating: "é", count: 1_000)).description
         #expect(text.utf8.count < 500)
         #expect(text.unicodeScalars.allSatisfy { $0.value >= 0x20 })

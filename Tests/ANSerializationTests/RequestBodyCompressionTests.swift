@@ -12,7 +12,7 @@ import Testing
     private static let codings: [ContentCoding] = [.gzip, .deflate]
 
     @Test(arguments: codings, [1, 6, 9, 0, 99])
-    func `small bytes are compressed at once`(coding: ContentCoding, level: Int) throws {
+    func `small data is compressed at once`(coding: ContentCoding, level: Int) throws {
         for data in [Data(), Data("a".utf8), Self.play, Self.play.dropFirst(3)] {
             guard case .bytes(let compressed) = RequestBody.bytes(data).compressed(coding, level: level).content else {
                 Issue.record("no bytes")
@@ -24,9 +24,9 @@ import Testing
     }
 
     @Test(arguments: codings)
-    func `large bytes, files and sequences are compressed chunk by chunk`(coding: ContentCoding) async throws {
+    func `large data, files and sequences are compressed chunk by chunk`(coding: ContentCoding) async throws {
         var random = SplitMix64(seed: 3)
-        // A part of it does not become smaller.
+        // A part of the data that is not compressible.
         var large = Data((0..<100_000).map { _ in UInt8.random(in: .min ... .max, using: &random) })
         large += Data(repeating: 7, count: 1_000_000)
         let pieces = stride(from: 0, to: large.count, by: 100_001).map { large.dropFirst($0).prefix(100_001) }
@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test(arguments: codings)
-    func `a sequence of many small chunks, and one of none`(coding: ContentCoding) async throws {
+    func `sequences of many small chunks and of no chunks are compressed`(coding: ContentCoding) async throws {
         let pieces = (0..<3_000).map { Data("line \($0)\n".utf8) }
         for pieces in [pieces, [], [Data()]] {
             let body = RequestBody.stream(Chunks(pieces)).compressed(coding)
@@ -66,7 +66,7 @@ import Testing
         #expect(try Inflater.inflate(compressed, .gzip) == original)
     }
 
-    @Test func `a file that is not there, and a sequence that fails, fail the body`() async throws {
+    @Test func `a missing file or a failing sequence fails the body`() async throws {
         let missing = RequestBody.file("/nonexistent/f").compressed()
         await expectFailure(.file(path: "/nonexistent/f", reason: "open: No such file or directory (errno 2)")) {
             try await text(of: missing)
@@ -78,7 +78,7 @@ import Testing
         await expectFailure(.partReadTwice(part: "")) { try await text(of: once) }
     }
 
-    @Test func `a request says how its body is encoded`() throws {
+    @Test func `a request declares the coding of its body`() throws {
         var request = try makeRequest("POST")
         request.headers[.contentLength] = "22000"
         request.body = .bytes(Self.play)
@@ -90,7 +90,7 @@ import Testing
         #expect(request.body.length == once.body.length)
     }
 
-    @Test func `no body and short ones stay as they are`() throws {
+    @Test func `a missing or short body is not compressed`() throws {
         var request = try makeRequest("POST")
         request.compressBody()
         #expect(request.headers.isEmpty)

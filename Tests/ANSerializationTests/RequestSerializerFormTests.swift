@@ -6,7 +6,7 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-/// Requests with multipart forms, from each serializer.
+/// Requests with multipart forms, created by each serializer.
 @Suite struct RequestSerializerFormTests {
     private static let serializers: [any RequestSerializer] = [
         HTTPRequestSerializer(headers: [.contentType: "x/y", .accept: "a/b"]),
@@ -15,7 +15,7 @@ import Testing
         Foreign(),
     ]
 
-    /// A serializer of a program, which knows nothing of forms.
+    /// A custom serializer without support for forms.
     private struct Foreign: RequestSerializer {
         func serialize(_ request: Request, parameters: Parameters?) throws(SerializationError) -> Request {
             var request = request
@@ -25,7 +25,7 @@ import Testing
     }
 
     @Test(arguments: serializers.indices, ["POST", "PUT", "PATCH", "GET"])
-    func `parameters come first, then the parts, with the form's type`(index: Int, method: String) async throws {
+    func `parameters precede the parts, and the form's content type is used`(index: Int, method: String) async throws {
         var form = try MultipartFormData(boundary: "B")
         form.append("x", name: "file")
         let request = try Self.serializers[index].serialize(
@@ -41,7 +41,7 @@ import Testing
         #expect(request.method.rawValue == method)
     }
 
-    @Test func `parameters come before a file or a stream too`() async throws {
+    @Test func `parameters precede a file or a stream`() async throws {
         let serializer = HTTPRequestSerializer()
         let field = "--B\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n"
         try await withFile(named: "f.txt", Data("content".utf8)) { path in
@@ -61,7 +61,7 @@ import Testing
         #expect(request.body.length == nil)
     }
 
-    @Test func `names and text are as the serializer writes them`() async throws {
+    @Test func `names and text are encoded according to the serializer`() async throws {
         var serializer = JSONRequestSerializer()
         serializer.base.encoder.keys = .snakeCase
         serializer.base.encoder.arrays = .indexed
@@ -71,7 +71,7 @@ import Testing
     }
 
     @Test(arguments: [nil, [:]] as [Parameters?])
-    func `without parameters and parts the request is the plain one`(parameters: Parameters?) throws {
+    func `without parameters and parts the request has no form`(parameters: Parameters?) throws {
         let http = try HTTPRequestSerializer().serialize(makeRequest("POST"), parameters: parameters, form: .init())
         #expect(http.bytes == "")
         #expect(http.headers[.contentType] == "application/x-www-form-urlencoded")
@@ -80,7 +80,7 @@ import Testing
         #expect(json.headers.isEmpty)
     }
 
-    @Test func `a body of the request's own excludes a form`() throws {
+    @Test func `a request with a body cannot have a form`() throws {
         var form = MultipartFormData()
         form.append("x", name: "a")
         var request = try makeRequest("POST")

@@ -32,7 +32,7 @@ import Testing
             ("attachment; filename=\"\"", nil, nil),
             ("attachment", nil, nil),
         ] as [(String, String?, String?)])
-    func `names are read, and lead to no other folder`(value: String, name: String?, fileName: String?) async throws {
+    func `names are decoded without directories`(value: String, name: String?, fileName: String?) async throws {
         let part = try await part("Content-Disposition: \(value)")
         #expect(part.name == name)
         #expect(part.fileName == fileName)
@@ -42,7 +42,7 @@ import Testing
         arguments: [
             ("bytes 0-99/1234", 0, 99, 1_234), ("Bytes  5-5/*", 5, 5, nil), ("bytes 0-9/10", 0, 9, 10),
         ] as [(String, Int64, Int64, Int64?)])
-    func `ranges are read`(value: String, first: Int64, last: Int64, total: Int64?) async throws {
+    func `ranges are parsed`(value: String, first: Int64, last: Int64, total: Int64?) async throws {
         let range = try #require(try await part("Content-Range: \(value)").range)
         #expect(range.bytes == first...last)
         #expect(range.total == total)
@@ -52,11 +52,11 @@ import Testing
         "bytes */10", "bytes 5-4/10", "bytes 0-10/10", "bytes 0-/10", "items 0-1/2", "0-1/2",
         "bytes 0-99999999999999999999/*", "bytes -1-2/3",
     ])
-    func `invalid ranges are none`(value: String) async throws {
+    func `invalid ranges are nil`(value: String) async throws {
         #expect(try await part("Content-Range: \(value)").range == nil)
     }
 
-    @Test func `a part becomes a value by its own media type`() async throws {
+    @Test func `a part is serialized according to its own media type`() async throws {
         let json = try await part("Content-Type: application/json; charset=utf-8", content: #"{"a":1}"#)
         #expect(json.mediaType == "application/json")
         #expect(try await json.value(as: .json, upTo: 100)["a"]?.int == 1)
@@ -66,7 +66,7 @@ import Testing
         await #expect(throws: TransportError.self) { try await long.value(as: .string, upTo: 2) }
     }
 
-    @Test func `a part may have parts`() async throws {
+    @Test func `a part may itself be multipart`() async throws {
         let outer = try await part(
             "Content-Type: multipart/mixed; boundary=b2", content: "--b2\r\nA: 1\r\n\r\nx\r\n--b2--")
         var contents: [Data] = []

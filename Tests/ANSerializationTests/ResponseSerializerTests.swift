@@ -11,16 +11,16 @@ import Testing
         func serialize(_ head: ResponseHead, _ body: Data) -> Int { body.count }
     }
 
-    @Test func `data is the body as it is`() throws {
+    @Test func `the data serializer returns the body`() throws {
         #expect(try value(of: .data, type: "x/y", [1, 2]) == Data([1, 2]))
         #expect(try value(of: .data, type: nil, []) == Data())
     }
 
-    @Test func `empty ignores the body`() throws {
+    @Test func `the empty serializer ignores the body`() throws {
         #expect(try value(of: .empty, type: "x/y", [1, 2]) == EmptyResponse())
     }
 
-    @Test func `a serializer written by hand takes 2xx of any type`() throws {
+    @Test func `a custom serializer accepts status 2xx with any media type`() throws {
         #expect(try value(of: Length(), type: "x/y", [1, 2, 3]) == 3)
         expectFailure {
             try value(of: Length(), status: 404, type: "x/y", [1])
@@ -29,14 +29,14 @@ import Testing
         }
     }
 
-    @Test func `a validation of the call replaces the serializer's own`() throws {
+    @Test func `the validation of a call replaces that of the serializer`() throws {
         let head = makeHead(status: 404, type: "text/html")
         #expect(
             try JSONResponseSerializer().value(of: head, Data("[1]".utf8), validation: .anything)
                 == .array([.integer(1)]))
     }
 
-    @Test func `optional makes nil of a missing body only`() throws {
+    @Test func `an optional serializer returns nil only for an empty body`() throws {
         #expect(try value(of: .optional(.json), status: 204, type: nil, []) == nil)
         #expect(try value(of: .optional(.json), type: "application/json", Array("[5]".utf8)) == JSONValue.array([5]))
         #expect(
@@ -57,7 +57,7 @@ import Testing
     private let body = Array("[1]".utf8)
     private let list: JSONValue = [1]
 
-    @Test func `each check can be switched off in a word`() throws {
+    @Test func `each check can be disabled`() throws {
         #expect(try value(of: .json.anyMediaType, type: "text/html", body) == list)
         #expect(try value(of: .json.anyStatus, status: 404, type: "text/json", body) == list)
         #expect(try value(of: .json.unvalidated, status: 404, type: nil, body) == list)
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    @Test func `statuses and types can be others, or more`() throws {
+    @Test func `accepted statuses and media types can be replaced and extended`() throws {
         #expect(try value(of: .json.accepting(statuses: [404]), status: 404, type: "text/json", body) == list)
         #expect(try value(of: .json.accepting(mediaTypes: ["text/*"]), type: "text/html", body) == list)
         #expect(try value(of: .json.alsoAccepting("text/html"), type: "text/html", body) == list)
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    @Test func `what accepts every type still does`() {
+    @Test func `extending the media types has no effect if all are accepted`() {
         #expect(DataResponseSerializer().alsoAccepting("text/html").validation.acceptableMediaTypes == nil)
     }
 }
@@ -99,7 +99,7 @@ func makeHead(status: Int = 200, type: String? = nil) -> ResponseHead {
     return head
 }
 
-/// Validates and serializes a response with these parts.
+/// Validates and serializes a response.
 func value<Serializer: ResponseSerializer>(
     of serializer: Serializer, status: Int = 200, type: String?, _ body: [UInt8]
 ) throws -> Serializer.Output {

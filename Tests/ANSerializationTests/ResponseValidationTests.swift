@@ -10,7 +10,7 @@ import Testing
 
     @Test(
         arguments: [
-            // AFNetworking's algorithm: status × type × body.
+            // AFNetworking's algorithm: status × media type × body.
             (200, "application/json", "[]", .passes),
             (200, "Application/JSON; charset=utf-8", "[]", .passes),
             (200, "text/javascript", "[]", .passes),
@@ -32,7 +32,7 @@ import Testing
             (204, "text/html", "", .passes),
             (205, nil, "", .passes),
         ] as [(Int, String?, String, Result)])
-    private func `status and media type decide`(
+    private func `status and media type determine the result`(
         status: Int, type: String?, body: String, expected: Result
     ) {
         let rejection = ResponseValidation.json.rejection(
@@ -48,7 +48,7 @@ import Testing
         #expect((rejection == nil) == (expected == .passes))
     }
 
-    @Test func `anything passes where nothing is asked for`() {
+    @Test func `checks that are not set accept everything`() {
         #expect(
             ResponseValidation.anything.rejection(of: makeHead(status: 500, type: "x/y"), Data([1]))
                 == nil)
@@ -60,7 +60,7 @@ import Testing
         #expect(types.rejection(of: makeHead(status: 500, type: "image/png"), Data([1])) == nil)
     }
 
-    @Test func `a word switches off a check`() {
+    @Test func `each check can be disabled`() {
         let head = makeHead(status: 404, type: "text/html")
         let body = Data([1])
         #expect(
@@ -82,15 +82,15 @@ import Testing
             (ResponseValidation(mediaTypes: ["*/*"]), nil, false),
             (ResponseValidation(mediaTypes: []), "x/y", false),
         ] as [(ResponseValidation, String?, Bool)])
-    func `types are those of the format, and patterns`(
+    func `media types are matched by name and pattern`(
         validation: ResponseValidation, type: String?, passes: Bool
     ) {
         #expect((validation.rejection(of: makeHead(type: type), Data([1])) == nil) == passes)
-        // Without a body no type is asked for.
+        // Without a body the media type is not checked.
         #expect(validation.rejection(of: makeHead(type: type), Data()) == nil)
     }
 
-    @Test func `statuses and types can be added`() {
+    @Test func `statuses and media types can be added`() {
         var validation = ResponseValidation.json
         validation.acceptableStatuses?.insert(304)
         validation.acceptableMediaTypes?.append("text/html")

@@ -5,7 +5,7 @@ import FoundationEssentials
 import Testing
 
 @Suite struct SerializationErrorTests {
-    @Test func `descriptions of URLs hide what may be secret`() {
+    @Test func `descriptions of URLs contain no secrets`() {
         let url = "http://user:secret@h:x/p?token=secret#secret"
         expectFailure {
             try URLResolver(base: nil).resolve(url)
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test func `hostile text is shortened and made printable`() {
+    @Test func `hostile text is abbreviated and made printable`() {
         let url = "ftp://h/\u{202E}" + String(repeating: "x", count: 10_000)
         expectFailure {
             try URLResolver(base: nil).resolve(url)

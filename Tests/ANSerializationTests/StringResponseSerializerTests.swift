@@ -23,11 +23,11 @@ import Testing
             (nil, [0x61], "a"),
             (nil, [], ""),
         ] as [(String?, [UInt8], String)])
-    func `the charset is claimed, marked, UTF-8 or Latin-1`(type: String?, bytes: [UInt8], text: String) throws {
+    func `the charset is declared, marked, UTF-8 or Latin-1`(type: String?, bytes: [UInt8], text: String) throws {
         #expect(try value(of: .string, type: type, bytes) == text)
     }
 
-    @Test func `an encoding of one's own wins`() throws {
+    @Test func `an explicit encoding takes precedence`() throws {
         #expect(try value(of: .string(.latin1), type: "text/plain; charset=utf-8", [0xC3, 0xA9]) == "Ã©")
     }
 
@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    @Test func `bytes that are invalid in the claimed charset fail`() {
+    @Test func `bytes that are invalid in the declared charset fail`() {
         expectFailure {
             try value(of: .string, type: "text/plain; charset=utf-8", [0xE9])
         } where: { error in
@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test(arguments: ["shift_jis", "iso-2022-jp", "gbk", "big5", "euc-jp", "euc-kr", "utf-8", "utf-16le", "utf-32"])
-    func `bytes that are no text in a charset fail`(charset: String) {
+    func `bytes that are invalid in any multi-byte charset fail`(charset: String) {
         expectFailure {
             try value(of: .string, type: "text/plain; charset=\(charset)", [0xFF, 0xFF, 0xFF, 0xFF, 0x81])
         } where: { error in
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test func `there need not be a fallback`() throws {
+    @Test func `the fallback is configurable`() throws {
         expectFailure {
             try value(of: StringResponseSerializer(fallback: nil), type: "text/plain", [0xE9])
         } where: { error in

@@ -29,7 +29,7 @@ import Testing
             (.latin1, [0x61, 0x80, 0xE9, 0xFF], "a\u{80}éÿ"),
             (.windows1252, [0x80, 0x81, 0x93, 0x9F, 0xE9], "€\u{81}“Ÿé"),
         ] as [(TextEncoding, [UInt8], String?)])
-    func `bytes become text, or nothing when they are invalid`(encoding: TextEncoding, bytes: [UInt8], text: String?) {
+    func `bytes are decoded, and invalid ones give nil`(encoding: TextEncoding, bytes: [UInt8], text: String?) {
         #expect(encoding.decode(Data(bytes)) == text)
     }
 
@@ -37,12 +37,12 @@ import Testing
         TextEncoding.utf8, .utf16, .utf16LittleEndian, .utf16BigEndian, .utf32, .utf32LittleEndian, .utf32BigEndian,
         .ascii, .latin1, .windows1252,
     ])
-    func `no bytes are an empty text, and every encoding has its own name`(encoding: TextEncoding) {
+    func `empty data gives an empty text, and every encoding is found by its name`(encoding: TextEncoding) {
         #expect(encoding.decode(Data()) == "")
         #expect(TextEncoding(charset: encoding.name.uppercased()) == encoding)
     }
 
-    /// Bytes by the tables of the WHATWG Encoding Standard.
+    /// The bytes are taken from the tables of the WHATWG Encoding Standard.
     @Test(
         arguments: [
             ("ibm866", [0x8C, 0xA8, 0xE0], "Мир"),
@@ -81,21 +81,21 @@ import Testing
             ("sjis", [0x93, 0xFA, 0x96, 0x7B], "日本"),
             ("ks_c_5601-1987", [0xC7, 0xD1], "한"),
         ] as [(String, [UInt8], String)])
-    func `charsets from before Unicode are decoded`(charset: String, bytes: [UInt8], text: String) throws {
+    func `pre-Unicode charsets are decoded`(charset: String, bytes: [UInt8], text: String) throws {
         #expect(try #require(TextEncoding(charset: charset)).decode(Data(bytes)) == text)
     }
 
-    @Test func `any charset of the system can be named`() throws {
+    @Test func `any charset of the system can be created explicitly`() throws {
         #expect(try #require(TextEncoding(systemCharset: "IBM1047")).decode(Data([0xC1, 0x4A])) == "A¢")
         #expect(TextEncoding(systemCharset: "no such charset") == nil)
     }
 
     @Test(arguments: ["utf-7", "IBM1047", "UTF-8//IGNORE", "shift_jis//TRANSLIT", "../utf-8", "", "x\0y"])
-    func `a server cannot name others`(charset: String) {
+    func `a server cannot select other charsets`(charset: String) {
         #expect(TextEncoding(charset: charset) == nil)
     }
 
-    @Test func `a long text is decoded to its end`() throws {
+    @Test func `a long text is decoded completely`() throws {
         let encoding = try #require(TextEncoding(charset: "shift_jis"))
         let bytes = Data((0..<300_000).flatMap { _ in [0x93, 0xFA, 0x61] as [UInt8] })
         #expect(encoding.decode(bytes) == String(repeating: "日a", count: 300_000))

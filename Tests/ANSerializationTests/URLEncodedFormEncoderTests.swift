@@ -7,7 +7,7 @@ import Testing
 @Suite struct URLEncodedFormEncoderTests {
     private let encoder = URLEncodedFormEncoder()
 
-    @Test func `exactly 68 characters of ASCII stay as they are`() {
+    @Test func `exactly 68 ASCII characters are not escaped`() {
         let kept = (0..<128).map { String(UnicodeScalar(UInt8($0))) }.filter { URLEncodedFormEncoder.escape($0) == $0 }
         #expect(kept.count == 68)
         #expect(
@@ -51,7 +51,7 @@ import Testing
                 "a=0001-01-01%2000%3A00%3A00%20%2B0000&b=9999-12-31%2023%3A59%3A59%20%2B0000"
             ),
         ] as [(Parameters, String)])
-    func `parameters are written as AFNetworking writes them`(parameters: Parameters, text: String) throws {
+    func `parameters are encoded as by AFNetworking`(parameters: Parameters, text: String) throws {
         #expect(try encoder.encode(parameters) == text)
     }
 
@@ -64,13 +64,13 @@ import Testing
         ("http://h/p?x#f?g", "http://h/p?x&a=1#f?g"),
         ("http://h", "http://h?a=1"),
     ])
-    func `a query joins the one that is there, before the fragment`(url: String, expected: String) throws {
+    func `parameters are appended to a query, before the fragment`(url: String, expected: String) throws {
         let url = try #require(URL(string: url))
         #expect(try encoder.append(["a": 1], to: url).absoluteString == expected)
     }
 
     @Test(arguments: ["http://h/p?", "http://h/p#f", "http://h/p"])
-    func `empty parameters leave the URL alone`(text: String) throws {
+    func `empty parameters leave the URL unchanged`(text: String) throws {
         let url = try #require(URL(string: text))
         #expect(try encoder.append([:], to: url).absoluteString == text)
         #expect(try encoder.append(["a": []], to: url).absoluteString == text)
@@ -86,7 +86,7 @@ import Testing
     }
 
     @Test(arguments: [Double.nan, .infinity, -.infinity])
-    func `a number that is not finite fails and is named`(number: Double) {
+    func `a number that is not finite fails with its path`(number: Double) {
         expectFailure {
             try encoder.encode(["a": ["b": .double(number)]])
         } where: { error in
@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test(arguments: [Double.nan, .infinity, 253_402_300_800, -62_135_596_801])
-    func `a date outside the years 1 to 9999 fails`(seconds: Double) {
+    func `a date outside of the years 1 to 9999 fails`(seconds: Double) {
         expectFailure {
             try encoder.encode(["d": .date(Date(timeIntervalSince1970: seconds))])
         } where: { error in
@@ -103,7 +103,7 @@ import Testing
         }
     }
 
-    @Test func `nesting is bounded`() throws {
+    @Test func `the nesting depth is limited`() throws {
         #expect(try encoder.encode(["a": nested(levels: 511)]).hasSuffix("=1"))
         expectFailure {
             try encoder.encode(["a": nested(levels: 5_000)])
@@ -113,7 +113,7 @@ import Testing
     }
 }
 
-/// `1` within so many arrays.
+/// Returns `1` within nested arrays.
 func nested(levels: Int) -> Parameters {
     (0..<levels).reduce(1) { value, _ in [value] }
 }

@@ -5,12 +5,12 @@ import AsyncNetworkingTesting
 import FoundationEssentials
 import Testing
 
-/// Random parameters are encoded, decoded by a reader written apart from the encoder, and compared.
+/// Random parameters are encoded, decoded by an independent parser, and compared.
 @Suite struct URLEncodedFormFuzzTests {
     private static let seeds: [UInt64] = Array(1...40)
 
     @Test(arguments: seeds)
-    func `what is encoded is what a server decodes`(seed: UInt64) throws {
+    func `encoded parameters are decoded to the same pairs`(seed: UInt64) throws {
         var random = SplitMix64(seed: seed)
         for _ in 0..<50 {
             let encoder = Self.encoder(using: &random)
@@ -27,7 +27,7 @@ import Testing
     }
 
     @Test(arguments: seeds)
-    func `names and indices lead back to the tree`(seed: UInt64) throws {
+    func `the tree can be restored from names and indices`(seed: UInt64) throws {
         var random = SplitMix64(seed: seed)
         let encoder = URLEncodedFormEncoder().with {
             $0.arrays = .indexed
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    /// Text of scalars that parsers trip over.
+    /// Returns text with characters that are critical for parsers.
     private static func text(_ alphabet: String, using random: inout SplitMix64) -> String {
         var text = ""
         for _ in 0..<Int.random(in: 1...8, using: &random) {
@@ -91,7 +91,8 @@ import Testing
         }
     }
 
-    /// A tree of which nothing is lost: no empty containers, plain names that differ, and strings.
+    /// Returns a tree that can be restored: without empty containers, with simple unique names, and with strings as
+    /// values.
     private static func tree(depth: Int, using random: inout SplitMix64) -> Parameters {
         .dictionary(
             (0..<Int.random(in: 1...4, using: &random)).map { index in
@@ -110,12 +111,12 @@ import Testing
     }
 }
 
-/// What a server makes of a form.
+/// A name-value pair decoded from a form, as by a server.
 private struct Pair: Equatable {
     var name: String
     var value: String?
 
-    /// Compared by their bytes: equal strings may have different ones.
+    /// Compared by UTF-8 bytes, because equal strings may have different ones.
     static func == (left: Pair, right: Pair) -> Bool {
         left.name.utf8.elementsEqual(right.name.utf8)
             && left.value.map { Array($0.utf8) } == right.value.map { Array($0.utf8) }
@@ -144,7 +145,7 @@ private struct Pair: Equatable {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The tree that names such as `a[b][0]` describe.
+    /// Returns the tree described by names such as `a[b][0]`.
     static func tree(of pairs: [Pair]) -> Parameters {
         var root: Parameters = [:]
         for pair in pairs {

@@ -4,7 +4,7 @@ import ANSerialization
 import FoundationEssentials
 import Testing
 
-/// Each option of the encoder, in each of its values.
+/// Each option of the encoder with each of its values.
 @Suite struct URLEncodedFormOptionsTests {
     private func text(
         _ parameters: Parameters, _ change: (inout URLEncodedFormEncoder) -> Void
@@ -18,11 +18,11 @@ import Testing
             (.brackets, "a[]=1&a[]=2"), (.bare, "a=1&a=2"), (.indexed, "a[0]=1&a[1]=2"),
             (.custom { name, index in "\(name)-\(index)" }, "a-0=1&a-1=2"),
         ] as [(URLEncodedFormEncoder.ArrayEncoding, String)])
-    func `the elements of arrays`(arrays: URLEncodedFormEncoder.ArrayEncoding, expected: String) throws {
+    func `array element names are configurable`(arrays: URLEncodedFormEncoder.ArrayEncoding, expected: String) throws {
         #expect(try text(["a": [1, 2]]) { $0.arrays = arrays } == expected)
     }
 
-    @Test func `arrays of dictionaries are told apart by an index`() throws {
+    @Test func `arrays of dictionaries can be distinguished by indices`() throws {
         let parameters: Parameters = ["a": [["k": 1, "l": 2], ["k": 3]]]
         #expect(try text(parameters) { $0.arrays = .indexed } == "a[0][k]=1&a[0][l]=2&a[1][k]=3")
         #expect(
@@ -37,7 +37,7 @@ import Testing
             as [(
                 URLEncodedFormEncoder.BooleanEncoding, String
             )])
-    func `truth values`(booleans: URLEncodedFormEncoder.BooleanEncoding, expected: String) throws {
+    func `Boolean values are configurable`(booleans: URLEncodedFormEncoder.BooleanEncoding, expected: String) throws {
         #expect(try text(["t": true, "f": false]) { $0.booleans = booleans } == expected)
     }
 
@@ -49,7 +49,7 @@ import Testing
             (.custom { date in .integer(Int64(date.timeIntervalSince1970)) }, "d=86401"),
             (.custom { _ in .null }, "d"), (.custom { _ in ["x": 1] }, "d[x]=1"),
         ] as [(Parameters.DateEncoding, String)])
-    func `points in time`(dates: Parameters.DateEncoding, expected: String) throws {
+    func `dates are configurable`(dates: Parameters.DateEncoding, expected: String) throws {
         #expect(try text(["d": .date(Date(timeIntervalSince1970: 86_401.5))]) { $0.dates = dates } == expected)
     }
 
@@ -57,11 +57,11 @@ import Testing
         arguments: [
             (.base64, "d=AP8%3D"), (.deferred, "d[]=0&d[]=255"), (.custom { .integer(Int64($0.count)) }, "d=2"),
         ] as [(Parameters.DataEncoding, String)])
-    func `bytes`(data: Parameters.DataEncoding, expected: String) throws {
+    func `bytes are configurable`(data: Parameters.DataEncoding, expected: String) throws {
         #expect(try text(["d": .data(Data([0, 255]))]) { $0.data = data } == expected)
     }
 
-    @Test func `a closure that fails is named, and one that goes in circles ends`() {
+    @Test func `a failing closure is reported with its path, and an endless one fails`() {
         struct Refusal: Error {}
         expectFailure {
             try text(["a": ["b": .data(Data())]]) { $0.data = .custom { _ in throw Refusal() } }
@@ -81,7 +81,7 @@ import Testing
             (.capitalized, "CreatedAt=1"), (.uppercased, "CREATEDAT=1"), (.lowercased, "createdat=1"),
             (.custom { String($0.reversed()) }, "tAdetaerc=1"),
         ] as [(URLEncodedFormEncoder.KeyEncoding, String)])
-    func `the names`(keys: URLEncodedFormEncoder.KeyEncoding, expected: String) throws {
+    func `name transformation is configurable`(keys: URLEncodedFormEncoder.KeyEncoding, expected: String) throws {
         #expect(try text(["createdAt": 1]) { $0.keys = keys } == expected)
     }
 
@@ -90,7 +90,7 @@ import Testing
         ("myURL", "my_url"), ("is2FAOn", "is2_fa_on"), ("already_snake", "already_snake"), ("éÀ", "é_à"),
         ("aBC", "a_bc"), ("_B", "_b"),
     ])
-    func `words begin at capitals`(name: String, expected: String) throws {
+    func `words begin at capital letters`(name: String, expected: String) throws {
         let encoder = URLEncodedFormEncoder().with { $0.keys = .snakeCase }
         #expect(try encoder.pairs(.dictionary([.init(name, 1)])).map(\.name) == [expected])
     }
@@ -99,7 +99,7 @@ import Testing
         arguments: [
             (.brackets, "a[b][c]=1"), (.dots, "a.b.c=1"), (.custom { "->\($0)" }, "a-%3Eb-%3Ec=1"),
         ] as [(URLEncodedFormEncoder.KeyPathEncoding, String)])
-    func `names within names`(keyPaths: URLEncodedFormEncoder.KeyPathEncoding, expected: String) throws {
+    func `nested names are configurable`(keyPaths: URLEncodedFormEncoder.KeyPathEncoding, expected: String) throws {
         #expect(try text(["a": ["b": ["c": 1]]]) { $0.keyPaths = keyPaths } == expected)
     }
 
@@ -108,7 +108,7 @@ import Testing
             (.dropKey, "b=1"), (.emptyValue, "a=&b=1"), (.bareKey, "a&b=1"), (.null, "a=null&b=1"),
             (.text("x y"), "a=x%20y&b=1"),
         ] as [(URLEncodedFormEncoder.NullEncoding, String)])
-    func `null`(nulls: URLEncodedFormEncoder.NullEncoding, expected: String) throws {
+    func `null is configurable`(nulls: URLEncodedFormEncoder.NullEncoding, expected: String) throws {
         #expect(try text(["a": nil, "b": 1]) { $0.nulls = nulls } == expected)
     }
 
@@ -128,7 +128,7 @@ import Testing
             (.bareKey, "boss[age]&manager&name=Ada"), (.null, "boss[age]=null&manager=null&name=Ada"),
             (.text("x y"), "boss[age]=x%20y&manager=x%20y&name=Ada"),
         ] as [(URLEncodedFormEncoder.NullEncoding, String)])
-    func `an optional property that is nil is written like null`(
+    func `an optional property that is nil is encoded like null`(
         nulls: URLEncodedFormEncoder.NullEncoding, expected: String
     ) throws {
         #expect(try text(Parameters(encoding: Person())) { $0.nulls = nulls } == expected)
@@ -138,7 +138,7 @@ import Testing
         arguments: [
             (.shortest, "a=1&b=-3&c=0.1&d=1e%2B16&e=5"), (.description, "a=1.0&b=-3.0&c=0.1&d=1e%2B16&e=5"),
         ] as [(URLEncodedFormEncoder.FloatEncoding, String)])
-    func `whole floating-point numbers`(floats: URLEncodedFormEncoder.FloatEncoding, expected: String) throws {
+    func `whole floating-point numbers are configurable`(floats: URLEncodedFormEncoder.FloatEncoding, expected: String) throws {
         #expect(try text(["a": 1.0, "b": -3.0, "c": 0.1, "d": 1e16, "e": 5]) { $0.floats = floats } == expected)
     }
 
@@ -147,11 +147,11 @@ import Testing
             as [(
                 URLEncodedFormEncoder.SpaceEncoding, String
             )])
-    func `a space`(spaces: URLEncodedFormEncoder.SpaceEncoding, expected: String) throws {
+    func `spaces are configurable`(spaces: URLEncodedFormEncoder.SpaceEncoding, expected: String) throws {
         #expect(try text(["a b": "c +"]) { $0.spaces = spaces } == expected)
     }
 
-    @Test func `a plus is escaped where it means a space, also when it is allowed`() throws {
+    @Test func `a plus sign is escaped if it means a space, even if it is allowed`() throws {
         #expect(
             try text(["a": "b+ c"]) {
                 $0.spaces = .plus
@@ -159,13 +159,13 @@ import Testing
             } == "a=b%2B+c")
     }
 
-    @Test func `the order`() throws {
+    @Test func `the order is configurable`() throws {
         let parameters: Parameters = ["b": ["d": 1, "c": 2], "a": .set([2, 1])]
         #expect(try text(parameters) { $0.order = .sorted } == "a=1&a=2&b[c]=2&b[d]=1")
         #expect(try text(parameters) { $0.order = .asGiven } == "b[d]=1&b[c]=2&a=2&a=1")
     }
 
-    @Test func `names are sorted as they are sent`() throws {
+    @Test func `names are sorted after their transformation`() throws {
         let parameters: Parameters = ["aB": 1, "a_a": 2]
         #expect(try text(parameters) { $0.keys = .snakeCase } == "a_a=2&a_b=1")
     }
@@ -175,13 +175,13 @@ import Testing
             (.standard, "a/?=%3A%3D/?"), (.unreserved, "a%2F%3F=%3A%3D%2F%3F"), (.query, "a/?=:=/?"),
             (.init(":%&=# \"<>\u{7F}ü"), "%61%2F%3F=:=%2F%3F"),
         ] as [(URLEncodedFormEncoder.AllowedCharacters, String)])
-    func `the characters that stay`(
+    func `the characters that are not escaped are configurable`(
         characters: URLEncodedFormEncoder.AllowedCharacters, expected: String
     ) throws {
         #expect(try text(["a/?": ":=/?"]) { $0.allowedCharacters = characters } == expected)
     }
 
-    @Test func `what would change the meaning is always escaped`() throws {
+    @Test func `characters that would change the meaning are always escaped`() throws {
         let all = String(decoding: 0..<0x80 as Range<UInt8>, as: UTF8.self)
         let text = try URLEncodedFormEncoder().with { $0.allowedCharacters = .init(all) }.encode(
             .dictionary([.init(all, .string(all))]))
@@ -195,14 +195,14 @@ import Testing
         #expect(value.contains("="))
     }
 
-    @Test func `raw text is sent as it is`() throws {
+    @Test func `raw text is sent unchanged`() throws {
         #expect(try text(.raw("a=b&c[]=%20")) { _ in } == "a=b&c[]=%20")
         #expect(
             try text(["a b": .raw("%20+"), "b": [.raw("&")], "c": .set([.raw("%3D")])]) { _ in }
                 == "a%20b=%20+&b[]=&&c=%3D")
     }
 
-    @Test func `an empty name without a value is a pair too`() throws {
+    @Test func `an empty name without a value is a pair`() throws {
         #expect(try text(["": nil, "a": 1]) { _ in } == "&a=1")
     }
 }

@@ -25,7 +25,7 @@ import Testing
         (".well-known/x", "http://example.com/v1/.well-known/x"), ("a.b", "http://example.com/v1/a.b"),
         ("x?y=a/../b", "http://example.com/v1/x?y=a/../b"), ("a/b:c", "http://example.com/v1/a/b:c"),
     ])
-    func `strings are references to the base`(string: String, url: String) throws {
+    func `strings are resolved as references to the base`(string: String, url: String) throws {
         #expect(try resolve(string, "http://example.com/v1/") == url)
     }
 
@@ -35,7 +35,7 @@ import Testing
         ("http://x.com/?", "http://x.com/?"), ("http://x.com/", "http://x.com/"),
         ("http://x.com/a%2Fb", "http://x.com/a%2Fb/"),
     ])
-    func `the path of a base ends with a slash, before query and fragment`(base: String, url: String) throws {
+    func `a slash is added to the path of the base, before query and fragment`(base: String, url: String) throws {
         #expect(URLResolver(base: URL(string: base)).base?.absoluteString == url)
         #expect(try resolve("", base) == url)
     }
@@ -49,7 +49,7 @@ import Testing
         ("http://x.com/api/?x=1", "c", "http://x.com/api/c"),
         ("http://x.com/api/#f", "c?d=e", "http://x.com/api/c?d=e"),
     ])
-    func `nothing of the base's path is lost without a slash`(base: String, string: String, url: String) throws {
+    func `a base without a trailing slash keeps its last component`(base: String, string: String, url: String) throws {
         #expect(try resolve(string, base) == url)
     }
 
@@ -59,7 +59,7 @@ import Testing
         ("a:b", "http://example.com/v1/a:b"), ("?a=b", "http://example.com/v1/?a=b"), ("", "http://example.com/v1/"),
         ("/", "http://example.com/v1/"), ("https://example2.com/x", "https://example2.com/x"),
     ])
-    func `appending keeps the base's path`(string: String, url: String) throws {
+    func `appending keeps the path of the base`(string: String, url: String) throws {
         #expect(try resolve(string, "http://example.com/v1", mode: .appendingPath) == url)
     }
 
@@ -70,14 +70,14 @@ import Testing
         ("<\"\\^`{|}>", "http://h/%3C%22%5C%5E%60%7B%7C%7D%3E"), ("http://[::1]:80/a[b]", "http://[::1]:80/a%5Bb%5D"),
         ("//[::1]/a[b]", "http://[::1]/a%5Bb%5D"),
     ])
-    func `what a URL cannot have is escaped, once`(string: String, url: String) throws {
+    func `invalid characters are escaped once`(string: String, url: String) throws {
         #expect(try resolve(string, "http://h/") == url)
     }
 
     @Test(arguments: [
         "a\r\nb", "a\0", "\u{7F}", "http://h\t/", "1:2:3", "http://h:port/", "http://[::1/", "http://bücher.example/",
     ])
-    func `what is not a URL fails`(string: String) {
+    func `malformed URLs fail`(string: String) {
         expectFailure {
             try resolve(string, "http://h/")
         } where: { error in
@@ -86,7 +86,7 @@ import Testing
     }
 
     @Test(arguments: ["ftp://h/x", "file:///etc/passwd", "user:1", "javascript:alert(1)", "data:,x"])
-    func `only http and https are taken`(string: String) {
+    func `schemes other than http and https fail`(string: String) {
         for base in ["http://h/", nil] {
             expectFailure {
                 try resolve(string, base)
@@ -97,7 +97,7 @@ import Testing
     }
 
     @Test(arguments: ["http://", "http:///x", "https:x", "http://:80/"])
-    func `a URL needs a host`(string: String) {
+    func `a URL without a host fails`(string: String) {
         expectFailure {
             try resolve(string, nil)
         } where: { error in
@@ -106,7 +106,7 @@ import Testing
     }
 
     @Test(arguments: ["", "foo", "/foo", "?a", "//h/x"])
-    func `a relative string needs a base`(string: String) {
+    func `a relative string without a base fails`(string: String) {
         expectFailure {
             try resolve(string, nil)
         } where: { error in
@@ -114,7 +114,7 @@ import Testing
         }
     }
 
-    @Test func `a base that is not http fails when it is used`() {
+    @Test func `a base with another scheme fails when it is used`() {
         expectFailure {
             try resolve("x", "file:///tmp/")
         } where: { error in

@@ -15,7 +15,7 @@ import Testing
         "<a/>", "", "<?xml version='1.0'?><a/>", "<?xml version=\"1.0\" encoding=\"UTF-8\" standalone='yes' ?><a/>",
         "<?xml-stylesheet encoding='utf-7'?><a/>", " <?xml version='1.0' encoding='koi8-r'?><a/>",
     ])
-    func `UTF-8 stays as it is, but for its mark`(document: String) throws {
+    func `UTF-8 is unchanged except for the byte order mark`(document: String) throws {
         #expect(try text(Array(document.utf8)) == document)
         #expect(try text(Self.mark + document.utf8) == document)
         #expect(try text(Self.mark + Self.mark + document.utf8) == document)
@@ -29,7 +29,7 @@ import Testing
         ("<?xml version='1.0'\(far)encoding='UTF-7'\(far)?><a/>", "<?xml version='1.0'\(far)?><a/>"),
         ("<?xml version='1.0' encoding='utf8'?><a/>", "<?xml version='1.0'?><a/>"),
     ])
-    func `the name of another encoding is taken out`(document: String, expected: String) throws {
+    func `the declaration of another encoding is removed`(document: String, expected: String) throws {
         #expect(try text(Array(document.utf8), charset: "utf-8") == expected)
         #expect(try text(Self.mark + document.utf8) == expected)
         let wide = document.utf16.flatMap { [UInt8($0 >> 8), UInt8($0 & 0xFF)] }
@@ -37,7 +37,7 @@ import Testing
         #expect(try text(wide) == expected)
     }
 
-    @Test func `the declared encoding is found however far it stands`() throws {
+    @Test func `a declared encoding is found at any position`() throws {
         let head = "<?xml version='1.0'\(Self.far)encoding='iso-8859-1'?><a>"
         #expect(try text(Array(head.utf8) + [0xE9] + Array("</a>".utf8)) == "<?xml version='1.0'?><a>é</a>")
         expectFailure {
@@ -54,13 +54,13 @@ import Testing
         "<?xml version=\"1.0 encoding='utf-7'\"?><a/>", "<?xml version='1.0'encoding='utf-7'?><a/>",
         "<?xml encoding='utf-8' encoding='utf-7'?><a/>", "<?xml version='1.0' x encoding='utf-7'?><a/>", "<?xml ?",
     ])
-    func `a declaration that is not well-formed is not the first`(document: String) throws {
+    func `a malformed declaration is preceded by a valid one`(document: String) throws {
         #expect(try text(Array(document.utf8)) == Self.plain + document)
         #expect(try text(Self.mark + document.utf8) == Self.plain + document)
     }
 
-    @Test func `bytes that would be taken for another encoding are no longer the first`() throws {
-        // UTF-16 and EBCDIC, under another name.
+    @Test func `bytes that resemble another encoding are preceded by a declaration`() throws {
+        // UTF-16 and EBCDIC, declared as another encoding.
         let wide: [UInt8] = "<?xml version='1.0'?><a/>".utf8.flatMap { [$0, 0] }
         #expect(try XMLText.utf8(Data(wide), charset: "utf-8") == Data(Array(Self.plain.utf8) + wide))
         #expect(try XMLText.utf8(Data(wide), charset: "iso-8859-1") == Data(Array(Self.plain.utf8) + wide))
