@@ -4,43 +4,45 @@ public import AsyncNetworking
 public import Foundation
 public import FoundationXML
 
-/// An XML document that was received: its bytes, and parsers for them.
+/// A received XML document: its bytes, and parsers for them.
 ///
-/// `XMLParser` and `XMLDocument` must stay with one task at a time, and a response's value goes from task to task. So the
-/// value has the bytes, and each call makes a parser or a tree of the caller's own.
+/// `XMLParser` and `XMLDocument` are not `Sendable`, but the value of a response is sent between tasks. This type
+/// therefore stores the bytes, and each call creates a parser or a tree that belongs to the caller.
 ///
-/// The document was inspected: its characters are those of XML, in valid UTF-8; it declares no entities and no default attributes, its elements are nested at most 256 deep
-/// and have at most 1,000 attributes each. Files and URLs that it names are not read.
+/// The document has been inspected: it is valid UTF-8 with characters permitted in XML, declares no entities and no
+/// default attributes, and its elements are nested at most 256 levels deep and have at most 1,000 attributes each.
+/// External files and URLs are not read.
 public struct XMLContent: Sendable {
-    /// The document in UTF-8. A processing instruction without data has a blank behind its target, as in `<?a ?>`.
+    /// The document in UTF-8. A processing instruction without data has a space after its target, as in `<?a ?>`.
     public let data: Data
     private let inspection: XMLInspection
 
-    /// Inspects a document.
+    /// Creates the content from a document after inspecting it.
     ///
     /// - Parameters:
-    ///   - data: The document, in any encoding that it or `charset` names.
-    ///   - charset: The encoding by the `Content-Type`, which goes before the one in the XML declaration (RFC 7303 §3).
-    /// - Throws: `SerializationError.xml` for what is refused, `SerializationError.text` for bytes that are invalid in their
-    ///   encoding.
+    ///   - data: The document, in any encoding declared by it or by `charset`.
+    ///   - charset: The encoding declared by the `Content-Type`, which overrides the XML declaration (RFC 7303 §3);
+    ///   `nil`, the default, if there is no such declaration.
+    /// - Throws: `SerializationError.xml` for a document that is malformed or rejected, `SerializationError.text` for
+    ///   an unknown encoding or bytes that are invalid in it.
     public init(_ data: Data, charset: String? = nil) throws(SerializationError) {
         inspection = try XMLInspection(try XMLText.utf8(data, charset: charset))
         self.data = inspection.document
     }
 
-    /// A parser that has not started.
+    /// Returns a parser that has not started.
     ///
-    /// It calls its delegate while `parse()` runs. Beware that `parse()` returns true for a document that ends too early:
-    /// look at `parserError` too, or use ``parse(with:)``.
+    /// It calls its delegate during `parse()`. Note that `parse()` returns `true` for an incomplete document: check
+    /// `parserError`, too, or use ``parse(with:)``.
     public func makeParser() -> sending XMLParser {
         let parser = XMLParser(data: data)
         parser.shouldResolveExternalEntities = false
         return parser
     }
 
-    /// Parses the document to its end; the delegate is called meanwhile.
+    /// Parses the complete document and calls a delegate for its events.
     ///
-    /// - Throws: `SerializationError.xml` for a document that is not well-formed, and when the delegate stops the parser.
+    /// - Throws: `SerializationError.xml` if the document is not well-formed, or the delegate aborts parsing.
     public func parse(with delegate: any XMLParserDelegate) throws(SerializationError) {
         let parser = makeParser()
         parser.delegate = delegate
@@ -50,12 +52,12 @@ public struct XMLContent: Sendable {
         throw problem(code: code ?? 0, line: parser.lineNumber, column: parser.columnNumber)
     }
 
-    /// Builds the tree of the document.
+    /// Returns the tree of the document.
     ///
-    /// - Parameter options: Those that load files or validate are left out.
-    /// - Throws: `SerializationError.xml` for a document that is not well-formed.
+    /// - Parameter options: The options for the tree; those that load files or validate are ignored.
+    /// - Throws: `SerializationError.xml` if the document is not well-formed.
     public func makeDocument(options: XMLNode.Options = []) throws(SerializationError) -> sending XMLDocument {
-        // The tree of a document that is not well-formed is what could be made of it, without an error.
+        // XMLDocument creates a partial tree from a malformed document, without an error.
         try checkWellFormed()
         let safe = options.subtracting(Self.unsafeOptions).union(.nodeLoadExternalEntitiesNever)
         do {
@@ -65,9 +67,9 @@ public struct XMLContent: Sendable {
         }
     }
 
-    /// Parses the document to its end for its errors only.
+    /// Parses the complete document to check whether it is well-formed.
     ///
-    /// - Throws: `SerializationError.xml`.
+    /// - Throws: `SerializationError.xml` if the document is not well-formed.
     public func checkWellFormed() throws(SerializationError) {
         try parse(with: Deaf())
     }
@@ -81,7 +83,7 @@ public struct XMLContent: Sendable {
         let reason: SerializationError.XMLProblem.Reason =
             switch code {
             case _ where inspection.isCutOff || !inspection.hasElement: .unexpectedEnd
-            // libxml2 has one number for content after the document and for a document without its end.
+            // libxml2 uses the same code for content after the document and for an incomplete document.
             case 5 where inspection.isOpen: .unexpectedEnd
             case XMLParser.ErrorCode.delegateAbortedParseError.rawValue, 111: .aborted
             default: .malformed(code: code)
@@ -101,6 +103,6 @@ public struct XMLContent: Sendable {
         return data.distance(from: data.startIndex, to: start) + max(column - 1, 0)
     }
 
-    /// A delegate that does not listen.
+    /// A delegate that ignores all events.
     private final class Deaf: NSObject, XMLParserDelegate {}
 }

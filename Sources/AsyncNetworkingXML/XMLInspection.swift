@@ -3,22 +3,23 @@
 import AsyncNetworking
 import Foundation
 
-/// A look at XML before Foundation's parser has one: linear in its length, and without recursion.
+/// An inspection of XML that precedes Foundation's parser; it takes linear time and does not recurse.
 ///
-/// Foundation crashes on processing instructions without data, on notations without one of their identifiers, and on names that
-/// are not UTF-8. It asks libxml2 to go on after
-/// errors, which then reads as markup what was inside other markup. So the markup must be as XML 1.0 says, that each part ends
-/// where libxml2 sees its end.
+/// Foundation crashes on processing instructions without data, on notations without one of their identifiers, and on
+/// names that are not UTF-8. It instructs libxml2 to continue after errors, which can then interpret the content of
+/// malformed markup as other markup. The inspection therefore requires markup to follow XML 1.0, so that each construct
+/// ends where libxml2 sees its end.
 ///
-/// libxml2 takes entities from files where it is asked to build a tree, expands them and default attributes as often as they
-/// are used, follows nesting on the stack, and compares each attribute of an element with all others. This refuses what would
-/// make it do so; all else that is wrong, such as elements that end in the wrong order, is left to libxml2 to find.
+/// When it builds a tree, libxml2 reads entities from files. It expands entities and default attributes as often as
+/// they are used, recurses for nested elements, and compares each attribute of an element with all others. Documents
+/// that would trigger excessive work are rejected. Other errors, such as elements closed in the wrong order, are left
+/// to libxml2.
 struct XMLInspection: Sendable {
     static let maximumDepth = 256
     static let maximumAttributes = 1_000
 
-    /// The document with a blank in each processing instruction that ends after its target: libxml2 then hands over empty
-    /// data, and otherwise none.
+    /// The document with a space inserted into each processing instruction without data: libxml2 then reports empty
+    /// data instead of none, on which Foundation crashes.
     var document: Data {
         guard !bareInstructions.isEmpty else { return Data(lexer.bytes) }
         var document = Data(capacity: lexer.bytes.count + bareInstructions.count)
@@ -31,24 +32,24 @@ struct XMLInspection: Sendable {
         return document + lexer.bytes[start...]
     }
 
-    /// Whether there is an element.
+    /// Whether the document contains an element.
     private(set) var hasElement = false
     /// Whether the document ends within an element.
     var isOpen: Bool { depth > 0 || isCutOff }
-    /// Whether the document ends within a tag, a comment or the like.
+    /// Whether the document ends within a tag, a comment or other markup.
     private(set) var isCutOff = false
 
     private var lexer: XMLLexer
     private var depth = 0
     private var hasDocumentType = false
-    /// Where a notation begins that has not both identifiers.
+    /// The offset of a notation without both identifiers; `nil` if all are complete.
     private var partialNotation: Int?
-    /// Where the targets of processing instructions without data end.
+    /// The offsets at which the targets of processing instructions without data end.
     private var bareInstructions: [Int] = []
 
     /// Inspects a document.
     ///
-    /// - Throws: `SerializationError.xml` for what is refused.
+    /// - Throws: `SerializationError.xml` if the document is malformed or rejected.
     init(_ data: Data) throws(SerializationError) {
         lexer = XMLLexer(Array(data))
         do throws(XMLLexer.Stop) {
@@ -127,7 +128,7 @@ struct XMLInspection: Sendable {
 
     // MARK: The document type
 
-    /// `<!DOCTYPE … [ … ]>`: its internal subset may have no declarations but those of elements and notations.
+    /// Inspects `<!DOCTYPE … [ … ]>`, whose internal subset may declare only elements and notations.
     private mutating func inspectDocumentType() throws(XMLLexer.Stop) {
         try lexer.expectBlanks()
         try lexer.skipName()
@@ -140,7 +141,7 @@ struct XMLInspection: Sendable {
         try lexer.expect(">")
     }
 
-    /// `SYSTEM` and a literal, or `PUBLIC` and two, or, in a notation, one; true for two.
+    /// Inspects `SYSTEM` with one literal, or `PUBLIC` with two or, in a notation, one; returns whether there are two.
     private mutating func inspectIdentifiers(mayEndEarly: Bool) throws(XMLLexer.Stop) -> Bool {
         if lexer.take("SYSTEM") {
             try lexer.expectBlanks()

@@ -3,25 +3,25 @@
 import AsyncNetworking
 import Foundation
 
-/// The bytes of a document, and a position among them that moves past pieces of markup.
+/// A lexer for the bytes of a document, with a position that moves past pieces of markup.
 struct XMLLexer: Sendable {
     let bytes: [UInt8]
     private(set) var position = 0
 
-    /// Where libxml2 ends names and the literals of document types (`XML_MAX_NAME_LENGTH`), to go on in their middle.
+    /// The length in bytes at which libxml2 cuts names and the literals of document types (`XML_MAX_NAME_LENGTH`).
     static let maximumName = 50_000
-    /// Where libxml2 ends comments, instructions and attributes (`XML_MAX_TEXT_LENGTH`).
+    /// The length in bytes at which libxml2 cuts comments, instructions and attributes (`XML_MAX_TEXT_LENGTH`).
     static let maximumText = 10_000_000
 
-    /// Why a document is not read on.
+    /// The reason why inspection ends early.
     enum Stop: Error {
-        /// It ends within markup.
+        /// The document ends within markup.
         case end
-        /// It is refused, for what stands there.
+        /// The document is rejected, for a reason at an offset.
         case refusal(SerializationError.XMLProblem.Reason, offset: Int)
     }
 
-    /// libxml2's numbers for errors, `xmlParserErrors`.
+    /// The error codes of libxml2 (`xmlParserErrors`).
     enum Code: Int {
         case invalidCharacter = 9
         case lessThanInAttribute = 38
@@ -41,12 +41,12 @@ struct XMLLexer: Sendable {
 
     // MARK: Errors
 
-    /// The error for a byte that cannot stand here, or the end.
+    /// Returns the error for an unexpected byte at the position, or for the end of the document.
     func unexpected(_ code: Code) -> Stop {
         position < bytes.count ? .refusal(.malformed(code: code.rawValue), offset: position) : .end
     }
 
-    /// The error with its place.
+    /// Returns an error with its line and the text around an offset.
     func problem(_ reason: SerializationError.XMLProblem.Reason, at offset: Int) -> SerializationError {
         let line = bytes[..<offset].count { $0 == UInt8(ascii: "\n") } + 1
         return .xml(.init(reason: reason, line: line, excerpt: Excerpt.around(offset, in: bytes)))
@@ -54,7 +54,7 @@ struct XMLLexer: Sendable {
 
     // MARK: Characters
 
-    /// Checks that the bytes are UTF-8, and its characters those that XML has (XML 1.0 §2.2).
+    /// Checks that the bytes are valid UTF-8 and that XML permits their characters (XML 1.0 §2.2).
     func checkCharacters() throws(Stop) {
         do {
             _ = try UTF8Span(validating: bytes.span)
@@ -89,26 +89,26 @@ struct XMLLexer: Sendable {
 
     // MARK: Markup
 
-    /// Goes to the next `<`; false when there is none.
+    /// Moves to the next `<`, and returns whether there is one.
     mutating func skipToMarkup() -> Bool {
         position = bytes[position...].firstIndex(of: UInt8(ascii: "<")) ?? bytes.count
         return position < bytes.count
     }
 
-    /// Goes past a text if it stands here.
+    /// Consumes a text if it is at the position, and returns whether it was.
     mutating func take(_ text: String) -> Bool {
         guard next == text.utf8.first, bytes[position...].starts(with: text.utf8) else { return false }
         position += text.utf8.count
         return true
     }
 
-    /// Goes past a text, which must stand here.
+    /// Consumes a text; throws if it is not at the position.
     mutating func expect(_ text: String) throws(Stop) {
         guard !take(text) else { return }
         throw unexpected(.greaterThanRequired)
     }
 
-    /// Goes past blanks, and returns whether there were any.
+    /// Skips whitespace, and returns whether there was any.
     @discardableResult
     mutating func skipBlanks() -> Bool {
         let start = position
@@ -116,13 +116,13 @@ struct XMLLexer: Sendable {
         return position > start
     }
 
-    /// Goes past blanks, of which there must be some.
+    /// Skips whitespace, and throws unless there is some.
     mutating func expectBlanks() throws(Stop) {
         guard !skipBlanks() else { return }
         throw unexpected(.spaceRequired)
     }
 
-    /// Goes past the next such mark.
+    /// Skips all bytes up to and including a text.
     mutating func skip(
         past mark: String, upTo limit: Int = maximumText, while isAllowed: (UInt8) -> Bool = { _ in true }
     ) throws(Stop) {
@@ -134,7 +134,7 @@ struct XMLLexer: Sendable {
         }
     }
 
-    /// Goes past the quotes that begin here, and what stands between them.
+    /// Skips a literal including its quotes.
     mutating func skipLiteral(
         upTo limit: Int = maximumText, while isAllowed: (UInt8) -> Bool
     ) throws(Stop) {
@@ -154,7 +154,7 @@ struct XMLLexer: Sendable {
 
     // MARK: Names
 
-    /// Goes past a name, XML 1.0 §2.3.
+    /// Skips a name (XML 1.0 §2.3).
     mutating func skipName() throws(Stop) {
         let start = position
         while let (scalar, length) = nextScalar,
@@ -166,7 +166,7 @@ struct XMLLexer: Sendable {
         guard position - start < Self.maximumName else { throw unexpected(.nameTooLong) }
     }
 
-    /// The scalar at the position, and how many bytes it has. The bytes are valid.
+    /// The Unicode scalar at the position and its length in bytes. The bytes are valid UTF-8.
     private var nextScalar: (scalar: UInt32, length: Int)? {
         guard let first = next else { return nil }
         guard first >= 0x80 else { return (UInt32(first), 1) }
@@ -193,7 +193,7 @@ struct XMLLexer: Sendable {
         }
     }
 
-    /// Whether a byte may stand in a public identifier, XML 1.0 §2.3.
+    /// Returns whether a byte is permitted in a public identifier (XML 1.0 §2.3).
     static func isPublicIdentifier(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

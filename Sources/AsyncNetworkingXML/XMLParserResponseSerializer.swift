@@ -3,54 +3,57 @@
 public import AsyncNetworking
 public import Foundation
 
-/// Gives XML to parse by events; written `.xmlParser`.
+/// A serializer that returns XML for event-based parsing, available as `.xmlParser`.
 ///
 /// ```swift
 /// let feed = try await api.get("feed", as: .xmlParser).value
 /// try feed.parse(with: delegate)
 /// ```
 ///
-/// Whether the document is well-formed shows when it is parsed. An empty body is a value too, which cannot be parsed.
+/// The document is inspected, but not checked to be well-formed before it is parsed. An empty body is accepted, but
+/// parsing it fails.
 public struct XMLParserResponseSerializer: AdjustableResponseSerializer {
-    /// The responses that it takes.
+    /// The statuses and media types that are accepted.
     public var validation: ResponseValidation
 
-    /// Creates a serializer that takes XML's media types unless said otherwise.
+    /// Creates a serializer, by default for the media types of XML.
     public init(validation: ResponseValidation = .xml) {
         self.validation = validation
     }
 
-    /// Returns the document, which was inspected but not parsed.
+    /// Returns the inspected but not parsed document.
     ///
-    /// - Throws: `SerializationError.xml` for what is refused, such as declarations of entities.
+    /// - Throws: `SerializationError.xml` for a document that is malformed or rejected, such as one that declares
+    ///   entities; `SerializationError.text` for an unknown encoding or bytes that are invalid in it.
     public func serialize(_ head: ResponseHead, _ body: Data) throws(SerializationError) -> XMLContent {
         try XMLContent(body, charset: head.charset)
     }
 }
 
-/// Gives XML that is well-formed, for a tree; written `.xmlDocument`.
+/// A serializer that returns well-formed XML for building a tree, available as `.xmlDocument`.
 ///
 /// ```swift
 /// let document = try await api.get("feed", as: .xmlDocument).value.makeDocument()
 /// print(try document.nodes(forXPath: "/rss/channel/title"))
 /// ```
 ///
-/// An empty body fails with `SerializationError.emptyBody`, and is nil for `.optional(.xmlDocument)`.
+/// An empty body fails with `SerializationError.emptyBody`, and results in `nil` for `.optional(.xmlDocument)`.
 public struct XMLDocumentResponseSerializer: AdjustableResponseSerializer {
-    /// The responses that it takes.
+    /// The statuses and media types that are accepted.
     public var validation: ResponseValidation
-    /// When the body may be missing.
+    /// The statuses with which the body may be empty.
     public var emptyResponses: EmptyResponseRules
 
-    /// Creates a serializer that takes XML's media types unless said otherwise.
+    /// Creates a serializer, by default for the media types of XML.
     public init(validation: ResponseValidation = .xml, emptyResponses: EmptyResponseRules = .anyStatus) {
         self.validation = validation
         self.emptyResponses = emptyResponses
     }
 
-    /// Returns the document, which was parsed once.
+    /// Returns the document after checking that it is well-formed.
     ///
-    /// - Throws: `SerializationError.xml` for what is refused or not well-formed, or `SerializationError.emptyBody`.
+    /// - Throws: `SerializationError.xml` for a document that is rejected or not well-formed; `SerializationError.text`
+    ///   for an unknown encoding or bytes that are invalid in it; `SerializationError.emptyBody` for an empty body.
     public func serialize(_ head: ResponseHead, _ body: Data) throws(SerializationError) -> XMLContent {
         guard !body.isEmpty else { throw .emptyBody(status: head.status.code, wanted: "XML document") }
         let content = try XMLContent(body, charset: head.charset)
@@ -58,18 +61,18 @@ public struct XMLDocumentResponseSerializer: AdjustableResponseSerializer {
         return content
     }
 
-    /// Whether the body is missing and may be.
+    /// Returns whether the body is empty and the status permits that.
     public func isEmpty(_ head: ResponseHead, _ body: Data) -> Bool {
         body.isEmpty && emptyResponses.statuses?.contains(head.status.code) ?? true
     }
 }
 
 extension ResponseSerializer where Self == XMLParserResponseSerializer {
-    /// The body as XML to parse by events.
+    /// A serializer that returns XML for event-based parsing.
     public static var xmlParser: XMLParserResponseSerializer { XMLParserResponseSerializer() }
 }
 
 extension ResponseSerializer where Self == XMLDocumentResponseSerializer {
-    /// The body as well-formed XML, for a tree.
+    /// A serializer that returns well-formed XML for building a tree.
     public static var xmlDocument: XMLDocumentResponseSerializer { XMLDocumentResponseSerializer() }
 }

@@ -7,9 +7,9 @@ import Foundation
 import FoundationXML
 import Testing
 
-/// Documents that were changed at random, parsed with everything that a program can ask Foundation's parser for.
+/// Randomly modified documents, parsed with all features of Foundation's parser.
 @Suite struct XMLFuzzTests {
-    /// How many documents are tried; more for a longer run, such as `AN_XML_DOCUMENTS=5000000`.
+    /// The number of documents; set `AN_XML_DOCUMENTS`, for example to 5000000, for a longer run.
     private static let count = ProcessInfo.processInfo.environment["AN_XML_DOCUMENTS"].flatMap { Int($0) } ?? 4_000
     private static let parts = 20
 
@@ -27,7 +27,7 @@ import Testing
             #expect(!isWellFormed || document?.rootElement() != nil, "document \(number)")
             if let document { Self.visit(document) }
         }
-        // Documents that are all refused would prove nothing.
+        // The test would be meaningless if all documents were rejected.
         #expect(accepted > Self.count / Self.parts / 8)
     }
 
@@ -35,7 +35,7 @@ import Testing
         [], .nodePreserveAll, .nodePreserveWhitespace, [.documentXInclude, .documentValidate], .documentTidyXML,
     ]
 
-    /// Parses with a delegate that takes everything; true for a document that is well-formed.
+    /// Parses with a delegate that receives all events; returns whether the document is well-formed.
     private static func parse(_ content: XMLContent, options: Int) -> Bool {
         let listener = XMLListener()
         let isWellFormed = (try? content.parse(with: listener)) != nil
@@ -47,8 +47,8 @@ import Testing
         return isWellFormed
     }
 
-    /// Reads what a node has. Foundation crashes on any document when a node without a prefix is asked for it, or one that is no
-    /// element for its URI.
+    /// Reads the properties of a node. Two are omitted because Foundation crashes on them in any document: the prefix
+    /// of a node without one, and the URI of a node that is not an element.
     private static func visit(_ node: XMLNode) {
         _ = (node.name, node.stringValue, node.kind)
         if let element = node as? XMLElement {
@@ -60,7 +60,7 @@ import Testing
     }
 }
 
-/// Takes everything that a parser says.
+/// A delegate that reads everything the parser reports.
 private final class XMLListener: NSObject, XMLParserDelegate {
     private var seen = 0
 
@@ -130,7 +130,7 @@ private final class XMLListener: NSObject, XMLParserDelegate {
     }
 }
 
-/// Makes documents that are nearly well-formed.
+/// A generator of nearly well-formed documents.
 private struct XMLMutator {
     private var random: SplitMix64
 
@@ -138,7 +138,7 @@ private struct XMLMutator {
         random = SplitMix64(seed: seed)
     }
 
-    /// The bytes of a document, and the charset of its response.
+    /// Returns the bytes of a document, and the charset of its response.
     mutating func document() -> (Data, String?) {
         var bytes = pick(Self.seeds)
         if chance(20) {
@@ -146,7 +146,7 @@ private struct XMLMutator {
         }
         for _ in 0..<pick([0, 1, 1, 2, 3, 5, 10]) { mutate(&bytes) }
         if chance(500), let position = bytes.indices.randomElement(using: &random) {
-            // Foundation hands libxml2 chunks of 128 KiB.
+            // Foundation passes chunks of 128 KiB to libxml2.
             bytes.insert(contentsOf: repeatElement(pick(Self.padding), count: 131_000).joined(), at: position)
         }
         return (Data(chance(20) ? Self.wide(bytes, random.next()) : bytes), pick(Self.charsets))
@@ -180,7 +180,7 @@ private struct XMLMutator {
         elements[number(below: elements.count)]
     }
 
-    /// The bytes as UTF-16 of either order.
+    /// Returns the bytes as UTF-16 in one of the byte orders.
     private static func wide(_ bytes: [UInt8], _ choice: UInt64) -> [UInt8] {
         bytes.flatMap { choice % 2 == 0 ? [$0, 0] : [0, $0] }
     }

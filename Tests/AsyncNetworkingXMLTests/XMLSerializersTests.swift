@@ -10,7 +10,7 @@ import Testing
 @Suite struct XMLSerializersTests {
     private static let feed = "<rss><channel><title>A &amp; B</title><item n='1'/><item n='2'/></channel></rss>"
 
-    @Test func `a document becomes a tree`() throws {
+    @Test func `a document is returned as a tree`() throws {
         let document = try value(of: .xmlDocument, Self.feed).makeDocument()
         #expect(try document.nodes(forXPath: "/rss/channel/title").first?.stringValue == "A & B")
         #expect(try document.nodes(forXPath: "//item").count == 2)
@@ -22,7 +22,7 @@ import Testing
         try content.parse(with: recorder)
         #expect(recorder.elements == ["rss", "channel", "title", "item", "item"])
         #expect(recorder.text == "A & B")
-        // A parser of one's own, as often as one likes.
+        // Any number of parsers can be created.
         let parser = content.makeParser()
         let second = Recorder()
         parser.delegate = second
@@ -30,7 +30,7 @@ import Testing
         #expect(second.elements.count == 5)
     }
 
-    @Test func `a session hands it over, and a value may go to another task`() async throws {
+    @Test func `a session returns documents that can be sent to another task`() async throws {
         try await StubServer.with { server in
             server.fallback { _ in .data(Data(Self.feed.utf8), headers: ["Content-Type": "application/rss+xml"]) }
             let api = SessionManager(baseURL: server.url("/")) { $0.proxy = .none }
@@ -48,7 +48,7 @@ import Testing
             ("text/html", "text/html"),
             (nil, "-"),
         ] as [(String?, String?)])
-    func `media types of XML are taken`(type: String?, rejected: String?) {
+    func `the media types of XML are accepted`(type: String?, rejected: String?) {
         let error = failure { try value(of: .xmlDocument, Self.feed, type: type) }
         #expect(error?.rejection.map { $0.mediaType ?? "-" } == rejected)
         #expect((error == nil) == (rejected == nil))
@@ -58,24 +58,24 @@ import Testing
         arguments: [
             ("utf-8", Array("é".utf8)), ("iso-8859-1", [0xE9]), ("windows-1251", [0xE9]), ("shift_jis", [0x93, 0xFA]),
         ] as [(String, [UInt8])])
-    func `the encoding is that of the header or the declaration`(encoding: String, bytes: [UInt8]) throws {
+    func `the encoding is declared by the header or the document`(encoding: String, bytes: [UInt8]) throws {
         let expected = ["windows-1251": "й", "shift_jis": "日"][encoding] ?? "é"
         let declared = Data("<?xml version=\"1.0\" encoding=\"\(encoding)\"?><a>".utf8) + bytes + Data("</a>".utf8)
         #expect(try text(declared) == expected)
         let claimed = Data("<a>".utf8) + bytes + Data("</a>".utf8)
         #expect(try text(claimed, type: "text/xml; charset=\(encoding)") == expected)
-        // The header goes before the declaration.
+        // The header overrides the declaration.
         let both = Data("<?xml version='1.0' encoding='koi8-r'?><a>".utf8) + bytes + Data("</a>".utf8)
         #expect(try text(both, type: "text/xml; charset=\(encoding)") == expected)
     }
 
     @Test(arguments: [String.Encoding.utf16BigEndian, .utf16LittleEndian, .utf16, .utf32BigEndian])
-    func `UTF-16 and UTF-32 are read with and without a mark`(encoding: String.Encoding) throws {
+    func `UTF-16 and UTF-32 are decoded with and without a byte order mark`(encoding: String.Encoding) throws {
         let data = try #require("<a>é</a>".data(using: encoding))
         #expect(try text(data) == "é")
     }
 
-    @Test func `an empty body is an error for a tree, nil for an optional, and no error for events`() throws {
+    @Test func `an empty body is an error for a tree, nil for an optional, and accepted for events`() throws {
         let error = failure { try value(of: .xmlDocument, "") }
         guard case .emptyBody(200, _)? = error else { throw error ?? .url(.noHost("")) }
         #expect(try value(of: .optional(.xmlDocument), "") == nil)
@@ -84,9 +84,9 @@ import Testing
         #expect(problem { try content.makeDocument().rootElement() as Any }?.reason == .unexpectedEnd)
     }
 
-    // MARK: Bad input
+    // MARK: Malformed input
 
-    @Test func `a document that is cut off anywhere is said to be so`() {
+    @Test func `a truncated document is reported as such`() {
         let text = "<?xml version='1.0'?><!-- c --><a x='1'><b>text</b><![CDATA[y]]><?pi z?></a>"
         for end in text.utf8.indices.dropFirst() {
             let reason = problem { try value(of: .xmlDocument, String(text[..<end])) }?.reason
@@ -95,7 +95,7 @@ import Testing
             case .unexpectedEnd, .malformed: break
             default: Issue.record("\(text[..<end]): \(String(describing: reason))")
             }
-            // Within the outermost element, between its parts, it is the end that is missing.
+            // Between the children of the outermost element, only its end is missing.
             if text[..<end].hasSuffix(">"), text[..<end].contains("<a") { #expect(reason == .unexpectedEnd) }
         }
         #expect(throws: Never.self) { try value(of: .xmlDocument, text) }
@@ -106,7 +106,7 @@ import Testing
         "<a>]]></a>",
         "<a b='1' b='2'/>", "{}",
     ])
-    func `what is not well-formed is an error with its place`(text: String) throws {
+    func `a document that is not well-formed fails with the place`(text: String) throws {
         let problem = try #require(problem { try value(of: .xmlDocument, text) })
         switch problem.reason {
         case .malformed, .unexpectedEnd: break
@@ -115,7 +115,7 @@ import Testing
         #expect("\(SerializationError.xml(problem))".contains("Near “"))
     }
 
-    @Test func `bytes that are invalid in their encoding are refused`() {
+    @Test func `bytes that are invalid in their encoding are rejected`() {
         let error = failure { try value(of: .xmlDocument, Data("<a>".utf8) + [0xFF] + Data("</a>".utf8)) }
         guard case .xml? = error else {
             Issue.record("\(String(describing: error))")
@@ -131,21 +131,21 @@ import Testing
         }
     }
 
-    @Test func `a delegate that stops is an error of its own`() throws {
+    @Test func `a delegate that aborts parsing causes an error`() throws {
         let content = try value(of: .xmlParser, Self.feed)
         #expect(problem { try content.parse(with: Recorder(stopsAt: "title")) }?.reason == .aborted)
     }
 
-    @Test func `the place of an error is a line`() throws {
+    @Test func `the error contains the line`() throws {
         #expect(problem { try value(of: .xmlDocument, "<!DOCTYPE a [\n\n<!ENTITY x 'y'>]><a/>") }?.line == 3)
-        // libxml2 has read on a little before it says so.
+        // libxml2 reports this error only after it has parsed a little more.
         let line = try #require(problem { try value(of: .xmlDocument, "<a>\n<b>\n</c>\n</a>") }?.line)
         #expect(3...4 ~= line)
     }
 
     // MARK: Hostile input
 
-    /// Nine levels of ten: a billion.
+    /// Nine levels of ten entities each, which expand to a billion.
     private static let laughs: String = {
         let levels = (1...9).map { "<!ENTITY l\($0) \"\(String(repeating: "&l\($0 - 1);", count: 10))\">" }
         return "<!DOCTYPE l [<!ENTITY l0 \"lol\">\(levels.joined())]><l>&l9;</l>"
@@ -160,12 +160,12 @@ import Testing
         "<!DOCTYPE a [<!ENTITY % p SYSTEM \"file://\(secret)\"> %p;]><a/>",
         "<!DOCTYPE a [<!ELEMENT a ANY><!ENTITY x 'y'>]><a/>",
         "<!DOCTYPE a [<!-- > ' ] --><?p ]> \" ?><!ENTITY x 'y'>]><a/>",
-        // Comments that are none, in literals.
+        // Text that resembles comments, in literals.
         "<!DOCTYPE a SYSTEM \"<!--\" [<!ENTITY x 'y'>]><a>&x;</a><!-- -->",
         "<!DOCTYPE a SYSTEM '[' [<!NOTATION n SYSTEM \"<!--\"><!ENTITY x 'y'>]><a>&x;</a><!-- -->",
         "<?xml version='1.0'?>\n<!-- <a> -->\n<!DOCTYPE\na\n[\n<!ENTITY\nx\n'y'>]><a/>",
     ])
-    func `entities are refused before they stand for anything`(text: String) throws {
+    func `entities are rejected before they are expanded`(text: String) throws {
         #expect(problem { try value(of: .xmlDocument, text) }?.reason == .declaration("ENTITY"))
         #expect(problem { try value(of: .xmlParser, text) }?.reason == .declaration("ENTITY"))
         let wide = try #require(text.data(using: .utf16))
@@ -176,7 +176,7 @@ import Testing
                 == .declaration("ENTITY"))
     }
 
-    @Test func `an encoding that hides declarations is not known`() {
+    @Test func `an encoding that could hide declarations is unknown`() {
         let error = failure {
             try value(of: .xmlDocument, "<?xml version='1.0' encoding='utf-7'?>+ADwAIQ-DOCTYPE")
         }
@@ -186,7 +186,7 @@ import Testing
         }
     }
 
-    /// A document type with an entity, and a use of it, for a parser that obeys “utf-7” or UTF-16.
+    /// A document type with an entity and its use, for a parser that supports “utf-7” or UTF-16.
     private static let hidden = "+ADwAIQ-DOCTYPE a [+ADwAIQ-ENTITY x 'expanded'+AD4]+AD4<a>+ACY-x;</a>"
     private static let wide: [UInt8] = "<?xml version='1.0'?><!DOCTYPE a [<!ENTITY x 'expanded'>]><a>&x;</a>".utf8
         .flatMap { [$0, 0] }
@@ -203,23 +203,23 @@ import Testing
     ]
 
     @Test(arguments: hiding.indices)
-    func `no encoding hides declarations from what looks for them`(index: Int) throws {
+    func `no encoding hides declarations from the inspection`(index: Int) throws {
         let (body, charset) = Self.hiding[index]
         let type = "text/xml" + (charset.map { "; charset=\($0)" } ?? "")
         #expect(failure { try value(of: .xmlDocument, body, type: type) } != nil)
-        // The parser by events has not looked at all of it before it is asked to.
+        // The document for event-based parsing is not checked completely before it is parsed.
         guard let content = try? value(of: .xmlParser, body, type: type) else { return }
         let recorder = Recorder()
         #expect(throws: SerializationError.self) { try content.parse(with: recorder) }
         #expect(!recorder.text.contains("expanded"))
     }
 
-    @Test func `default attributes are refused, which each element would repeat`() {
+    @Test func `default attributes, which each element would repeat, are rejected`() {
         let text = "<!DOCTYPE a [<!ATTLIST a x CDATA \"\(String(repeating: "y", count: 100_000))\">]><a/>"
         #expect(problem { try value(of: .xmlDocument, text) }?.reason == .declaration("ATTLIST"))
     }
 
-    @Test func `a document type is no harm, and nothing that it names is read`() throws {
+    @Test func `a document type is accepted, but its external subset is not read`() throws {
         let path = FileManager.default.temporaryDirectory.appending(path: "an-xml-\(UUID()).dtd")
         try Data("<!ENTITY x \"secret\"><!ATTLIST a b CDATA \"secret\">".utf8).write(to: path)
         defer { try? FileManager.default.removeItem(at: path) }
@@ -235,7 +235,7 @@ import Testing
         }
     }
 
-    @Test func `10 MB of nested elements, or an element of very many attributes, are refused`() {
+    @Test func `10 MB of nested elements and elements with very many attributes are rejected`() {
         let deep = String(repeating: "<a>", count: 3_500_000)
         #expect(problem { try value(of: .xmlDocument, deep) }?.reason == .tooDeep(limit: 256))
         #expect(problem { try value(of: .xmlParser, deep) }?.reason == .tooDeep(limit: 256))
@@ -261,7 +261,7 @@ import Testing
         _ = try content.makeDocument().xmlString
     }
 
-    @Test func `other processing instructions, and what only looks like one, stay as they are`() throws {
+    @Test func `other processing instructions and similar text are unchanged`() throws {
         let text = "<?a b?><?c ?><x y='?>'><!--<?d?>--><![CDATA[<?e?>]]></x>"
         let content = try value(of: .xmlParser, text)
         #expect(content.data == Data(text.utf8))
@@ -278,7 +278,7 @@ import Testing
             Array("<a>".utf8) + [0xED, 0xA0, 0x80] + Array("</a>".utf8),
             Array("<a>\u{1}</a>".utf8), Array("<a>\u{FFFE}</a>".utf8), Array("<a>\u{FFFF}</a>".utf8),
         ] as [[UInt8]])
-    func `bytes and characters that XML does not have are refused`(bytes: [UInt8]) {
+    func `invalid bytes and characters are rejected`(bytes: [UInt8]) {
         for error in [
             failure { try value(of: .xmlParser, Data(bytes)) }, failure { try value(of: .xmlDocument, Data(bytes)) },
         ] {
@@ -290,13 +290,13 @@ import Testing
     }
 
     @Test(arguments: [
-        // libxml2 goes on within what it could not read, and finds an instruction there.
+        // libxml2 continues within markup that it could not parse, and finds an instruction there.
         "<a b=<?foo?>/>", "<a b='<?foo?>'/>", "<a <?foo?>/>", "<? <?foo?><a/>", "<a><! <?foo?></a>", "<a/ <?foo?>>",
         "<!DOCTYPE a '<?foo?>'><a/>", "<!DOCTYPE a PUBLIC '{<?foo?>' 's'><a/>", "<a></a <?foo?>>", "<1 <?foo?>/>",
         "<![CDATA[<?foo?>]]><a/>", "<a/><!DOCTYPE a [<?foo?>]>", "<!DOCTYPE a [<!ELEMENT a <?foo?>>]><a/>",
         "<!DOCTYPE a [x<?foo?>]><a/>", "<!DOCTYPE a [%<?foo?>]><a/>", "<a b='1'c='<?foo?>'/>",
     ])
-    func `markup that is not as XML says is refused before it is parsed`(text: String) {
+    func `malformed markup is rejected before it is parsed`(text: String) {
         let problem = problem { try value(of: .xmlParser, text) }
         guard case .malformed? = problem?.reason else {
             Issue.record("\(String(describing: problem))")
@@ -305,7 +305,7 @@ import Testing
     }
 
     @Test(arguments: ["SYSTEM 's'", "PUBLIC 'p'", "PUBLIC 'p' "])
-    func `a notation without both identifiers is refused`(identifiers: String) throws {
+    func `a notation without both identifiers is rejected`(identifiers: String) throws {
         let text = "<!DOCTYPE a [<!NOTATION n \(identifiers)>]><a/>"
         #expect(problem { try value(of: .xmlParser, text) }?.reason == .declaration("NOTATION"))
         let whole = try value(of: .xmlDocument, "<!DOCTYPE a [<!NOTATION n PUBLIC 'p' \"s\">]><a/>")
@@ -316,20 +316,20 @@ import Testing
         "<?\(String(repeating: "x", count: 60_000))?><a/>", "<\(String(repeating: "x", count: 60_000))/>",
         "<!--\(String(repeating: "x", count: 10_000_001))<?foo?>--><a/>",
     ])
-    func `what libxml2 would end in its middle is refused`(text: String) {
+    func `names and comments that libxml2 would cut are rejected`(text: String) {
         guard case .malformed? = problem({ try value(of: .xmlParser, text) })?.reason else {
             Issue.record("not refused")
             return
         }
     }
 
-    @Test func `characters beyond the first chunk of libxml2 are read whole`() throws {
+    @Test func `characters beyond the first chunk of libxml2 are complete`() throws {
         let long = String(repeating: "é漢👴", count: 100_000)
         let document = try value(of: .xmlDocument, "<a><b/>\(long)</a>").makeDocument()
         #expect(document.rootElement()?.stringValue == long)
     }
 
-    @Test func `as deep as the limit is well`() throws {
+    @Test func `the maximum depth is accepted`() throws {
         let text = String(repeating: "<a>", count: 256) + String(repeating: "</a>", count: 256)
         #expect(throws: Never.self) { try value(of: .xmlDocument, text).makeDocument() }
     }
@@ -351,13 +351,13 @@ private func value<Serializer: ResponseSerializer>(
     try value(of: serializer, Data(body.utf8), type: type)
 }
 
-/// The text of a document's outermost element.
+/// Returns the text of a document's outermost element.
 private func text(_ body: Data, type: String = "application/xml") throws -> String {
     let root = try value(of: .xmlDocument, body, type: type).makeDocument().rootElement()
     return try #require(root?.stringValue)
 }
 
-/// The error of ours that the work ends with, if any.
+/// Returns the serialization error that the work throws; `nil` if it throws none.
 private func failure(_ work: () throws -> Any) -> SerializationError? {
     do {
         _ = try work()
