@@ -2,7 +2,8 @@
 
 import ANSystem
 
-/// A value that many may change and wait for: whoever waits for a condition is woken by the change that brings it about.
+/// A value with changes that tasks can wait for: a task waiting for a condition is resumed by the change that satisfies
+/// it.
 final class Observed<Value: Sendable>: Sendable {
     private let state: Lock<State>
 
@@ -10,12 +11,13 @@ final class Observed<Value: Sendable>: Sendable {
         state = Lock(State(value: value))
     }
 
-    /// A copy of the value.
+    /// A copy of the current value.
     var value: Value {
         state.withLock { $0.value }
     }
 
-    /// Changes the value, and wakes those who waited for it to be so, in the order in which they began to wait.
+    /// Changes the value, and resumes the tasks whose conditions it now satisfies, in the order in which they began to
+    /// wait.
     func update<Result: Sendable>(_ change: (inout Value) -> Result) -> Result {
         let (result, due) = state.withLock { state in
             let result = change(&state.value)
@@ -25,15 +27,15 @@ final class Observed<Value: Sendable>: Sendable {
         return result
     }
 
-    /// Waits until `condition` holds; throws `CancellationError` when the task is cancelled first.
+    /// Waits until the value satisfies a condition; throws `CancellationError` if the task is cancelled before.
     ///
-    /// The condition runs at each change, under the lock.
+    /// The condition is evaluated on each change, while the lock is held.
     func wait(until condition: @escaping @Sendable (Value) -> Bool) async throws {
         let number = state.withLock { $0.takeNumber() }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
                 let outcome: WaitOutcome = state.withLock { state in
-                    // A cancelled task may have run its handler before this: then its number is no longer open.
+                    // The cancellation handler may have run before this point; then the number has been removed.
                     guard state.openNumbers.contains(number) else { return .cancelled }
                     guard !condition(state.value) else { return .holds }
                     state.waiters[number] = Waiter(condition: condition, continuation: continuation)
@@ -58,7 +60,7 @@ final class Observed<Value: Sendable>: Sendable {
     private struct State {
         var value: Value
         var waiters: [Int: Waiter] = [:]
-        /// The numbers of waits that were not cancelled.
+        /// The numbers of the waits that were neither completed nor cancelled.
         var openNumbers: Set<Int> = []
         private var nextNumber = 0
 

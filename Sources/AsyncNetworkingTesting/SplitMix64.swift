@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 
-/// Numbers that look random and are the same in each run: SplitMix64 (Steele, Lea, Flood 2014).
+/// A reproducible pseudorandom number generator: SplitMix64 (Steele, Lea, Flood 2014).
 package struct SplitMix64: RandomNumberGenerator {
     private var state: UInt64
 
-    /// Creates a generator, whose numbers follow from the seed.
+    /// Creates a generator whose numbers are determined by a seed.
     package init(seed: UInt64) {
         state = seed
     }

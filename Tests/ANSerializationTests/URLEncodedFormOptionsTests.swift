@@ -138,7 +138,9 @@ import Testing
         arguments: [
             (.shortest, "a=1&b=-3&c=0.1&d=1e%2B16&e=5"), (.description, "a=1.0&b=-3.0&c=0.1&d=1e%2B16&e=5"),
         ] as [(URLEncodedFormEncoder.FloatEncoding, String)])
-    func `whole floating-point numbers are configurable`(floats: URLEncodedFormEncoder.FloatEncoding, expected: String) throws {
+    func `whole floating-point numbers are configurable`(floats: URLEncodedFormEncoder.FloatEncoding, expected: String)
+        throws
+    {
         #expect(try text(["a": 1.0, "b": -3.0, "c": 0.1, "d": 1e16, "e": 5]) { $0.floats = floats } == expected)
     }
 

@@ -4,14 +4,14 @@ import AsyncNetworkingTesting
 import FoundationEssentials
 import Glibc
 
-/// Runs the curl(1) of the system: a client that is not ours.
+/// Runs the system's curl(1), an independent client.
 enum CurlTool {
     struct Outcome {
         var exitCode: Int32
         var output: String
     }
 
-    /// Runs curl with these arguments and waits for it; standard error is part of the output.
+    /// Runs curl with arguments and waits for its end; the output includes standard error.
     static func run(_ arguments: [String]) throws -> Outcome {
         var ends: [Int32] = [0, 0]
         guard unsafe pipe(&ends) == 0 else { throw RawClient.Failure.system(errno) }
@@ -42,7 +42,7 @@ enum CurlTool {
     }
 }
 
-/// A folder for one test, removed with the value.
+/// A temporary directory, deleted when this object is released.
 final class TemporaryFolder: Sendable {
     let path = "/tmp/an-kit-\(UInt64.random(in: 0...UInt64.max))"
 

@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// Words in the order in which they came.
+/// A log of words in the order in which they were added.
 final class EventLog: Sendable {
     private let words = Mutex([String]())
 

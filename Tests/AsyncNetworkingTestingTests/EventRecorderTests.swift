@@ -7,7 +7,7 @@ import Testing
 @Suite struct EventRecorderTests {
     let recorder = EventRecorder()
 
-    @Test func `an event is waited for`() async throws {
+    @Test func `a recorder waits for an event`() async throws {
         let recorder = recorder
         async let finished = recorder.first { if case .finished = $0 { true } else { false } }
         recorder.receive(.uploadProgress(TransferProgress(completedBytes: 1, totalBytes: 2)))
@@ -15,7 +15,7 @@ import Testing
         metrics.attempts = 7
         recorder.receive(.finished(metrics))
         guard case .finished(let reported) = try await finished else {
-            Issue.record("This is another event.")
+            Issue.record("The event is not the expected one.")
             return
         }
         #expect(reported.attempts == 7)
@@ -23,7 +23,7 @@ import Testing
         #expect(recorder.events.count == 2)
     }
 
-    @Test func `a wait that is cancelled throws CancellationError`() async throws {
+    @Test func `a cancelled wait throws CancellationError`() async throws {
         let recorder = recorder
         let task = Task { try await recorder.first { _ in true } }
         task.cancel()

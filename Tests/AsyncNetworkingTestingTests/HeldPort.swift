@@ -3,7 +3,8 @@
 import Glibc
 import Testing
 
-/// A free port that the system gives to nobody else while it is held; who asks for it by its number may listen on it.
+/// A free port that the system does not assign automatically while this object exists; listening on it by its number is
+/// possible.
 final class HeldPort: Sendable {
     let number: UInt16
     private let descriptor: Int32

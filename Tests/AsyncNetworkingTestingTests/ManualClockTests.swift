@@ -6,7 +6,7 @@ import Testing
 @Suite struct ManualClockTests {
     let clock = ManualClock()
 
-    @Test func `a sleeper wakes when its time has come, and not before`() async throws {
+    @Test func `a sleeping task wakes at its deadline and not before`() async throws {
         let order = EventLog()
         let clock = clock
         async let first: Void = {
@@ -28,7 +28,7 @@ import Testing
         #expect(clock.now.offset == .seconds(6))
     }
 
-    @Test func `a cancelled sleep throws CancellationError and is forgotten`() async throws {
+    @Test func `a cancelled sleep throws CancellationError and is removed`() async throws {
         let clock = clock
         let task = Task { try await clock.sleep(for: .seconds(1)) }
         try await clock.sleepers(count: 1)
@@ -37,14 +37,14 @@ import Testing
         #expect(clock.sleepers.isEmpty)
     }
 
-    @Test func `a sleep until now or earlier returns at once`() async throws {
+    @Test func `a sleep until a past instant returns immediately`() async throws {
         clock.advance(by: .seconds(1))
         try await clock.sleep(until: clock.now)
         try await clock.sleep(until: .init())
         #expect(clock.sleepers.isEmpty)
     }
 
-    @Test func `a cancelled task does not sleep at all`() async throws {
+    @Test func `a cancelled task does not sleep`() async throws {
         let clock = clock
         let task = Task {
             while !Task.isCancelled { await Task.yield() }
@@ -54,7 +54,7 @@ import Testing
         await #expect(throws: CancellationError.self) { try await task.value }
     }
 
-    @Test func `it is any clock that counts in Duration`() async throws {
+    @Test func `the clock can be used as any Clock of Duration`() async throws {
         let erased: any Clock<Duration> = clock
         async let slept: Void = erased.sleep(for: .seconds(3))
         try await clock.sleepers(count: 1)

@@ -21,7 +21,7 @@ import Testing
         }
     }
 
-    @Test func `a function answers, and requests are recorded with their bodies`() async throws {
+    @Test func `a function returns responses, and requests are recorded with their bodies`() async throws {
         let transport = MockTransport { request in .text(request.method.rawValue) }
         var request = Request(method: .put, url: url)
         request.body = .string("abc")
@@ -31,14 +31,14 @@ import Testing
         #expect(received.body == Data("abc".utf8))
     }
 
-    @Test func `responses are given in turn, and the last repeats`() async throws {
+    @Test func `responses are returned in turn, and the last one is repeated`() async throws {
         let transport = MockTransport(.status(.serviceUnavailable), .text("a"), .json("{}"))
         var answers: [String] = []
         for _ in 1...4 { answers.append(try await text(transport)) }
         #expect(answers == ["503 ", "200 a", "200 {}", "200 {}"])
     }
 
-    @Test func `pauses between chunks pass by the clock`() async throws {
+    @Test func `pauses between chunks use the clock`() async throws {
         let clock = ManualClock()
         let transport = MockTransport(clock: clock) { _ in
             MockResponse([
@@ -59,7 +59,7 @@ import Testing
         #expect(events.metrics?.responseBodyBytes == 2)
     }
 
-    @Test func `an error is thrown as it is`() async throws {
+    @Test func `an error is rethrown unchanged`() async throws {
         struct Mishap: Error {}
         await #expect(throws: Mishap.self) { try await text(MockTransport(.failure(Mishap()))) }
         await #expect(throws: Mishap.self) { try await text(MockTransport { _ in throw Mishap() }) }

@@ -3,9 +3,9 @@
 import AsyncNetworkingTesting
 import Glibc
 
-/// A blocking socket client, so that the server is tested without any HTTP library.
+/// A blocking socket client, to test the server without an HTTP library.
 final class RawClient: Sendable {
-    /// The socket, closed with the client.
+    /// The descriptor of the socket, closed when the client is released.
     let number: Int32
 
     enum Failure: Error, Equatable {
@@ -69,7 +69,8 @@ final class RawClient: Sendable {
         }
     }
 
-    /// Sends until the buffers of both sides are full, this side's being the smallest there is; says how much they took.
+    /// Sends until the buffers of both sides are full, with the smallest possible buffer on this side; returns the
+    /// number of bytes sent.
     func fillBuffers() -> Int {
         var size: Int32 = 1
         unsafe setsockopt(number, SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout<Int32>.size))
@@ -84,18 +85,18 @@ final class RawClient: Sendable {
         }
     }
 
-    /// Whether bytes are here that were not read.
+    /// Whether received bytes have not been read.
     var hasBytes: Bool {
         var byte: UInt8 = 0
         return unsafe recv(number, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) > 0
     }
 
-    /// Ends the sending side.
+    /// Shuts down the sending side.
     func finishSending() {
         shutdown(number, Int32(SHUT_WR))
     }
 
-    /// Reads until what was read ends with `suffix`.
+    /// Reads until the received text ends with `suffix`, and returns the text.
     func receive(upTo suffix: String) throws -> String {
         var bytes: [UInt8] = []
         while !bytes.suffix(suffix.utf8.count).elementsEqual(suffix.utf8) {
@@ -107,7 +108,7 @@ final class RawClient: Sendable {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Reads until the connection ends, and says how.
+    /// Reads until the connection ends, and returns the bytes and the error.
     func receiveToEnd() -> (bytes: [UInt8], error: Failure?) {
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 65_536)

@@ -4,7 +4,7 @@ import AsyncNetworkingTesting
 import Testing
 
 @Suite struct RequestParserTests {
-    /// What the parser makes of bytes that come in pieces of this size, as words.
+    /// Returns the parts that the parser returns for bytes in chunks of a size, as words.
     private func parse(_ text: String, pieces size: Int = .max, maximumHeadSize: Int = 1000) -> [String] {
         var parser = RequestParser(maximumHeadSize: maximumHeadSize)
         var words: [String] = []
@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test(arguments: [Int.max, 1, 2, 3, 7])
-    func `requests are cut out of bytes, however these are split`(size: Int) {
+    func `requests are parsed independently of the sizes of chunks`(size: Int) {
         let cases: [(String, [String])] = [
             ("", []),
             ("GET / HTTP/1.1\r\n\r\n", ["GET|/|HTTP/1.1", "end"]),
@@ -62,7 +62,7 @@ import Testing
         for (text, words) in cases { #expect(parse(text, pieces: size) == words) }
     }
 
-    @Test func `what is no request is refused with the reason`() {
+    @Test func `a malformed request is rejected with a reason`() {
         let length = "PUT / HTTP/1.1\r\nContent-Length: "
         let chunked = "PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
         let cases: [(String, String)] = [
@@ -89,19 +89,19 @@ import Testing
         for (text, problem) in cases { #expect(parse(text).last == problem, "\(text)") }
     }
 
-    @Test func `a length as large as a number can be is no trap`() {
+    @Test func `the largest length is parsed without overflow`() {
         let text = "PUT / HTTP/1.1\r\nContent-Length: 9223372036854775807\r\n\r\nab"
         #expect(parse(text).suffix(2) == ["<ab", "unfinished"])
         let chunk = "PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n7fffffffffffffff\r\nab"
         #expect(parse(chunk).suffix(2) == ["<ab", "unfinished"])
     }
 
-    @Test func `no bytes trap it`() {
+    @Test func `random bytes do not crash the parser`() {
         let seed = Array(
             "PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nContent-Length: 9\r\n\r\n5;a\r\nabcde\r\n0\r\nT: 1\r\n\r\n"
                 .utf8)
         var random = UInt64(1)
-        /// The next of Knuth's linear congruential numbers (MMIX).
+        /// Returns the next number of Knuth's linear congruential generator (MMIX).
         func next(below limit: Int) -> Int {
             random = random &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
             return Int(random >> 33) % limit
@@ -125,7 +125,7 @@ import Testing
         }
     }
 
-    @Test func `bytes that are not UTF-8 are kept as Latin-1`() throws {
+    @Test func `bytes that are not UTF-8 are decoded as Latin-1`() throws {
         var parser = RequestParser(maximumHeadSize: 100)
         parser.append(Array("GET / HTTP/1.1\r\nA: ".utf8) + [0xE4] + Array("\r\n\r\n".utf8))
         #expect(try parser.next() == .head(method: "GET", target: "/", version: "HTTP/1.1", ["A": "ä"]))

@@ -7,7 +7,7 @@ import Testing
 
 @Suite struct StubServerLifetimeTests {
     @Test(arguments: [StubServer.Address.ipv4, .ipv6, .unix(path: "/tmp/an-kit-test-\(getpid()).sock")])
-    func `it listens where it is told`(address: StubServer.Address) async throws {
+    func `a server listens on the configured address`(address: StubServer.Address) async throws {
         try await StubServer.with(.init(address)) { server in
             server.route("/", .text("hello"))
             let client = try RawClient(server)
@@ -17,7 +17,7 @@ import Testing
         if case .unix(let path) = address { #expect(!FileManager.default.fileExists(atPath: path)) }
     }
 
-    @Test func `the socket of a server that was stopped is closed`() async throws {
+    @Test func `the socket of a stopped server is closed`() async throws {
         let port = try HeldPort()
         let server = try StubServer(.init(port: port.number))
         _ = try RawClient(server)
@@ -32,13 +32,13 @@ import Testing
         }
     }
 
-    @Test func `a path that is too long is an error`() {
+    @Test func `a socket path that is too long is an error`() {
         #expect(throws: (any Error).self) {
             _ = try StubServer(.init(.unix(path: String(repeating: "x", count: 200))))
         }
     }
 
-    @Test func `600 connections are served at once`() async throws {
+    @Test func `600 connections are served concurrently`() async throws {
         let gate = try ScriptGate()
         try await StubServer.with { server in
             server.route("/", Script([.wait(gate), .reply(Reply(status: 204))]))
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test func `connections can be ended from outside`() async throws {
+    @Test func `all connections can be ended`() async throws {
         try await StubServer.with { server in
             server.route("/", .status(204))
             let client = try RawClient(server)
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test func `a connection can be met with silence, an end or a reset`() async throws {
+    @Test func `a connection can be greeted with silence, an ending or a reset`() async throws {
         try await StubServer.with { server in
             server.greet(.end(.close), .end(.reset), .hang)
             let closed = try RawClient(server)
@@ -82,7 +82,7 @@ import Testing
         }
     }
 
-    @Test func `clients that are gone kill neither the process nor the server`() async throws {
+    @Test func `clients that disconnect crash neither the process nor the server`() async throws {
         try await StubServer.with { server in
             server.fallback { _ in .generated(1 << 30) }
             for _ in 0..<20 {
@@ -95,22 +95,22 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(1))) func `when it has stopped, no descriptor and no thread is left`() async {
-        // In a process of its own, where nobody else opens and closes.
+    @Test(.timeLimit(.minutes(1))) func `a stopped server leaves no descriptor and no thread`() async {
+        // In a process of its own, where no other test opens and closes descriptors.
         await #expect(processExitsWith: .success) {
             let certificate = try TestCertificateAuthority().issue()
-            // The first round makes what the process keeps: the pool of threads, OpenSSL's tables.
+            // The first round creates what the process keeps: the thread pool, OpenSSL's tables.
             try await useServers(certificate)
             let before = try ProcessState()
             for _ in 0..<5 { try await useServers(certificate) }
             try #require(try ProcessState().descriptors == before.descriptors)
-            // A joined thread is listed until the kernel has put it away.
+            // A joined thread is listed until the kernel has removed it.
             while try ProcessState().stubThreads > 0 { await Task.yield() }
         }
     }
 }
 
-/// Uses a plain server and one with TLS, each with connections that hang, and one that never finishes its handshake.
+/// Uses a server without and one with TLS, each with hanging connections; with TLS these never finish the handshake.
 private func useServers(_ certificate: TestCertificate) async throws {
     for options in [StubServer.Options(), .init(tls: .init(certificate))] {
         let server = try StubServer(options)
@@ -122,7 +122,7 @@ private func useServers(_ certificate: TestCertificate) async throws {
     }
 }
 
-/// What this process holds.
+/// The numbers of descriptors and threads of this process.
 private struct ProcessState {
     var descriptors: Int
     var stubThreads: Int

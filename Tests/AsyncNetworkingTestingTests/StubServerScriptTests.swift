@@ -5,7 +5,7 @@ import FoundationEssentials
 import Testing
 
 @Suite struct StubServerScriptTests {
-    /// All that the server sends for this text, and how the connection ends.
+    /// Returns everything that the server sends in response to a text, and the error that ends the connection.
     private func exchange(
         _ script: Script, _ text: String = "GET / HTTP/1.1\r\nConnection: close\r\n\r\n"
     ) async throws -> (text: String, error: RawClient.Failure?) {
@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    @Test func `replies are framed as told`() async throws {
+    @Test func `replies are framed as configured`() async throws {
         let cases: [(Script, String)] = [
             (.reply(body: .string("ab")), "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nab"),
             (.reply(status: 299, reason: "", body: .string("")), "HTTP/1.1 299\r\nContent-Length: 0\r\n\r\n"),
@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    @Test func `a pace takes its time`() async throws {
+    @Test func `a pace delays the body`() async throws {
         let clock = ContinuousClock()
         let time = try await clock.measure {
             _ = try await exchange(.drip(bytes: 1, every: .milliseconds(20), body: .string("abc")))
@@ -62,12 +62,12 @@ import Testing
         #expect(time >= .milliseconds(40))
     }
 
-    @Test func `HEAD gets the head alone`() async throws {
+    @Test func `a response to HEAD has no body`() async throws {
         let (text, _) = try await exchange(.text("abc"), "HEAD / HTTP/1.1\r\nConnection: close\r\n\r\n")
         #expect(text.hasSuffix("Content-Length: 3\r\n\r\n"))
     }
 
-    @Test func `an echo says what was received`() async throws {
+    @Test func `an echo describes the received request`() async throws {
         let (text, _) = try await exchange(
             .echo, "PUT /a?b HTTP/1.1\r\nA: 1\r\nConnection: close\r\nContent-Length: 2\r\n\r\nxy")
         let body = try #require(text.firstRange(of: "\r\n\r\n").map { Data(text[$0.upperBound...].utf8) })
@@ -78,13 +78,13 @@ import Testing
         #expect(echo.body == "xy")
     }
 
-    @Test func `what cannot be read is answered with 400`() async throws {
+    @Test func `a malformed request is answered with status 400`() async throws {
         let (text, error) = try await exchange(.status(200), "nonsense\r\nand more")
         #expect(text.hasPrefix("HTTP/1.1 400 Bad Request\r\n"))
         #expect(error == nil)
     }
 
-    @Test func `an error of a handler is a 500`() async throws {
+    @Test func `an error of a handler causes status 500`() async throws {
         struct Mishap: Error {}
         try await StubServer.with { server in
             server.route("/") { _ in throw Mishap() }
@@ -110,7 +110,7 @@ import Testing
         }
     }
 
-    @Test func `a body that comes along needs no 100`() async throws {
+    @Test func `a body that arrives with the head needs no status 100`() async throws {
         try await StubServer.with { server in
             server.route("/", .status(204).expecting(.withhold))
             let client = try RawClient(server)
@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    @Test func `a body is refused unread`() async throws {
+    @Test func `a body can be rejected unread`() async throws {
         try await StubServer.with { server in
             server.route("/", .refusingBody(413))
             let client = try RawClient(server)
@@ -133,7 +133,7 @@ import Testing
         }
     }
 
-    @Test func `a response can come before the body, and the connection stays`() async throws {
+    @Test func `a response can precede the body on a persistent connection`() async throws {
         try await StubServer.with { server in
             server.enqueue(Script([.reply(Reply(status: 202))], readsBodyFirst: false), .status(204))
             let client = try RawClient(server)
@@ -147,7 +147,7 @@ import Testing
         }
     }
 
-    @Test func `a large body is counted and digested, and kept in part`() async throws {
+    @Test func `a large body is counted and hashed but recorded only partly`() async throws {
         var options = StubServer.Options()
         options.maximumRecordedBody = 100
         try await StubServer.with(options) { server in
@@ -163,7 +163,7 @@ import Testing
         }
     }
 
-    @Test func `a reset can come in the middle of an upload`() async throws {
+    @Test func `a connection can be reset during an upload`() async throws {
         try await StubServer.with { server in
             server.route("/", Script([.readBody(upTo: 10), .end(.reset)], readsBodyFirst: false))
             let client = try RawClient(server)
@@ -173,7 +173,7 @@ import Testing
         }
     }
 
-    @Test func `a gate holds a script until it is opened`() async throws {
+    @Test func `a gate blocks a script until it is opened`() async throws {
         let gate = try ScriptGate()
         try await StubServer.with { server in
             server.route("/", Script([.informational(103), .wait(gate), .reply(Reply(status: 204))]))

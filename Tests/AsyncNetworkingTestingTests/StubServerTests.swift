@@ -5,7 +5,7 @@ import FoundationEssentials
 import Testing
 
 @Suite struct StubServerTests {
-    @Test func `a route answers with its scripts in turn, and the last repeats`() async throws {
+    @Test func `a route responds with its scripts in turn and repeats the last one`() async throws {
         try await StubServer.with { server in
             server.route("/x", .status(503), .json("{}"))
             let client = try RawClient(server)
@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 17, 40, 100, 70_000])
-    func `a reset leaves exactly so many bytes before it`(count: Int64) async throws {
+    func `a reset occurs after exactly the given number of bytes`(count: Int64) async throws {
         try await StubServer.with { server in
             server.fallback { _ in .resetAfter(bytes: count) }
             let client = try RawClient(server)
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test func `a truncated response declares more than it sends`() async throws {
+    @Test func `a truncated response declares more bytes than it sends`() async throws {
         try await StubServer.with { server in
             server.fallback { _ in .truncated(declared: 100, sent: 10) }
             let client = try RawClient(server)
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    @Test func `a hanging script ends when the client closes, and the request is marked abandoned`() async throws {
+    @Test func `a hanging script ends when the client closes, and the request is marked as abandoned`() async throws {
         try await StubServer.with { server in
             server.fallback { _ in .hang }
             do {
@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    @Test func `a small receive buffer takes little of what the server does not read`() async throws {
+    @Test func `a small receive buffer limits the bytes that a client can send`() async throws {
         var options = StubServer.Options()
         options.receiveBufferSize = 4096
         try await StubServer.with(options) { server in
@@ -95,7 +95,7 @@ import Testing
         }
     }
 
-    @Test func `stopping wakes what hangs, and closes everything`() async throws {
+    @Test func `stopping ends hanging scripts and closes all connections`() async throws {
         let server = try StubServer()
         server.fallback { _ in .hang }
         let clients = try (0..<20).map { _ in try RawClient(server) }
@@ -108,7 +108,7 @@ import Testing
         await server.stop()
     }
 
-    @Test func `URLs keep path and query, and can have another host`() async throws {
+    @Test func `URLs keep path and query and can have another host`() async throws {
         try await StubServer.with { server in
             let port = server.endpoint.port
             #expect(server.url("/a?b=c").absoluteString == "http://127.0.0.1:\(port)/a?b=c")
@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    @Test func `a waiting test that is cancelled gets CancellationError`() async throws {
+    @Test func `a cancelled wait throws CancellationError`() async throws {
         try await StubServer.with { server in
             let task = Task { try await server.requests(count: 1) }
             task.cancel()

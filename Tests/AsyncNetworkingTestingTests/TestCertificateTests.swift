@@ -12,7 +12,7 @@ import Testing
         folder = try TemporaryFolder()
     }
 
-    /// What curl(1), trusting `authority`, says about a server with `certificate`.
+    /// Returns the outcome of a request by curl(1), which trusts `authority`, to a server with `certificate`.
     private func fetch(
         _ certificate: TestCertificate, trusting authority: TestCertificateAuthority,
         _ change: (inout StubServer.TLS) -> Void = { _ in }, arguments: [String] = []
@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    @Test func `a client that trusts the root trusts its certificates`() async throws {
+    @Test func `a client that trusts the root accepts its certificates`() async throws {
         let authority = try TestCertificateAuthority()
         let (outcome, activity) = try await fetch(authority.issue(), trusting: authority)
         #expect(outcome.output == "hello")
@@ -40,7 +40,7 @@ import Testing
         #expect(!tls.isResumed)
     }
 
-    @Test func `an intermediate authority is sent along`() async throws {
+    @Test func `intermediate certificates are sent`() async throws {
         let authority = try TestCertificateAuthority()
         let (outcome, _) = try await fetch(
             authority.intermediate().intermediate(name: "Second").issue(), trusting: authority)
@@ -52,8 +52,7 @@ import Testing
         (.notYetValid, "certificate is not yet valid"),
         (.wrongHost, "no alternative certificate subject name matches"),
     ])
-    func `a faulty certificate is refused for its fault`(profile: TestCertificate.Profile, reason: String) async throws
-    {
+    func `an invalid certificate is refused`(profile: TestCertificate.Profile, reason: String) async throws {
         let authority = try TestCertificateAuthority()
         let (outcome, activity) = try await fetch(authority.issue(profile), trusting: authority)
         #expect(outcome.exitCode == 60)
@@ -61,13 +60,13 @@ import Testing
         #expect(activity.requests.isEmpty)
     }
 
-    @Test func `a certificate that is signed by itself is refused`() async throws {
+    @Test func `a self-signed certificate is refused`() async throws {
         let (outcome, _) = try await fetch(.selfSigned(), trusting: TestCertificateAuthority())
         #expect(outcome.exitCode == 60)
         #expect(outcome.output.contains("self-signed certificate"))
     }
 
-    @Test func `a certificate of another authority is refused`() async throws {
+    @Test func `a certificate of an unknown authority is refused`() async throws {
         let stranger = try TestCertificateAuthority(name: "Stranger")
         let (outcome, activity) = try await fetch(stranger.issue(), trusting: TestCertificateAuthority())
         #expect(outcome.exitCode == 60)
@@ -75,7 +74,7 @@ import Testing
         #expect(activity.failedHandshakes.count == 1)
     }
 
-    @Test func `the key can be pinned`() async throws {
+    @Test func `the public key can be pinned`() async throws {
         let authority = try TestCertificateAuthority()
         let certificate = try authority.issue()
         let pin = ["--pinnedpubkey", "sha256//" + certificate.publicKeySHA256]
@@ -85,7 +84,7 @@ import Testing
         #expect(refusal.exitCode == 90)
     }
 
-    @Test func `the highest version holds`() async throws {
+    @Test func `the maximum TLS version is enforced`() async throws {
         let authority = try TestCertificateAuthority()
         let (outcome, activity) = try await fetch(authority.issue(), trusting: authority) { $0.maximumVersion = .v1_2 }
         #expect(outcome.output == "hello")
@@ -107,16 +106,16 @@ import Testing
     }
 
     @Test(arguments: [
-        // 44 bytes are the head. 56: CURLE_RECV_ERROR.
+        // The head has 44 bytes. 56 is CURLE_RECV_ERROR.
         (
             Script.resetAfter(bytes: 49, of: .reply(body: .string(String(repeating: "a", count: 1_000_000)))), 56,
             "aaaaa"
         ),
-        // A short body: CURLE_PARTIAL_FILE. curl(1) makes no difference where close_notify is missing.
+        // An incomplete body: CURLE_PARTIAL_FILE. curl(1) does not distinguish whether close_notify is missing.
         (shortBody(.close), 18, "aaaaa"),
         (shortBody(.closeWithoutNotify), 18, "aaaaa"),
     ])
-    func `a connection with TLS ends as told`(script: Script, exitCode: Int32, body: String) async throws {
+    func `a connection with TLS ends as configured`(script: Script, exitCode: Int32, body: String) async throws {
         let authority = try TestCertificateAuthority()
         try authority.write(to: folder.path + "/roots.pem")
         try await StubServer.with(.init(tls: .init(authority.issue()))) { server in

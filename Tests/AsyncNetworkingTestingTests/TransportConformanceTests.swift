@@ -5,11 +5,11 @@ import Testing
 
 @Suite struct TransportConformanceTests {
     @Test(.timeLimit(.minutes(1)), arguments: TransportConformanceCase.all)
-    func `a mock is a transport`(_ testCase: TransportConformanceCase) async throws {
+    func `the mock transport conforms to the requirements`(_ testCase: TransportConformanceCase) async throws {
         try await testCase.run(makeMock: { MockTransport(script: $0) })
     }
 
-    @Test func `names are unique`() {
+    @Test func `the names of the cases are unique`() {
         #expect(Set(TransportConformanceCase.all.map(\.name)).count == TransportConformanceCase.all.count)
     }
 }

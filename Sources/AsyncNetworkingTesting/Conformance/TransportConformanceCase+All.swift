@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
 extension TransportConformanceCase {
-    /// All cases.
+    /// All conformance cases.
     public static let all = responses + requests + endings
 }

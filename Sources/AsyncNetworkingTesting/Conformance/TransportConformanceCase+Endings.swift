@@ -5,7 +5,7 @@ import FoundationEssentials
 import HTTPTypes
 
 extension TransportConformanceCase {
-    /// How exchanges end.
+    /// The cases about the end of exchanges.
     static let endings = [
         TransportConformanceCase("leaving the scope early ends the exchange", endless) { fixture in
             let events = EventRecorder()
@@ -14,14 +14,14 @@ extension TransportConformanceCase {
                 guard try await chunks.next() != nil else { throw ConformanceFailure("There is no first chunk.") }
                 return body
             }
-            try require("It is reported as over", events.metrics != nil, is: true)
+            try require("The end is reported", events.metrics != nil, is: true)
             try await fixture.waitForEnd()
-            // What escapes its scope must end, one way or the other, and not hang.
+            // A body that escapes its scope must end or throw, and must not hang.
             var chunks = kept.makeAsyncIterator()
             while let chunk = try? await chunks.next(), !chunk.isEmpty {}
         },
 
-        TransportConformanceCase("an error of the caller passes through", endless) { fixture in
+        TransportConformanceCase("an error of the caller is rethrown", endless) { fixture in
             try await requireFailure(
                 "The exchange", where: { $0 as? ConformanceFailure == ConformanceFailure("of the caller") },
                 of: { try await fixture.stream { _, _ in throw ConformanceFailure("of the caller") } })
@@ -51,7 +51,7 @@ extension TransportConformanceCase {
             try await fixture.waitForEnd()
         },
 
-        TransportConformanceCase("a task that is cancelled already throws CancellationError", .status(204)) { fixture in
+        TransportConformanceCase("a cancelled task throws CancellationError", .status(204)) { fixture in
             let task = Task {
                 while !Task.isCancelled { await Task.yield() }
                 try await fixture.collect()
@@ -60,7 +60,7 @@ extension TransportConformanceCase {
             try await requireFailure("A cancelled task", where: { $0 is CancellationError }) { try await task.value }
         },
 
-        TransportConformanceCase("events end with the one that says so", .generated(100_000)) { fixture in
+        TransportConformanceCase("the last event is that of the end", .generated(100_000)) { fixture in
             let events = EventRecorder()
             try await fixture.collect(reporting: events)
             let finished = events.events.indices.filter { index in
@@ -70,7 +70,7 @@ extension TransportConformanceCase {
             let heads = events.events.indices.filter { index in
                 if case .head(let head) = events.events[index] { head.status.code == 200 } else { false }
             }
-            try require("Heads, before all progress", heads, is: [0])
+            try require("Head events, before all progress", heads, is: [0])
             try require("Body bytes", events.metrics?.responseBodyBytes, is: 100_000)
             let progress = events.events.compactMap { event -> TransferProgress? in
                 if case .downloadProgress(let progress) = event { progress } else { nil }
@@ -81,7 +81,7 @@ extension TransportConformanceCase {
             try require("Progress grows", completed == completed.sorted(), is: true)
         },
 
-        TransportConformanceCase("a failed exchange is reported as over, too", .close) { fixture in
+        TransportConformanceCase("the end of a failed exchange is reported", .close) { fixture in
             let events = EventRecorder()
             _ = try? await fixture.collect(reporting: events)
             guard case .finished = events.events.last else {
@@ -89,26 +89,26 @@ extension TransportConformanceCase {
             }
         },
 
-        TransportConformanceCase("shutting down ends what runs", .hang) { fixture in
+        TransportConformanceCase("shutting down ends running exchanges", .hang) { fixture in
             let task = Task { try await fixture.collect() }
             _ = try await fixture.requests(1)
             await fixture.transport.shutdown()
             try await requireFailure("A running exchange", where: isShutDown) { _ = try await task.value }
         },
 
-        TransportConformanceCase("shutting down closes connections that are kept", .status(204)) { fixture in
+        TransportConformanceCase("shutting down closes idle connections", .status(204)) { fixture in
             try await fixture.collect()
             await fixture.transport.shutdown()
             try await fixture.waitForNoConnection()
         },
 
-        TransportConformanceCase("after a shutdown nothing is performed", .status(204)) { fixture in
+        TransportConformanceCase("new exchanges fail after a shutdown", .status(204)) { fixture in
             await fixture.transport.shutdown()
             try await requireFailure("A new exchange", where: isShutDown) { try await fixture.collect() }
             await fixture.transport.shutdown()
         },
 
-        TransportConformanceCase("many exchanges run side by side", .echo) { fixture in
+        TransportConformanceCase("many exchanges run concurrently", .echo) { fixture in
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for number in 0..<50 {
                     group.addTask {
@@ -126,7 +126,7 @@ extension TransportConformanceCase {
         },
     ]
 
-    /// Sends a part of a body that is announced as far larger, and nothing more.
+    /// Sends the first part of a body with a much larger declared length, and then nothing more.
     private static var endless: Script {
         Script([.reply(Reply(body: .generated(100_000), framing: .contentLength(declared: 1 << 40))), .hang])
     }

@@ -4,28 +4,28 @@ import ANHTTP
 import FoundationEssentials
 
 extension TransportConformanceCase {
-    /// What a case has to work with.
+    /// The transport and the server of a case.
     struct Fixture: Sendable {
         let transport: any Transport
         let url: URL
         let options: TransferOptions?
-        /// Closed; a gated script waits for it.
+        /// The gate of a gated script, initially closed.
         let gate: ScriptGate
-        /// Waits for so many requests.
+        /// Waits until the server has received a number of requests, and returns all of them.
         let requests: @Sendable (Int) async throws -> [RecordedRequest]
-        /// Waits until the server has seen what a condition says; a mock, which has no server, does not wait.
+        /// Waits until the server's activity satisfies a condition. A mock has no server and does not wait.
         let wait: @Sendable (@escaping @Sendable (StubServer.Activity) -> Bool) async throws -> Void
 
-        /// Waits until the server has seen that the client gave up.
+        /// Waits until the server has noticed that the client abandoned the exchange.
         func waitForEnd() async throws {
-            try await withDeadline("The server does not see the end of the exchange") {
+            try await withDeadline("The server did not notice the end of the exchange") {
                 try await wait { $0.requests.contains { $0.isAbandoned } }
             }
         }
 
         /// Waits until no connection is open.
         func waitForNoConnection() async throws {
-            try await withDeadline("Connections stay open") {
+            try await withDeadline("Connections were not closed") {
                 try await wait { $0.openConnections == 0 }
             }
         }
@@ -42,7 +42,7 @@ extension TransportConformanceCase {
             }
         }
 
-        /// Makes a request for the script.
+        /// Returns a request for the script.
         func request(_ change: (inout Request) -> Void = { _ in }) -> Request {
             var request = Request(url: url, options: options)
             change(&request)
@@ -61,7 +61,7 @@ extension TransportConformanceCase {
             }
         }
 
-        /// Performs a request and lends its body.
+        /// Performs a request and passes its body to a closure.
         @discardableResult
         func stream<Value: Sendable>(
             _ request: Request? = nil, reporting events: EventRecorder? = nil,

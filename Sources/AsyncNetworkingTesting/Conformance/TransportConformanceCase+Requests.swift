@@ -5,7 +5,7 @@ import FoundationEssentials
 import HTTPTypes
 
 extension TransportConformanceCase {
-    /// What is sent.
+    /// The cases about sending requests.
     static let requests = [
         TransportConformanceCase("method, target and fields are sent as given", .status(204)) { fixture in
             try await fixture.collect(
@@ -23,27 +23,27 @@ extension TransportConformanceCase {
             try require("The fields", fields.map(\.value), is: ["a=1", "text/html", "*/*"])
         },
 
-        TransportConformanceCase("a body of bytes arrives whole", .status(204)) { fixture in
+        TransportConformanceCase("a body in memory is sent completely", .status(204)) { fixture in
             try await fixture.collect(
                 fixture.request { request in
                     request.method = .put
                     request.body = .bytes(StubServer.generatedBytes(500_000))
                 })
             let body = try await fixture.requests(1).first?.body
-            try require("The body is whole", body == StubServer.generatedBytes(500_000), is: true)
+            try require("The body is complete", body == StubServer.generatedBytes(500_000), is: true)
         },
 
-        TransportConformanceCase("a body of known length that is streamed arrives whole", .status(204)) { fixture in
+        TransportConformanceCase("a streamed body of known length is sent completely", .status(204)) { fixture in
             try await fixture.collect(
                 fixture.request { request in
                     request.method = .post
                     request.body = .stream(Pieces(count: 50, size: 10_000), length: 500_000)
                 })
             let body = try await fixture.requests(1).first?.body
-            try require("The body is whole", body == Pieces(count: 50, size: 10_000).joined, is: true)
+            try require("The body is complete", body == Pieces(count: 50, size: 10_000).joined, is: true)
         },
 
-        TransportConformanceCase("a body of unknown length that is streamed arrives whole", .status(204)) { fixture in
+        TransportConformanceCase("a streamed body of unknown length is sent completely", .status(204)) { fixture in
             try await fixture.collect(
                 fixture.request { request in
                     request.method = .post
@@ -52,7 +52,7 @@ extension TransportConformanceCase {
             try require("The body", try await fixture.requests(1).first?.body, is: Pieces(count: 7, size: 3).joined)
         },
 
-        TransportConformanceCase("a source that fails, fails the request", .status(204)) { fixture in
+        TransportConformanceCase("a failing source fails the request", .status(204)) { fixture in
             try await requireFailure(
                 "Sending",
                 where: {
@@ -68,7 +68,7 @@ extension TransportConformanceCase {
                 })
         },
 
-        TransportConformanceCase("a source that is shorter than declared fails the request", .status(204)) { fixture in
+        TransportConformanceCase("a source shorter than declared fails the request", .status(204)) { fixture in
             try await requireFailure(
                 "Sending",
                 where: {
@@ -86,7 +86,7 @@ extension TransportConformanceCase {
                 })
         },
 
-        TransportConformanceCase("a file that is missing fails the request", .status(204)) { fixture in
+        TransportConformanceCase("a missing file fails the request", .status(204)) { fixture in
             try await requireFailure(
                 "Sending",
                 where: { if case TransportError.requestBody(.file, _) = $0 { true } else { false } },
@@ -101,7 +101,7 @@ extension TransportConformanceCase {
     ]
 }
 
-/// Chunks of a body: each has its number as its bytes.
+/// A body of chunks, each filled with its number.
 private struct Pieces: AsyncSequence, Sendable {
     let count: Int
     let size: Int

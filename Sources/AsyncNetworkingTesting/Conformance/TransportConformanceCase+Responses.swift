@@ -5,10 +5,10 @@ import FoundationEssentials
 import HTTPTypes
 
 extension TransportConformanceCase {
-    /// What arrives.
+    /// The cases about receiving responses.
     static let responses = [
         TransportConformanceCase(
-            "the head is there before the body",
+            "the head is available before the body",
             gated: { gate in
                 Script([
                     .reply(Reply(framing: .contentLength(declared: 4))), .wait(gate), .send(Data("body".utf8)),
@@ -26,7 +26,7 @@ extension TransportConformanceCase {
         TransportConformanceCase("a body within the limit is collected", .generated(300_000)) { fixture in
             let (head, body) = try await fixture.collect(limit: 300_000)
             try require("The status", head.status.code, is: 200)
-            try require("The body is whole", body == StubServer.generatedBytes(300_000), is: true)
+            try require("The body is complete", body == StubServer.generatedBytes(300_000), is: true)
         },
 
         TransportConformanceCase("an empty body is collected", .status(200)) { fixture in
@@ -41,8 +41,8 @@ extension TransportConformanceCase {
                 of: { try await fixture.collect(limit: 300_000) })
         },
 
-        TransportConformanceCase("a streamed body arrives whole and in order", .generated(2_000_000, framing: .chunked))
-        { fixture in
+        TransportConformanceCase("a streamed body is complete and in order", .generated(2_000_000, framing: .chunked)) {
+            fixture in
             let body = try await fixture.stream { _, body in
                 var sum = Data()
                 for try await chunk in body {
@@ -51,11 +51,11 @@ extension TransportConformanceCase {
                 }
                 return sum
             }
-            try require("The body is whole", body == StubServer.generatedBytes(2_000_000), is: true)
+            try require("The body is complete", body == StubServer.generatedBytes(2_000_000), is: true)
         },
 
         TransportConformanceCase(
-            "repeated fields stay apart and in order",
+            "repeated fields are separate and in order",
             .status(200, headers: ["Set-Cookie": "a=1", "X-Other": "", "set-cookie": "b=2, c", "Set-Cookie": "a=3"])
         ) { fixture in
             let (head, _) = try await fixture.collect()
@@ -87,11 +87,11 @@ extension TransportConformanceCase {
         },
 
         TransportConformanceCase(
-            "trailers are there at the end of the body",
+            "trailers are available at the end of the body",
             .reply(body: .string("abc"), framing: .chunked, trailers: ["X-Other": "1"])
         ) { fixture in
             try await fixture.stream { _, body in
-                guard body.trailers == nil else { throw ConformanceFailure("There are trailers before the end.") }
+                guard body.trailers == nil else { throw ConformanceFailure("Trailers are available before the end.") }
                 try require("The body", try await body.collect(upTo: 10), is: Data("abc".utf8))
                 var chunks = body.makeAsyncIterator()
                 try require("After the end", try await chunks.next(), is: nil)
@@ -115,7 +115,7 @@ extension TransportConformanceCase {
             }
         },
 
-        TransportConformanceCase("a body that is cut short fails", .truncated(declared: 100, sent: 10)) { fixture in
+        TransportConformanceCase("a truncated body fails", .truncated(declared: 100, sent: 10)) { fixture in
             try await requireFailure(
                 "Collecting",
                 where: {
@@ -124,7 +124,7 @@ extension TransportConformanceCase {
                 }, of: { try await fixture.collect() })
         },
 
-        TransportConformanceCase("a connection that ends without an answer fails", .close) { fixture in
+        TransportConformanceCase("a connection that ends without a response fails", .close) { fixture in
             try await requireFailure(
                 "Collecting",
                 where: {
@@ -136,8 +136,8 @@ extension TransportConformanceCase {
 }
 
 extension HTTPField.Name {
-    /// `X-Other`.
+    /// The field name `X-Other`.
     fileprivate static var other: HTTPField.Name { HTTPField.Name("X-Other") ?? .te }
-    /// `Link`.
+    /// The field name `Link`.
     fileprivate static var link: HTTPField.Name { HTTPField.Name("Link") ?? .te }
 }

@@ -3,7 +3,7 @@
 public import ANHTTP
 import FoundationEssentials
 
-/// One thing that every `Transport` must do, to be fed to parameterised tests.
+/// A test case for conformance to `Transport`, to be passed to a parameterized test.
 ///
 /// ```swift
 /// @Test(arguments: TransportConformanceCase.all)
@@ -12,14 +12,14 @@ import FoundationEssentials
 /// }
 /// ```
 ///
-/// A case knows no test library: it throws a ``ConformanceFailure``. Where the transport itself hangs, the test's time limit
-/// ends it.
+/// Cases are independent of a test library: a failing case throws a ``ConformanceFailure``. Give the test a time limit,
+/// which ends it if the transport hangs.
 public struct TransportConformanceCase: Sendable, CustomStringConvertible {
-    /// What the case demands, as a sentence.
+    /// The requirement that the case checks, as a sentence.
     public let name: String
-    /// What the server does.
+    /// Returns the behaviour of the server.
     let script: @Sendable (ScriptGate) -> Script
-    /// What is tried and demanded.
+    /// Performs and checks the exchanges.
     let check: @Sendable (Fixture) async throws -> Void
 
     init(
@@ -40,16 +40,17 @@ public struct TransportConformanceCase: Sendable, CustomStringConvertible {
         self.check = check
     }
 
-    /// The name.
+    /// The name of the case.
     public var description: String { name }
 
-    /// Tries a transport against a ``StubServer`` of its own, and shuts it down.
+    /// Tests a transport with a new ``StubServer``, and shuts the transport down.
     ///
     /// - Parameters:
-    ///   - options: How the server is made; with TLS the transfer options must trust its certificate.
-    ///   - transfer: The options of each request; they should use no proxy.
-    ///   - makeTransport: Makes the transport.
-    /// - Throws: ``ConformanceFailure``, or what the transport throws where it must not.
+    ///   - options: The options of the server. With TLS, `transfer` must trust its certificate.
+    ///   - transfer: The options of each request, which should not use a proxy; the defaults without a proxy if
+    ///   omitted.
+    ///   - makeTransport: Creates the transport.
+    /// - Throws: ``ConformanceFailure``, or an unexpected error of the transport.
     public func run(
         options: StubServer.Options = .init(), transfer: TransferOptions = TransferOptions().with { $0.proxy = .none },
         makeTransport: () throws -> any Transport
@@ -69,7 +70,9 @@ public struct TransportConformanceCase: Sendable, CustomStringConvertible {
         }
     }
 
-    /// Tries a mock: `makeTransport` makes one that answers by the case's script.
+    /// Tests a mock transport, which `makeMock` creates from the script of the case.
+    ///
+    /// - Throws: ``ConformanceFailure``, or an unexpected error of the transport.
     public func run(makeMock: (Script) -> MockTransport) async throws {
         let gate = try ScriptGate()
         let transport = makeMock(script(gate))
@@ -82,7 +85,7 @@ public struct TransportConformanceCase: Sendable, CustomStringConvertible {
         }
     }
 
-    /// Shuts the transport down whatever happens.
+    /// Runs a closure and then shuts the transport down, even if the closure throws.
     private func finishing(_ transport: any Transport, _ body: () async throws -> Void) async throws {
         do {
             try await body()

@@ -2,36 +2,36 @@
 
 public import ANHTTP
 
-/// Collects the events of an exchange in their order.
+/// A recorder of the events of an exchange, in order.
 public final class EventRecorder: TransferEventSink {
     private let recorded = Observed([TransferEvent]())
 
     /// Creates a recorder without events.
     public init() {}
 
-    /// Takes note of an event.
+    /// Records an event.
     public func receive(_ event: TransferEvent) {
         recorded.update { $0.append(event) }
     }
 
-    /// The events so far.
+    /// The events recorded so far.
     public var events: [TransferEvent] { recorded.value }
 
-    /// The interim heads so far.
+    /// The heads of the interim responses recorded so far.
     public var informationalHeads: [ResponseHead] {
         events.compactMap { if case .informational(let head) = $0 { head } else { nil } }
     }
 
-    /// What the exchange cost; nil before it is over.
+    /// The metrics of the exchange; `nil` before its end.
     public var metrics: TransferMetrics? {
         events.lazy.compactMap { if case .finished(let metrics) = $0 { metrics } else { nil } }.first
     }
 
-    /// The first event that `matches`, waited for where it has not come yet.
+    /// Returns the first event that satisfies a condition, and waits for it if necessary.
     ///
-    /// `matches` runs under a lock: it must be quick and must not use the recorder.
+    /// The condition is evaluated while a lock is held: it must be fast and must not use the recorder.
     ///
-    /// - Throws: `CancellationError` when the task is cancelled.
+    /// - Throws: `CancellationError` if the task is cancelled.
     public func first(where matches: @escaping @Sendable (TransferEvent) -> Bool) async throws -> TransferEvent {
         try await recorded.wait { $0.contains(where: matches) }
         guard let event = events.first(where: matches) else { throw CancellationError() }

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: MIT
 
-/// A clock that moves only when it is told to, so that tests of time take none.
+/// A clock that is advanced manually, so that tests of timing take no time.
 ///
 /// ```swift
 /// let clock = ManualClock()
 /// let task = Task { try await retry(after: .seconds(30), clock: clock) }
-/// try await clock.sleepers(count: 1)      // the task sleeps now
+/// try await clock.sleepers(count: 1)      // the task is sleeping
 /// clock.advance(by: .seconds(30))
 /// ```
 public final class ManualClock: Clock {
     private let state = Observed(State())
 
-    /// Creates a clock that stands at its zero.
+    /// Creates a clock whose time is zero.
     public init() {}
 
-    /// The time that the clock stands at.
+    /// The current time of the clock.
     public var now: Instant { state.value.now }
-    /// The smallest step: any duration.
+    /// The smallest step of the clock: zero, because any duration is possible.
     public var minimumResolution: Duration { .zero }
 
-    /// Sleeps until the clock was moved to `deadline`; returns at once when it is there already.
+    /// Sleeps until the clock is advanced to `deadline`; returns immediately if that time has passed.
     ///
-    /// - Throws: `CancellationError` when the task is, or becomes, cancelled.
+    /// - Throws: `CancellationError` if the task is cancelled.
     public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
         try Task.checkCancellation()
         let sleeper: Int? = state.update { state in
@@ -38,52 +38,52 @@ public final class ManualClock: Clock {
         }
     }
 
-    /// Moves the clock forward and wakes whose time has come; a negative duration moves nothing.
+    /// Advances the clock and wakes the tasks whose deadlines have passed. A negative duration has no effect.
     public func advance(by duration: Duration) {
         state.update { state in
             state.now = state.now.advanced(by: max(.zero, duration))
             let now = state.now
-            // Off the list at once: who asks for sleepers next means those that sleep again.
+            // Removed at once, so that a subsequent wait for sleepers counts only tasks that sleep again.
             state.sleepers = state.sleepers.filter { $0.value > now }
         }
     }
 
-    /// How long the tasks that sleep now have left, the shortest time first.
+    /// The remaining durations of the sleeping tasks, in ascending order.
     public var sleepers: [Duration] {
         let state = state.value
         return state.sleepers.values.map { state.now.duration(to: $0) }.sorted()
     }
 
-    /// Waits until so many tasks sleep, or more, and returns how long each has left, the shortest time first.
+    /// Waits until at least `count` tasks are sleeping, and returns their remaining durations in ascending order.
     ///
-    /// - Throws: `CancellationError` when the task is cancelled.
+    /// - Throws: `CancellationError` if the task is cancelled.
     @discardableResult
     public func sleepers(count: Int) async throws -> [Duration] {
         try await state.wait { $0.sleepers.count >= count }
         return sleepers
     }
 
-    /// A point in a manual clock's time.
+    /// An instant of a manual clock.
     public struct Instant: InstantProtocol {
         /// The time since the clock's zero.
         public var offset: Duration
 
-        /// Creates an instant.
+        /// Creates an instant, by default the clock's zero.
         public init(offset: Duration = .zero) {
             self.offset = offset
         }
 
-        /// The instant after `duration`.
+        /// Returns the instant `duration` after this one.
         public func advanced(by duration: Duration) -> Instant {
             Instant(offset: offset + duration)
         }
 
-        /// The time from here to `other`.
+        /// Returns the duration from this instant to `other`; negative if `other` is earlier.
         public func duration(to other: Instant) -> Duration {
             other.offset - offset
         }
 
-        /// Whether `left` is earlier.
+        /// Returns whether `left` is earlier than `right`.
         public static func < (left: Instant, right: Instant) -> Bool {
             left.offset < right.offset
         }
@@ -91,7 +91,7 @@ public final class ManualClock: Clock {
 
     private struct State {
         var now = Instant()
-        /// When each sleeping task wants to be woken.
+        /// The deadlines of the sleeping tasks.
         var sleepers: [Int: Instant] = [:]
         var lastSleeper = 0
     }

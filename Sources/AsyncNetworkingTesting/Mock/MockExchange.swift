@@ -5,7 +5,7 @@ import ANSystem
 import FoundationEssentials
 import HTTPTypes
 
-/// One exchange of a ``MockTransport``, and the source of its response's body.
+/// An exchange of a ``MockTransport``, and the source of its response body.
 final class MockExchange: ResponseBodySource {
     private let transport: MockTransport
     private let request: Request
@@ -20,7 +20,7 @@ final class MockExchange: ResponseBodySource {
 
     // MARK: The request
 
-    /// Reads the request's body to its end.
+    /// Reads the complete body of the request.
     func receiveRequest() async throws -> MockTransport.ReceivedRequest {
         let body = try await readBody()
         if !body.isEmpty {
@@ -70,7 +70,7 @@ final class MockExchange: ResponseBodySource {
 
     // MARK: The response
 
-    /// Starts to answer.
+    /// Sets the response to perform.
     func begin(_ response: MockResponse) {
         state.withLock { state in
             state.steps = response.steps[...]
@@ -78,7 +78,7 @@ final class MockExchange: ResponseBodySource {
         }
     }
 
-    /// Does the steps up to the head.
+    /// Performs the steps up to the head and returns it.
     func nextHead() async throws -> ResponseHead {
         while let step = try await nextStep() {
             switch step {
@@ -129,7 +129,7 @@ final class MockExchange: ResponseBodySource {
         state.withLock { $0.isAtEnd ? ResponseEnding(trailers: $0.trailers, metrics: $0.metrics) : nil }
     }
 
-    /// Ends the exchange: what is left of the body is given up.
+    /// Ends the exchange and discards the rest of the body.
     func finish() {
         let metrics = state.withLock { state in
             state.steps = []
@@ -145,7 +145,7 @@ final class MockExchange: ResponseBodySource {
         return state.withLock { $0.steps.popFirst() }
     }
 
-    /// Does a step that is not one of the response's parts.
+    /// Performs a step that is not a part of the response.
     private func wait(_ step: MockResponse.Step) async throws {
         switch step {
         case .pause(let duration): try await transport.pause(duration)

@@ -5,7 +5,7 @@ import FoundationEssentials
 import HTTPTypes
 
 extension MockResponse {
-    /// What a client would make of a server that follows `script`.
+    /// Creates the response that a client would receive from a server with a script.
     init(_ script: Script, answering request: RecordedRequest) {
         self.init([])
         append(script, answering: request)
@@ -13,7 +13,7 @@ extension MockResponse {
 
     private mutating func append(_ script: Script, answering request: RecordedRequest) {
         var hasHead = false
-        /// Body bytes that were announced and did not come.
+        /// The sent and the declared number of body bytes, if fewer are sent than declared.
         var missing: (sent: Int64, declared: Int64)?
         for action in script.actions {
             switch action {
@@ -47,7 +47,8 @@ extension MockResponse {
         if let missing, missing.sent < missing.declared { steps.append(.hang) }
     }
 
-    /// Adds the steps of a reply; the result says what its body lacks.
+    /// Appends the steps of a reply. Returns the sent and the declared number of body bytes if fewer are sent,
+    /// otherwise `nil`.
     private mutating func append(_ reply: Reply, to request: RecordedRequest) -> (sent: Int64, declared: Int64)? {
         let encoder = ReplyEncoder(reply, method: request.method)
         steps.append(.head(HTTPResponse.Status(clamping: reply.status), HTTPFields(lenient: encoder.headers)))
@@ -69,14 +70,14 @@ extension MockResponse.Step {
 }
 
 extension HTTPResponse.Status {
-    /// A status with a code from 0 to 999, where the type itself would trap.
+    /// Creates a status with a code clamped to 0...999; other codes would trap.
     fileprivate init(clamping code: Int) {
         self.init(code: min(max(0, code), 999))
     }
 }
 
 extension HTTPFields {
-    /// The fields whose names are tokens.
+    /// Creates fields from the pairs whose names are tokens.
     fileprivate init(lenient pairs: HeaderPairs) {
         self.init()
         for pair in pairs {
@@ -87,7 +88,7 @@ extension HTTPFields {
 }
 
 extension RecordedRequest {
-    /// A mock's request as a server would have received it.
+    /// Creates a recorded request from a mock's request, as a server would have received it.
     init(_ received: MockTransport.ReceivedRequest) {
         let url = received.request.url
         let path = url.path(percentEncoded: true)

@@ -4,7 +4,7 @@ public import ANHTTP
 public import FoundationEssentials
 public import HTTPTypes
 
-/// A transport without a network: a function answers the requests.
+/// A transport without a network, whose responses come from a function.
 ///
 /// ```swift
 /// let transport = MockTransport { request in
@@ -12,17 +12,22 @@ public import HTTPTypes
 /// }
 /// ```
 ///
-/// It keeps no cookies and answers no challenges, which are a transport's: what it would be told to answer stands in
-/// `Request.transportAuthentication`.
+/// The transport does not handle cookies and does not answer authentication challenges;
+/// `Request.transportAuthentication` contains the authentication requested from it.
 ///
-/// It reads each request's body to its end before it asks for the answer. Cancelling ends the pauses of a response, and
-/// the function too where that heeds cancellation; ``shutdown()`` ends a response that hangs, and every other at its next step.
+/// The complete body of a request is read before the function is called. Cancelling the task ends the pauses of a
+/// response, and the function if it supports cancellation. ``shutdown()`` ends a response that hangs, and any other at
+/// its next step.
 public final class MockTransport: Transport {
     private let handler: @Sendable (ReceivedRequest) async throws -> MockResponse
     private let clock: any Clock<Duration>
     private let state = Observed(State())
 
-    /// Creates a transport that asks `handler` for its answers.
+    /// Creates a transport that calls `handler` for its responses.
+    ///
+    /// - Parameters:
+    ///   - clock: The clock for the pauses of responses; `ContinuousClock` by default.
+    ///   - handler: Returns the response for a request; an error that it throws fails the exchange.
     public init(
         clock: any Clock<Duration> = ContinuousClock(),
         _ handler: @escaping @Sendable (Request) async throws -> MockResponse
@@ -31,7 +36,7 @@ public final class MockTransport: Transport {
         self.handler = { try await handler($0.request) }
     }
 
-    /// Creates a transport that answers by these responses in turn, the last one from then on.
+    /// Creates a transport that returns the given responses in turn, and then repeats the last one.
     public convenience init(_ first: MockResponse, _ others: MockResponse...) {
         let responses = [first] + others
         let next = Observed(0)
@@ -43,38 +48,38 @@ public final class MockTransport: Transport {
         }
     }
 
-    /// Creates a transport that answers as a ``StubServer`` with this script would, as far as that is possible without
-    /// bytes on a wire: raw bytes, paces of heads and cuts fail.
+    /// Creates a transport that responds like a ``StubServer`` with a script, as far as that is possible without a
+    /// connection: raw bytes before a reply, paces set by an action, and cuts fail.
     public init(script: Script, clock: any Clock<Duration> = ContinuousClock()) {
         self.clock = clock
         handler = { MockResponse(script, answering: RecordedRequest($0)) }
     }
 
-    /// The requests so far, with their bodies.
+    /// The requests received so far, with their bodies.
     public var requests: [ReceivedRequest] { state.value.requests }
 
-    /// Waits until so many requests have come, and returns all that have.
+    /// Waits until at least `count` requests were received, and returns all of them.
     ///
-    /// - Throws: `CancellationError` when the task is cancelled.
+    /// - Throws: `CancellationError` if the task is cancelled.
     @discardableResult
     public func requests(count: Int) async throws -> [ReceivedRequest] {
         try await state.wait { $0.requests.count >= count }
         return requests
     }
 
-    /// A request whose body was read to its end.
+    /// A request and its complete body.
     public struct ReceivedRequest: Sendable {
-        /// The request.
+        /// The request as passed to the transport.
         public let request: Request
-        /// Its body.
+        /// The complete body of the request.
         public let body: Data
-        /// Its trailer fields.
+        /// The trailer fields of the request; empty if it has no trailers.
         public let trailers: HTTPFields
     }
 
     // MARK: Transport
 
-    /// Performs one exchange with the function that answers.
+    /// Performs one exchange, whose response comes from the function or script.
     public func perform(
         _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?,
         body: (ResponseHead, ResponseBody) async throws -> Void
@@ -96,25 +101,26 @@ public final class MockTransport: Transport {
         }
     }
 
-    /// Ends the exchanges that hang, and every other at its next step.
+    /// Ends exchanges that hang, and all others at their next step, with `TransportError.shutDown`.
     public func shutdown() async {
         state.update { $0.isShutDown = true }
     }
 
-    // MARK: For exchanges
+    // MARK: Used by exchanges
 
-    /// Throws when the transport was shut down.
+    /// Throws if the transport was shut down.
     func checkRunning() throws(TransportError) {
         if state.value.isShutDown { throw .shutDown }
     }
 
-    /// Waits until the transport is shut down, and then throws that; or throws `CancellationError`.
+    /// Waits until the transport is shut down and throws that error; throws `CancellationError` if the task is
+    /// cancelled.
     func hang() async throws {
         try await state.wait { $0.isShutDown }
         throw TransportError.shutDown
     }
 
-    /// Waits by the clock.
+    /// Waits for a duration on the transport's clock.
     func pause(_ duration: Duration) async throws {
         try await clock.sleep(for: duration)
     }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 
-/// Header fields as they stand on the wire: in order, with the case as sent, names repeated where they are repeated.
+/// Header fields as sent over a connection: in order, with their original case, and with repeated names.
 ///
-/// Written as a dictionary literal, which keeps order and repeats: `["Set-Cookie": "a=1", "Set-Cookie": "b=2"]`.
+/// Can be written as a dictionary literal, which keeps order and repetitions: `["Set-Cookie": "a=1", "Set-Cookie":
+/// "b=2"]`.
 public struct HeaderPairs: Hashable, Sendable, RandomAccessCollection, ExpressibleByDictionaryLiteral {
     private var pairs: [HeaderPair]
 
-    /// Creates fields from pairs.
+    /// Creates fields from name-value pairs; without arguments there are no fields.
     public init(_ pairs: [HeaderPair] = []) {
         self.pairs = pairs
     }
@@ -16,31 +17,32 @@ public struct HeaderPairs: Hashable, Sendable, RandomAccessCollection, Expressib
         pairs = elements.map(HeaderPair.init)
     }
 
-    /// 0.
+    /// The position of the first field: 0.
     public var startIndex: Int { 0 }
-    /// The number of fields.
+    /// The position after the last field, equal to the number of fields.
     public var endIndex: Int { pairs.count }
     /// The field at a position.
     public subscript(position: Int) -> HeaderPair { pairs[position] }
 
-    /// The value of the first field with this name, whatever its case.
+    /// The value of the first field with a name, ignoring case; `nil` without such a field.
     public subscript(name: String) -> String? {
         let name = name.lowercased()
         return pairs.first { $0.name.lowercased() == name }?.value
     }
 
-    /// The values of all fields with this name, whatever its case, in order.
+    /// Returns the values of all fields with a name, ignoring case, in order.
     public func values(_ name: String) -> [String] {
         let name = name.lowercased()
         return pairs.filter { $0.name.lowercased() == name }.map(\.value)
     }
 
-    /// Adds a field at the end.
+    /// Appends a field.
     public mutating func append(_ name: String, _ value: String) {
         pairs.append(HeaderPair(name, value))
     }
 
-    /// Whether the list of tokens in the fields with this name has `token`, as in `Connection: close`.
+    /// Returns whether the fields with a name contain `token` in their comma-separated values, as in `Connection:
+    /// close`.
     func has(token: String, in name: String) -> Bool {
         values(name).contains { value in
             value.split(separator: ",").contains { $0.trimmingBlanks.lowercased() == token }
@@ -48,25 +50,25 @@ public struct HeaderPairs: Hashable, Sendable, RandomAccessCollection, Expressib
     }
 }
 
-/// One header field: a name in the case as sent, and a value.
+/// A header field: a name with its original case, and a value.
 public struct HeaderPair: Hashable, Sendable, CustomStringConvertible {
-    /// The name.
+    /// The name of the field.
     public var name: String
-    /// The value, without blanks around it.
+    /// The value of the field, without surrounding whitespace.
     public var value: String
 
-    /// Creates a field.
+    /// Creates a field from a name and a value.
     public init(_ name: String, _ value: String) {
         self.name = name
         self.value = value
     }
 
-    /// `name: value`.
+    /// The field as `name: value`.
     public var description: String { "\(name): \(value)" }
 }
 
 extension StringProtocol {
-    /// The text without spaces and tabs around it.
+    /// The text without surrounding spaces and tabs.
     var trimmingBlanks: SubSequence {
         let isBlank = { (character: Character) in character == " " || character == "\t" }
         guard let last = lastIndex(where: { !isBlank($0) }) else { return self[endIndex...] }

@@ -2,22 +2,22 @@
 
 import FoundationEssentials
 
-/// The JSON that ``Script/echo`` answers with: what the server received.
+/// The JSON response of ``Script/echo``, which describes the received request.
 public struct RequestEcho: Codable, Hashable, Sendable {
-    /// The method.
+    /// The method of the request.
     public var method: String
     /// The request target.
     public var target: String
-    /// The header fields in order, each a name and a value.
+    /// The header fields in order, each as an array of its name and value.
     public var headers: [[String]]
-    /// The body as text, where it is UTF-8.
+    /// The body as text; `nil` if it is not valid UTF-8.
     public var body: String?
-    /// The body in Base64, where it is not UTF-8.
+    /// The body in Base64; `nil` if it is valid UTF-8.
     public var bodyBase64: String?
-    /// The trailer fields in order, each a name and a value.
+    /// The trailer fields in order, each as an array of its name and value.
     public var trailers: [[String]]
 
-    /// Describes a request.
+    /// Creates a description of a request.
     public init(_ request: RecordedRequest) {
         method = request.method
         target = request.target
@@ -29,11 +29,11 @@ public struct RequestEcho: Codable, Hashable, Sendable {
 }
 
 extension RecordedRequest {
-    /// The request as JSON.
+    /// The request as the body of a JSON response.
     var echo: Reply.Body {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        // Strings and arrays of strings always have a JSON form.
+        // Encoding strings and arrays of strings does not fail.
         return .bytes((try? encoder.encode(RequestEcho(self))) ?? Data())
     }
 }

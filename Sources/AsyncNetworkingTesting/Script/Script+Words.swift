@@ -3,12 +3,12 @@
 public import FoundationEssentials
 
 extension Script {
-    /// Answers with one response.
+    /// Returns a script that sends one response.
     public static func reply(_ reply: Reply) -> Script {
         Script([.reply(reply)])
     }
 
-    /// Answers with a response made of these parts.
+    /// Returns a script that sends a response with the given parts, by default with status 200 and an empty body.
     public static func reply(
         status: Int = 200, reason: String? = nil, headers: HeaderPairs = [:], body: Reply.Body = .bytes(Data()),
         framing: Reply.Framing = .contentLength, trailers: HeaderPairs = [:]
@@ -17,53 +17,54 @@ extension Script {
             Reply(status: status, reason: reason, headers: headers, body: body, framing: framing, trailers: trailers))
     }
 
-    /// Answers with JSON text.
+    /// Returns a script that responds with JSON text.
     public static func json(_ text: String, status: Int = 200) -> Script {
         .reply(status: status, headers: ["Content-Type": "application/json"], body: .string(text))
     }
 
-    /// Answers with plain text.
+    /// Returns a script that responds with plain text.
     public static func text(_ text: String, status: Int = 200) -> Script {
         .reply(status: status, headers: ["Content-Type": "text/plain; charset=utf-8"], body: .string(text))
     }
 
-    /// Answers with bytes.
+    /// Returns a script that responds with status 200 and bytes.
     public static func data(_ data: Data, headers: HeaderPairs = [:]) -> Script {
         .reply(headers: headers, body: .bytes(data))
     }
 
-    /// Answers with a status and an empty body.
+    /// Returns a script that responds with a status and an empty body.
     public static func status(_ status: Int, headers: HeaderPairs = [:]) -> Script {
         .reply(status: status, headers: headers)
     }
 
-    /// Answers with a redirect and an empty body.
+    /// Returns a script that responds with a redirect and an empty body.
     public static func redirect(_ status: Int, to location: String) -> Script {
         .status(status, headers: ["Location": location])
     }
 
-    /// Answers with so many of ``StubServer/generatedBytes(_:)``.
+    /// Returns a script that responds with `count` bytes of the pattern of ``StubServer/generatedBytes(_:)``.
     public static func generated(_ count: Int64, framing: Reply.Framing = .contentLength) -> Script {
         .reply(body: .generated(count), framing: framing)
     }
 
-    /// Sends these bytes as they are, then closes.
+    /// Returns a script that sends text unchanged, and then closes the connection.
     public static func raw(_ text: String) -> Script {
         Script([.send(Data(text.utf8)), .end(.close)])
     }
 
-    /// Answers with the request as JSON; see ``RequestEcho``.
+    /// A script that responds with a description of the request as JSON. See ``RequestEcho``.
     public static var echo: Script {
         Script([.respond { Reply(status: 200, headers: ["Content-Type": "application/json"], body: $0.echo) }])
     }
 
-    /// Reads the request and never answers.
+    /// A script that reads the request and never responds.
     public static var hang: Script { Script([.hang]) }
 
-    /// Closes the connection without an answer.
+    /// A script that closes the connection without a response.
     public static var close: Script { Script([.end(.close)]) }
 
-    /// Announces `declared` bytes, sends `sent` of them, and closes.
+    /// Returns a script that declares a `Content-Length` of `declared` bytes, sends `sent` of them, and closes the
+    /// connection.
     public static func truncated(declared: Int64, sent: Int64) -> Script {
         Script([
             .reply(Reply(body: .generated(sent), framing: .contentLength(declared: declared))),
@@ -71,17 +72,18 @@ extension Script {
         ])
     }
 
-    /// Sends exactly so many bytes of a response, head included, then resets the connection.
+    /// Returns a script that sends exactly `bytes` bytes of a response, including its head, and then resets the
+    /// connection.
     ///
-    /// `response` is what is cut; by default a head of 44 bytes (`HTTP/1.1 200 OK` and a `Content-Length`) and
-    /// a body of 1,000,000.
+    /// The default response has a head of 44 bytes (`HTTP/1.1 200 OK` and a `Content-Length`) and a body of 1,000,000
+    /// bytes.
     public static func resetAfter(bytes: Int64, of response: Script = .generated(1_000_000)) -> Script {
         var script = response
         script.actions.insert(.cut(afterBytes: bytes, by: .reset), at: 0)
         return script
     }
 
-    /// Sends the head at once, and the body so many bytes at a time.
+    /// Returns a script that sends the head at once, and the body in pieces of `bytes` bytes with pauses between them.
     public static func drip(
         bytes: Int, every interval: Duration, body: Reply.Body = .generated(1024),
         framing: Reply.Framing = .contentLength
@@ -89,34 +91,35 @@ extension Script {
         .reply(Reply(body: body, framing: framing, pace: Pace(bytes: bytes, every: interval)))
     }
 
-    /// Answers without reading the body, and closes: what a server does that refuses an `Expect` or a large upload.
+    /// Returns a script that responds without reading the body, and closes the connection, like a server that rejects
+    /// an `Expect` field or a large upload.
     public static func refusingBody(_ status: Int = 417) -> Script {
         Script(
             [.reply(Reply(status: status, headers: ["Connection": "close"])), .end(.close)], readsBodyFirst: false)
     }
 
-    /// Does the actions of this script before those of `script`, for its request too.
+    /// Returns a script that performs the actions of this script and then those of `script`, all for the same request.
     public func then(_ script: Script) -> Script {
         var sum = self
         sum.actions += script.actions
         return sum
     }
 
-    /// Waits before anything else.
+    /// Returns the script preceded by a delay.
     public func delayed(by duration: Duration) -> Script {
         var script = self
         script.actions.insert(.delay(duration), at: 0)
         return script
     }
 
-    /// Closes the connection afterwards, without having announced it.
+    /// The script followed by closing the connection, without `Connection: close` in the response.
     public var thenClose: Script {
         var script = self
         script.actions.append(.end(.close))
         return script
     }
 
-    /// Meets `Expect: 100-continue` in this way.
+    /// Returns the script with a reaction to `Expect: 100-continue`.
     public func expecting(_ expectation: Expectation) -> Script {
         var script = self
         script.expectation = expectation

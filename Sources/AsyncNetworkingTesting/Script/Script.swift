@@ -2,87 +2,92 @@
 
 public import FoundationEssentials
 
-/// What a ``StubServer`` does for one request: a list of actions, as a value.
+/// The behaviour of a ``StubServer`` for one request: a list of actions, as a value.
 ///
-/// Most scripts are made by words, such as `.json("{}")`, `.redirect(303, to: "/y")` or `.resetAfter(bytes: 10)`. A
-/// script that needs more is a list: `Script([.informational(103), .delay(.seconds(1)), .reply(.init(body: data))])`.
+/// Most scripts are created by static members, such as `.json("{}")`, `.redirect(303, to: "/y")` or `.resetAfter(bytes:
+/// 10)`. Others are created from a list of actions: `Script([.informational(103), .delay(.seconds(1)),
+/// .reply(.init(body: data))])`.
 public struct Script: Sendable {
-    /// What is done, in order.
+    /// The actions in order.
     public var actions: [Action]
-    /// Whether the server reads the request's body before the first action; otherwise ``Action/readBody(upTo:)`` does.
+    /// Whether the server reads the request body before the first action; `true` by default. Otherwise
+    /// ``Action/readBody(upTo:)`` reads it.
     ///
-    /// What is unread when the actions are done is read before the next request on the connection.
+    /// After the last action, the server reads the unread rest of the body before the next request on the connection.
     public var readsBodyFirst: Bool
-    /// How `Expect: 100-continue` is met when the body is about to be read.
+    /// The reaction to `Expect: 100-continue` when the body is about to be read; `100 Continue` at once by default.
     public var expectation: Expectation
 
-    /// Creates a script.
+    /// Creates a script from actions.
     public init(_ actions: [Action], readsBodyFirst: Bool = true, expectation: Expectation = .sendContinue()) {
         self.actions = actions
         self.readsBodyFirst = readsBodyFirst
         self.expectation = expectation
     }
 
-    /// One thing that a server does.
+    /// An action of a server.
     public enum Action: Sendable {
-        /// Reads the request's body: all of it, or at least so many bytes.
+        /// Reads the request body: all of it, or at least the given number of bytes.
         case readBody(upTo: Int64? = nil)
-        /// Sends an interim head, such as 100 or 103.
+        /// Sends an interim response, such as 100 or 103.
         case informational(Int, headers: HeaderPairs = [:])
-        /// Sends a whole response.
+        /// Sends a complete response.
         case reply(Reply)
-        /// Sends the response that a function makes of the request, as far as it was read.
+        /// Sends the response that a function returns for the request as far as it was read.
         case respond(@Sendable (RecordedRequest) -> Reply)
-        /// Sends bytes as they are, so that they may be no HTTP at all.
+        /// Sends bytes unchanged; they need not be valid HTTP.
         case send(Data)
-        /// Sends so many of ``StubServer/generatedBytes(_:)`` without holding them in memory.
+        /// Sends a number of bytes of the pattern of ``StubServer/generatedBytes(_:)``, which are not held in memory.
         case generate(Int64)
-        /// Waits; ends the script when the client closes meanwhile.
+        /// Waits for a duration; if the client closes the connection meanwhile, the script ends.
         case delay(Duration)
-        /// Waits until the gate is open; ends the script when the client closes meanwhile.
+        /// Waits until the gate is open; if the client closes the connection meanwhile, the script ends.
         case wait(ScriptGate)
-        /// Slows down all that is sent from here on.
+        /// Sends all further bytes at a pace.
         case pace(Pace)
-        /// Ends the connection after exactly so many more bytes, or at the end of the script if it sends fewer.
+        /// Ends the connection after exactly the given number of further bytes, or at the end of the script if it sends
+        /// fewer.
         case cut(afterBytes: Int64, by: Ending)
-        /// Ends the connection now.
+        /// Ends the connection.
         case end(Ending)
-        /// Does nothing until the client closes or the server stops.
+        /// Waits until the client closes the connection or the server is stopped.
         case hang
     }
 
-    /// How a connection ends.
+    /// A way to end a connection.
     public enum Ending: Hashable, Sendable {
-        /// In order: what was sent arrives, then the end. With TLS the end is announced (`close_notify`).
+        /// Closes the connection in an orderly way after all sent bytes. With TLS the end is announced
+        /// (`close_notify`).
         case close
-        /// By FIN alone; with TLS that is a truncation. The same as ``close`` without TLS.
+        /// Sends FIN only. With TLS that is a truncation; without TLS it is the same as ``close``.
         case closeWithoutNotify
-        /// By RST, once what was sent has left. A Unix-domain socket has no RST: it is closed.
+        /// Sends RST after all sent bytes have been transmitted. A Unix-domain socket is closed instead, because it has
+        /// no RST.
         case reset
     }
 
-    /// How `Expect: 100-continue` is met, RFC 9110 §10.1.1.
+    /// A reaction to `Expect: 100-continue` (RFC 9110 §10.1.1).
     public enum Expectation: Hashable, Sendable {
-        /// By `100 Continue`, at once or after a while.
+        /// Sends `100 Continue`, at once or after a delay.
         case sendContinue(after: Duration = .zero)
-        /// By silence: the server waits for a body that a client sends only when it loses patience.
+        /// Sends nothing and waits for the body, which a client sends only after its own timeout.
         case withhold
     }
 
-    /// A speed: so many bytes, then a pause.
+    /// A pace for sending: pieces of a number of bytes, with a pause between them.
     public struct Pace: Hashable, Sendable {
-        /// The bytes sent together.
+        /// The number of bytes of a piece.
         public var bytes: Int
-        /// The pause before the next ones.
+        /// The pause before the next piece.
         public var interval: Duration
 
-        /// Creates a pace; fewer than 1 byte counts as 1.
+        /// Creates a pace; the number of bytes is at least 1.
         public init(bytes: Int, every interval: Duration) {
             self.bytes = max(1, bytes)
             self.interval = interval
         }
 
-        /// So many bytes a second, in pieces of `chunk` bytes.
+        /// Returns a pace with a rate in bytes per second, in pieces of `chunk` bytes; 1,024 by default.
         public static func bytesPerSecond(_ rate: Int, chunk: Int = 1024) -> Pace {
             Pace(bytes: chunk, every: .seconds(1) * Double(max(1, chunk)) / Double(max(1, rate)))
         }

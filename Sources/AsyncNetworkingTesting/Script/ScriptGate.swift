@@ -4,37 +4,37 @@ import ANSystem
 import CLinux
 import Glibc
 
-/// A gate that holds a script until the test opens it: order without sleeping.
+/// A gate that blocks a script until the test opens it, to determine an order without sleeping.
 ///
 /// ```swift
 /// let gate = try ScriptGate()
 /// server.route("/", Script([.wait(gate), .reply(Reply())]))
-/// …                       // the response cannot have come yet
+/// …                       // the response has not been sent yet
 /// gate.open()
 /// ```
 ///
-/// Once open it stays open.
+/// A gate remains open once it was opened.
 public final class ScriptGate: Sendable {
-    /// Readable once the gate is open, so that a server's thread can wait for it and for its client at once.
+    /// Readable once the gate is open, so that a server's thread can wait for the gate and its client at the same time.
     let descriptor: FileDescriptor
     private let isOpen = Observed(false)
 
     /// Creates a closed gate.
     ///
-    /// - Throws: `SystemError` when there are no descriptors left.
+    /// - Throws: `SystemError` if no descriptor is available.
     public init() throws {
         let number = eventfd(0, CLINUX_EFD_FLAGS)
         guard number >= 0 else { throw SystemError.last("eventfd") }
         descriptor = FileDescriptor(takingOwnershipOf: number)
     }
 
-    /// Lets all scripts pass.
+    /// Opens the gate for all scripts.
     public func open() {
         isOpen.update { $0 = true }
         _ = eventfd_write(descriptor.number, 1)
     }
 
-    /// Waits until the gate is open, or throws `CancellationError`.
+    /// Waits until the gate is open; throws `CancellationError` if the task is cancelled.
     func wait() async throws {
         try await isOpen.wait { $0 }
     }

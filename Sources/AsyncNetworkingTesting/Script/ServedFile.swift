@@ -2,27 +2,27 @@
 
 public import FoundationEssentials
 
-/// A file as a server serves it: with validators, whole or in ranges (RFC 9110 §14), and as unreliably as a test wants it.
+/// A file on a server, with validators and range requests (RFC 9110 §14), and optionally with interrupted responses.
 ///
 /// ```swift
 /// let file = ServedFile(StubServer.generatedBytes(1000), interruption: .close(after: 400))
 /// server.route("/disk.iso") { file.script(for: $0) }
 /// ```
 public struct ServedFile: Sendable {
-    /// The file.
+    /// The content of the file.
     public var bytes: Data
-    /// Its entity tag, with quotes; `"1"` unless set, nil for none.
+    /// The entity tag including quotes; `"1"` by default, `nil` for none.
     public var entityTag: String?
-    /// Further fields, such as `Last-Modified` and `Date`.
+    /// Additional header fields, such as `Last-Modified` and `Date`.
     public var headers: HeaderPairs
-    /// Whether it is served in ranges.
+    /// Whether range requests are supported; `true` by default.
     public var hasRanges: Bool
-    /// How each response ends before its time.
+    /// The interruption of each response; `nil`, the default, for none.
     public var interruption: Interruption?
-    /// The speed of the body.
+    /// The pace at which bodies are sent; `nil`, the default, to send them without pauses.
     public var pace: Script.Pace?
 
-    /// Creates a file.
+    /// Creates a file, by default with an entity tag, with range requests, and without interruptions.
     public init(
         _ bytes: Data, entityTag: String? = "\"1\"", headers: HeaderPairs = [:], hasRanges: Bool = true,
         interruption: Interruption? = nil, pace: Script.Pace? = nil
@@ -35,15 +35,15 @@ public struct ServedFile: Sendable {
         self.pace = pace
     }
 
-    /// How a response ends before its time.
+    /// An interruption of a response.
     public enum Interruption: Hashable, Sendable {
-        /// The connection is closed after so many bytes of the body.
+        /// The connection is closed after the given number of body bytes.
         case close(after: Int)
-        /// Nothing comes after so many bytes of the body.
+        /// Nothing more is sent after the given number of body bytes.
         case hang(after: Int)
     }
 
-    /// What the server does with a request for the file.
+    /// Returns the script for a request for the file.
     public func script(for request: RecordedRequest) -> Script {
         var fields = headers
         if let entityTag { fields.append("ETag", entityTag) }
@@ -56,7 +56,8 @@ public struct ServedFile: Sendable {
         return response(206, fields, bytes.dropFirst(start))
     }
 
-    /// Where the range of a request begins, if it has one that is open at its end and holds for this version.
+    /// Returns the start of the requested range; `nil` if the request has no open-ended range or its `If-Range` does
+    /// not match.
     private func rangeStart(of request: RecordedRequest) -> Int? {
         guard let range = request.headers["Range"], range.hasPrefix("bytes="), range.hasSuffix("-") else { return nil }
         if let condition = request.headers["If-Range"], condition != entityTag, condition != headers["Last-Modified"] {

@@ -2,14 +2,14 @@
 
 public import FoundationEssentials
 
-/// A fixed, endless pattern of bytes: byte `i` is `i % 251`, so a piece that is lost or repeated shows.
+/// An endless pattern of bytes in which byte `i` is `i % 251`, so that lost and repeated pieces are detected.
 enum GeneratedBytes {
-    /// The pattern repeats after so many bytes, so each piece of this size is the same.
+    /// The period in bytes, a multiple of that of the pattern, so that all pieces of this size are equal.
     static let period = 251 * 256
-    /// The first bytes of the pattern.
+    /// The first period of the pattern.
     static let piece: [UInt8] = (0..<period).map { UInt8($0 % 251) }
 
-    /// The bytes from `offset` on, at most `count` and at most up to the end of the period.
+    /// Returns the bytes from an offset, at most `count` and at most up to the end of the period.
     static func slice(from offset: Int64, atMost count: Int64) -> ArraySlice<UInt8> {
         let start = Int(offset % Int64(period))
         return piece[start..<start + Int(min(count, Int64(period - start)))]
@@ -17,7 +17,7 @@ enum GeneratedBytes {
 }
 
 extension StubServer {
-    /// The bytes that ``Reply/Body/generated(_:)`` sends: byte `i` is `i % 251`.
+    /// Returns the bytes that ``Reply/Body/generated(_:)`` sends: byte `i` is `i % 251`.
     public static func generatedBytes(_ count: Int) -> Data {
         var data = Data(capacity: max(0, count))
         while data.count < count {

@@ -3,7 +3,7 @@
 import ANSystem
 import Glibc
 
-/// A socket that listens; a Unix-domain one removes its file with itself.
+/// A listening socket; a Unix-domain socket deletes its file when it is released.
 final class ListeningSocket: Sendable {
     let descriptor: FileDescriptor
     let endpoint: StubServer.Endpoint
@@ -30,7 +30,7 @@ final class ListeningSocket: Sendable {
             var name = sockaddr_un()
             name.sun_family = sa_family_t(AF_UNIX)
             let bytes = Array(path.utf8)
-            // One byte is left for the NUL. See unix(7).
+            // One byte is needed for the terminating NUL. See unix(7).
             guard bytes.count < MemoryLayout.size(ofValue: name.sun_path) else {
                 throw SystemError(call: "bind", code: ENAMETOOLONG)
             }
@@ -52,7 +52,7 @@ final class ListeningSocket: Sendable {
         guard number >= 0 else { throw SystemError.last("socket") }
         let descriptor = FileDescriptor(takingOwnershipOf: number)
         set(SO_REUSEADDR, 1, of: number)
-        // The connections that it accepts have the same. See socket(7).
+        // Accepted connections inherit this option. See socket(7).
         if let size = options.receiveBufferSize { set(SO_RCVBUF, size, of: number) }
         let code = unsafe withUnsafePointer(to: &name) { pointer in
             unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {

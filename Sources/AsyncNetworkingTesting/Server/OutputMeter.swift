@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: MIT
 
-/// Decides how many bytes may leave next: it knows the pace and the byte after which the connection ends.
+/// Limits the bytes that are sent next, according to a pace and an ending after a number of bytes.
 ///
-/// Pure: ``next(_:)`` says what to do with bytes that are ready, and the caller does it.
+/// The meter is pure: ``next(_:)`` returns what to do with bytes that are ready, and the caller does it.
 package struct OutputMeter {
     private var pace: Script.Pace?
-    /// Bytes left before the next pause.
+    /// The number of bytes left before the next pause.
     private var leftBeforePause = 0
     private var cut: (left: Int64, ending: Script.Ending)?
 
     /// Creates a meter without limits.
     package init() {}
 
-    /// Slows down what follows, or stops doing so; the first piece leaves at once.
+    /// Sets or removes the pace of the following bytes; the first piece is sent without a pause.
     package mutating func setPace(_ pace: Script.Pace?) {
         self.pace = pace
         leftBeforePause = pace?.bytes ?? 0
     }
 
-    /// Ends the connection after so many more bytes.
+    /// Ends the connection after the given number of further bytes.
     package mutating func setCut(after bytes: Int64, by ending: Script.Ending) {
         cut = (max(0, bytes), ending)
     }
 
-    /// The ending that waits for its byte; it is due at the end of the script at the latest.
+    /// The ending that was set, due at the end of the script at the latest; `nil` without one.
     package var pendingEnding: Script.Ending? { cut?.ending }
 
-    /// What to do when `count` bytes, at least one, are ready.
+    /// Returns what to do with `count` bytes that are ready, at least one.
     package mutating func next(_ count: Int) -> Step {
         var count = count
         if let cut {
@@ -45,11 +45,11 @@ package struct OutputMeter {
         return .send(count)
     }
 
-    /// What to do next.
+    /// An instruction for the sender.
     package enum Step: Hashable {
-        /// Send the first so many bytes.
+        /// Send the given number of bytes.
         case send(Int)
-        /// Wait, and ask again.
+        /// Wait, and call ``OutputMeter/next(_:)`` again.
         case wait(Duration)
         /// End the connection.
         case end(Script.Ending)

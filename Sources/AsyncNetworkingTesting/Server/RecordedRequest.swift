@@ -4,40 +4,39 @@ public import FoundationEssentials
 
 /// A request exactly as a ``StubServer`` received it.
 public struct RecordedRequest: Sendable {
-    /// The method.
+    /// The method, such as `GET`.
     public var method: String
-    /// The request target: a path with its query, or an absolute URL when the server is spoken to as a proxy.
+    /// The request target: a path with its query, or an absolute URL if the server is used as a proxy.
     public var target: String
-    /// The version, such as `HTTP/1.1`.
+    /// The HTTP version, such as `HTTP/1.1`.
     public var version: String
-    /// The header fields, in order and in their case.
+    /// The header fields in order, with their original case.
     public var headers: HeaderPairs
-    /// The body without its framing; of a large one the first ``StubServer/Options/maximumRecordedBody`` bytes.
+    /// The body without its framing, limited to the first ``StubServer/Options/maximumRecordedBody`` bytes.
     public var body = Data()
     /// The number of body bytes received.
     public var bodyLength: Int64 = 0
-    /// The SHA-256 of all body bytes received, in lower-case hexadecimal; nil before the end of the body, and
-    /// without one.
+    /// The SHA-256 of all body bytes in lower-case hexadecimal; `nil` before the end of the body and for an empty one.
     public var bodySHA256: String?
-    /// The trailer fields of a chunked body.
+    /// The trailer fields of a chunked body; empty without trailers.
     public var trailers: HeaderPairs = [:]
-    /// Whether the request was received to its end.
+    /// Whether the complete request was received.
     public var isComplete = false
-    /// Whether the client closed, or reset, the connection before the server was done with the request.
+    /// Whether the client closed or reset the connection before the server had finished the request.
     public var isAbandoned = false
-    /// The connection: 0 for the first that the server accepted.
+    /// The number of the connection, counted from 0 in the order in which connections were accepted.
     public var connection: Int
-    /// The position among the requests on that connection: 0 for the first.
+    /// The number of the request on its connection, counted from 0.
     public var positionOnConnection: Int
-    /// What TLS agreed on; nil without TLS.
+    /// The result of the TLS handshake; `nil` without TLS.
     public var tls: TLSSummary?
 
-    /// The target up to its query, without scheme and authority.
+    /// The target without scheme, authority and query.
     public var path: String {
         String(pathAndQuery.prefix { $0 != "?" })
     }
 
-    /// The query without its question mark, as sent; nil without one.
+    /// The query as sent, without its question mark; `nil` if absent.
     public var query: String? {
         pathAndQuery.firstIndex(of: "?").map { String(pathAndQuery[$0...].dropFirst()) }
     }
@@ -47,22 +46,22 @@ public struct RecordedRequest: Sendable {
         return target[scheme.upperBound...].drop { $0 != "/" && $0 != "?" }
     }
 
-    /// The body as text; invalid UTF-8 becomes U+FFFD.
+    /// The body as text; invalid UTF-8 is replaced by U+FFFD.
     public var text: String { String(decoding: body, as: UTF8.self) }
 
-    /// What a TLS handshake agreed on, as OpenSSL names it.
+    /// The result of a TLS handshake, with names as used by OpenSSL.
     public struct TLSSummary: Hashable, Sendable {
         /// The version, such as `TLSv1.3`.
         public var version: String
-        /// The cipher suite.
+        /// The cipher suite, such as `TLS_AES_256_GCM_SHA384`.
         public var cipher: String
-        /// The name that the client asked for (SNI, RFC 6066 §3).
+        /// The host name requested by the client (SNI, RFC 6066 §3); `nil` if absent.
         public var serverName: String?
-        /// The protocol that was negotiated (ALPN, RFC 7301).
+        /// The negotiated application protocol (ALPN, RFC 7301); `nil` if no protocol was negotiated.
         public var applicationProtocol: String?
-        /// Whether an earlier session was resumed.
+        /// Whether the handshake resumed an earlier session.
         public var isResumed: Bool
-        /// The common name of the client's certificate, where one was asked for.
+        /// The common name of the client's certificate; `nil` if the client sent no certificate.
         public var clientName: String?
     }
 }

@@ -2,10 +2,11 @@
 
 import FoundationEssentials
 
-/// Turns a ``Reply`` into the bytes of a head and of the pieces of a body.
+/// An encoder for the head and the pieces of the body of a ``Reply``.
 struct ReplyEncoder {
     let reply: Reply
-    /// Whether the body is sent: not in answer to HEAD, nor with 1xx, 204 and 304 (RFC 9112 §6.3).
+    /// Whether the body is sent, which is not the case in responses to HEAD and with status 1xx, 204 and 304 (RFC 9112
+    /// §6.3).
     let sendsBody: Bool
 
     init(_ reply: Reply, method: String) {
@@ -13,17 +14,17 @@ struct ReplyEncoder {
         sendsBody = method != "HEAD" && reply.status >= 200 && reply.status != 204 && reply.status != 304
     }
 
-    /// Whether the client can only tell the end of the body by the end of the connection.
+    /// Whether the connection must be closed after the response.
     var mustClose: Bool {
         reply.framing == .untilClose || reply.headers.has(token: "close", in: "Connection")
     }
 
-    /// The status line and the fields, with the empty line.
+    /// The bytes of the status line and the header fields, including the empty line.
     var head: [UInt8] {
         Self.head(version: reply.version, status: reply.status, reason: reply.reason, headers: headers)
     }
 
-    /// The fields, with those that the framing needs.
+    /// The header fields, including those required by the framing.
     var headers: HeaderPairs {
         var headers = reply.headers
         switch reply.framing {
@@ -41,12 +42,12 @@ struct ReplyEncoder {
         return headers
     }
 
-    /// Cuts the body into the pieces that it is sent in.
+    /// Calls a closure with each piece of the body.
     func forEachPiece<Failure: Error>(_ send: (ArraySlice<UInt8>) throws(Failure) -> Void) throws(Failure) {
         try Self.forEachPiece(of: reply.body, size: pieceSize, send)
     }
 
-    /// Cuts a body into pieces of at most so many bytes.
+    /// Calls a closure with each piece of a body; a piece has at most `size` bytes.
     static func forEachPiece<Failure: Error>(
         of body: Reply.Body, size: Int, _ send: (ArraySlice<UInt8>) throws(Failure) -> Void
     ) throws(Failure) {
@@ -67,25 +68,25 @@ struct ReplyEncoder {
         }
     }
 
-    /// Frames a piece of the body.
+    /// Returns a piece of the body with its framing.
     func frame(_ piece: ArraySlice<UInt8>) -> [UInt8] {
         guard case .chunked = reply.framing else { return Array(piece) }
         return Array("\(String(piece.count, radix: 16))\r\n".utf8) + piece + [0x0D, 0x0A]
     }
 
-    /// What follows the last piece.
+    /// The bytes after the last piece.
     var end: [UInt8] {
         guard case .chunked = reply.framing else { return [] }
         return Array("0\r\n\(Self.fields(reply.trailers))\r\n".utf8)
     }
 
-    /// The bytes of the body that go into one piece.
+    /// The maximum number of body bytes in a piece.
     var pieceSize: Int {
         guard case .chunked(let size) = reply.framing else { return GeneratedBytes.period }
         return max(1, size)
     }
 
-    /// The bytes of a head.
+    /// Returns the bytes of a head.
     static func head(version: String, status: Int, reason: String?, headers: HeaderPairs) -> [UInt8] {
         let reason = reason ?? usualReason(status)
         return Array("\(version) \(status)\(reason.isEmpty ? "" : " ")\(reason)\r\n\(fields(headers))\r\n".utf8)
@@ -99,7 +100,7 @@ struct ReplyEncoder {
         usualReasons[status] ?? ""
     }
 
-    /// The reason phrases of RFC 9110 §15 that tests meet; the others are sent without one.
+    /// The reason phrases of RFC 9110 §15 that are likely in tests; other statuses are sent without one.
     private static let usualReasons = [
         100: "Continue", 103: "Early Hints",
         200: "OK", 201: "Created", 202: "Accepted", 204: "No Content", 206: "Partial Content",

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: MIT
 
-/// Cuts the bytes of a connection into requests: HTTP/1.x, RFC 9112, with everything kept as it was sent.
+/// An incremental parser for HTTP/1.x requests (RFC 9112) that keeps all details.
 ///
-/// Pure: bytes in by ``append(_:)``, parts of requests out by ``next()``. It is lenient where a client's mistakes should be
-/// recorded and not refused: lines may end with LF alone, names and methods may be any text.
+/// The parser is pure: it receives bytes with ``append(_:)`` and returns the parts of requests from ``next()``. It
+/// accepts some malformed requests so that they can be recorded: lines may end with LF alone, and names and methods may
+/// be any text.
 package struct RequestParser {
     private let maximumHeadSize: Int
     private var state = State.head
     private var bytes: [UInt8] = []
-    /// Where the bytes begin that were not taken yet.
+    /// The position of the first byte that was not parsed yet.
     private var start = 0
     private var head = Head()
     private var headSize = 0
 
-    /// Creates a parser that refuses heads, and lines, of more bytes.
+    /// Creates a parser that rejects heads and lines of more than `maximumHeadSize` bytes.
     package init(maximumHeadSize: Int) {
         self.maximumHeadSize = maximumHeadSize
     }
 
-    /// Whether nothing of a next request has arrived.
+    /// Whether no byte of the next request has arrived.
     package var isIdle: Bool {
         switch state {
         case .head: start == bytes.count
@@ -26,10 +27,10 @@ package struct RequestParser {
         }
     }
 
-    /// Whether bytes wait that were not taken yet.
+    /// Whether there are bytes that were not parsed yet.
     package var hasUnreadBytes: Bool { start < bytes.count }
 
-    /// Adds bytes that have arrived.
+    /// Appends received bytes.
     package mutating func append(_ more: some Collection<UInt8>) {
         if start > 0 {
             bytes.removeSubrange(..<start)
@@ -38,7 +39,7 @@ package struct RequestParser {
         bytes.append(contentsOf: more)
     }
 
-    /// The next part; ``Part/needsMore`` until more bytes are appended.
+    /// Returns the next part; ``Part/needsMore`` if more bytes must be appended.
     package mutating func next() throws(Problem) -> Part {
         while true {
             switch state {
@@ -94,7 +95,7 @@ package struct RequestParser {
         return .end(trailers: HeaderPairs(head.headers))
     }
 
-    /// The next line without its end, or nil while it is not complete.
+    /// Returns the next line without its line ending; `nil` if it is incomplete.
     private mutating func takeLine() throws(Problem) -> ArraySlice<UInt8>? {
         guard let end = bytes[start...].firstIndex(of: UInt8(ascii: "\n")) else {
             guard bytes.count - start <= maximumHeadSize - headSize else { throw .tooLarge }
@@ -121,7 +122,8 @@ package struct RequestParser {
             first < last
         else { throw .requestLine }
         let version = text(line[(last + 1)...])
-        // The preface of HTTP/2 (RFC 9113 §3.4) looks like a request, so that a script can answer it by frames.
+        // The connection preface of HTTP/2 (RFC 9113 §3.4) resembles a request; it is accepted so that a script can
+        // respond with frames.
         guard version.hasPrefix("HTTP/1.") || version == "HTTP/2.0" && line.starts(with: "PRI ".utf8) else {
             throw .requestLine
         }
@@ -133,7 +135,7 @@ package struct RequestParser {
         return HeaderPair(text(line[..<colon]), String(text(line[(colon + 1)...]).trimmingBlanks))
     }
 
-    /// The length of a body, as in RFC 9112 §6.3.
+    /// Returns the state for the framing of a body, according to RFC 9112 §6.3.
     private static func framing(of headers: HeaderPairs) throws(Problem) -> State {
         if headers.has(token: "chunked", in: "Transfer-Encoding") { return .chunkSize }
         guard let value = headers["Content-Length"] else { return .body(left: 0) }
@@ -151,7 +153,7 @@ package struct RequestParser {
         return size
     }
 
-    /// UTF-8 where it is valid, Latin-1 otherwise, so that no byte is lost.
+    /// Returns bytes decoded as UTF-8 if they are valid, otherwise as Latin-1, so that no byte is lost.
     private static func text(_ bytes: ArraySlice<UInt8>) -> String {
         String(validating: bytes, as: UTF8.self) ?? String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
     }
@@ -160,32 +162,32 @@ package struct RequestParser {
     package enum Part: Hashable {
         /// More bytes are needed.
         case needsMore
-        /// The head.
+        /// The head of a request.
         case head(method: String, target: String, version: String, HeaderPairs)
-        /// Bytes of the body, not empty.
+        /// Bytes of the body, at least one.
         case body([UInt8])
-        /// The end of the request, after its body.
+        /// The end of the request.
         case end(trailers: HeaderPairs)
     }
 
-    /// Why bytes are not a request.
+    /// The reason why bytes cannot be parsed as a request.
     package enum Problem: Error, Hashable {
-        /// The request line has no method, target and version of HTTP/1.
+        /// The request line does not consist of a method, a target and an HTTP/1 version.
         case requestLine
-        /// A field has no name or no colon.
+        /// A header field has no name or no colon.
         case field
-        /// A length is no number, or two of them differ.
+        /// A `Content-Length` is not a number, or two of them differ.
         case contentLength
-        /// The chunked coding is broken.
+        /// The chunked coding is malformed.
         case chunk
-        /// The head, or a line, has too many bytes.
+        /// A head or a line exceeds the limit.
         case tooLarge
     }
 
     private enum State {
-        /// Before or within a request line.
+        /// Before or within the request line.
         case head
-        /// Among the header fields.
+        /// Within the header fields.
         case headers
         /// Within a body of known length.
         case body(left: Int64)
@@ -193,9 +195,9 @@ package struct RequestParser {
         case chunkSize
         /// Within a chunk.
         case chunk(left: Int64)
-        /// Before the line end after a chunk.
+        /// Before the line ending after a chunk.
         case chunkEnd
-        /// Among the trailer fields.
+        /// Within the trailer fields.
         case trailers
     }
 

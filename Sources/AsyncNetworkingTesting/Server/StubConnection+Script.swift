@@ -3,7 +3,7 @@
 import ANSystem
 
 extension StubConnection {
-    /// Does one action; false when the connection cannot be used for another request.
+    /// Performs an action; returns whether the connection can be used for another request.
     mutating func perform(_ action: Script.Action, meeting expectation: Script.Expectation) throws(End) -> Bool {
         switch action {
         case .readBody(let limit):
@@ -36,7 +36,7 @@ extension StubConnection {
         return true
     }
 
-    /// Sends a response; false when the connection must be closed after it.
+    /// Sends a response; returns whether the connection can be used for another request.
     @discardableResult
     mutating func send(_ reply: Reply, method: String) throws(End) -> Bool {
         let encoder = ReplyEncoder(reply, method: method)
@@ -44,7 +44,7 @@ extension StubConnection {
             try write(encoder.head[...])
             return !encoder.mustClose
         }
-        // A small response leaves in one piece: one call, one packet.
+        // A small response is sent with a single call, in one packet.
         if reply.pace == nil, case .bytes(let data) = reply.body, data.count <= encoder.pieceSize {
             try write((encoder.head + (data.isEmpty ? [] : encoder.frame(Array(data)[...])) + encoder.end)[...])
             return !encoder.mustClose
@@ -57,7 +57,7 @@ extension StubConnection {
         return !encoder.mustClose
     }
 
-    /// Sends bytes as the meter allows.
+    /// Sends bytes according to the meter.
     mutating func write(_ bytes: ArraySlice<UInt8>) throws(End) {
         var rest = bytes
         while !rest.isEmpty {
@@ -77,7 +77,7 @@ extension StubConnection {
         }
     }
 
-    /// Waits, for ever if nil.
+    /// Waits for a duration, or without limit if it is `nil`; throws if the client closes the connection meanwhile.
     mutating func pause(_ duration: Duration?) throws(End) {
         guard duration != .zero else { return }
         if socket.waitForHangUp(duration) { throw .peerClosed }

@@ -3,22 +3,22 @@
 import ANSystem
 import FoundationEssentials
 
-/// One connection, served request after request on its own thread.
+/// A connection whose requests are served one after the other on its own thread.
 struct StubConnection: ~Copyable {
     let environment: Environment
     var socket: StubSocket
     var meter = OutputMeter()
-    /// The request that is served.
+    /// The current request.
     var request: RecordedRequest
 
     private let listener: StubListener
     private var parser: RequestParser
     private var buffer = [UInt8](repeating: 0, count: 65_536)
     private var digest = SHA256Digest()
-    /// Where the request stands in the log; nil before it was logged.
+    /// The index of the request in the log; `nil` before it was logged.
     private var logIndex: Int?
 
-    /// What all connections of a server share.
+    /// The state shared by all connections of a server.
     struct Environment: Sendable {
         let options: StubServer.Options
         let log: Observed<StubServer.Activity>
@@ -35,7 +35,7 @@ struct StubConnection: ~Copyable {
             method: "", target: "", version: "", headers: [:], connection: number, positionOnConnection: 0)
     }
 
-    /// Serves requests until the connection ends; ``close()`` follows.
+    /// Serves requests until the connection ends; must be followed by ``close()``.
     mutating func serve() {
         do throws(End) {
             switch environment.router.takeGreeting() {
@@ -93,10 +93,10 @@ struct StubConnection: ~Copyable {
         try readBody(meeting: .withhold)
     }
 
-    /// Reads a head; false when the client closed before one.
+    /// Reads a head; returns `false` if the client closed the connection before one.
     private mutating func readHead() throws(End) -> Bool {
         logIndex = nil
-        // A client that resets the connection between two requests abandons neither.
+        // A reset between two requests does not count as abandoning the previous one.
         request.method = ""
         digest = SHA256Digest()
         while true {
@@ -151,7 +151,7 @@ struct StubConnection: ~Copyable {
         }
     }
 
-    /// Reads more bytes; false at the end.
+    /// Reads more bytes; returns `false` at the end of the connection.
     private mutating func fill() throws(End) -> Bool {
         do {
             let count = try socket.receive(into: &buffer)
@@ -162,7 +162,7 @@ struct StubConnection: ~Copyable {
         }
     }
 
-    /// Puts the request, as far as it has arrived, into the log.
+    /// Writes the request, as far as it has arrived, to the log.
     private mutating func writeToLog() {
         let request = request
         let index = logIndex
@@ -188,7 +188,8 @@ struct StubConnection: ~Copyable {
             writeToLog()
         case .badRequest(let problem):
             let reply = Reply(
-                status: 400, headers: ["Connection": "close"], body: .string("The stub cannot read this: \(problem)\n"))
+                status: 400, headers: ["Connection": "close"], body: .string("The stub cannot parse this: \(problem)\n")
+            )
             do throws(End) {
                 meter = OutputMeter()
                 try send(reply, method: "GET")
@@ -206,26 +207,26 @@ struct StubConnection: ~Copyable {
             socket.prepareReset()
         case .close, .closeWithoutNotify:
             if ending == .close { socket.announceEnd() }
-            // Closing with unread bytes would be an RST, which can overtake the response. See RFC 9112 §9.6.
+            // Closing a socket with unread bytes sends RST, which can overtake the response. See RFC 9112 §9.6.
             guard !request.isComplete || parser.hasUnreadBytes || socket.hasUnreadBytes else { return }
             socket.finishSending()
             while (try? socket.receive(into: &buffer)) ?? 0 > 0 {}
         }
     }
 
-    /// Why a connection ends.
+    /// The reason why a connection ends.
     enum End: Error {
-        /// The script says so.
+        /// The script ended it.
         case byScript(Script.Ending)
-        /// The client closed, or this side was shut down.
+        /// The client closed it, or the server shut it down.
         case peerClosed
-        /// What arrived is not a request.
+        /// The received bytes are not a valid request.
         case badRequest(RequestParser.Problem)
     }
 }
 
 extension RecordedRequest {
-    /// Whether the client can send another request on the connection (RFC 9112 §9.3).
+    /// Whether the connection persists after the request (RFC 9112 §9.3).
     fileprivate var keepsAlive: Bool {
         if headers.has(token: "close", in: "Connection") { return false }
         return version != "HTTP/1.0" || headers.has(token: "keep-alive", in: "Connection")

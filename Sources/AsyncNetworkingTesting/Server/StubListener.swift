@@ -3,16 +3,16 @@
 import ANSystem
 import Glibc
 
-/// Accepts connections on one thread and gives each a thread of its own.
+/// A listener that accepts connections on one thread and serves each on a thread of its own.
 ///
-/// The accepting thread joins the others, and ``stop()`` joins it. Blocked threads are woken by shutdown(2) on the numbers
-/// that are registered, under the lock; a number is taken off the register before it is closed. So none is shut down that
-/// belongs to another file by now.
+/// The accepting thread joins the threads of connections, and ``stop()`` joins the accepting thread. Blocked threads
+/// are woken by calling shutdown(2) on registered descriptors while the lock is held. A descriptor is unregistered
+/// before it is closed, so that shutdown(2) never affects another file that has reused its number.
 final class StubListener: Sendable {
     private let environment: StubConnection.Environment
     private let state = Lock(State())
 
-    /// Starts to accept; the thread owns the socket.
+    /// Starts to accept connections; the accepting thread owns the socket.
     init(_ socket: ListeningSocket, _ environment: StubConnection.Environment) throws(SystemError) {
         self.environment = environment
         state.withLock { $0.listening = socket.descriptor.number }
@@ -20,7 +20,7 @@ final class StubListener: Sendable {
         state.withLock { $0.acceptor = thread }
     }
 
-    /// Ends all connections and waits for the threads.
+    /// Ends all connections and waits until all threads have ended.
     func stop() async {
         beginStop()
         await withCheckedContinuation { continuation in
@@ -30,17 +30,17 @@ final class StubListener: Sendable {
             }
             if isOver { continuation.resume() }
         }
-        // The thread has nothing left to do: this takes microseconds.
+        // The thread is about to end, so that joining it takes only microseconds.
         takeAcceptor()?.join()
     }
 
-    /// Ends all connections, and lets the threads end by themselves.
+    /// Ends all connections without waiting for the threads to end.
     func requestStop() {
         takeAcceptor()?.detach()
         beginStop()
     }
 
-    /// Shuts down the connections that are open.
+    /// Shuts down all open connections.
     func disconnectAll() {
         state.withLock { $0.shutDownConnections() }
     }
@@ -72,7 +72,7 @@ final class StubListener: Sendable {
                 threads[nextNumber] = serve(descriptor, number: nextNumber)
                 nextNumber += 1
             } else {
-                // Out of descriptors, or stopping: let others make progress before the next look.
+                // Without free descriptors, or while stopping: wait 1 ms so that other threads can make progress.
                 poll(nil, 0, 1)
             }
             for number in takeFinished() { threads.removeValue(forKey: number)?.join() }
@@ -121,7 +121,7 @@ final class StubListener: Sendable {
 
     // MARK: The connections' threads
 
-    /// Whether the connection was shut down by this side.
+    /// Returns whether the server shut down a connection.
     func wasShutDown(_ number: Int) -> Bool {
         state.withLock { $0.shutDown.contains(number) }
     }
@@ -144,11 +144,11 @@ final class StubListener: Sendable {
         var isStopping = false
         var isOver = false
         var waiters: [CheckedContinuation<Void, Never>] = []
-        /// The descriptors of open connections, by connection.
+        /// The descriptors of open connections, by connection number.
         var connections: [Int: Int32] = [:]
-        /// The open connections that were shut down by this side.
+        /// The numbers of open connections that the server shut down.
         var shutDown: Set<Int> = []
-        /// Connections whose threads are about to end and were not joined.
+        /// The numbers of connections whose threads are ending and were not joined yet.
         var finished: [Int] = []
 
         mutating func shutDownConnections() {

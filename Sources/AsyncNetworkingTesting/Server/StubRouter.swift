@@ -2,7 +2,8 @@
 
 import ANSystem
 
-/// Chooses the script for a request: the queue first, then the route with its method, then the one for any method.
+/// Selects the script for a request: from the queue, then from a route with the request's method, then from one for all
+/// methods.
 final class StubRouter: Sendable {
     private let state = Lock(State())
 
@@ -22,12 +23,12 @@ final class StubRouter: Sendable {
         state.withLock { $0.greetings += greetings }
     }
 
-    /// What the next connection meets.
+    /// Returns the greeting for the next connection.
     func takeGreeting() -> StubServer.Greeting {
         state.withLock { $0.greetings.isEmpty ? .serve : $0.greetings.removeFirst() }
     }
 
-    /// The script, or the function that makes one, for a request whose head has arrived.
+    /// Returns the script, or the function that creates it, for a request whose head has arrived.
     func take(method: String, path: String) -> Choice {
         state.withLock { state in
             if !state.queue.isEmpty { return .script(state.queue.removeFirst()) }
@@ -38,7 +39,7 @@ final class StubRouter: Sendable {
         }
     }
 
-    /// What answers a request.
+    /// The response to a request.
     enum Choice: Sendable {
         case script(Script)
         case handler(@Sendable (RecordedRequest) throws -> Script)
@@ -57,11 +58,11 @@ final class StubRouter: Sendable {
     }
 }
 
-/// Where requests for one path go.
+/// The destination of requests for a path.
 enum StubRoute: Sendable {
-    /// To these scripts in turn; the last one repeats.
+    /// The given scripts in turn; the last one is repeated.
     case scripts([Script])
-    /// To a function.
+    /// A function that returns a script.
     case handler(@Sendable (RecordedRequest) throws -> Script)
 
     fileprivate mutating func take() -> StubRouter.Choice {

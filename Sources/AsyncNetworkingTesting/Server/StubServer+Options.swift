@@ -4,28 +4,29 @@ public import ANHTTP
 public import FoundationEssentials
 
 extension StubServer {
-    /// How a server is made.
+    /// The options of a server.
     public struct Options: Sendable {
-        /// Where it listens; 127.0.0.1 unless set.
+        /// The address to listen on; 127.0.0.1 by default.
         public var address: Address
-        /// The port; 0 for a free one.
+        /// The port to listen on; 0, the default, for any free port.
         public var port: UInt16
-        /// The settings for TLS; nil for plain HTTP.
+        /// The TLS options; `nil`, the default, for plain HTTP.
         public var tls: TLS?
-        /// How many connections may wait to be accepted; 4096, where the system's `somaxconn` allows it.
+        /// The maximum number of connections waiting to be accepted; 4096 by default, limited by the system's
+        /// `somaxconn`. See listen(2).
         public var backlog: Int32 = 4096
-        /// The most bytes of a request's body that are kept; 1 MiB.
+        /// The maximum number of bytes that are recorded of a request body; 1 MiB by default.
         ///
-        /// Its length and SHA-256 count all bytes.
+        /// The recorded length and SHA-256 include all bytes.
         public var maximumRecordedBody = 1 << 20
-        /// The most bytes of a request's head; 1 MiB.
+        /// The maximum size of a request head in bytes; 1 MiB by default.
         public var maximumHeadSize = 1 << 20
-        /// The system's buffer for bytes that were not read yet; nil for the system's choice.
+        /// The size of the system's receive buffer in bytes; `nil`, the default, for the system's default.
         ///
-        /// See socket(7), `SO_RCVBUF`.
+        /// See `SO_RCVBUF` in socket(7).
         public var receiveBufferSize: Int32?
 
-        /// Creates options.
+        /// Creates options, by default for plain HTTP on a free port of 127.0.0.1.
         public init(_ address: Address = .ipv4, port: UInt16 = 0, tls: TLS? = nil) {
             self.address = address
             self.port = port
@@ -33,40 +34,41 @@ extension StubServer {
         }
     }
 
-    /// Where a server may listen.
+    /// An address for a server to listen on.
     public enum Address: Hashable, Sendable {
-        /// On 127.0.0.1.
+        /// 127.0.0.1.
         case ipv4
-        /// On ::1.
+        /// ::1.
         case ipv6
-        /// On a Unix-domain socket, whose file is made and later removed.
+        /// A Unix-domain socket, whose file is created, and deleted when the server stops.
         case unix(path: String)
     }
 
-    /// How a server does TLS.
+    /// The TLS options of a server.
     public struct TLS: Sendable {
-        /// The certificate that it shows, with the chain above it.
+        /// The certificate of the server, with its chain and private key.
         public var certificate: TestCertificate
-        /// The lowest version; TLS 1.2 unless set.
+        /// The minimum version; TLS 1.2 by default.
         public var minimumVersion = TLSVersion.v1_2
-        /// The highest version; nil for the highest that OpenSSL has.
+        /// The maximum version; `nil`, the default, for the highest that OpenSSL supports.
         public var maximumVersion: TLSVersion?
-        /// The protocols for ALPN, best first; empty for no ALPN.
+        /// The application protocols for ALPN in order of preference; `http/1.1` by default, empty to disable ALPN.
         public var protocols = ["http/1.1"]
-        /// The authorities, as PEM, one of which must have signed the client's certificate; nil asks for none.
+        /// The authorities, as PEM, that client certificates must be signed by; `nil`, the default, to request no
+        /// client certificate.
         public var clientAuthority: Data?
 
-        /// Creates settings.
+        /// Creates options with a certificate.
         public init(_ certificate: TestCertificate) {
             self.certificate = certificate
         }
     }
 
-    /// Where a server listens.
+    /// The actual address of a server.
     public enum Endpoint: Hashable, Sendable {
-        /// On an address and a port.
+        /// An IP address and a port.
         case tcp(host: String, port: Int)
-        /// On a Unix-domain socket.
+        /// The path of a Unix-domain socket.
         case unix(path: String)
 
         /// The port; 0 for a Unix-domain socket.
@@ -77,7 +79,7 @@ extension StubServer {
             }
         }
 
-        /// The start of a URL, without a slash at its end.
+        /// Returns the beginning of a URL for the endpoint, without a trailing slash.
         func baseURL(scheme: String) -> String {
             switch self {
             case .tcp(let host, let port): "\(scheme)://\(host.contains(":") ? "[\(host)]" : host):\(port)"

@@ -3,7 +3,7 @@
 import ANSystem
 public import FoundationEssentials
 
-/// A scripted HTTP/1.1 server on this machine that records what it receives and misbehaves exactly as told.
+/// A scripted local HTTP/1.1 server that records requests and can misbehave in precise ways.
 ///
 /// ```swift
 /// try await StubServer.with { server in
@@ -13,13 +13,13 @@ public import FoundationEssentials
 /// }
 /// ```
 ///
-/// It listens from the moment it is made until ``stop()``, on a free port unless told otherwise; when the scope of
-/// ``with(_:_:)`` ends, its threads and descriptors are gone. Each connection has a thread with blocking calls; delays and
-/// paces take real time.
+/// The server listens from its creation until ``stop()``, by default on a free port of 127.0.0.1. When the scope of
+/// ``with(_:_:)`` ends, its threads and descriptors have been released. Each connection uses a thread with blocking
+/// calls; delays and paces take real time.
 public final class StubServer: Sendable {
-    /// Where the server listens.
+    /// The address that the server listens on.
     public let endpoint: Endpoint
-    /// How the server was made.
+    /// The options that the server was created with.
     public let options: Options
 
     private let log = Observed(Activity())
@@ -29,7 +29,7 @@ public final class StubServer: Sendable {
 
     /// Starts a server.
     ///
-    /// - Throws: `SystemError` when the address cannot be listened on, ``OpenSSLError`` when the TLS options are unusable.
+    /// - Throws: `SystemError` if it cannot listen on the address, ``OpenSSLError`` if the TLS options are invalid.
     public init(_ options: Options = Options()) throws {
         let socket = try ListeningSocket(options)
         let endpoint = socket.endpoint
@@ -48,7 +48,7 @@ public final class StubServer: Sendable {
         listener.requestStop()
     }
 
-    /// Starts a server, runs `body` with it, and stops it however `body` ends.
+    /// Starts a server, calls `body` with it, and stops the server, even if `body` throws.
     @discardableResult
     public static func with<Result>(
         _ options: Options = Options(), _ body: (StubServer) async throws -> Result
@@ -64,55 +64,67 @@ public final class StubServer: Sendable {
         }
     }
 
-    /// Ends all connections, and returns when the threads and descriptors of the server are gone.
+    /// Ends all connections, and returns after all threads and descriptors of the server have been released.
     ///
-    /// Stopping twice is no error. A cancelled task stops it all the same.
+    /// Stopping a server again has no effect. The server is stopped even if the task is cancelled.
     public func stop() async {
         await listener.stop()
     }
 
     // MARK: Scripts
 
-    /// Answers requests for `path`, without regard to its query: by each script in turn, the last one from then on.
+    /// Responds to requests for a path with the given scripts in turn, and then repeats the last one.
+    ///
+    /// - Parameters:
+    ///   - path: The path, without a query.
+    ///   - method: The method; `nil`, the default, for all methods without a route of their own.
+    ///   - scripts: The scripts; without any, the response has status 404.
     public func route(_ path: String, method: String? = nil, _ scripts: Script...) {
         router.add(.scripts(scripts), method: method, path: path)
     }
 
-    /// Answers requests for `path` by what `handler` makes of them once they have arrived with their body.
+    /// Responds to requests for a path with the script that a function returns after the complete request has arrived.
     ///
-    /// It runs on the connection's thread; an error that it throws becomes a response of status 500.
+    /// - Parameters:
+    ///   - path: The path, without a query.
+    ///   - method: The method; `nil`, the default, for all methods without a route of their own.
+    ///   - handler: Returns the script for a request. It is called on the connection's thread; if it throws an error,
+    ///   the response has status 500.
     public func route(
         _ path: String, method: String? = nil, _ handler: @escaping @Sendable (RecordedRequest) throws -> Script
     ) {
         router.add(.handler(handler), method: method, path: path)
     }
 
-    /// Answers requests that no route is for; 404 unless set.
+    /// Responds to requests without a route with the script that a function returns; by default the response has status
+    /// 404.
     public func fallback(_ handler: @escaping @Sendable (RecordedRequest) throws -> Script) {
         router.setFallback(.handler(handler))
     }
 
-    /// Answers the next requests, whatever their path, by these scripts, one each.
+    /// Responds to the next requests with the given scripts, one for each request, regardless of its path.
     public func enqueue(_ scripts: Script...) {
         router.enqueue(scripts)
     }
 
-    /// Meets the next connections in these ways, one each; later ones are served.
+    /// Handles the next connections with the given greetings, one for each connection; later connections are served.
     public func greet(_ greetings: Greeting...) {
         router.enqueue(greetings)
     }
 
-    /// Ends all connections that are open now; the server goes on listening.
+    /// Ends all open connections; the server continues to listen.
     public func disconnectAll() {
         listener.disconnectAll()
     }
 
     // MARK: Observation
 
-    /// The URL of a path, with its query.
+    /// Returns the URL of a path on this server.
     ///
-    /// The host is the address that the server listens on, `localhost` for a Unix-domain socket; another name for the
-    /// same address can be given, for tests of names.
+    /// - Parameters:
+    ///   - path: The path with its query, beginning with a slash; `/` by default.
+    ///   - host: A host name for the address, for tests of names; `nil`, the default, for the address that the server
+    ///   listens on, or `localhost` for a Unix-domain socket.
     public func url(_ path: String = "/", host: String? = nil) -> URL {
         guard let url = URL(string: base.absoluteString + path) else { return base }
         guard let host, var parts = URLComponents(url: url, resolvingAgainstBaseURL: false) else { return url }
@@ -120,52 +132,57 @@ public final class StubServer: Sendable {
         return parts.url ?? url
     }
 
-    /// What was seen so far.
+    /// The activity of the server so far.
     public var activity: Activity { log.value }
 
-    /// Waits until `condition` holds for what was seen, and returns that.
+    /// Waits until the activity satisfies a condition, and returns the activity.
     ///
-    /// `condition` runs at each change, under a lock: it must be quick and must not use the server.
+    /// The condition is evaluated on each change while a lock is held: it must be fast and must not use the server.
     ///
-    /// - Throws: `CancellationError` when the task is cancelled.
+    /// - Throws: `CancellationError` if the task is cancelled.
     @discardableResult
     public func activity(where condition: @escaping @Sendable (Activity) -> Bool) async throws -> Activity {
         try await log.wait(until: condition)
         return log.value
     }
 
-    /// Waits until so many requests have arrived, and returns all that have.
+    /// Waits until at least `count` requests have arrived, and returns all of them.
     ///
-    /// A request arrives with the end of its body, or with its head if its script reads the body later or never.
+    /// A request has arrived after the end of its body, or after its head if its script reads the body later or not at
+    /// all.
+    ///
+    /// - Throws: `CancellationError` if the task is cancelled.
     @discardableResult
     public func requests(count: Int) async throws -> [RecordedRequest] {
         try await activity { $0.requests.count >= count }.requests
     }
 
-    /// Waits until so many connections are open.
+    /// Waits until exactly `count` connections are open.
+    ///
+    /// - Throws: `CancellationError` if the task is cancelled.
     public func connections(open count: Int) async throws {
         try await activity { $0.openConnections == count }
     }
 
-    /// What a server has seen.
+    /// The activity of a server.
     public struct Activity: Sendable {
         /// The requests in the order in which they arrived.
         public internal(set) var requests: [RecordedRequest] = []
-        /// How many connections were accepted.
+        /// The number of connections accepted so far.
         public internal(set) var connectionsAccepted = 0
-        /// How many connections are open.
+        /// The number of open connections.
         public internal(set) var openConnections = 0
-        /// Why TLS handshakes failed, in OpenSSL's words.
+        /// The reasons for failed TLS handshakes, in OpenSSL's words.
         public internal(set) var failedHandshakes: [String] = []
     }
 
-    /// What a connection meets when it is accepted.
+    /// The treatment of a connection after it was accepted.
     public enum Greeting: Hashable, Sendable {
-        /// It is served.
+        /// The connection is served.
         case serve
-        /// It is ended before a byte is read.
+        /// The connection is ended before a byte is read.
         case end(Script.Ending)
-        /// Nothing is read or written until the client closes; with TLS the handshake hangs.
+        /// Nothing is read or written until the client closes the connection; with TLS the handshake hangs.
         case hang
     }
 }

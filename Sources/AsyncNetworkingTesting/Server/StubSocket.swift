@@ -4,21 +4,21 @@ import ANSystem
 import CLinux
 import Glibc
 
-/// One accepted connection, read and written by its own thread with blocking calls.
+/// An accepted connection, which its own thread reads and writes with blocking calls.
 ///
-/// Another thread wakes a blocked call by shutdown(2).
+/// Another thread can wake a blocked call with shutdown(2).
 struct StubSocket: ~Copyable {
     let descriptor: FileDescriptor
     private var tls: TLSSession?
 
     init(takingOwnershipOf number: Int32) {
         descriptor = FileDescriptor(takingOwnershipOf: number)
-        // What a script sends leaves at once, so that a reset cuts where the script says. See tcp(7).
+        // Sent bytes are transmitted at once, so that a reset occurs where the script says. See tcp(7).
         var on: Int32 = 1
         unsafe setsockopt(number, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
     }
 
-    /// Does the handshake of TLS, through which all goes from then on.
+    /// Performs the TLS handshake; all further data is encrypted.
     mutating func startTLS(_ context: TLSContext) throws(OpenSSLError) -> RecordedRequest.TLSSummary {
         var session = try TLSSession(context, descriptor: descriptor.number)
         try session.accept()
@@ -27,7 +27,7 @@ struct StubSocket: ~Copyable {
         return summary
     }
 
-    /// Reads what has arrived, waiting for at least a byte; 0 at the end.
+    /// Reads available bytes, and waits for at least one; returns 0 at the end of the connection.
     mutating func receive(into buffer: inout [UInt8]) throws -> Int {
         if let count = try tls?.receive(into: &buffer) { return count }
         let count = retryingInterrupts {
@@ -52,18 +52,19 @@ struct StubSocket: ~Copyable {
         }
     }
 
-    /// Waits for a time or for ever, or until another descriptor is readable; true when the client closed, or the server
-    /// was stopped, meanwhile.
+    /// Waits for a duration, or without limit if it is `nil`, or until another descriptor is readable.
     ///
-    /// A client that ends its sending side counts as closed.
+    /// Returns whether the client closed the connection or the server was stopped meanwhile. A client that has shut
+    /// down its sending side counts as having closed the connection.
     func waitForHangUp(_ duration: Duration?, or other: Int32 = -1) -> Bool {
         let deadline = duration.map { MonotonicInstant.now.advanced(by: $0) }
         while true {
             let left = deadline.map { MonotonicInstant.now.duration(to: $0).clampedNanoseconds }
             if let left, left <= 0 { return false }
-            // Rounded up, so that no wait is too short.
+            // Rounded up, so that the wait is never too short.
             let milliseconds = left.map { Int32(clamping: $0 / 1_000_000 + 1) } ?? -1
-            // POLLRDHUP, which Glibc hides, has the value of EPOLLRDHUP; a number below 0 is ignored. See poll(2).
+            // POLLRDHUP, which Glibc does not define here, equals EPOLLRDHUP; a negative descriptor is ignored. See
+            // poll(2).
             var entries = [
                 pollfd(fd: descriptor.number, events: Int16(CLINUX_EPOLLRDHUP), revents: 0),
                 pollfd(fd: other, events: Int16(POLLIN), revents: 0),
@@ -73,25 +74,26 @@ struct StubSocket: ~Copyable {
         }
     }
 
-    /// Whether bytes have arrived that were not read.
+    /// Whether received bytes have not been read.
     var hasUnreadBytes: Bool {
         var byte: UInt8 = 0
         return unsafe recv(descriptor.number, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) > 0
     }
 
-    /// Tells a client that speaks TLS that no more will be sent.
+    /// Announces the end of sending to a TLS client.
     mutating func announceEnd() {
         tls?.finishSending()
     }
 
-    /// Ends the sending side, and keeps reading possible.
+    /// Shuts down the sending side; reading remains possible.
     mutating func finishSending() {
         shutdown(descriptor.number, Int32(SHUT_WR))
     }
 
-    /// Makes the coming close(2) an RST, after what was sent has left this machine's buffers.
+    /// Makes the following close(2) send RST, after all sent bytes have been transmitted.
     func prepareReset() {
-        // SO_LINGER with 0 drops what is unsent: wait until nothing is (SIOCOUTQNSD, which counts unsent bytes only).
+        // SO_LINGER with 0 discards unsent bytes: wait until there are no more (SIOCOUTQNSD counts bytes not yet
+        // transmitted).
         let unsentBytes: UInt = 0x894B
         var count: Int32 = 0
         while unsafe ioctl(descriptor.number, unsentBytes, &count) == 0, count > 0 {

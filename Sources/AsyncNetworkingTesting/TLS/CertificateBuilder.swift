@@ -3,29 +3,29 @@
 import COpenSSL
 import FoundationEssentials
 
-/// Makes an X.509 certificate with a new key.
+/// A builder of X.509 certificates with new keys.
 ///
 /// See X509_sign(3) and x509v3_config(5).
 struct CertificateBuilder {
     let profile: TestCertificate.Profile
     let role: Role
 
-    /// What a certificate is for.
+    /// The purpose of a certificate.
     enum Role {
-        /// Signing other certificates.
+        /// A certificate authority, which signs other certificates.
         case authority
-        /// A server or a client.
+        /// A server or client certificate.
         case leaf
     }
 
-    /// Who signs.
+    /// The signer of a certificate.
     struct Signer {
         let certificate: TestCertificate
-        /// The certificates that a server must send above its own.
+        /// The intermediate certificates that a server must send after its own.
         let chain: Data
     }
 
-    /// Makes the certificate, signed by itself when there is no signer.
+    /// Returns a new certificate, self-signed if `signer` is `nil`.
     func build(signedBy signer: Signer?) throws(OpenSSLError) -> TestCertificate {
         ERR_clear_error()
         let key = try PrivateKeyHandle()
@@ -49,7 +49,7 @@ struct CertificateBuilder {
         of certificate: borrowing X509Handle, _ key: borrowing PrivateKeyHandle
     ) throws(OpenSSLError) {
         let raw = unsafe certificate.raw
-        // 2 means version 3.
+        // The value 2 denotes version 3.
         try check(unsafe X509_set_version(raw, 2), "X509_set_version")
         let serial = UInt64.random(in: 1...UInt64(Int64.max))
         try check(unsafe ASN1_INTEGER_set_uint64(X509_get_serialNumber(raw), serial), "ASN1_INTEGER_set_uint64")
@@ -78,7 +78,7 @@ struct CertificateBuilder {
             unsafe X509_EXTENSION_free(ext)
             try check(code, "X509_add_ext")
         }
-        // The result is the signature's size.
+        // X509_sign(3) returns the size of the signature.
         guard unsafe X509_sign(raw, key.raw, EVP_sha256()) > 0 else { throw .last("X509_sign") }
     }
 

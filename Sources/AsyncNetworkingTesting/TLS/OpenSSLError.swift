@@ -2,14 +2,14 @@
 
 import COpenSSL
 
-/// A failed call of OpenSSL, with what its error stack said.
+/// A failed call of OpenSSL, with the messages of its error stack.
 public struct OpenSSLError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The name of the call, such as `SSL_CTX_new`.
+    /// The name of the called function, such as `SSL_CTX_new`.
     public let call: String
     /// The messages of the calling thread's error stack, oldest first.
     public let messages: [String]
 
-    /// Takes the messages from the calling thread's error stack, and so leaves it empty.
+    /// Returns an error with the messages of the calling thread's error stack, and empties the stack.
     ///
     /// See ERR_get_error(3).
     static func last(_ call: String) -> OpenSSLError {
@@ -23,7 +23,7 @@ public struct OpenSSLError: Error, Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// The call and the messages.
+    /// The name of the called function and the messages.
     public var description: String {
         "\(call) failed: \(messages.isEmpty ? "no reason given" : messages.joined(separator: "; "))"
     }

@@ -3,7 +3,7 @@
 import COpenSSL
 import FoundationEssentials
 
-/// A certificate of OpenSSL with one owner.
+/// An OpenSSL certificate with one owner.
 @safe struct X509Handle: ~Copyable {
     let raw: OpaquePointer
 
@@ -15,21 +15,21 @@ import FoundationEssentials
         unsafe X509_free(raw)
     }
 
-    /// The certificate as PEM text.
+    /// Returns the certificate as PEM text.
     func pem() throws(OpenSSLError) -> Data {
         let bio = try MemoryBIO()
         guard unsafe PEM_write_bio_X509(bio.raw, raw) == 1 else { throw .last("PEM_write_bio_X509") }
         return bio.bytes
     }
 
-    /// The certificate in DER.
+    /// Returns the certificate in DER.
     func der() throws(OpenSSLError) -> Data {
         let bio = try MemoryBIO()
         guard unsafe i2d_X509_bio(bio.raw, raw) == 1 else { throw .last("i2d_X509_bio") }
         return bio.bytes
     }
 
-    /// Runs `body` with each certificate of a PEM file's bytes, in their order.
+    /// Calls a closure with each certificate of PEM data, in order.
     static func forEach(
         inPEM pem: Data, _ body: (borrowing X509Handle) throws(OpenSSLError) -> Void
     ) throws(OpenSSLError) {
@@ -38,22 +38,22 @@ import FoundationEssentials
             let certificate = unsafe X509Handle(takingOwnershipOf: raw)
             try body(certificate)
         }
-        // The end of the file is reported as an error (PEM_R_NO_START_LINE).
+        // The end of the data is reported as an error (PEM_R_NO_START_LINE).
         ERR_clear_error()
     }
 }
 
-/// A private key of OpenSSL with one owner.
+/// An OpenSSL private key with one owner.
 @safe struct PrivateKeyHandle: ~Copyable {
     let raw: OpaquePointer
 
-    /// Makes a key on the curve P-256.
+    /// Generates a key on the curve P-256.
     init() throws(OpenSSLError) {
         guard let raw = unsafe copenssl_generate_p256_key() else { throw .last("EVP_EC_gen") }
         unsafe self.raw = unsafe raw
     }
 
-    /// Reads a key from PEM text.
+    /// Parses a key from PEM text.
     init(pem: Data) throws(OpenSSLError) {
         let bio = try MemoryBIO(pem)
         guard let raw = unsafe PEM_read_bio_PrivateKey(bio.raw, nil, nil, nil) else {
@@ -66,7 +66,7 @@ import FoundationEssentials
         unsafe EVP_PKEY_free(raw)
     }
 
-    /// The key as PEM text (PKCS #8), not encrypted.
+    /// Returns the key as unencrypted PEM text (PKCS #8).
     func pem() throws(OpenSSLError) -> Data {
         let bio = try MemoryBIO()
         guard unsafe PEM_write_bio_PrivateKey(bio.raw, raw, nil, nil, 0, nil, nil) == 1 else {
@@ -75,7 +75,7 @@ import FoundationEssentials
         return bio.bytes
     }
 
-    /// The public half in DER (SubjectPublicKeyInfo).
+    /// Returns the public key in DER (SubjectPublicKeyInfo).
     func publicDER() throws(OpenSSLError) -> Data {
         let bio = try MemoryBIO()
         guard unsafe i2d_PUBKEY_bio(bio.raw, raw) == 1 else { throw .last("i2d_PUBKEY_bio") }
@@ -83,7 +83,7 @@ import FoundationEssentials
     }
 }
 
-/// Bytes in memory that OpenSSL reads or writes as if they were a file.
+/// A memory buffer that OpenSSL reads and writes like a file.
 @safe struct MemoryBIO: ~Copyable {
     let raw: OpaquePointer
 
@@ -101,7 +101,7 @@ import FoundationEssentials
         unsafe BIO_free(raw)
     }
 
-    /// A copy of what was written.
+    /// A copy of the contents.
     var bytes: Data {
         var start: UnsafeMutablePointer<CChar>?
         let count = unsafe copenssl_bio_bytes(raw, &start)

@@ -2,7 +2,7 @@
 
 import COpenSSL
 
-/// A SHA-256 over bytes that come piece by piece; costs nothing until the first piece.
+/// An incremental SHA-256 digest; nothing is allocated before the first bytes.
 ///
 /// See EVP_DigestInit(3).
 @safe struct SHA256Digest: ~Copyable {
@@ -24,7 +24,7 @@ import COpenSSL
         unsafe _ = bytes.withUnsafeBytes { unsafe EVP_DigestUpdate(context, $0.baseAddress, $0.count) }
     }
 
-    /// The digest; nil when there were no bytes.
+    /// Returns the digest; `nil` if there were no bytes.
     mutating func finish() -> [UInt8]? {
         guard unsafe context != nil else { return nil }
         var digest = [UInt8](repeating: 0, count: 32)
@@ -32,7 +32,7 @@ import COpenSSL
         return digest
     }
 
-    /// The digest in lower-case hexadecimal; nil when there were no bytes.
+    /// Returns the digest in lower-case hexadecimal; `nil` if there were no bytes.
     mutating func finishHexadecimal() -> String? {
         finish()?.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }

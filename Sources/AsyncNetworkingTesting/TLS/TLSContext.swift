@@ -4,13 +4,13 @@ import ANHTTP
 import COpenSSL
 import FoundationEssentials
 
-/// The server side's settings for TLS, shared by the connections of a server.
+/// The TLS configuration of a server, shared by its connections.
 ///
 /// See SSL_CTX_new(3).
 @safe final class TLSContext: Sendable {
-    /// OpenSSL counts references to it under its own lock.
+    /// Reference-counted by OpenSSL under its own lock.
     nonisolated(unsafe) let raw: OpaquePointer
-    /// The protocols for ALPN, each after its length, and their number of bytes; the callback reads them.
+    /// The protocols for ALPN, each preceded by its length; read by the callback.
     private nonisolated(unsafe) let protocols: UnsafeMutableBufferPointer<UInt8>
 
     init(_ options: StubServer.TLS) throws(OpenSSLError) {
@@ -46,7 +46,7 @@ import FoundationEssentials
     }
 
     private func setVersions(_ options: StubServer.TLS) throws(OpenSSLError) {
-        // OpenSSL 3 allows the obsolete versions at security level 0 only. See SSL_CTX_set_security_level(3).
+        // OpenSSL 3 permits obsolete versions only at security level 0. See SSL_CTX_set_security_level(3).
         if options.minimumVersion < .v1_2 { unsafe SSL_CTX_set_security_level(raw, 0) }
         guard unsafe copenssl_ctx_set_min_version(raw, options.minimumVersion.number) == 1,
             unsafe copenssl_ctx_set_max_version(raw, options.maximumVersion?.number ?? 0) == 1
@@ -73,13 +73,13 @@ import FoundationEssentials
             guard unsafe SSL_CTX_add_client_CA(raw, root.raw) == 1 else { throw .last("SSL_CTX_add_client_CA") }
         }
         unsafe SSL_CTX_set_verify(raw, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
-        // Without one, sessions with client certificates cannot be resumed. See SSL_CTX_set_session_id_context(3).
+        // Required to resume sessions with client certificates. See SSL_CTX_set_session_id_context(3).
         unsafe SSL_CTX_set_session_id_context(raw, [1], 1)
     }
 }
 
 extension TLSVersion {
-    /// OpenSSL's number for the version.
+    /// OpenSSL's number of the version.
     fileprivate var number: Int32 {
         switch self {
         case .v1_0: TLS1_VERSION

@@ -2,15 +2,15 @@
 
 import COpenSSL
 
-/// The server side of one TLS connection over a blocking socket that it does not own; used by one thread.
+/// The server side of a TLS connection over a blocking socket, which it does not own; used by one thread.
 ///
-/// OpenSSL writes with write(2): the thread must block SIGPIPE, as `SystemThread` does.
+/// OpenSSL writes with write(2), so the thread must block SIGPIPE, as `SystemThread` does.
 @safe struct TLSSession: ~Copyable {
     private let raw: OpaquePointer
-    /// After a fatal error no more is said to the peer, as SSL_shutdown(3) asks.
+    /// Whether a fatal error occurred, after which SSL_shutdown(3) must not be called.
     private var isBroken = false
 
-    /// Prepares a session; ``accept()`` does the handshake.
+    /// Creates a session; ``accept()`` performs the handshake.
     init(_ context: TLSContext, descriptor: Int32) throws(OpenSSLError) {
         ERR_clear_error()
         guard let raw = unsafe SSL_new(context.raw) else { throw .last("SSL_new") }
@@ -25,7 +25,7 @@ import COpenSSL
         unsafe SSL_free(raw)
     }
 
-    /// Does the handshake.
+    /// Performs the handshake.
     mutating func accept() throws(OpenSSLError) {
         ERR_clear_error()
         guard unsafe SSL_accept(raw) == 1 else {
@@ -34,7 +34,7 @@ import COpenSSL
         }
     }
 
-    /// Reads what has arrived, waiting for at least a byte; 0 at the end.
+    /// Reads available bytes, and waits for at least one; returns 0 at the end of the connection.
     mutating func receive(into buffer: inout [UInt8]) throws(OpenSSLError) -> Int {
         ERR_clear_error()
         var count = 0
@@ -55,7 +55,7 @@ import COpenSSL
         }
     }
 
-    /// Announces the end of what is sent (`close_notify`).
+    /// Announces the end of sending (`close_notify`).
     mutating func finishSending() {
         guard !isBroken else { return }
         ERR_clear_error()
@@ -63,7 +63,7 @@ import COpenSSL
         ERR_clear_error()
     }
 
-    /// What was agreed on.
+    /// The result of the handshake.
     var summary: RecordedRequest.TLSSummary {
         var chosen: UnsafePointer<UInt8>?
         var length: UInt32 = 0

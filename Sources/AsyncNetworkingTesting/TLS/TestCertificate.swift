@@ -2,22 +2,23 @@
 
 public import FoundationEssentials
 
-/// A certificate and its private key, made for a test.
+/// A certificate and its private key for tests.
 ///
-/// Keys are on the curve P-256. ``TestCertificateAuthority`` makes them; ``selfSigned(_:)`` makes one that no authority stands behind.
+/// Keys are on the curve P-256. Certificates are created by ``TestCertificateAuthority``, and self-signed ones by
+/// ``selfSigned(_:)``.
 public struct TestCertificate: Sendable {
-    /// The certificate alone, as PEM.
+    /// The certificate without its chain, as PEM.
     public let pemData: Data
-    /// The certificate and the intermediate ones above it, without the root, as PEM: what a server sends.
+    /// The certificate followed by its intermediate certificates without the root, as PEM; sent by a server.
     public let chainPEM: Data
-    /// The private key as PEM, not encrypted.
+    /// The private key as unencrypted PEM.
     public let privateKeyPEM: Data
     /// The certificate in DER.
     public let derData: Data
-    /// The public key in DER (SubjectPublicKeyInfo): what is pinned.
+    /// The public key in DER (SubjectPublicKeyInfo), whose digest is used for pinning.
     public let publicKeyDER: Data
 
-    /// Makes a certificate that is signed with its own key and is no authority.
+    /// Returns a new self-signed certificate that is not an authority.
     public static func selfSigned(_ profile: Profile = .localhost) throws -> TestCertificate {
         try CertificateBuilder(profile: profile, role: .leaf).build(signedBy: nil)
     }
@@ -29,30 +30,31 @@ public struct TestCertificate: Sendable {
         return digest.finish().map { Data($0).base64EncodedString() } ?? ""
     }
 
-    /// The same certificate, of which a server sends further ones after its chain, as PEM, whether they belong there or not.
+    /// Returns a copy for which a server sends additional certificates after the chain, given as PEM, whether or not
+    /// they belong to it.
     public func sending(_ others: Data) -> TestCertificate {
         TestCertificate(
             pemData: pemData, chainPEM: chainPEM + others, privateKeyPEM: privateKeyPEM, derData: derData,
             publicKeyDER: publicKeyDER)
     }
 
-    /// Writes the chain and the key into one PEM file, which only this user can read.
+    /// Writes the chain and the key to a PEM file that is readable only by its owner.
     public func write(to path: String) throws {
         try PEMFile.write(chainPEM + privateKeyPEM, to: path)
     }
 
-    /// What a certificate says.
+    /// The content of a certificate.
     public struct Profile: Hashable, Sendable {
-        /// The common name of its subject.
+        /// The common name of the subject.
         public var commonName: String
-        /// The host names that it is for.
+        /// The DNS names that the certificate is valid for.
         public var dnsNames: [String]
-        /// The addresses that it is for.
+        /// The IP addresses that the certificate is valid for.
         public var ipAddresses: [String]
-        /// When it is valid.
+        /// The validity period of the certificate.
         public var validity: Validity
 
-        /// Creates a profile; by default one for this machine.
+        /// Creates a profile, by default a valid one for the local machine.
         public init(
             commonName: String = "localhost", dnsNames: [String] = ["localhost"],
             ipAddresses: [String] = ["127.0.0.1", "::1"], validity: Validity = .valid
@@ -63,39 +65,39 @@ public struct TestCertificate: Sendable {
             self.validity = validity
         }
 
-        /// For this machine: `localhost`, 127.0.0.1 and ::1.
+        /// A profile for the local machine: `localhost`, 127.0.0.1 and ::1.
         public static let localhost = Profile()
-        /// For this machine, until an hour ago.
+        /// A profile for the local machine that expired an hour ago.
         public static let expired = Profile(validity: .expired)
-        /// For this machine, from an hour from now on.
+        /// A profile for the local machine that becomes valid in an hour.
         public static let notYetValid = Profile(validity: .notYetValid)
-        /// For `wrong.example` only.
+        /// A profile for the host `wrong.example` only.
         public static let wrongHost = Profile(
             commonName: "wrong.example", dnsNames: ["wrong.example"], ipAddresses: [])
-        /// For a client with this name.
+        /// Returns a profile for a client with a common name.
         public static func client(_ name: String) -> Profile {
             Profile(commonName: name, dnsNames: [], ipAddresses: [])
         }
     }
 
-    /// When a certificate is valid, counted from now.
+    /// A validity period relative to the current time.
     public struct Validity: Hashable, Sendable {
-        /// The start.
+        /// The start of the period relative to the current time.
         public var start: Duration
-        /// The end.
+        /// The end of the period relative to the current time.
         public var end: Duration
 
-        /// Creates an interval.
+        /// Creates a period from its start and end.
         public init(from start: Duration, to end: Duration) {
             self.start = start
             self.end = end
         }
 
-        /// From an hour ago to a day from now.
+        /// A period from one hour ago until one day from now.
         public static let valid = Validity(from: .seconds(-3600), to: .seconds(86_400))
-        /// From two hours ago to an hour ago.
+        /// A period from two hours ago until one hour ago.
         public static let expired = Validity(from: .seconds(-7200), to: .seconds(-3600))
-        /// From an hour from now to a day from now.
+        /// A period from one hour from now until one day from now.
         public static let notYetValid = Validity(from: .seconds(3600), to: .seconds(86_400))
     }
 }

@@ -2,7 +2,7 @@
 
 public import FoundationEssentials
 
-/// An authority that signs certificates for tests.
+/// A certificate authority for tests.
 ///
 /// ```swift
 /// let authority = try TestCertificateAuthority()
@@ -10,12 +10,12 @@ public import FoundationEssentials
 /// try await StubServer.with(.init(tls: .init(certificate))) { server in … }
 /// ```
 public struct TestCertificateAuthority: Sendable {
-    /// The authority's own certificate and key.
+    /// The certificate and key of the authority.
     public let certificate: TestCertificate
     /// Whether the authority is signed by another one.
     private let isIntermediate: Bool
 
-    /// Makes a root authority.
+    /// Creates a root authority, by default valid from one hour ago until one day from now.
     public init(name: String = "AsyncNetworking Test Root", validity: TestCertificate.Validity = .valid) throws {
         certificate = try CertificateBuilder(profile: Self.profile(name, validity), role: .authority)
             .build(signedBy: nil)
@@ -27,7 +27,7 @@ public struct TestCertificateAuthority: Sendable {
         isIntermediate = true
     }
 
-    /// Makes an authority that this one stands behind.
+    /// Returns a new intermediate authority signed by this one.
     public func intermediate(
         name: String = "AsyncNetworking Test Intermediate", validity: TestCertificate.Validity = .valid
     ) throws -> TestCertificateAuthority {
@@ -36,15 +36,15 @@ public struct TestCertificateAuthority: Sendable {
                 .build(signedBy: signer))
     }
 
-    /// Makes a certificate for a server or a client.
+    /// Returns a new server or client certificate, by default a valid one for the local machine.
     public func issue(_ profile: TestCertificate.Profile = .localhost) throws -> TestCertificate {
         try CertificateBuilder(profile: profile, role: .leaf).build(signedBy: signer)
     }
 
-    /// The authority's certificate as PEM: what a client trusts.
+    /// The certificate of the authority as PEM, for clients to trust.
     public var pemData: Data { certificate.pemData }
 
-    /// Writes the authority's certificate into a PEM file.
+    /// Writes the certificate of the authority to a PEM file.
     public func write(to path: String) throws {
         try PEMFile.write(pemData, to: path)
     }
