@@ -10,7 +10,7 @@ public struct AWSSignature: Hashable, Sendable, CustomStringConvertible, CustomD
 {
     /// The identifier of the access key.
     public var accessKeyID: String
-    /// The secret access key.
+    /// The secret access key that belongs to ``accessKeyID``.
     public var secretAccessKey: String
     /// The session token of temporary credentials, sent as `X-Amz-Security-Token`; `nil` for permanent ones.
     public var sessionToken: String?

@@ -4,7 +4,7 @@
 public struct Credential: Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// The user name; for NTLM it may be `DOMAIN\user`.
     public var user: String
-    /// The password.
+    /// The password in clear text.
     public var password: String
     /// The authentication schemes that the credential may be used with.
     ///

@@ -11,7 +11,7 @@ public enum ProxyPolicy: Hashable, Sendable {
     case proxy(Proxy)
 }
 
-/// A proxy server.
+/// A proxy server, with its address, credential and exceptions.
 public struct Proxy: Hashable, Sendable {
     /// The protocol used with the proxy.
     public var kind: Kind

@@ -37,9 +37,9 @@ public struct RequestBody: Sendable {
     /// - Parameters:
     ///   - chunks: The sequence of chunks.
     ///   - length: The total number of bytes; `nil`, the default, if it is unknown. The request fails if the sequence
-    ///   yields fewer or more bytes.
+    ///     yields fewer or more bytes.
     ///   - isReplayable: Whether the sequence yields the same chunks each time it is iterated; `false` by default. Must
-    ///   be `false` if the sequence can be iterated only once.
+    ///     be `false` if the sequence can be iterated only once.
     public static func stream<Chunks: AsyncSequence & Sendable>(
         _ chunks: Chunks, length: Int64? = nil, isReplayable: Bool = false
     ) -> RequestBody where Chunks.Element: DataProtocol {

@@ -54,7 +54,7 @@ extension SecurityPolicy {
     ///   - expectedKeys: All pinned keys, including those of the pinned certificates.
     ///   - now: The time to compare with the expiry of the pins.
     ///   - verify: Builds a valid chain that ends at the given anchors, or returns the reason for its failure. It may
-    ///   be called more than once with the same anchors.
+    ///     be called more than once with the same anchors.
     ///   - trust: Returns the server's certificates for the evaluator, given the failure found by the rules.
     package func judge(
         host: String?, expectedKeys: [PublicKeyPin], at now: Date, verify: (Anchors) -> ChainFinding,

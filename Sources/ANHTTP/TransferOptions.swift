@@ -4,8 +4,8 @@ public import FoundationEssentials
 
 /// The options of a transfer, for a session or for a single request.
 ///
-/// The options of a request replace those of its session entirely. Therefore begin with the session's value and change
-/// what differs, or use ``Request/changeOptions(_:)``:
+/// The options of a request replace those of its session entirely. To change only some of them, use
+/// ``Request/changeOptions(_:)``, or begin with a copy of the session's options:
 ///
 /// ```swift
 /// request.options = manager.configuration.transfer.with { $0.timeouts.total = .seconds(5) }

@@ -17,7 +17,7 @@ public protocol Transport: Sendable {
     ///   - request: The request to send.
     ///   - delivery: Whether the body will be collected or streamed; a transport may use this to save work.
     ///   - events: Receives the events of the exchange; `nil` for none. It is called on the transport's own thread and
-    ///   must return immediately.
+    ///     must return immediately.
     ///   - body: Receives the head and the body, which is valid only during the call.
     /// - Throws: ``TransportError``, `CancellationError`, or the error thrown by `body`.
     func perform(
@@ -25,7 +25,7 @@ public protocol Transport: Sendable {
         body: nonisolated(nonsending) (ResponseHead, ResponseBody) async throws -> Void
     ) async throws
 
-    /// Cancels all exchanges with ``TransportError/shutDown`` and closes all connections.
+    /// Ends all exchanges with ``TransportError/shutDown`` and closes all connections.
     func shutdown() async
 
     /// The store of the transport's cookies; `nil`, the default, for a transport that neither stores nor sends cookies.

@@ -25,7 +25,7 @@ extension InterfaceKind {
     /// - Parameters:
     ///   - hardware: The `ARPHRD_…` type from the messages of rtnetlink(7).
     ///   - driver: The kind of a virtual interface, such as `wireguard`, as shown by `ip -details link`; `nil` for
-    ///   other interfaces.
+    ///     other interfaces.
     ///   - device: The `DEVTYPE` of the interface in sysfs, such as `wlan`; `nil` if absent.
     ///   - name: The name of the interface, whose prefix systemd.net-naming-scheme(7) defines.
     package init(hardware: UInt16, driver: String?, device: String?, name: String) {

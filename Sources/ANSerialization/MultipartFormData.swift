@@ -115,7 +115,7 @@ public struct MultipartFormData: Sendable {
     ///   - name: The name of the field.
     ///   - fileName: The name of the file.
     ///   - mediaType: The media type; `nil`, the default, to derive it from the extension of the file name, or else use
-    ///   `application/octet-stream`.
+    ///     `application/octet-stream`.
     /// - Throws: ``SerializationError/multipart(_:)`` for a media type with control characters.
     public mutating func append(
         _ data: Data, name: String, fileName: String, mediaType: String? = nil
@@ -133,7 +133,7 @@ public struct MultipartFormData: Sendable {
     ///   - name: The name of the field.
     ///   - fileName: The name of the file; `nil`, the default, for the last component of the path.
     ///   - mediaType: The media type; `nil`, the default, to derive it from the extension of the file name, or else use
-    ///   `application/octet-stream`.
+    ///     `application/octet-stream`.
     /// - Throws: ``SerializationError/multipart(_:)`` if the file cannot be opened or is not regular, and for a media
     ///   type with control characters.
     public mutating func append(
@@ -153,7 +153,7 @@ public struct MultipartFormData: Sendable {
     ///   - name: The name of the field.
     ///   - fileName: The name of the file; `nil` for a field that is not a file.
     ///   - mediaType: The media type; `nil`, the default, to derive it from the extension of the file name, or to omit
-    ///   it without a file name.
+    ///     it without a file name.
     /// - Throws: ``SerializationError/multipart(_:)`` for a media type with control characters, a negative length, or a
     ///   file that cannot be opened.
     public mutating func append(

@@ -39,7 +39,7 @@ extension Request {
     /// - Parameters:
     ///   - coding: The content coding; gzip by default.
     ///   - level: The compression level, from 1 (fastest) to 9 (smallest); 6 by default. Values out of range are
-    ///   clamped.
+    ///     clamped.
     ///   - minimumSize: The size in bytes from which bodies are compressed; 1 KiB by default.
     public mutating func compressBody(_ coding: ContentCoding = .gzip, level: Int = 6, minimumSize: Int64 = 1 << 10) {
         guard hasBody, headers.first(.contentEncoding) == nil else { return }
@@ -61,7 +61,7 @@ extension RequestBody {
     /// - Parameters:
     ///   - coding: The content coding; gzip by default.
     ///   - level: The compression level, from 1 (fastest) to 9 (smallest); 6 by default. Values out of range are
-    ///   clamped.
+    ///     clamped.
     public func compressed(_ coding: ContentCoding = .gzip, level: Int = 6) -> RequestBody {
         switch content {
         case .none: return self

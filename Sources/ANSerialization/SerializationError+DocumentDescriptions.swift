@@ -74,7 +74,7 @@ extension SerializationError.PartsProblem: CustomStringConvertible {
         case .unexpectedEnd: "The multipart response ended before its closing delimiter; it may be truncated."
         case .header(let line): "A part of the multipart response has a malformed header line: “\(Excerpt.of(line))”."
         case .tooLarge(.header, let limit):
-            "A part of the multipart response has a header of more than \(limit) bytes; raise the limit if it is valid."
+            "A part's header in the multipart response has more than \(limit) bytes; raise the limit if that is expected."
         case .tooLarge(.parts, let limit):
             "The multipart response has more than \(limit) parts; raise the limit if that is expected."
         case .tooLarge(.part, let limit):

@@ -23,7 +23,7 @@ public struct AtomicFile: ~Copyable {
     /// - Parameters:
     ///   - destination: The path of the final file.
     ///   - mode: The permission bits of the file, before the process's umask is applied; see open(2). Use 0o600 for
-    ///   secrets. The permissions of a file that is replaced are not kept.
+    ///     secrets. The permissions of a file that is replaced are not kept.
     /// - Throws: `EISDIR` if the destination is a directory; otherwise the error of open(2).
     public init(destination: String, mode: UInt32 = 0o666) throws(SystemError) {
         let place = FilePlace(destination)

@@ -58,7 +58,7 @@ import Glibc
     /// - Parameters:
     ///   - input: The bytes to compress, possibly none.
     ///   - isEnd: Whether no input follows. The end of the stream is then written, possibly over several steps, until
-    ///   ``Step/isFinished``.
+    ///     ``Step/isFinished``.
     ///   - output: The buffer to write to.
     /// - Throws: `EINVAL` if zlib reports misuse, `ENOMEM` if memory is exhausted.
     public mutating func step(

@@ -118,7 +118,7 @@ public struct PartialFile: ~Copyable {
     /// - Parameters:
     ///   - destination: The final path.
     ///   - isReplacing: Whether an existing file is replaced; if not, the call fails with `EEXIST`. The default is
-    ///   `true`.
+    ///     `true`.
     /// - Throws: The error of the failed system call; the file then keeps its temporary name, and can still be kept or
     ///   moved.
     public mutating func move(to destination: String, replacing isReplacing: Bool = true) throws(SystemError) {

@@ -22,7 +22,7 @@ public struct XMLContent: Sendable {
     /// - Parameters:
     ///   - data: The document, in any encoding declared by it or by `charset`.
     ///   - charset: The encoding declared by the `Content-Type`, which overrides the XML declaration (RFC 7303 §3);
-    ///   `nil`, the default, if there is no such declaration.
+    ///     `nil`, the default, if there is no such declaration.
     /// - Throws: `SerializationError.xml` for a document that is malformed or rejected, `SerializationError.text` for
     ///   an unknown encoding or bytes that are invalid in it.
     public init(_ data: Data, charset: String? = nil) throws(SerializationError) {

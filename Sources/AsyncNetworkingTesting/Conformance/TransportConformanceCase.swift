@@ -48,7 +48,7 @@ public struct TransportConformanceCase: Sendable, CustomStringConvertible {
     /// - Parameters:
     ///   - options: The options of the server. With TLS, `transfer` must trust its certificate.
     ///   - transfer: The options of each request, which should not use a proxy; the defaults without a proxy if
-    ///   omitted.
+    ///     omitted.
     ///   - makeTransport: Creates the transport.
     /// - Throws: ``ConformanceFailure``, or an unexpected error of the transport.
     public func run(

@@ -51,7 +51,7 @@ public struct RecordedRequest: Sendable {
 
     /// The result of a TLS handshake, with names as used by OpenSSL.
     public struct TLSSummary: Hashable, Sendable {
-        /// The version, such as `TLSv1.3`.
+        /// The TLS version, such as `TLSv1.3`.
         public var version: String
         /// The cipher suite, such as `TLS_AES_256_GCM_SHA384`.
         public var cipher: String

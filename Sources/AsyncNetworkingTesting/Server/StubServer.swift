@@ -89,7 +89,7 @@ public final class StubServer: Sendable {
     ///   - path: The path, without a query.
     ///   - method: The method; `nil`, the default, for all methods without a route of their own.
     ///   - handler: Returns the script for a request. It is called on the connection's thread; if it throws an error,
-    ///   the response has status 500.
+    ///     the response has status 500.
     public func route(
         _ path: String, method: String? = nil, _ handler: @escaping @Sendable (RecordedRequest) throws -> Script
     ) {
@@ -124,7 +124,7 @@ public final class StubServer: Sendable {
     /// - Parameters:
     ///   - path: The path with its query, beginning with a slash; `/` by default.
     ///   - host: A host name for the address, for tests of names; `nil`, the default, for the address that the server
-    ///   listens on, or `localhost` for a Unix-domain socket.
+    ///     listens on, or `localhost` for a Unix-domain socket.
     public func url(_ path: String = "/", host: String? = nil) -> URL {
         guard let url = URL(string: base.absoluteString + path) else { return base }
         guard let host, var parts = URLComponents(url: url, resolvingAgainstBaseURL: false) else { return url }
