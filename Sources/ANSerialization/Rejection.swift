@@ -40,8 +40,8 @@ public struct Rejection: Sendable {
         try DecodableResponseSerializer(type, decoder: decoder).decode(head, body)
     }
 
-    /// Returns the value of a serializer for the response, regardless of its status and media type, such as `try
-    /// rejection.value(as: .string)`.
+    /// Returns the value of a serializer for the response, regardless of its status and media type, such as
+    /// `try rejection.value(as: .string)`.
     ///
     /// - Throws: The error of the serializer, usually a ``SerializationError``.
     public func value<Serializer: ResponseSerializer>(as serializer: Serializer) throws -> Serializer.Output {

@@ -2,8 +2,8 @@
 
 /// Header fields as sent over a connection: in order, with their original case, and with repeated names.
 ///
-/// Can be written as a dictionary literal, which keeps order and repetitions: `["Set-Cookie": "a=1", "Set-Cookie":
-/// "b=2"]`.
+/// Can be written as a dictionary literal, which keeps order and repetitions:
+/// `["Set-Cookie": "a=1", "Set-Cookie": "b=2"]`.
 public struct HeaderPairs: Hashable, Sendable, RandomAccessCollection, ExpressibleByDictionaryLiteral {
     private var pairs: [HeaderPair]
 
@@ -41,8 +41,8 @@ public struct HeaderPairs: Hashable, Sendable, RandomAccessCollection, Expressib
         pairs.append(HeaderPair(name, value))
     }
 
-    /// Returns whether the fields with a name contain `token` in their comma-separated values, as in `Connection:
-    /// close`.
+    /// Returns whether the fields with a name contain `token` in their comma-separated values, as in
+    /// `Connection: close`.
     func has(token: String, in name: String) -> Bool {
         values(name).contains { value in
             value.split(separator: ",").contains { $0.trimmingBlanks.lowercased() == token }

@@ -4,9 +4,9 @@ public import FoundationEssentials
 
 /// The behaviour of a ``StubServer`` for one request: a list of actions, as a value.
 ///
-/// Most scripts are created by static members, such as `.json("{}")`, `.redirect(303, to: "/y")` or `.resetAfter(bytes:
-/// 10)`. Others are created from a list of actions: `Script([.informational(103), .delay(.seconds(1)),
-/// .reply(.init(body: data))])`.
+/// Most scripts are created by static members, such as `.json("{}")`, `.redirect(303, to: "/y")` or
+/// `.resetAfter(bytes: 10)`. Others are created from a list of actions:
+/// `Script([.informational(103), .delay(.seconds(1)), .reply(.init(body: data))])`.
 public struct Script: Sendable {
     /// The actions in order.
     public var actions: [Action]
