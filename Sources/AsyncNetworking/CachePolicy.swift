@@ -4,28 +4,30 @@ public import ANHTTP
 public import ANSerialization
 import HTTPTypes
 
-/// What a request wants of caches, those on the way included.
+/// The use of caches by a request.
 ///
-/// Sessions keep no cache of their own, so today a wish is one to the caches on the way: a field `Cache-Control` that is
-/// added where the request has none.
+/// A session has no cache of its own, so a policy applies to the caches between client and server: it adds a
+/// `Cache-Control` field, unless the request has one.
 ///
 /// | policy | sends | RFC 9111 |
 /// |---|---|---|
 /// | ``useProtocol`` | nothing | |
-/// | ``reload`` | `no-cache` | §5.2.1.4: a cache must ask the server |
-/// | ``returnCacheDataElseLoad`` | `max-stale` | §5.2.1.2: a cache may answer however old its response is |
+/// | ``reload`` | `no-cache` | §5.2.1.4: a cache must revalidate with the server |
+/// | ``returnCacheDataElseLoad`` | `max-stale` | §5.2.1.2: a cache may return a response of any age |
 /// | ``returnCacheDataDontLoad`` | no request | fails with ``SessionError/notCached`` |
 public enum CachePolicy: Hashable, Sendable {
-    /// What HTTP says.
+    /// Caches follow the rules of HTTP.
     case useProtocol
-    /// A response that comes from the server, or that the server has confirmed.
+    /// The response must come from the server or have been validated by it.
     case reload
-    /// A response from a cache, however old; from the server where there is none.
+    /// A cached response of any age is acceptable; without one the server is asked.
     case returnCacheDataElseLoad
-    /// A response from a cache, however old, and otherwise none.
+    /// Only a cached response is acceptable; without one the request fails.
     case returnCacheDataDontLoad
 
-    /// Adds what the policy sends.
+    /// Adds the policy's `Cache-Control` to a request without one.
+    ///
+    /// - Throws: ``SessionError/notCached`` for ``returnCacheDataDontLoad``.
     func apply(to request: inout Request) throws(SessionError) {
         let directive: String
         switch self {
@@ -39,7 +41,7 @@ public enum CachePolicy: Hashable, Sendable {
 }
 
 extension Request {
-    /// What this request wants of caches; nil, the default, means as the session says.
+    /// The cache policy of this request; `nil`, the default, uses the session's.
     public var cachePolicy: CachePolicy? {
         get { self[CachePolicy.OfRequest.self] }
         set { self[CachePolicy.OfRequest.self] = newValue }
@@ -47,7 +49,7 @@ extension Request {
 }
 
 extension HTTPRequestSerializer {
-    /// What the serializer's requests want of caches; nil, the default, means as the session says.
+    /// The cache policy of the serializer's requests; `nil`, the default, uses the session's.
     public var cachePolicy: CachePolicy? {
         get { self[CachePolicy.OfRequest.self] }
         set { self[CachePolicy.OfRequest.self] = newValue }

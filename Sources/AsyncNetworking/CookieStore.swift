@@ -4,7 +4,7 @@ public import ANHTTP
 import ANSystem
 public import FoundationEssentials
 
-/// The cookies of a ``SessionManager``: those that servers have set, and those that the program sets.
+/// The cookies of a ``SessionManager``, set by servers or by the program.
 ///
 /// ```swift
 /// await api.cookies.load(from: "cookies.txt")
@@ -12,34 +12,35 @@ public import FoundationEssentials
 /// try await api.cookies.save(to: "cookies.txt")
 /// ```
 ///
-/// They are kept by the transport: libcurl's follow RFC 6265, and the list of public suffixes keeps a host from setting
-/// one for all of `co.uk`. They are the manager's own and last as long as it does, unless they are saved. A transport
-/// without cookies, such as a mock, has none to list and fails to set any.
+/// The transport stores the cookies. libcurl follows RFC 6265 and uses the public-suffix list, so that no host can set
+/// a cookie for all of `co.uk`. Cookies are not shared between managers, and last as long as their manager unless they
+/// are saved. With a transport that stores no cookies, such as a mock, the store is empty and setting a cookie throws.
 public struct CookieStore: Sendable {
     let jar: (any CookieJar)?
 
-    /// All cookies that have not ended, by domain, path and name.
+    /// Returns all cookies that have not expired, sorted by domain, path and name.
     public func all() async -> [Cookie] {
         let now = Date.now
         return (await jar?.cookies() ?? []).filter { !$0.isExpired(at: now) }
             .sorted { ($0.domain, $0.path, $0.name) < ($1.domain, $1.path, $1.name) }
     }
 
-    /// The cookies that a request to this URL would have, longer paths first (RFC 6265 §5.4).
+    /// Returns the cookies that a request to a URL would send, longer paths first (RFC 6265 §5.4).
     public func cookies(for url: URL) async -> [Cookie] {
         await all().filter { $0.matches(url) }.sorted { $0.path.utf8.count > $1.path.utf8.count }
     }
 
-    /// Sets cookies, each in place of one with the same name, domain and path. The program is trusted: no rule about who
-    /// may set what is checked.
+    /// Sets cookies, each replacing one with the same name, domain and path.
     ///
-    /// - Throws: ``SessionError/cookies(_:)`` when the transport keeps none, or when a part of one cannot be sent; none of
-    ///   them is set then.
+    /// Any domain is accepted: the rules that restrict servers do not apply to the program.
+    ///
+    /// - Throws: ``SessionError/cookies(_:)`` if the transport stores no cookies, or if a part of one cookie is missing
+    ///   or contains characters that cannot be sent; in that case none is set.
     public func set(_ cookies: Cookie...) async throws {
         try await set(cookies)
     }
 
-    /// Sets cookies of a list, as `set(_:)` with single ones does.
+    /// Sets the cookies of an array; otherwise the same as the variadic `set(_:)`.
     public func set(_ cookies: [Cookie]) async throws {
         guard let jar else { throw SessionError.cookies(.notKept) }
         if let invalid = cookies.first(where: { $0.netscapeLine == nil }) {
@@ -48,12 +49,12 @@ public struct CookieStore: Sendable {
         await jar.set(cookies)
     }
 
-    /// Removes cookies by their names, domains and paths.
+    /// Removes the cookies with the same name, domain and path as the given ones.
     public func remove(_ cookies: Cookie...) async {
         await jar?.remove(cookies)
     }
 
-    /// Removes the cookies for which `condition` holds.
+    /// Removes the unexpired cookies that satisfy a predicate.
     public func removeAll(where condition: (Cookie) -> Bool) async {
         await jar?.remove(all().filter(condition))
     }
@@ -65,16 +66,18 @@ public struct CookieStore: Sendable {
 
     // MARK: Files
 
-    /// The cookies as text in Netscape's format, which curl and others read.
+    /// Returns all unexpired cookies, including session cookies, in the Netscape cookie file format, which curl and
+    /// other tools read.
     public func export() async -> String {
         let lines = await all().compactMap(\.netscapeLine)
         return "# Netscape HTTP Cookie File\n" + lines.map { $0 + "\n" }.joined()
     }
 
-    /// Sets the cookies of a text in Netscape's format, except those that have ended and lines that are none.
+    /// Sets the cookies from text in the Netscape cookie file format. Expired cookies and lines that cannot be parsed
+    /// are skipped.
     ///
-    /// - Returns: How many were set.
-    /// - Throws: ``SessionError/cookies(_:)`` when the transport keeps none.
+    /// - Returns: The number of cookies that were set.
+    /// - Throws: ``SessionError/cookies(_:)`` if the transport stores no cookies.
     @discardableResult
     public func `import`(_ text: String) async throws -> Int {
         let cookies = text.split(whereSeparator: \.isNewline).compactMap { Cookie(netscapeLine: $0) }
@@ -83,8 +86,9 @@ public struct CookieStore: Sendable {
         return cookies.count
     }
 
-    /// Writes all cookies, those of the session too, to a file that only its owner can read, in Netscape's format. The file
-    /// is complete, or what it was before.
+    /// Writes all unexpired cookies, including session cookies, to a file in the Netscape cookie file format.
+    ///
+    /// The file is replaced atomically and gets mode 0600, so that only its owner can read it.
     ///
     /// - Throws: ``SessionError/file(_:)``.
     public func save(to path: String) async throws {
@@ -98,11 +102,11 @@ public struct CookieStore: Sendable {
         }
     }
 
-    /// Sets the cookies of a file in Netscape's format.
+    /// Sets the cookies from a file in the Netscape cookie file format; see ``import(_:)``.
     ///
-    /// - Returns: How many were set; 0 where there is no file.
-    /// - Throws: ``SessionError/file(_:)`` when there is one that cannot be read, ``SessionError/cookies(_:)`` when the
-    ///   transport keeps none.
+    /// - Returns: The number of cookies that were set; 0 if the file does not exist.
+    /// - Throws: ``SessionError/file(_:)`` if the file exists and cannot be read, or ``SessionError/cookies(_:)`` if
+    ///   the transport stores no cookies.
     @discardableResult
     public func load(from path: String) async throws -> Int {
         let text: String
@@ -118,6 +122,6 @@ public struct CookieStore: Sendable {
 }
 
 extension SessionManager {
-    /// The cookies of this manager.
+    /// The manager's cookies.
     public nonisolated var cookies: CookieStore { CookieStore(jar: pipeline.transport.cookieJar) }
 }

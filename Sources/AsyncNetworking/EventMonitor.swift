@@ -2,57 +2,58 @@
 
 public import ANHTTP
 
-// The events of one request, indented by what contains what; `*` may come any number of times, `?` may be missing:
+// The events of one request, as a tree. `*` marks an event that occurs any number of times, `?` one that may be
+// missing:
 //
-// began
-// ├── exchange(.started)           *  the first one, that of a redirect, a retry or an answer to a challenge
-// │   ├── exchange(.informational) *
-// │   ├── exchange(.uploadProgress) *
-// │   ├── exchange(.head)          ?
-// │   ├── exchange(.downloadProgress) *
-// │   └── exchange(.finished)      ?  missing where nothing could be sent
-// ├── refreshingToken              *  before an exchange
-// ├── answeringChallenge           *  between two exchanges
-// ├── waitingForConnectivity       *  between two exchanges
-// ├── redirected                   *  between two exchanges
-// ├── retrying                     *  between two attempts
-// └── ended
+//     began
+//     ├── exchange(.started)           *  the first request, or one after a redirect, a retry or a challenge
+//     │   ├── exchange(.informational) *
+//     │   ├── exchange(.uploadProgress) *
+//     │   ├── exchange(.head)          ?
+//     │   ├── exchange(.downloadProgress) *
+//     │   └── exchange(.finished)      ?  missing if nothing could be sent
+//     ├── refreshingToken              *  before an exchange
+//     ├── answeringChallenge           *  between two exchanges
+//     ├── waitingForConnectivity       *  between two exchanges
+//     ├── redirected                   *  between two exchanges
+//     ├── retrying                     *  between two attempts
+//     └── ended
 
-/// Something that happened to a request of a session.
+/// An event in the life of a session's request.
 ///
 /// | event | when |
 /// |---|---|
 /// | ``began`` | first |
-/// | ``exchange(_:)`` | as often as something is sent, from `started` to `finished` |
-/// | ``redirected(by:to:)`` | after the exchange that was answered by a redirect, if it is followed |
-/// | ``refreshingToken`` | before the wait for an ``Authenticator``'s refresh |
-/// | ``answeringChallenge(of:)`` | after an exchange that was refused for want of a credential, if there is one |
-/// | ``waitingForConnectivity(_:)`` | after an exchange that found no route, before the wait for one |
-/// | ``retrying(after:)`` | after an attempt that is followed by another one, before the wait |
-/// | ``ended(_:)`` | last, whatever happened |
+/// | ``exchange(_:)`` | during each exchange, from `started` to `finished` |
+/// | ``redirected(by:to:)`` | after an exchange answered by a redirect that is followed |
+/// | ``refreshingToken`` | before waiting for an ``Authenticator`` to refresh its token |
+/// | ``answeringChallenge(of:)`` | after an exchange answered by a challenge for which there is a credential |
+/// | ``waitingForConnectivity(_:)`` | after an exchange that failed because there is no route, before waiting for one |
+/// | ``retrying(after:)`` | after an attempt that will be retried, before the wait |
+/// | ``ended(_:)`` | last, in every case |
 ///
-/// A request that an interceptor answers has no exchange.
+/// A request that an interceptor answers without the network has no exchange.
 @nonexhaustive
 public enum RequestEvent: Sendable {
-    /// The request was handed to the session.
+    /// The request was passed to the session.
     case began
-    /// Something happened in an exchange.
+    /// An event of an exchange.
     case exchange(TransferEvent)
     /// A redirect is followed.
     case redirected(by: ResponseHead, to: Request)
     /// The request waits for a new bearer token.
     case refreshingToken
-    /// The request will be sent again with a credential, which this server or proxy wants.
+    /// The request will be sent again with a credential for this protection space.
     case answeringChallenge(of: ProtectionSpace)
-    /// The request will be sent again when there is a route, for the want of which it failed.
+    /// The request failed with this error because there is no route, and will be sent again when there is one.
     case waitingForConnectivity(TransportError)
-    /// The request will be sent again, after this attempt and its wait.
+    /// The request will be sent again, after this failed attempt and its wait.
     case retrying(after: RetryHistory.Attempt)
-    /// The caller has its value, or the error that is the result.
+    /// The request ended: its caller receives a value, or this error.
     case ended(Result<Void, any Error>)
 }
 
-/// Told what happens to the requests of a session, for logs, measurements and traces.
+/// A receiver of the events of a session's requests, for logs, metrics and traces.
 ///
 /// ```swift
 /// struct RequestLog: EventMonitor {
@@ -62,19 +63,21 @@ public enum RequestEvent: Sendable {
 /// }
 /// ```
 ///
-/// The events of one request come in their order and one at a time; those of several requests mix, and the
-/// task tells them apart. An event arrives where it arises, many on the network's thread: a monitor must return at once.
-/// Without a monitor no event is made.
+/// The events of one request arrive in order, one at a time; events of different requests are interleaved, and `task`
+/// identifies the request. Events are delivered synchronously on the thread where they occur, often the network thread,
+/// so a monitor must not block. A session without monitors creates no events.
 public protocol EventMonitor: Sendable {
-    /// Takes note of an event, without blocking.
+    /// Receives an event of a task's request.
+    ///
+    /// Must return immediately: it may be called on the network thread.
     func receive(_ event: RequestEvent, of task: SessionTask)
 }
 
-/// Tells all monitors of a session what happens to one request.
+/// Forwards the events of one request to the monitors of its session.
 final class CallMonitor: TransferEventSink {
     private let task: SessionTask
     private let monitors: [any EventMonitor]
-    /// Whoever else wants to hear of the exchanges.
+    /// A further receiver of the events of exchanges.
     private let sink: (any TransferEventSink)?
 
     init(_ task: SessionTask, monitors: [any EventMonitor], sink: (any TransferEventSink)?) {
@@ -94,7 +97,7 @@ final class CallMonitor: TransferEventSink {
 }
 
 extension Pipeline {
-    /// Performs a call under the eyes of the session's monitors.
+    /// Performs a call and reports its events to the session's monitors.
     @inline(never)
     func monitor<Value>(
         _ call: PipelineCall, of task: SessionTask, perform: (PipelineCall) async throws -> Value
@@ -116,7 +119,7 @@ extension Pipeline {
 }
 
 extension RequestEvent: CustomStringConvertible {
-    /// A line for a log, without secrets of URLs, header fields or bodies.
+    /// The event as text for a log line, without header fields, bodies or the secrets of URLs.
     public var description: String {
         switch self {
         case .began: "began"
@@ -129,7 +132,7 @@ extension RequestEvent: CustomStringConvertible {
         case .exchange: "exchange event"
         case .redirected(let head, let request): "is redirected by \(head.status.code) to \(request)"
         case .refreshingToken: "waits for a new token"
-        case .answeringChallenge(let space): "has a credential by \(space)"
+        case .answeringChallenge(let space): "answers a challenge by \(space)"
         case .waitingForConnectivity(let error): "waits for a route: \(error)"
         case .retrying(let attempt): "waits \(attempt.wait) for a retry, because of \(attempt.outcome)"
         case .ended(.success): "ended"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-// One import brings all that a caller names: requests, serializers, reachability, header fields.
+// Reexported so that users need a single import for requests, serializers, reachability and header fields.
 @_exported public import ANHTTP
 @_exported public import ANReachability
 @_exported public import ANSerialization

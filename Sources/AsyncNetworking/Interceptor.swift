@@ -2,7 +2,7 @@
 
 public import ANHTTP
 
-/// Stands around a request and its response: it may watch, change, answer or repeat them.
+/// Code that runs around a request and its response, and can observe, modify, answer or repeat them.
 ///
 /// ```swift
 /// struct Stopwatch: Interceptor {
@@ -18,28 +18,29 @@ public import ANHTTP
 /// }
 /// ```
 ///
-/// | to | do |
+/// | purpose | implementation |
 /// |---|---|
-/// | watch | call `proceed`, and `respond` with what it brings |
-/// | change the request | call `proceed(with:)` with another one |
-/// | change the response | call `respond` with another head or body; ``ANHTTP/ResponseBody/transforming(_:)`` changes a stream |
-/// | answer without the network | call `respond` alone |
-/// | send again | call `proceed` again after it has returned without a call of `respond` |
+/// | observe | call `proceed`, and pass the response to `respond` unchanged |
+/// | modify the request | call `proceed(with:)` with a modified request |
+/// | modify the response | call `respond` with another head or body; ``ANHTTP/ResponseBody/transforming(_:)`` transforms a stream |
+/// | answer without the network | call `respond` without `proceed` |
+/// | repeat the request | call `proceed` again, after a call of it returned without `respond` having been called |
 /// | fail | throw |
 ///
-/// Bodies are never collected for an interceptor: one of a stream is a stream. `respond` runs the caller's code that reads
-/// it, so it ends when the response was read. It must be called once; what it throws ends the call, whatever the interceptor
-/// makes of it.
+/// A streamed body reaches the interceptor as a stream; it is never collected first. `respond` runs the caller's code
+/// that reads the body, so it returns when the response has been read. It must be called exactly once, unless the
+/// interceptor throws; an error that it throws becomes the error of the call, even if the interceptor catches it.
 ///
-/// An interceptor runs in the task that makes the request, with its isolation and cancellation.
-/// ``SessionConfiguration/interceptors`` wrap calls, ``SessionConfiguration/attemptInterceptors`` each exchange.
+/// An interceptor runs in the task that makes the request, and shares its isolation and cancellation.
+/// ``SessionConfiguration/interceptors`` run around calls, ``SessionConfiguration/attemptInterceptors`` around each
+/// exchange.
 public protocol Interceptor: Sendable {
     /// Handles one request.
     ///
     /// - Parameters:
-    ///   - interception: The request, and the way on.
-    ///   - respond: Takes the response, once.
-    /// - Throws: Anything; it becomes the error of the call.
+    ///   - interception: The request, and the function that passes it on.
+    ///   - respond: Delivers the response to the caller. Must be called exactly once, unless this function throws.
+    /// - Throws: Any error; it becomes the error of the call.
     func intercept(
         _ interception: Interception, respond: (ResponseHead, ResponseBody) async throws -> Void
     ) async throws
@@ -47,11 +48,11 @@ public protocol Interceptor: Sendable {
 
 /// A request on its way through an ``Interceptor``.
 public struct Interception: Sendable {
-    /// The request as it came to the interceptor.
+    /// The request, as modified by earlier steps.
     public let request: Request
-    /// The number of the attempt, from 1: above 1 the request is a retry.
+    /// The number of the attempt, starting at 1; it is above 1 for a retry.
     public var attempt: Int { call.attempt }
-    /// How the body of the response will be read.
+    /// How the caller reads the response's body.
     public var delivery: BodyDelivery { call.delivery }
 
     private let pipeline: Pipeline
@@ -70,13 +71,13 @@ public struct Interception: Sendable {
         self.next = next
     }
 
-    /// Sends the request on, and runs `body` with the response that comes back.
+    /// Passes the request to the next step, and runs a closure with the response.
     ///
     /// - Parameters:
-    ///   - request: What is sent in place of the request that came; nil for that one.
-    ///   - body: Lent the response's body while it runs.
-    /// - Throws: What the steps after this one throw (``SessionError``'s causes as they are, such as
-    ///   ``ANHTTP/TransportError``), `CancellationError`, or what `body` throws.
+    ///   - request: The request to pass on; `nil`, the default, passes ``request``.
+    ///   - body: Receives the response's head and its body, which is valid only while the closure runs.
+    /// - Throws: Errors of later steps, not wrapped in a ``SessionError`` (for example ``ANHTTP/TransportError``),
+    ///   `CancellationError`, or the error that `body` throws.
     public func proceed(
         with request: Request? = nil, _ body: (ResponseHead, ResponseBody) async throws -> Void
     ) async throws {
@@ -87,7 +88,7 @@ public struct Interception: Sendable {
 }
 
 extension Request {
-    /// Interceptors around each exchange of this request alone, after those of the session.
+    /// Interceptors around each exchange of this request, inside those of the session.
     package var attemptInterceptors: [any Interceptor] {
         get { self[AttemptInterceptors.self] }
         set { self[AttemptInterceptors.self] = newValue }
@@ -99,7 +100,7 @@ extension Request {
 }
 
 extension Pipeline {
-    /// Hands a call to the first of these interceptors, with the others before it; without any, to the next step.
+    /// Passes a call through a list of interceptors, outermost first, and then to the next step.
     func intercept(
         _ call: PipelineCall, by interceptors: ArraySlice<any Interceptor>, before next: Step,
         respond: (ResponseHead, ResponseBody) async throws -> Void

@@ -3,7 +3,8 @@
 import ANHTTP
 import FoundationEssentials
 
-/// Where a URL points, as far as trust goes: scheme, host and port, RFC 6454 §4. The host has its usual spelling.
+/// The origin of a URL: scheme, host and port (RFC 6454 §4). The host is normalized; a missing port is the scheme's
+/// default.
 struct Origin: Hashable, Sendable, CustomStringConvertible {
     let scheme: String
     let host: String

@@ -4,25 +4,26 @@ import ANHTTP
 package import ANReachability
 import FoundationEssentials
 
-/// Tells whether there is a way for packets: the monitor of the system's routes, or a test's own.
+/// A source of information about network routes: the system's, or a test's.
 package protocol RouteSource: Sendable {
-    /// Whether there is certainly no route to a target now.
+    /// Whether there certainly is no route to a target at present.
     func isUnreachable(_ target: ReachabilityTarget) async -> Bool
-    /// Returns when there may be a route.
+    /// Returns when there may be a route to a target.
     func waitForRoute(to target: ReachabilityTarget) async throws(CancellationError)
 }
 
 extension ReachabilityMonitor: RouteSource {
-    /// Whether the system says that there is no route; not so where it says nothing.
+    /// Whether the system reports that there is no route; `false` if the status is unknown.
     package func isUnreachable(_ target: ReachabilityTarget) async -> Bool {
         (try? await status(of: target)) == .notReachable
     }
 }
 
 extension Pipeline {
-    /// Performs a call, and again each time that a route appears, as long as it fails for want of one.
+    /// Performs a call, and again whenever a route appears, as long as it fails because there is none.
     ///
-    /// Only the attempt can tell whether there is a way, so it comes first and the question after it.
+    /// The request is sent first and the route checked after its failure, because only an attempt shows whether the
+    /// host can be reached.
     func whenConnected(
         _ call: PipelineCall, respond: (ResponseHead, ResponseBody) async throws -> Void
     ) async throws {
@@ -40,7 +41,7 @@ extension Pipeline {
                     await routes.isUnreachable(target)
                 else { throw error }
                 call.monitor?.receive(.waitingForConnectivity(error))
-                // Routes that come and go, or that are no use, must not make a busy loop.
+                // Prevents a busy loop if routes appear and vanish quickly, or do not help.
                 if waits > 0 { try await pause(Backoff().wait(beforeRetry: waits, unit: 1)) }
                 try await waitForRoute(to: target, because: error, call.request, since: stopwatch)
                 waits += 1
@@ -61,12 +62,12 @@ extension Pipeline {
 }
 
 extension Pipeline.Step {
-    /// Where each try begins.
+    /// The step at which each attempt starts.
     fileprivate static let afterConnectivity = Pipeline.Step.attemptInterceptors
 }
 
 extension TransportError {
-    /// What must be reachable before a request that failed by this error can go well; nil where a route would not help.
+    /// Returns the target that must be reachable before the request can succeed, or `nil` if a route would not help.
     fileprivate func missingRoute(_ request: Request) -> ReachabilityTarget? {
         switch self {
         case .cannotResolve: .defaultRoute
@@ -77,8 +78,8 @@ extension TransportError {
 }
 
 extension Request {
-    /// Whether this request waits for a route to its host where there is none, rather than fail; nil, the default, means
-    /// as the session says. See ``AsyncNetworking/SessionConfiguration/waitsForConnectivity``.
+    /// Whether this request waits for a route to its host instead of failing without one; `nil`, the default, uses the
+    /// session's setting. See ``AsyncNetworking/SessionConfiguration/waitsForConnectivity``.
     public var waitsForConnectivity: Bool? {
         get { self[WaitsForConnectivity.self] }
         set { self[WaitsForConnectivity.self] = newValue }

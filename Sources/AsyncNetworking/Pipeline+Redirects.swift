@@ -3,7 +3,7 @@
 import ANHTTP
 
 extension Pipeline {
-    /// Follows redirects until a response is none, or is to be returned as it is.
+    /// Follows redirects until a response is not a redirect, or the policy returns a redirect as the response.
     func followRedirects(
         of call: PipelineCall, respond: (ResponseHead, ResponseBody) async throws -> Void
     ) async throws {
@@ -42,12 +42,12 @@ extension PipelineCall {
 }
 
 extension Pipeline.Step {
-    /// Where each exchange of a chain of redirects begins.
+    /// The step at which each request of a redirect chain starts.
     fileprivate static let afterRedirects = Pipeline.Step.authentication
 }
 
 extension RedirectPolicy {
-    /// The request to send next; nil where the response is not to be followed.
+    /// Returns the request to send next, or `nil` if the response must not be followed.
     fileprivate func followUp(to head: ResponseHead, of request: Request) async throws -> Request? {
         guard var next = try proposal(after: head, to: request) else { return nil }
         if let decision {

@@ -4,13 +4,15 @@ import ANHTTP
 import FoundationEssentials
 import HTTPTypes
 
-/// The life of a request, from the session's functions to the transport and back: one ordered list.
+/// The ordered list of steps that a request passes on its way from the session's functions to the transport, and its
+/// response on the way back.
 ///
-/// Each step gets the call and what to do with the response; it passes both on, changed or not, once, again, or not at all.
-/// A step with nothing to do is not entered, so it costs a comparison.
+/// Each step receives the call and a closure for the response. It may change either, and may continue with the next
+/// steps once, several times, or not at all. A step with nothing to do is skipped at the cost of a comparison.
 ///
-/// The frame of an asynchronous function is on the heap as long as the request is under way, and what is inlined into it has
-/// its places there. What looks at options, policies and errors, which are large, is therefore not inlined.
+/// The frame of an asynchronous function stays on the heap while the request runs, and includes the locals of all
+/// functions inlined into it. Functions that handle options, policies and errors, which are large, are therefore not
+/// inlined.
 final class Pipeline: Sendable {
     let transport: any Transport
     let interceptors: [any Interceptor]
@@ -24,15 +26,15 @@ final class Pipeline: Sendable {
     let cachePolicy: CachePolicy
     let waitsForConnectivity: Bool
     let routes: any RouteSource
-    /// Ends waits when the session cancels its requests.
+    /// The registry whose cancellation ends waits.
     let registry: TaskRegistry
     let clock: any Clock<Duration>
     let randomUnit: @Sendable () -> Double
-    /// The retries that each host may have, by the time since the session's start.
+    /// The retry budget left for each host; times are measured by `uptime`.
     let ledger = RetryLedger()
     let uptime: Stopwatch
     private let headers: HTTPFields
-    /// Carries the session's transfer options to requests without any.
+    /// A request that carries the session's transfer options, inherited by requests without options.
     let template: Request
 
     init(
@@ -57,30 +59,30 @@ final class Pipeline: Sendable {
         template = Request(url: URL(filePath: "/"), options: configuration.transfer)
     }
 
-    /// The steps, in their order.
+    /// The steps, in order.
     enum Step: Int {
-        /// The program's interceptors for the whole call.
+        /// The interceptors around the whole call.
         case interceptors
-        /// The session's header fields and transfer options fill what the request leaves open.
+        /// Adds the session's header fields and transfer options where the request has none.
         case defaults
-        /// What goes wrong is sent again from here on, redirects included.
+        /// Retries failed attempts; each attempt starts after this step.
         case retries
-        /// Redirects are followed, each from here on.
+        /// Follows redirects; each request of a chain starts after this step.
         case redirects
-        /// The request shows who makes it, and challenges are answered, each time from here on.
+        /// Adds credentials and answers challenges; each authenticated request starts after this step.
         case authentication
-        /// The place of the cache: what the request wants of caches is put into words.
+        /// Adds `Cache-Control` from the cache policy.
         case cache
-        /// What fails for want of a route is sent again from here on, when a route appears.
+        /// Waits for a route if there is none; the request is sent again from after this step.
         case connectivity
-        /// The program's interceptors for what is really sent.
+        /// The interceptors around each exchange.
         case attemptInterceptors
-        /// The transport performs one exchange.
+        /// One exchange, performed by the transport.
         case exchange
     }
 
-    /// Performs a task's request and returns what `body` makes of the response; the scope is that of
-    /// ``ANHTTP/Transport``.
+    /// Performs a task's request and returns the value that `body` returns. The response's body is valid only while
+    /// `body` runs, as for ``ANHTTP/Transport``.
     func perform<Value>(
         _ task: SessionTask, delivery: BodyDelivery, reporting events: (any TransferEventSink)?,
         body: (ResponseHead, ResponseBody) async throws -> Value
@@ -104,7 +106,7 @@ final class Pipeline: Sendable {
         return value
     }
 
-    /// Performs a call from one step on, and runs `respond` once with the response that comes back to that step.
+    /// Performs a call starting at one step, and runs `respond` once with the response that reaches that step.
     @inline(never)
     func perform(
         _ call: PipelineCall, from first: Step, respond: (ResponseHead, ResponseBody) async throws -> Void
@@ -125,7 +127,8 @@ final class Pipeline: Sendable {
         }
     }
 
-    /// Takes the steps that only change the request, from one on; returns the first of the others that has something to do.
+    /// Performs the steps that only change the request, starting at one step. Returns the next step that must be
+    /// entered because it has something to do.
     @inline(never)
     private func advance(_ call: inout PipelineCall, from first: Step) throws -> Step {
         if first <= .interceptors, !interceptors.isEmpty { return .interceptors }
@@ -142,13 +145,19 @@ final class Pipeline: Sendable {
         return .exchange
     }
 
-    /// Waits; ends early with an error when the task is cancelled, or when the session cancels its requests.
+    /// Sleeps for a duration.
+    ///
+    /// - Throws: `CancellationError` if the task is cancelled, `TransportError.shutDown` if the session cancels its
+    ///   requests.
     func pause(_ duration: Duration) async throws {
         _ = try await waiting { [clock] in try await clock.sleep(for: duration) }
     }
 
-    /// Runs a wait that ends when the session cancels its requests, as an exchange would; false when it takes longer than
-    /// `limit`.
+    /// Runs a wait that ends early if the session cancels its requests, as an exchange would.
+    ///
+    /// - Returns: `false` if the wait exceeds `limit`.
+    /// - Throws: The error that `wait` throws, `CancellationError` if the task is cancelled, or
+    ///   `TransportError.shutDown` if the session cancels its requests.
     func waiting(
         upTo limit: Duration? = nil, _ wait: @escaping @Sendable () async throws -> Void
     ) async throws -> Bool {
@@ -195,15 +204,15 @@ extension Pipeline.Step: Comparable {
     static func < (left: Pipeline.Step, right: Pipeline.Step) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// What goes down the pipeline.
+/// A request on its way through the pipeline.
 struct PipelineCall: Sendable {
     var request: Request
-    /// How the body of the response will be read.
+    /// How the caller reads the response's body.
     let delivery: BodyDelivery
-    /// The number of the attempt, from 1.
+    /// The number of the attempt, starting at 1.
     var attempt = 1
-    /// Told what happens in each exchange.
+    /// Receives the events of each exchange.
     var events: (any TransferEventSink)?
-    /// Told what happens between exchanges, where the session has monitors.
+    /// Receives the events between exchanges; `nil` if the session has no monitors.
     var monitor: CallMonitor?
 }

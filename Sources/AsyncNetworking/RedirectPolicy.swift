@@ -4,52 +4,57 @@ public import ANHTTP
 import FoundationEssentials
 public import HTTPTypes
 
-/// What happens when a server redirects, RFC 9110 §15.4.
+/// Whether and how redirects are followed (RFC 9110 §15.4).
 ///
 /// | status | POST | GET, HEAD | other methods |
 /// |---|---|---|---|
-/// | 301, 302 | becomes GET without its body | stay | stay, with their body |
-/// | 303 | becomes GET without its body | stay | become GET without their body |
-/// | 307, 308 | stays, with its body | stay | stay, with their body |
+/// | 301, 302 | becomes GET without a body | unchanged | unchanged, with the body |
+/// | 303 | becomes GET without a body | unchanged | becomes GET without a body |
+/// | 307, 308 | unchanged, with the body | unchanged | unchanged, with the body |
 ///
-/// When the origin changes (scheme, host or port), the fields named in ``sensitiveHeaders`` and a `Host` of the request's
-/// own are left behind. A redirect from https to http is refused. A body that can be read only once is never sent again:
-/// where it would have to be, the request fails. A fragment of the URL is kept where the new one has none.
+/// If the origin (scheme, host or port) changes, the fields in ``sensitiveHeaders`` and an explicit `Host` field are
+/// removed. A redirect from https to http fails with ``SessionError/RedirectProblem/downgrade(to:)``, and one that
+/// would require a body that is not replayable to be sent again fails with
+/// ``SessionError/RedirectProblem/bodyNotReplayable``. If the new URL has no fragment, the old URL's fragment is kept.
 public struct RedirectPolicy: Sendable {
-    /// Whether redirects are followed at all; otherwise they are responses like others.
+    /// Whether redirects are followed; `true` by default. Otherwise a redirect is returned as the response.
     public var isEnabled = true
-    /// How many are followed for one request; 20 by default.
+    /// The maximum number of redirects followed for one request; 20 by default. The next one fails with
+    /// ``SessionError/RedirectProblem/tooMany(limit:)``.
     public var maximum = 20
-    /// Fields that are not sent to another origin: credentials and cookies, and what a program adds.
+    /// The header fields that are removed when the origin changes: `Authorization`, `Proxy-Authorization` and `Cookie`
+    /// by default.
     public var sensitiveHeaders: Set<HTTPField.Name> = [.authorization, .proxyAuthorization, .cookie]
-    /// Asked for each redirect that is not refused: returns the request to follow with, changed or not, or nil to take the
-    /// redirect as the response. What it returns is sent as it is. Nil, the default, follows all.
+    /// A closure that decides about each redirect that the policy permits; `nil`, the default, follows all of them.
+    ///
+    /// It returns the request to send, which may differ from the proposed one and is sent as it is, or `nil` to return
+    /// the redirect as the response. An error that it throws becomes the error of the request.
     public var decision: (@Sendable (Redirection) async throws -> Request?)?
 
     /// Creates the default policy.
     public init() {}
 
-    /// A redirect about to be followed.
+    /// A redirect that is about to be followed.
     public struct Redirection: Sendable {
-        /// The response that redirects.
+        /// The head of the redirect.
         public var head: ResponseHead
-        /// The request that was answered by it.
+        /// The request that the server redirected.
         public var original: Request
-        /// The request that would follow.
+        /// The request that the policy would send next.
         public var proposed: Request
     }
 
-    /// The policy that follows no redirect: each is a response like others.
+    /// The policy that returns every redirect as the response.
     public static let none = RedirectPolicy().with { $0.isEnabled = false }
 
-    /// Returns a copy that `change` has changed.
+    /// Returns a copy modified by a closure.
     public func with(_ change: (inout RedirectPolicy) -> Void) -> RedirectPolicy {
         var copy = self
         change(&copy)
         return copy
     }
 
-    /// The request that follows a response; nil where the response redirects nowhere.
+    /// Returns the request to send after a response, or `nil` if the response is not a redirect with a `Location`.
     func proposal(after head: ResponseHead, to request: Request) throws(SessionError) -> Request? {
         guard isEnabled, [301, 302, 303, 307, 308].contains(head.status.code),
             let location = head.headers.first(.location)
@@ -93,15 +98,15 @@ public struct RedirectPolicy: Sendable {
         }
     }
 
-    /// Fields that describe a body that is not sent any more, RFC 9110 §15.4.
+    /// The fields that describe a body, removed with it (RFC 9110 §15.4).
     private static let contentFields: Set<HTTPField.Name> = [
         .contentType, .contentLength, .contentEncoding, .contentLanguage, .contentLocation, .transferEncoding, .expect,
     ]
 }
 
 extension Request {
-    /// What happens to redirects of this request; nil, the default, means as the session says. Start from the session's
-    /// policy and change what differs:
+    /// The redirect policy of this request; `nil`, the default, uses the session's. To change one setting, start from
+    /// the session's policy:
     ///
     /// ```swift
     /// request.redirects = manager.configuration.redirects.with { $0.maximum = 1 }

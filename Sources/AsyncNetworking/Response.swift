@@ -3,15 +3,15 @@
 public import ANHTTP
 public import HTTPTypes
 
-/// A value made from a response, with all that came with it.
+/// A value deserialized from a response, with the response's head, trailers and metrics.
 public struct Response<Value: Sendable>: Sendable {
-    /// The value: bytes, or what a serializer made of them.
+    /// The body, or the value that a serializer made of it.
     public var value: Value
     /// The status and header fields.
     public var head: ResponseHead
-    /// The trailer fields.
+    /// The trailer fields; empty if there were none.
     public var trailers: HTTPFields
-    /// What the last exchange cost, and the attempts before it.
+    /// The metrics of the last exchange, and the earlier attempts.
     public var metrics: TransferMetrics {
         get { sharedMetrics.value }
         set { sharedMetrics = Shared(newValue) }
@@ -19,7 +19,7 @@ public struct Response<Value: Sendable>: Sendable {
 
     private var sharedMetrics: Shared<TransferMetrics>
 
-    /// Creates a response.
+    /// Creates a response from a value, a head, and the trailers and metrics of the exchange, empty by default.
     public init(_ value: Value, head: ResponseHead, ending: ResponseEnding = ResponseEnding()) {
         self.value = value
         self.head = head
@@ -32,10 +32,12 @@ public struct Response<Value: Sendable>: Sendable {
     public var statusCode: Int { head.status.code }
     /// The header fields.
     public var headers: HTTPFields { head.headers }
-    /// The redirects that led here, in their order.
+    /// The heads of the redirects that were followed, in order.
     public var redirects: [ResponseHead] { head.redirects }
 
-    /// The same response with another value.
+    /// Returns the response with its value transformed.
+    ///
+    /// - Throws: The error that `transform` throws.
     public func map<Other: Sendable, Failure: Error>(
         _ transform: (Value) throws(Failure) -> Other
     ) throws(Failure) -> Response<Other> {

@@ -5,11 +5,13 @@ public import ANHTTP
 public import FoundationEssentials
 
 extension SecurityPolicy {
-    /// Judges certificates without a connection, by the rules of this policy and with the verification of a handshake.
+    /// Evaluates a certificate chain without a connection, by this policy's rules and with the verification of a TLS
+    /// handshake.
     ///
-    /// The chain must end at the ``ANHTTP/SecurityPolicy/trustRoots``, those of the system if `nil`; it is judged at the
-    /// ``ANHTTP/SecurityPolicy/verificationTime``, now if `nil`. The ``ANHTTP/SecurityPolicy/evaluator`` has the last word, the
-    /// observer is not told, and a policy that requires a stapled OCSP response refuses all: no server can show one here.
+    /// The chain must end at the ``ANHTTP/SecurityPolicy/trustRoots``, or at the system's if that is `nil`. It is
+    /// verified for the ``ANHTTP/SecurityPolicy/verificationTime``, or for the current time if that is `nil`. The
+    /// ``ANHTTP/SecurityPolicy/evaluator`` is called and decides; the observer is not called. A policy that requires a
+    /// stapled OCSP response refuses every chain, because no server can present one here.
     ///
     /// ```swift
     /// var policy = SecurityPolicy()
@@ -18,15 +20,15 @@ extension SecurityPolicy {
     /// ```
     ///
     /// - Parameters:
-    ///   - certificates: The certificates in DER, the server's own first, then those between it and an authority.
-    ///   - host: The name or address that the server's certificate must be for; `nil` validates none.
-    /// - Returns: The verdict; without certificates, or with one that cannot be read, one that refuses.
+    ///   - certificates: The certificates in DER: the server's own first, followed by any intermediate certificates.
+    ///   - host: The name or address that the server's certificate must be valid for; `nil` skips that check.
+    /// - Returns: The verdict. It is a refusal if there are no certificates or if one cannot be parsed.
     public func verdict(on certificates: [Data], for host: String?) -> TrustVerdict {
         ChainJudge.verdict(on: certificates, for: host, by: self)
     }
 
-    /// The certificates, in DER, of all files of a folder that ``certificates(inFolder:)`` would read; what cannot be read, and
-    /// what is not a certificate, is left out.
+    /// Returns the certificates, in DER, of all files that ``certificates(inFolder:)`` would read, skipping files that
+    /// cannot be read and those that are not certificates.
     package static func readableCertificates(inFolder path: String) -> [Data] {
         let files = (try? certificateFiles(inFolder: path)) ?? []
         return files.flatMap { (try? certificates(in: .file($0))) ?? [] }.filter(ChainJudge.isCertificate)

@@ -5,99 +5,112 @@ public import ANSerialization
 public import FoundationEssentials
 public import HTTPTypes
 
-/// What a ``SessionManager`` is made with. It is a value; a manager keeps the one it was given.
+/// The configuration of a ``SessionManager``.
+///
+/// It is a value: a manager keeps the copy that it was created with. Properties of `Request` override some of these
+/// settings for one request.
 public struct SessionConfiguration: Sendable {
-    /// What relative paths are resolved against, as RFC 3986 says; a missing slash at its end is added.
+    /// The URL that relative paths are resolved against (RFC 3986 §5); a slash is appended to its path if missing.
+    /// `nil`, the default, requires absolute URLs.
     public var baseURL: URL?
-    /// How paths relate to the base URL.
+    /// How paths are combined with the base URL; by RFC 3986 reference resolution by default.
     public var baseURLMode = URLResolver.Mode.reference
-    /// Fields for every request that has none of the same name.
+    /// Header fields added to every request that has no field of the same name; empty by default.
     public var headers: HTTPFields = [:]
-    /// Whether `User-Agent` and `Accept-Language` are sent where neither the request nor ``headers`` has them.
+    /// Whether `User-Agent` and `Accept-Language` are sent if neither the request nor ``headers`` contains them; `true`
+    /// by default.
     public var sendsDefaultHeaders = true
-    /// Turns the parameters of the verbs into queries and bodies.
+    /// The serializer that encodes the parameters of requests into queries and bodies; `.http` by default, which
+    /// encodes bodies as forms.
     public var requestSerializer: any RequestSerializer = .http
-    /// How transfers are made, where a request does not say otherwise.
+    /// The transfer options for requests without options of their own.
     public var transfer = TransferOptions()
     /// The limits of the connection pool.
     public var pool = ConnectionPool()
-    /// What wraps each call of the session's functions, the first one outermost: it sees the request as it was handed
-    /// over and the response as it will be returned. See ``Interceptor``.
-    public var interceptors: [any Interceptor] = []
-    /// What wraps each exchange with a server, the first one outermost: every retry, redirect and answer to a challenge
-    /// passes through, as it is sent.
-    public var attemptInterceptors: [any Interceptor] = []
-    /// Told what happens to each request, in this order.
-    public var eventMonitors: [any EventMonitor] = []
-    /// The most tasks (``DataTask``, ``UploadTask``, ``DownloadTask``) that work at the same time; nil, the default, means
-    /// any number. Others wait, by priority and then in the order in which they were resumed. Functions that return a
-    /// response are not counted: their callers know how many they call.
-    public var maximumConcurrentTransfers: Int?
-    /// Which requests are sent again after they went wrong, where a request does not say otherwise; none by default.
-    public var retries = RetryPolicy.none
-    /// What happens to redirects, where a request does not say otherwise.
-    public var redirects = RedirectPolicy()
-    /// How requests show who makes them; not at all by default.
-    public var authentication = AuthenticationPolicy.none
-    /// Whether requests that fail for want of a route to their host wait until there is one, and are then sent again, where
-    /// they do not say otherwise; false by default. ``ANHTTP/Timeouts/connectivity`` limits the wait.
+    /// The interceptors around each call, outermost first.
     ///
-    /// A body that can be read only once does not wait.
+    /// They see the request as it was passed to the session, and the response that is returned after retries and
+    /// redirects. See ``Interceptor``.
+    public var interceptors: [any Interceptor] = []
+    /// The interceptors around each exchange with a server, outermost first.
+    ///
+    /// They see every retry, followed redirect and answer to a challenge as it is sent. See ``Interceptor``.
+    public var attemptInterceptors: [any Interceptor] = []
+    /// The monitors that receive the events of each request, called in this order.
+    public var eventMonitors: [any EventMonitor] = []
+    /// The maximum number of tasks (``DataTask``, ``UploadTask``, ``DownloadTask``) that run concurrently; `nil`, the
+    /// default, for no limit. A value below 1 counts as 1.
+    ///
+    /// Further tasks wait, ordered by priority and then by the time at which they were resumed. Functions that return a
+    /// response directly are not counted: their callers control how many they call.
+    public var maximumConcurrentTransfers: Int?
+    /// The retry policy for requests without one of their own; ``RetryPolicy/none`` by default.
+    public var retries = RetryPolicy.none
+    /// The redirect policy for requests without one of their own; follows at most 20 redirects by default.
+    public var redirects = RedirectPolicy()
+    /// The credentials, tokens and signatures for requests without an authentication policy of their own;
+    /// ``AuthenticationPolicy/none`` by default.
+    public var authentication = AuthenticationPolicy.none
+    /// Whether a request that fails because there is no route to its host waits for a route and is then sent again;
+    /// `false` by default.
+    ///
+    /// ``ANHTTP/Timeouts/connectivity`` limits the wait. A request whose body is not replayable fails without waiting.
+    /// `Request.waitsForConnectivity` overrides this setting for one request.
     public var waitsForConnectivity = false
-    /// What requests want of caches, where they do not say otherwise.
+    /// The cache policy for requests without one of their own; ``CachePolicy/useProtocol`` by default.
     public var cachePolicy = CachePolicy.useProtocol
-    /// What performs the requests; nil for libcurl.
+    /// The transport that performs exchanges; `nil`, the default, uses libcurl.
     public var transport: (any Transport)?
-    /// What measures the time that ``SessionManager/shutdown(draining:)`` and retries wait, and the speed of transfers.
+    /// The clock for the waits of ``SessionManager/shutdown(draining:)`` and of retries, and for transfer rates.
     package var clock: any Clock<Duration> = ContinuousClock()
-    /// What tells whether there is a route.
+    /// The source of information about network routes.
     package var routes: any RouteSource = ReachabilityMonitor.shared
-    /// What jitter is drawn from: numbers from 0 to 1.
+    /// The source of random numbers from 0 to 1 for the jitter of retries.
     package var randomUnit: @Sendable () -> Double = { .random(in: 0...1) }
 
-    /// Creates the default configuration with a base URL, and changes it.
+    /// Creates the default configuration with a base URL, modified by a closure.
     public init(baseURL: URL? = nil, configure: (inout SessionConfiguration) -> Void = { _ in }) {
         self.baseURL = baseURL
         configure(&self)
     }
 
-    /// The most connections to one host; see ``ANHTTP/ConnectionPool/maximumConnectionsPerHost``.
+    /// The maximum number of connections to one host; see ``ANHTTP/ConnectionPool/maximumConnectionsPerHost``.
     public var maximumConnectionsPerHost: Int {
         get { pool.maximumConnectionsPerHost }
         set { pool.maximumConnectionsPerHost = newValue }
     }
 
-    /// Limits on time; see ``ANHTTP/TransferOptions/timeouts``.
+    /// The timeouts; see ``ANHTTP/TransferOptions/timeouts``.
     public var timeouts: Timeouts {
         get { transfer.timeouts }
         set { transfer.timeouts = newValue }
     }
 
-    /// The proxy; see ``ANHTTP/TransferOptions/proxy``.
+    /// The proxy policy; see ``ANHTTP/TransferOptions/proxy``.
     public var proxy: ProxyPolicy {
         get { transfer.proxy }
         set { transfer.proxy = newValue }
     }
 
-    /// Whether cookies are sent and kept; see ``ANHTTP/TransferOptions/handlesCookies``.
+    /// Whether cookies are sent and stored; see ``ANHTTP/TransferOptions/handlesCookies``.
     public var handlesCookies: Bool {
         get { transfer.handlesCookies }
         set { transfer.handlesCookies = newValue }
     }
 
-    /// What servers must show; see ``ANHTTP/TLSOptions/policy``.
+    /// The policy that evaluates servers' certificates; see ``ANHTTP/TLSOptions/policy``.
     public var securityPolicy: SecurityPolicy {
         get { transfer.tls.policy }
         set { transfer.tls.policy = newValue }
     }
 
-    /// Who the client is, for servers that ask; see ``ANHTTP/TLSOptions/identity``.
+    /// The client certificate for servers that request one, or `nil`; see ``ANHTTP/TLSOptions/identity``.
     public var clientIdentity: ClientIdentity? {
         get { transfer.tls.identity }
         set { transfer.tls.identity = newValue }
     }
 
-    /// The rules for TLS; see ``ANHTTP/TransferOptions/tls``.
+    /// The TLS options; see ``ANHTTP/TransferOptions/tls``.
     public var tls: TLSOptions {
         get { transfer.tls }
         set { transfer.tls = newValue }

@@ -5,92 +5,93 @@ public import ANSerialization
 public import FoundationEssentials
 
 // SessionError
-// ├── transport        the exchange failed: see ``TransportError``
-// ├── serialization    the request could not be made, or the response was not taken: see ``SerializationError``
-// ├── redirect         a redirect was not followed
-// ├── authentication   a request could not show who makes it
+// ├── transport        an exchange failed: see ``TransportError``
+// ├── serialization    a request could not be created, or a response was rejected: see ``SerializationError``
+// ├── redirect         a redirect could not be followed
+// ├── authentication   a request could not be authenticated
 // ├── cookies          a cookie could not be set
-// ├── notCached        the request wanted a response from a cache, and nothing else
-// ├── interceptor      an interceptor did not keep to its protocol
-// ├── file             a download could not be written
-// ├── notResumable     a download could not be continued, and was not to start over
-// ├── digest           a download has not the digest that it must have
-// ├── interrupted      a download has failed for one of these reasons, and can be continued
-// └── invalidated      the manager takes no more requests
+// ├── notCached        the request accepts only a cached response
+// ├── interceptor      an interceptor broke its protocol
+// ├── file             a file could not be read or written
+// ├── notResumable     a download could not be resumed, and must not start over
+// ├── digest           a download has a wrong digest
+// ├── interrupted      a download failed for one of these reasons and can be resumed
+// └── invalidated      the manager accepts no more requests
 
-/// What the functions of a ``SessionManager`` throw, besides `CancellationError`.
+/// The error that the functions of a ``SessionManager`` throw, besides `CancellationError`.
 @nonexhaustive
 public indirect enum SessionError: Error, Sendable {
     /// The exchange failed.
     case transport(TransportError)
-    /// The request could not be made of its parameters, or the response was not what was wanted.
+    /// The request could not be created from its parameters, or the response was rejected or could not be deserialized.
     case serialization(SerializationError)
-    /// A redirect was not followed.
+    /// A redirect could not be followed.
     case redirect(RedirectProblem)
-    /// The request could not show who makes it.
+    /// The request could not be authenticated.
     case authentication(AuthenticationProblem)
     /// A cookie could not be set.
     case cookies(CookieProblem)
-    /// The request wanted a response from a cache, and nothing else. See ``CachePolicy/returnCacheDataDontLoad``.
+    /// The request accepts only a cached response, and there is none. See ``CachePolicy/returnCacheDataDontLoad``.
     case notCached
-    /// An interceptor, whose type is given, did not keep to its protocol.
+    /// An interceptor, whose type is given, did not call its closures as required.
     case interceptor(InterceptorProblem, type: String)
-    /// A download could not be written.
+    /// A file, such as that of a download, could not be read or written.
     case file(FileProblem)
-    /// A download could not be continued, and ``DownloadOptions/whenNotResumable`` says that this is a failure.
+    /// A download could not be resumed, and ``DownloadOptions/whenNotResumable`` is
+    /// ``DownloadOptions/WhenNotResumable/fail``.
     case notResumable(ResumeProblem)
-    /// A download has not the digest that the program expects, or that its server says it has.
+    /// A download does not have the digest that the program or the server specified.
     case digest(DigestMismatch)
-    /// A download has failed for this reason; what has come of it is there to go on with.
+    /// A download failed for this reason, and can be resumed with this data.
     case interrupted(by: SessionError, ResumeData)
-    /// The manager was invalidated or shut down before.
+    /// The manager was invalidated or shut down before the request.
     case invalidated
 
-    /// Why a redirect was not followed.
+    /// The reason why a redirect could not be followed.
     public enum RedirectProblem: Hashable, Sendable {
-        /// There were more than this.
+        /// The server redirected more often than ``RedirectPolicy/maximum`` permits.
         case tooMany(limit: Int)
-        /// `Location`, given as it came, is not the URL of an http or https resource.
+        /// The value of `Location`, given as received, is not an http or https URL.
         case location(String)
-        /// It leads from https to http.
+        /// The redirect leads from https to this http URL, given without user information and query values.
         case downgrade(to: String)
-        /// The body would have to be sent again and cannot be. See ``ANHTTP/RequestBody/isReplayable``.
+        /// The body would have to be sent again, and is not replayable. See ``ANHTTP/RequestBody/isReplayable``.
         case bodyNotReplayable
     }
 
-    /// Why a request could not show who makes it.
+    /// The reason why a request could not be authenticated.
     public enum AuthenticationProblem: Hashable, Sendable {
-        /// A challenge came after the body, which would have to be sent again and cannot be. A credential that names one
-        /// scheme goes before the body. See ``ANHTTP/RequestBody/isReplayable``.
+        /// The server sent a challenge after receiving the body, which is not replayable. A credential that names a
+        /// single scheme is sent before the body. See ``ANHTTP/RequestBody/isReplayable``.
         case bodyNotReplayable
-        /// There were so many refreshes within ``Authenticator/refreshPeriod``.
+        /// The token was refreshed `limit` times within ``Authenticator/refreshPeriod``.
         case excessiveRefreshes(limit: Int)
     }
 
-    /// Why a cookie could not be set.
+    /// The reason why a cookie could not be set.
     public enum CookieProblem: Hashable, Sendable {
-        /// The transport keeps no cookies.
+        /// The transport stores no cookies.
         case notKept
-        /// A part of the cookie with this name is missing, or has a character that cannot be sent.
+        /// A part of the cookie with this name is missing or contains characters that cannot be sent.
         case invalid(name: String)
     }
 
-    /// What an interceptor did wrong.
+    /// A violation of the rules for an ``Interceptor``.
     public enum InterceptorProblem: Hashable, Sendable {
-        /// It returned without a response and without an error.
+        /// It returned without calling `respond` and without throwing.
         case noResponse
-        /// It responded a second time.
+        /// It called `respond` twice.
         case secondResponse
     }
 }
 
 extension SessionError {
-    /// Whether a limit on time ran out.
+    /// Whether a timeout expired.
     public var isTimeout: Bool {
         if case .transport(.timedOut) = cause { true } else { false }
     }
 
-    /// Whether no connection could be made: name look-up, TCP, or the proxy.
+    /// Whether no connection could be established: name resolution, TCP or the proxy failed.
     public var isConnectionFailure: Bool {
         switch cause {
         case .transport(.cannotResolve), .transport(.cannotConnect), .transport(.proxy): true
@@ -98,29 +99,29 @@ extension SessionError {
         }
     }
 
-    /// Whether the server is not trusted, or TLS failed otherwise.
+    /// Whether the server is not trusted, or TLS failed for another reason.
     public var isTrustFailure: Bool {
         if case .transport(.tls) = cause { true } else { false }
     }
 
-    /// The status of a response that was rejected.
+    /// The status code of the rejected response; `nil` for other errors.
     public var statusCode: Int? { rejection?.status }
 
-    /// The body of a response that was rejected.
+    /// The body of the rejected response; `nil` for other errors.
     public var responseBody: Data? { rejection?.body }
 
-    /// A response that came and was rejected.
+    /// The rejected response, with its head and body; `nil` for other errors.
     public var rejection: Rejection? {
         if case .serialization(let error) = cause { error.rejection } else { nil }
     }
 
-    /// The attempts before the last one, and why there was no further one.
+    /// The attempts before the last one, and the reason why there was no further attempt.
     public var retries: RetryHistory {
         if case .transport(let error) = cause { return error.facts?.retries ?? RetryHistory() }
         return rejection?.head.retries ?? RetryHistory()
     }
 
-    /// Lifts an error of a lower floor; others, such as a caller's own, pass as they are.
+    /// Wraps an error of a lower layer; returns other errors, such as the caller's own, unchanged.
     static func lifting(_ error: any Error) -> any Error {
         switch error {
         case let error as TransportError: SessionError.transport(error)
@@ -138,16 +139,16 @@ extension SessionError: CustomStringConvertible {
         case .serialization(let error): error.description
         case .redirect(let problem): problem.description
         case .authentication(let problem): problem.description
-        case .cookies(.notKept): "The transport of this session keeps no cookies."
+        case .cookies(.notKept): "The transport of this session stores no cookies."
         case .cookies(.invalid(let name)): "The cookie “\(name)” has a part that is missing or cannot be sent."
-        case .notCached: "The response is not cached, and the request asks for nothing else."
+        case .notCached: "The response is not cached, and the request accepts only a cached one."
         case .interceptor(.noResponse, let type): "The interceptor \(type) returned without a response."
         case .interceptor(.secondResponse, let type): "The interceptor \(type) responded twice."
         case .file(let problem): problem.description
         case .notResumable(let problem): problem.description
         case .digest(let mismatch): mismatch.description
         case .interrupted(let error, let data): "\(error) The download can be continued after \(data.offset) bytes."
-        case .invalidated: "The session manager was invalidated; make a new one."
+        case .invalidated: "The session manager was invalidated; create a new one."
         }
     }
 }
@@ -159,7 +160,7 @@ extension SessionError.AuthenticationProblem: CustomStringConvertible {
         case .bodyNotReplayable:
             "The server asks for a credential, and the body of the request cannot be sent a second time."
         case .excessiveRefreshes(let limit):
-            "The token was refreshed \(limit) times in a short while; the server may not take it at all."
+            "The token was refreshed \(limit) times in a short time; the server may not accept it at all."
         }
     }
 }
@@ -170,7 +171,7 @@ extension SessionError.RedirectProblem: CustomStringConvertible {
         switch self {
         case .tooMany(let limit): "The server redirected more than \(limit) times; it may be a loop."
         case .location(let text):
-            "The server redirected to “\(URL(string: text)?.redactedDescription ?? "…")”, which is no http or https URL."
+            "The server redirected to “\(URL(string: text)?.redactedDescription ?? "…")”, which is not an http or https URL."
         case .downgrade(let url): "The server redirected from https to \(url), which would not be encrypted."
         case .bodyNotReplayable: "The server redirected a request whose body cannot be sent a second time."
         }

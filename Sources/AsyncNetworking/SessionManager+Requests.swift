@@ -6,9 +6,11 @@ public import FoundationEssentials
 public import HTTPTypes
 
 extension SessionManager {
-    /// Performs a request and collects the body, whatever the status is.
+    /// Performs a request and collects the response's body, regardless of its status.
     ///
-    /// - Throws: ``SessionError``, among it ``ANHTTP/TransportError/responseTooLarge(_:_:)`` above
+    /// - Parameter request: The request to send.
+    /// - Returns: The response with its body.
+    /// - Throws: ``SessionError``, which wraps ``ANHTTP/TransportError/responseTooLarge(_:_:)`` if the body exceeds
     ///   ``ANHTTP/TransferOptions/maximumBodySize``; or `CancellationError`.
     public nonisolated func data(for request: Request) async throws -> Response<Data> {
         let limit = request.maximumBodySize(inheritingFrom: pipeline.template)
@@ -20,34 +22,41 @@ extension SessionManager {
         }
     }
 
-    /// Performs a request and makes a value of the response, if the serializer takes it.
+    /// Performs a request and deserializes the response.
     ///
-    /// The value is made in the calling task.
+    /// The serializer validates the response and runs in the calling task.
     ///
-    /// - Throws: ``SessionError``, among it ``ANSerialization/SerializationError/rejected(_:)`` with the body of a response
-    ///   that the serializer does not take; or `CancellationError`.
+    /// - Parameters:
+    ///   - request: The request to send.
+    ///   - serializer: The serializer that validates the response and converts its body.
+    /// - Throws: ``SessionError``, which wraps ``ANSerialization/SerializationError/rejected(_:)``, including the body,
+    ///   if the serializer does not accept the response's status or media type; or `CancellationError`.
     public nonisolated func response<Serializer: ResponseSerializer>(
         for request: Request, as serializer: Serializer
     ) async throws -> Response<Serializer.Output> {
         try await data(for: request).serialized(by: serializer)
     }
 
-    /// Performs a request and returns the value alone; see ``response(for:as:)``.
+    /// Performs a request and returns only the deserialized value; see ``response(for:as:)``.
     public nonisolated func value<Serializer: ResponseSerializer>(
         for request: Request, as serializer: Serializer
     ) async throws -> Serializer.Output {
         try await response(for: request, as: serializer).value
     }
 
-    /// Performs a request and runs `body` as soon as the head has arrived; the response's body can be streamed.
+    /// Performs a request and runs a closure as soon as the response's head has arrived, with the body as a stream.
     ///
-    /// What `body` does not read is given up when it ends. A reader that takes its time slows the server down.
+    /// A slow reader slows the server down: at most ``ANHTTP/TransferOptions/streamBufferSize`` bytes are buffered.
+    /// The part of the body that `body` has not read when it ends is discarded.
     ///
     /// - Parameters:
-    ///   - request: What is sent.
-    ///   - events: Told what happens in each exchange, of which every redirect is one, on the network's thread.
-    ///   - body: Lent the response's body while it runs; ``ANHTTP/ResponseHead/redirects`` says how it was reached.
-    /// - Throws: ``SessionError``, `CancellationError`, or what `body` throws.
+    ///   - request: The request to send.
+    ///   - events: Receives the events of every exchange, including those answered by redirects. Called on the network
+    ///     thread, so it must return immediately.
+    ///   - body: Receives the response's head and its body, which is valid only while the closure runs;
+    ///     ``ANHTTP/ResponseHead/redirects`` lists the redirects that were followed.
+    /// - Returns: The value that `body` returns.
+    /// - Throws: ``SessionError``, `CancellationError`, or the error that `body` throws.
     public nonisolated func withResponse<Value: Sendable>(
         for request: Request, reporting events: (any TransferEventSink)? = nil,
         _ body: (ResponseHead, ResponseBody) async throws -> Value
@@ -56,15 +65,15 @@ extension SessionManager {
             registry.begin(.stream, request), delivery: .streamed, reporting: events, body: body)
     }
 
-    /// Makes the request that a verb would perform.
+    /// Creates the request that a verb such as ``get(_:parameters:headers:as:)`` would send, without sending it.
     ///
     /// - Parameters:
     ///   - method: The method.
-    ///   - path: Resolved against the base URL; see ``ANSerialization/URLResolver``.
-    ///   - parameters: Put into the query or the body by the session's request serializer.
-    ///   - headers: Fields that replace all others of the same name: those that the serializer adds, those of the
-    ///     session's configuration, and the default ones.
-    ///   - body: A body that is not made of parameters.
+    ///   - path: A path or URL, resolved against the base URL; see ``ANSerialization/URLResolver``.
+    ///   - parameters: The parameters, which the session's request serializer encodes into the query or the body.
+    ///   - headers: Header fields that replace all others of the same name: those of the serializer, of the session's
+    ///     configuration, and the default ones.
+    ///   - body: A body that is not encoded from parameters; passing both is an error.
     /// - Throws: ``SessionError/serialization(_:)``.
     public nonisolated func request(
         _ method: HTTPRequest.Method, _ path: String, parameters: Parameters? = nil, headers: HTTPFields = [:],
@@ -83,16 +92,18 @@ extension SessionManager {
 }
 
 extension SessionManager {
-    /// Makes a request whose body is a multipart form: a field for each of the parameters, then the form's own parts.
+    /// Creates a request whose body is a multipart form: a field for each parameter, followed by the form's parts.
     ///
-    /// Without either it is what the session's request serializer makes of no parameters.
+    /// If there are neither parameters nor parts, the request is the one that the session's request serializer creates
+    /// without parameters.
     ///
     /// - Parameters:
-    ///   - method: The method; any may have a form.
-    ///   - path: Resolved against the base URL; see ``ANSerialization/URLResolver``.
-    ///   - parameters: Fields before the form's own.
-    ///   - form: The parts.
-    ///   - headers: Fields that replace all others of the same name, but not the `Content-Type`, which has the boundary.
+    ///   - method: The method; any method may have a form.
+    ///   - path: A path or URL, resolved against the base URL; see ``ANSerialization/URLResolver``.
+    ///   - parameters: Fields that precede the form's parts.
+    ///   - form: The form.
+    ///   - headers: Header fields that replace all others of the same name. `Content-Type` is an error here, because it
+    ///     contains the form's boundary.
     /// - Throws: ``SessionError/serialization(_:)``.
     public nonisolated func request(
         _ method: HTTPRequest.Method, _ path: String, parameters: Parameters? = nil, form: MultipartFormData,
@@ -112,7 +123,7 @@ extension SessionManager {
 }
 
 extension Response<Data> {
-    /// The same response with the value that a serializer makes of it.
+    /// Returns the response with its body deserialized.
     func serialized<Serializer: ResponseSerializer>(by serializer: Serializer) throws -> Response<Serializer.Output> {
         do {
             return try map { data in try serializer.value(of: head, data) }
@@ -123,7 +134,7 @@ extension Response<Data> {
 }
 
 extension HTTPFields {
-    /// Takes over fields, in place of those of the same names.
+    /// Removes all fields that share a name with one of `fields`, then appends `fields`.
     mutating func replace(with fields: HTTPFields) {
         guard !fields.isEmpty else { return }
         removeAll { old in fields.contains(old.name) }

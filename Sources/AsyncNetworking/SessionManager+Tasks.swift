@@ -1,30 +1,33 @@
 // SPDX-License-Identifier: MIT
 
-// What a manager is doing.
+// The manager's tasks.
 
 extension SessionManager {
-    /// The requests that are not over, oldest first: those of async functions, and tasks, also such that were not started.
+    /// The requests that have not ended, oldest first: those of async functions, and tasks with a handle, whether
+    /// started or not.
     public var tasks: [SessionTask] { registry.tasks }
 
-    /// The requests of one kind that are not over, oldest first.
+    /// Returns the requests of one kind that have not ended, oldest first.
     public func tasks(of kind: SessionTask.Kind) -> [SessionTask] {
         tasks.filter { $0.kind == kind }
     }
 
-    /// The tasks that are not over and meet a condition, oldest first: all of them unless told otherwise.
+    /// Returns the tasks that have not ended and satisfy a predicate, oldest first.
     ///
     /// ```swift
     /// api.transfers { $0.request?.url.path.hasPrefix("/v1/images/") == true }.cancel()
     /// ```
     ///
-    /// Requests of async functions are not among them: their callers end them.
+    /// Requests of async functions are not included: their callers control them.
+    ///
+    /// - Parameter isIncluded: Whether to include a task; all tasks by default.
     public nonisolated func transfers(
         where isIncluded: (any TransferHandle) -> Bool = { _ in true }
     ) -> TransferGroup {
         TransferGroup(registry.tasks.compactMap(\.handle).filter(isIncluded))
     }
 
-    /// The tasks that are not over and have a tag, oldest first.
+    /// Returns the tasks that have not ended and carry a tag, oldest first; see ``TransferHandle/tags``.
     public nonisolated func transfers(tagged tag: String) -> TransferGroup {
         transfers { $0.tags.contains(tag) }
     }

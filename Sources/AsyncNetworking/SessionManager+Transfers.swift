@@ -6,21 +6,22 @@ public import ANSerialization
 import FoundationEssentials
 public import HTTPTypes
 
-// Tasks: transfers with a handle; those of downloads are elsewhere. They are registered when the handle is made, so that a manager which is told to finish
-// what is running finishes them too.
+// Data and upload tasks: transfers with a handle. Download tasks are in SessionManager+DownloadTasks.swift. A task is
+// registered when its handle is created, so that `invalidate(cancellingTasks: false)` lets it finish even if it has not
+// started.
 
 extension SessionManager {
-    // MARK: Made, not started
+    // MARK: Suspended tasks
 
-    /// Makes a task that performs a request and collects the response's body, whatever the status is.
+    /// Creates a suspended task that performs a request and collects the response's body, regardless of its status.
     ///
-    /// It works once it is resumed. A manager that takes no more requests makes a task that fails with
+    /// The task starts when it is resumed. If the manager was invalidated or shut down, the task fails with
     /// ``SessionError/invalidated``.
     public nonisolated func makeDataTask(for request: Request) -> DataTask {
         makeTask(.data, .success(request)) { try await self.collect($0) }
     }
 
-    /// Makes a task that performs a request and makes a value of the response; see ``makeDataTask(for:)`` and
+    /// Creates a suspended task that performs a request and deserializes the response; see ``makeDataTask(for:)`` and
     /// ``response(for:as:)``.
     public nonisolated func makeDataTask<Serializer: ResponseSerializer>(
         for request: Request, as serializer: Serializer
@@ -30,53 +31,64 @@ extension SessionManager {
         }
     }
 
-    /// Makes a task that sends a request with this body; see ``makeDataTask(for:)``.
+    /// Creates a suspended task that sends a request with a body, which replaces the request's own; see
+    /// ``makeDataTask(for:)``.
     public nonisolated func makeUploadTask(for request: Request, from body: RequestBody) -> UploadTask {
         var request = request
         request.body = body
         return makeUploadTask(for: .success(request))
     }
 
-    // MARK: Started
+    // MARK: Started tasks
 
-    /// Starts to send a body, by POST unless said otherwise.
+    /// Starts sending a body to a path.
     ///
-    /// The task's value is the response, whatever its status is.
+    /// The task's value is the response, whatever its status.
+    ///
+    /// - Parameters:
+    ///   - path: A path or URL, resolved against the base URL.
+    ///   - body: The request's body.
+    ///   - method: The method; POST by default.
+    ///   - headers: Header fields that replace all others of the same name.
     public func upload(
         _ path: String, from body: RequestBody, method: HTTPRequest.Method = .post, headers: HTTPFields = [:]
     ) -> UploadTask {
         makeUploadTask(for: Result { try request(method, path, headers: headers, body: body) }).started()
     }
 
-    /// Starts to send a request with this body; see ``upload(_:from:method:headers:)``.
+    /// Starts sending a request with a body, which replaces the request's own; see ``upload(_:from:method:headers:)``.
     public func upload(_ request: Request, from body: RequestBody) -> UploadTask {
         makeUploadTask(for: request, from: body).started()
     }
 
-    // MARK: Within a scope
+    // MARK: Scoped tasks
 
-    /// Sends a request with this body, and runs `scope` meanwhile; the task ends with the scope.
+    /// Starts an upload task and runs a closure with it; the task ends with the closure.
     ///
-    /// What is under way when `scope` returns or throws is cancelled, and over when this function returns.
+    /// If the task is still running when `scope` returns or throws, it is cancelled. It has ended when this function
+    /// returns.
     public nonisolated func withUpload<Value>(
         _ request: Request, from body: RequestBody, _ scope: (UploadTask) async throws -> Value
     ) async rethrows -> Value {
         try await makeUploadTask(for: request, from: body).started().endingWithScope(scope)
     }
 
-    // MARK: How they are made
+    // MARK: Creating tasks
 
     private nonisolated func makeUploadTask(for request: Result<Request, any Error>) -> UploadTask {
         makeTask(.upload, request) { try await self.collect($0) }
     }
 
-    /// Makes a task of a request; one without, and one that is not taken, fails at once.
+    /// Creates a task. If `request` is a failure, or the manager no longer accepts requests, the task fails at once.
     ///
     /// - Parameters:
-    ///   - priority: How soon it gets its turn.
-    ///   - isResumed: Whether it starts at once.
-    ///   - prepare: Given the task before its work begins.
-    ///   - ending: Done with the result when the task is over, before its value is there.
+    ///   - kind: The kind of task.
+    ///   - request: The request, or the error with which the task fails.
+    ///   - priority: The priority among waiting tasks.
+    ///   - isResumed: Whether the task starts at once.
+    ///   - prepare: Receives the task's core before the work begins.
+    ///   - ending: Called with the result when the task has ended, before its value is available.
+    ///   - work: The work of the task, which begins when the task is first admitted.
     nonisolated func makeTask<Value>(
         _ kind: SessionTask.Kind, _ request: Result<Request, any Error>, priority: TransferPriority = .normal,
         isResumed: Bool = false, prepare: (TransferCore) -> Void = { _ in },
@@ -94,12 +106,12 @@ extension SessionManager {
             let error: any Error = if case .failure(let error) = request { error } else { SessionError.invalidated }
             return TransferTask(core, failingWith: error, ending: ending)
         }
-        // Before its work begins, which then has nothing to wait for.
+        // Resumed before the work begins, so that the work need not suspend.
         if isResumed { core.resume() }
         return TransferTask(Transfer(core: core, request: wanted), in: registry, ending: ending, work: work)
     }
 
-    /// Performs a task's request and collects the body, as far as the task may work.
+    /// Performs a task's request and collects the body; waits whenever the task is suspended.
     private nonisolated func collect(_ transfer: Transfer) async throws -> Response<Data> {
         let core = transfer.core
         let limit = transfer.request.maximumBodySize(inheritingFrom: pipeline.template)
@@ -122,12 +134,14 @@ extension SessionManager {
     }
 }
 
-/// A task at work.
+/// A running task and its request.
 struct Transfer: Sendable {
     let core: TransferCore
     let request: Request
 
-    /// The task with a body that is read only while the task may work. A small one is at hand as a whole, and stays.
+    /// Returns the task with a request body that is read only while the task may run.
+    ///
+    /// A body of at most one chunk is in memory as a whole and is passed unchanged.
     @inline(never)
     func gatedTask(_ change: (inout Request) -> Void = { _ in }) throws -> SessionTask {
         var request = request
@@ -152,13 +166,13 @@ struct Transfer: Sendable {
 }
 
 extension TransferTask {
-    /// The same task, resumed.
+    /// Resumes the task and returns it.
     func started() -> Self {
         resume()
         return self
     }
 
-    /// Runs `scope`, and ends the task with it.
+    /// Runs `scope` with the task, then cancels the task and waits for its end.
     func endingWithScope<Result>(_ scope: (TransferTask) async throws -> Result) async rethrows -> Result {
         do {
             let result = try await scope(self)

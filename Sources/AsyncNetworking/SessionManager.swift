@@ -6,37 +6,38 @@ import ANSerialization
 public import FoundationEssentials
 import HTTPTypes
 
-/// Makes requests: one connection pool, one configuration, any number of requests at a time.
+/// A client for HTTP requests, with one configuration and one connection pool.
 ///
 /// ```swift
 /// let api = SessionManager(baseURL: URL(string: "https://api.example.com/v1/"))
 /// let user = try await api.get("users/7", as: .decodable(User.self)).value
 /// ```
 ///
-/// Every function lives inside the task that calls it: cancelling that task cancels the transfer, and the function returns
-/// when it is really over. The functions run where their callers run; the actor's own isolation guards its life cycle.
+/// A manager performs any number of requests concurrently. Every asynchronous function belongs to the task that calls
+/// it: cancelling that task cancels the transfer, and the function returns only after the transfer has ended. The
+/// request functions are `nonisolated` and run on the caller's executor; the actor's isolation guards the manager's
+/// life cycle.
 ///
-/// A manager is freed with its last reference, its thread and connections with it; running requests keep what they need.
-/// Nothing has to be called before. ``shutdown(draining:)`` is for programs that want to know when all is done.
+/// A manager is released with its last reference, and its thread and connections with it; running requests keep alive
+/// what they need. No call is required before that. Call ``shutdown(draining:)`` to wait until all requests have ended.
 public actor SessionManager {
-    /// What the manager was made with.
+    /// The configuration that the manager was created with.
     public nonisolated let configuration: SessionConfiguration
     nonisolated let pipeline: Pipeline
     nonisolated let registry = TaskRegistry()
     nonisolated let scheduler: TransferScheduler
-    /// Resolves paths against the base URL.
     nonisolated let resolver: URLResolver
 
-    /// Creates a manager.
+    /// Creates a manager with the default configuration, modified by a closure.
     ///
     /// - Parameters:
-    ///   - baseURL: What relative paths are resolved against.
-    ///   - configure: Changes the default configuration.
+    ///   - baseURL: The URL that relative paths are resolved against; `nil`, the default, requires absolute URLs.
+    ///   - configure: Modifies the default configuration.
     public init(baseURL: URL? = nil, configure: (inout SessionConfiguration) -> Void = { _ in }) {
         self.init(SessionConfiguration(baseURL: baseURL, configure: configure))
     }
 
-    /// Creates a manager from a configuration.
+    /// Creates a manager with a configuration.
     public init(_ configuration: SessionConfiguration) {
         self.configuration = configuration
         scheduler = TransferScheduler(limit: configuration.maximumConcurrentTransfers)
@@ -50,8 +51,8 @@ public actor SessionManager {
             headers: headers, registry: registry)
     }
 
-    /// The transport on libcurl, or one that says why there is none: a system without a descriptor left fails requests,
-    /// not programs.
+    /// Returns the libcurl transport, or a transport that fails every request with the reason why libcurl's could not
+    /// be created, for example that the process has no file descriptors left.
     private static func makeTransport(_ configuration: SessionConfiguration) -> any Transport {
         do throws(TransportError) {
             return try CurlTransport(pool: configuration.pool, options: configuration.transfer)
@@ -62,14 +63,15 @@ public actor SessionManager {
 
     private static let defaultHeaders = DefaultHeaders(process: .current(), libraryVersion: libraryVersion).fields
 
-    /// The version of this library, as `User-Agent` names it.
+    /// The version of this library, which is also part of the default `User-Agent`.
     public static let libraryVersion = "0.1.0"
 
     // MARK: Requests
 
-    /// Performs the request of a task that was begun, and ends the task unless it has a handle, which ends it.
+    /// Performs the request of a registered task. Unregisters the task afterwards, unless it has a handle, which does
+    /// so itself.
     ///
-    /// - Throws: ``SessionError``, `CancellationError`, or what `body` throws.
+    /// - Throws: ``SessionError``, `CancellationError`, or an error thrown by `body`.
     nonisolated func perform<Value: Sendable>(
         _ task: SessionTask, delivery: BodyDelivery, reporting events: (any TransferEventSink)? = nil,
         body: (ResponseHead, ResponseBody) async throws -> Value
@@ -82,7 +84,9 @@ public actor SessionManager {
         }
     }
 
-    /// What a program is told of an error. Errors are large: the frames of requests are to have no place for them.
+    /// Converts an error of a lower layer into the error that the caller receives.
+    ///
+    /// Not inlined: errors are large, and inlining would reserve space for them in the frame of every request.
     @inline(never)
     private nonisolated func lifted(_ error: any Error) -> any Error {
         if case TransportError.shutDown = error, registry.isCancelling { return CancellationError() }
@@ -91,10 +95,10 @@ public actor SessionManager {
 
     // MARK: Life cycle
 
-    /// Refuses further requests, which fail with ``SessionError/invalidated``. It cannot be undone.
+    /// Rejects new requests permanently; they fail with ``SessionError/invalidated``.
     ///
-    /// - Parameter cancellingTasks: Whether running requests end now, with `CancellationError`, or finish. A request with
-    ///   redirects to follow finishes with them.
+    /// - Parameter cancellingTasks: Whether running requests are cancelled, and throw `CancellationError`. If `false`,
+    ///   they finish, including any redirects they still have to follow.
     public func invalidate(cancellingTasks: Bool) async {
         registry.close(cancelling: cancellingTasks)
         guard cancellingTasks else { return }
@@ -102,14 +106,15 @@ public actor SessionManager {
         await pipeline.transport.shutdown()
     }
 
-    /// Refuses further requests, waits for the running ones, then closes all connections. Tasks that are suspended are
-    /// cancelled: they would never end.
+    /// Rejects new requests, waits for the running ones, and closes all connections.
     ///
-    /// When it returns, no request of this manager is running. A closure of
-    /// ``withResponse(for:reporting:_:)`` is part of its request, so shutting down from within one waits for itself.
+    /// Suspended tasks are cancelled immediately, because they would never end. When this function returns, no request
+    /// of this manager is running. A closure passed to ``withResponse(for:reporting:_:)`` is part of its request:
+    /// calling this function from inside one waits for that closure, and so for itself.
     ///
-    /// - Parameter limit: How long to wait before what is still running is cancelled; nil waits as long as it takes, zero
-    ///   not at all. Cancelling the calling task is as if the limit were reached.
+    /// - Parameter limit: The time after which requests that are still running are cancelled; `nil`, the default, waits
+    ///   without a limit, and zero cancels them at once. Cancelling the calling task has the same effect as reaching
+    ///   the limit.
     public func shutdown(draining limit: Duration? = nil) async {
         registry.close(cancelling: false)
         transfers { $0.status.state == .suspended }.cancel()
@@ -122,12 +127,20 @@ public actor SessionManager {
         registry.close(cancelling: true)
         transfers().cancel()
         await pipeline.transport.shutdown()
-        // A task of its own, which is not cancelled with the caller: it ends with the last request, whose exchange is over.
+        // An unstructured task, so that cancelling the caller does not cut the wait short. It ends with the last
+        // request, whose exchange has already ended.
         await Task { [registry] in await registry.waitUntilEmpty() }.value
     }
 }
 
-/// Runs `body` with a manager that is shut down when it ends; requests that `body` left running are cancelled.
+/// Runs a closure with a new manager, and shuts the manager down when the closure returns or throws.
+///
+/// - Parameters:
+///   - baseURL: The URL that relative paths are resolved against; `nil`, the default, requires absolute URLs.
+///   - configure: Modifies the default configuration.
+///   - body: Receives the manager. Requests that are still running when it ends are cancelled.
+/// - Returns: The value that `body` returns.
+/// - Throws: The error that `body` throws.
 public func withSession<Value>(
     baseURL: URL? = nil, configure: (inout SessionConfiguration) -> Void = { _ in },
     _ body: (SessionManager) async throws -> Value

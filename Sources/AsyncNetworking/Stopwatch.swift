@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// The time since its creation, by any clock.
+/// Measures the time since its creation on a clock.
 struct Stopwatch: Sendable {
     private let read: @Sendable () -> Duration
 

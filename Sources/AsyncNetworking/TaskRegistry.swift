@@ -3,13 +3,13 @@
 import ANHTTP
 import ANSystem
 
-/// A request of a ``SessionManager`` that is not over.
+/// A request of a ``SessionManager`` that has not ended.
 public struct SessionTask: Sendable, Identifiable {
-    /// A number that no other task of the manager has.
+    /// The task's identifier, unique within its manager.
     public let id: UInt64
-    /// What kind of work it does.
+    /// The kind of task.
     public let kind: Kind
-    /// The request as it was handed to the manager.
+    /// The request as it was passed to the manager.
     public let request: Request
     let core: TransferCore?
 
@@ -20,39 +20,40 @@ public struct SessionTask: Sendable, Identifiable {
         self.core = core
     }
 
-    /// What the task is steered by; nil for a request of an async function, which its caller cancels.
+    /// The handle that suspends, resumes and cancels the task; `nil` for a request of an async function, which its
+    /// caller controls.
     public var handle: (any TransferHandle)? { core }
 
-    /// The kinds of tasks.
+    /// The kind of a task.
     public enum Kind: Hashable, Sendable {
-        /// The response is collected.
+        /// A request whose response is collected in memory.
         case data
-        /// The response is streamed to a scope.
+        /// A request whose response is streamed to a closure.
         case stream
-        /// A body is sent with progress.
+        /// An upload task, which sends a body.
         case upload
-        /// The response is written to a file.
+        /// A download task, which writes the response to a file.
         case download
     }
 }
 
-/// The tasks of a manager, and whether it takes more.
+/// The tasks of a manager that have not ended, and whether it accepts new ones.
 ///
-/// Every request passes through here twice, from any thread: it is a lock and not the manager's own isolation, because two
-/// visits to an actor would cost more than the rest of the pipeline.
+/// Guarded by a lock rather than by the manager's isolation: every request enters and leaves it, from any thread, and
+/// two hops to an actor would cost more than the rest of the pipeline.
 final class TaskRegistry: Sendable {
     private let state = Lock(State())
 
     private struct State {
         var entries: [UInt64: Entry] = [:]
         var acceptance = Acceptance.open
-        /// Those who wait for the last task to end.
+        /// Continuations waiting for the last task to end.
         var emptyWaiters: Waiters = [:]
-        /// Those who wait for the tasks to be cancelled.
+        /// Continuations waiting for tasks to be cancelled.
         var cancellationWaiters: Waiters = [:]
         private var lastNumber: UInt64 = 0
 
-        /// A number for a task or a waiter that nothing else has.
+        /// Returns an identifier for a task or a continuation, unique within the registry.
         mutating func takeNumber() -> UInt64 {
             lastNumber += 1
             return lastNumber
@@ -68,7 +69,7 @@ final class TaskRegistry: Sendable {
         }
     }
 
-    /// A task that is not over.
+    /// A task that has not ended.
     private enum Entry: Sendable {
         /// A request of an async function.
         case request(SessionTask)
@@ -86,19 +87,19 @@ final class TaskRegistry: Sendable {
 
     private typealias Waiters = [UInt64: CheckedContinuation<Void, Never>]
 
-    /// Whether tasks may begin and how running ones end.
+    /// Whether the manager accepts new tasks, and what happens to running ones.
     private enum Acceptance {
-        /// Tasks may begin.
+        /// New tasks are accepted.
         case open
-        /// No task begins; the running ones finish.
+        /// New tasks are rejected; running ones finish.
         case draining
-        /// No task begins; the running ones are being cancelled.
+        /// New tasks are rejected; running ones are cancelled.
         case cancelling
     }
 
-    /// Notes that a task begins.
+    /// Registers a request of an async function.
     ///
-    /// - Throws: ``SessionError/invalidated`` when no more tasks are taken.
+    /// - Throws: ``SessionError/invalidated`` if the manager no longer accepts requests.
     func begin(_ kind: SessionTask.Kind, _ request: Request) throws(SessionError) -> SessionTask {
         try state.withLock { state throws(SessionError) in
             guard case .open = state.acceptance else { throw .invalidated }
@@ -108,8 +109,10 @@ final class TaskRegistry: Sendable {
         }
     }
 
-    /// Notes that a task with a handle begins, which `makeCore` makes with a number; false where it has no request, and when
-    /// no more tasks are taken.
+    /// Registers a task with a handle, whose core `makeCore` creates from an identifier.
+    ///
+    /// - Returns: The core, and whether it was registered: not if it has no request, or if the manager no longer
+    ///   accepts requests.
     func begin(_ makeCore: (_ id: UInt64) -> TransferCore) -> (core: TransferCore, isTaken: Bool) {
         state.withLock { state in
             let core = makeCore(state.takeNumber())
@@ -119,7 +122,7 @@ final class TaskRegistry: Sendable {
         }
     }
 
-    /// Notes that a task has ended.
+    /// Unregisters a task.
     func end(_ id: UInt64) {
         let waiters = state.withLock { state in
             state.entries[id] = nil
@@ -128,12 +131,14 @@ final class TaskRegistry: Sendable {
         for waiter in waiters { waiter.resume() }
     }
 
-    /// The running tasks, oldest first.
+    /// The registered tasks, oldest first.
     var tasks: [SessionTask] {
         state.withLock { Array($0.entries.values) }.compactMap(\.task).sorted { $0.id < $1.id }
     }
 
-    /// Takes no more tasks.
+    /// Rejects new tasks.
+    ///
+    /// - Parameter cancelling: Whether running tasks are cancelled.
     func close(cancelling: Bool) {
         let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>] in
             guard cancelling else {
@@ -146,17 +151,17 @@ final class TaskRegistry: Sendable {
         for waiter in waiters { waiter.resume() }
     }
 
-    /// Whether running tasks are being cancelled because the manager was invalidated.
+    /// Whether running tasks are cancelled because the manager was invalidated.
     var isCancelling: Bool {
         state.withLock { $0.isCancelling }
     }
 
-    /// Returns when no task is running, or when the calling task is cancelled.
+    /// Returns when no task is registered, or when the calling task is cancelled.
     func waitUntilEmpty() async {
         await wait(among: \.emptyWaiters) { $0.entries.isEmpty }
     }
 
-    /// Returns when running tasks are being cancelled, or when the calling task is.
+    /// Returns when running tasks are cancelled, or when the calling task is.
     func waitUntilCancelling() async {
         await wait(among: \.cancellationWaiters) { $0.isCancelling }
     }

@@ -2,7 +2,7 @@
 
 import ANHTTP
 
-/// Stands where no transport could be made, and says why to every request.
+/// A transport that fails every request with the error that prevented the creation of a real one.
 struct UnavailableTransport: Transport {
     let error: TransportError
 

@@ -41,7 +41,7 @@ import Testing
     @Test func `what must come from a cache fails, and nothing is sent`() async throws {
         let error = try await sessionError { _ = try await sent(.returnCacheDataDontLoad) }
         guard case .notCached = error else { throw error }
-        #expect(error.description == "The response is not cached, and the request asks for nothing else.")
+        #expect(error.description == "The response is not cached, and the request accepts only a cached one.")
         #expect(transport.requests.isEmpty)
     }
 }

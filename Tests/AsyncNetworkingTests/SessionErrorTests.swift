@@ -34,7 +34,7 @@ import Testing
 
     @Test func `descriptions are sentences`() {
         #expect(
-            Self.errors["invalidated"]?.description == "The session manager was invalidated; make a new one.")
+            Self.errors["invalidated"]?.description == "The session manager was invalidated; create a new one.")
         #expect(Self.errors["file"]?.description == "/a/b: No such file or directory (open)")
         #expect(
             SessionError.redirect(.tooMany(limit: 20)).description
@@ -54,7 +54,7 @@ import Testing
     func `a Location in a description shows no secrets`(location: String, expected: String) {
         #expect(
             SessionError.redirect(.location(location)).description
-                == "The server redirected to “\(expected)”, which is no http or https URL.")
+                == "The server redirected to “\(expected)”, which is not an http or https URL.")
     }
 
     @Test func `no description of a failed request shows user information or query values`() async throws {

@@ -2,55 +2,56 @@
 
 public import ANHTTP
 
-/// A server or proxy wants to know who makes a request, RFC 9110 §11.
+/// A challenge by which a server or proxy asks for a credential (RFC 9110 §11).
 ///
-/// Where it offers several ways, the strongest comes first: Digest, NTLM, Basic, and then Negotiate, which needs a ticket of
-/// the system's.
+/// If several schemes are offered, the handler is called for one after the other, strongest first: Digest, NTLM, Basic,
+/// and last Negotiate, which needs a Kerberos ticket of the system.
 public struct AuthenticationChallenge: Sendable {
-    /// The request that was refused.
+    /// The refused request.
     public var request: Request
-    /// The head of the response, 401 or 407; nil where a proxy refused to make a tunnel.
+    /// The head of the 401 or 407 response; `nil` if a proxy refused to open a tunnel.
     public var head: ResponseHead?
-    /// What is asked for.
+    /// The protection space for which a credential is requested.
     public var space: ProtectionSpace
-    /// How many credentials were refused for this request already.
+    /// The number of credentials already refused for this request.
     public var previousFailures = 0
-    /// The credential that was refused last.
+    /// The credential that was refused last; `nil` if none was refused.
     public var refusedCredential: Credential?
 
-    /// Creates a challenge, as tests of handlers need it.
+    /// Creates a challenge, for testing a handler.
     public init(request: Request, head: ResponseHead?, space: ProtectionSpace) {
         self.request = request
         self.head = head
         self.space = space
     }
 
-    /// What a program answers.
+    /// The answer to a challenge.
     public enum Answer: Sendable {
-        /// The request is sent again with this credential.
+        /// Sends the request again with this credential.
         case use(Credential)
-        /// The refusal is the response.
+        /// Returns the refusal as the response.
         case carryOn
-        /// Not by this scheme: the next one that is offered is asked about; after the last the refusal is the response.
+        /// Skips this scheme: the handler is called for the next one offered. After the last one, the refusal is
+        /// returned as the response.
         case rejectProtectionSpace
-        /// The request ends with `CancellationError`.
+        /// Ends the request with `CancellationError`.
         case cancel
     }
 }
 
-/// What a credential is asked for.
+/// The part of a server or proxy for which a credential is valid (RFC 9110 §11.5).
 public struct ProtectionSpace: Hashable, Sendable, CustomStringConvertible {
-    /// Who asks.
+    /// Whether the server or the proxy asks.
     public var asker: Asker
-    /// The asker's host; nil for a proxy that the environment names.
+    /// The host of the server or proxy; `nil` for a proxy set by environment variables.
     public var host: String?
-    /// The asker's port; nil for a proxy that the environment names.
+    /// The port of the server or proxy; `nil` for a proxy set by environment variables.
     public var port: Int?
-    /// Whether the connection to the server is one of https.
+    /// Whether the request's URL is an https URL.
     public var isSecure: Bool
-    /// The scheme.
+    /// The authentication scheme.
     public var scheme: AuthenticationScheme
-    /// What the server calls the space that it protects; nil where it gives no name.
+    /// The realm, as named by the server or proxy; `nil` if it is not named.
     public var realm: String?
 
     /// Creates a protection space.
@@ -66,15 +67,15 @@ public struct ProtectionSpace: Hashable, Sendable, CustomStringConvertible {
         self.realm = realm
     }
 
-    /// Who asks for a credential.
+    /// The party that asks for a credential.
     public enum Asker: String, Hashable, Sendable {
-        /// The server of the URL, by status 401.
+        /// The server, by a response with status 401.
         case server
-        /// The proxy, by status 407.
+        /// The proxy, by a response with status 407.
         case proxy
     }
 
-    /// Such as `Digest for “users” at server api.example.com`.
+    /// The space as text, such as `Digest for “users” at server api.example.com`.
     public var description: String {
         "\(scheme)\(realm.map { " for “\($0)”" } ?? "") at \(asker.rawValue)\(host.map { " \($0)" } ?? "")"
     }

@@ -2,13 +2,13 @@
 
 import ANHTTP
 
-/// What was tried for one call with one asker, the server or the proxy, and what may be tried next.
+/// The credentials tried for one call with either the server or the proxy, and the one to send next.
 struct AuthenticationPlan {
-    /// What goes with the next request.
+    /// The answer to send with the next request; `nil` for none.
     private(set) var answer: TransportAuthentication.Answer?
-    /// The protection space that the answer is for; `nil` for an answer that goes with the first request.
+    /// The protection space of the answer; `nil` for an answer sent before any challenge.
     private(set) var space: ProtectionSpace?
-    /// The credentials that the asker has refused.
+    /// The refused credentials, oldest first.
     private(set) var refused: [Credential] = []
     private var isRemembered: Bool
     private let limit: Int
@@ -16,10 +16,10 @@ struct AuthenticationPlan {
     /// Creates the plan of a call.
     ///
     /// - Parameters:
-    ///   - credential: The credential for the asker; `nil` where only a handler can have one.
-    ///   - remembered: What the asker accepted before. It goes with the first request, unless the credential names one
-    ///     scheme, which does.
-    ///   - limit: The number of credentials that are tried.
+    ///   - credential: The credential to use; `nil` if only a handler can provide one.
+    ///   - remembered: The answer accepted earlier. It is sent with the first request, unless `credential` names a
+    ///     single scheme, which then is sent instead.
+    ///   - limit: The maximum number of credentials to try.
     init(_ credential: Credential?, remembered: TransportAuthentication.Answer?, limit: Int) {
         self.limit = limit
         if let credential, let scheme = credential.schemes?.first, credential.schemes?.count == 1 {
@@ -31,10 +31,12 @@ struct AuthenticationPlan {
         }
     }
 
-    /// Notes that the asker refused the request and asks for one of these spaces; false where enough was tried.
+    /// Records that the request was refused with challenges for these protection spaces.
     ///
-    /// The credential counts as refused, unless it went by a remembered scheme and would now go by another one: then it is
-    /// the scheme that was wrong.
+    /// The credential counts as refused, unless it was sent by a remembered scheme and would now be sent by another:
+    /// then the scheme was wrong, not the credential.
+    ///
+    /// - Returns: `false` if the limit of credentials is reached.
     mutating func noteRefusal(offering spaces: [ProtectionSpace]) -> Bool {
         if let answer, !isRemembered || answer.credential.space(among: spaces)?.scheme == answer.scheme {
             refused.append(answer.credential)
@@ -43,8 +45,9 @@ struct AuthenticationPlan {
         return refused.count < limit
     }
 
-    /// Tries a credential by the first of these schemes that it may be used with, and returns what it answers; nil where
-    /// there is none, or where the credential was refused before.
+    /// Selects a credential as the next answer, with the first of these spaces whose scheme it supports.
+    ///
+    /// - Returns: The selected space; `nil` if there is none, or if the credential was refused before.
     mutating func tryCredential(
         _ credential: Credential, bySome spaces: some Sequence<ProtectionSpace>
     ) -> ProtectionSpace? {
@@ -56,8 +59,8 @@ struct AuthenticationPlan {
 }
 
 extension Credential {
-    /// The first space by whose scheme it may be used; passwords are of no use for Negotiate, which takes the system's
-    /// ticket.
+    /// Returns the first space whose scheme the credential supports. A password cannot be used for Negotiate, which
+    /// takes the system's Kerberos ticket.
     fileprivate func space(among spaces: some Sequence<ProtectionSpace>) -> ProtectionSpace? {
         spaces.first { schemes?.contains($0.scheme) ?? ($0.scheme != .negotiate) }
     }

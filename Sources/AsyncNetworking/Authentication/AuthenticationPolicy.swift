@@ -3,7 +3,7 @@
 public import ANHTTP
 public import FoundationEssentials
 
-/// How requests show who makes them.
+/// Credentials, tokens and signatures used to authenticate requests.
 ///
 /// ```swift
 /// let api = SessionManager(baseURL: url) {
@@ -11,81 +11,86 @@ public import FoundationEssentials
 /// }
 /// ```
 ///
-/// For each request to an origin, the first of these that there is:
+/// For each request, the first of these that exists is used:
 ///
-/// | what | how |
+/// | available | effect |
 /// |---|---|
-/// | an `Authorization` field of the request or session | is sent as it is, and challenges of the server are responses like others |
+/// | an `Authorization` field of the request or session | it is sent unchanged, and a server's challenge is returned as the response |
 /// | ``signatures`` for the host | the request is signed |
-/// | ``authenticators`` for the origin | a bearer token goes with the request, refreshed where it has to be |
-/// | `Request.credential`, then ``credentials``, then the ``passwordFile`` | answers a challenge; a credential that names Basic alone goes with the first request |
-/// | ``challengeHandler`` | is asked when there is no credential, or when it was refused |
+/// | ``authenticators`` for the origin | a bearer token is sent, and refreshed when necessary |
+/// | `Request.credential`, then ``credentials``, then the ``passwordFile`` | the credential answers a challenge; one that names a single scheme is sent with the first request |
+/// | ``challengeHandler`` | it is called if there is no credential, or if the credential was refused |
 ///
-/// A 401 that nobody answers is a response like others, and so is the last one of a series. Those that were answered are
-/// not seen: nothing of their bodies gets into the final one. What a server has accepted is remembered for the
-/// protection space, and goes with later requests to it from the start; it never goes to another origin, redirects included.
+/// A 401 for which there is no answer is returned as the response, and so is the last one if the answers run out. The
+/// bodies of answered challenges are discarded. An accepted credential is stored for its protection space and sent with
+/// later requests to that space without waiting for a challenge. It is never sent to another origin, even after a
+/// redirect.
 public struct AuthenticationPolicy: Sendable {
-    /// Credentials, each for one origin.
+    /// The credentials, each for one origin; empty by default.
     public var credentials = OriginCredentials()
-    /// A `.netrc`, for hosts without one of ``credentials``; nil, the default, reads none.
+    /// The `.netrc` file for hosts without an entry in ``credentials``; `nil`, the default, reads none.
     public var passwordFile: PasswordFile?
-    /// Signatures for Amazon's services; the first one for a host counts.
+    /// The signatures for Amazon's services; the first one that matches a host is used. Empty by default.
     public var signatures: [AWSSignature] = []
-    /// Bearer tokens; the first one for an origin counts.
+    /// The sources of bearer tokens; the first one for an origin is used. Empty by default.
     public var authenticators: [Authenticator] = []
-    /// Asked about challenges that no credential answers.
+    /// A closure called for challenges that no credential answers; `nil`, the default, returns them as responses.
     ///
-    /// It runs in the task that makes the request. What it throws ends the request, as it is. A credential that it returns
-    /// for the second time within one request, although it was refused, ends the questions.
+    /// It runs in the task that makes the request, and an error that it throws becomes the error of the request. If it
+    /// returns a credential that was already refused for this request, it is not called again, and the challenge is
+    /// returned as the response.
     public var challengeHandler: (@Sendable (AuthenticationChallenge) async throws -> AuthenticationChallenge.Answer)?
-    /// How many credentials are tried for one request before a challenge is the response; 5 by default.
+    /// The maximum number of credentials tried for one request; 5 by default. After that the challenge is returned as
+    /// the response.
     public var maximumAnswers = 5
 
-    /// Creates a policy that answers nothing.
+    /// Creates a policy without credentials, tokens or signatures.
     public init() {}
 
-    /// The policy of requests that show nothing.
+    /// The policy that authenticates no requests.
     public static let none = AuthenticationPolicy()
 
-    /// Whether there is anything to do.
+    /// Whether the policy can authenticate any request.
     var isActive: Bool { answersChallenges || !signatures.isEmpty || !authenticators.isEmpty }
 
-    /// Whether challenges may have an answer.
+    /// Whether the policy may answer challenges.
     var answersChallenges: Bool { !credentials.isEmpty || challengeHandler != nil || passwordFile != nil }
 
-    /// The session's credential for an origin.
+    /// Returns the credential for an origin from ``credentials`` or the ``passwordFile``, or `nil`.
     func credential(for origin: Origin) -> Credential? {
         credentials[origin] ?? passwordFile?.credential(for: origin)
     }
 }
 
-/// Credentials, each for one origin: scheme, host and port. Its description shows no passwords.
+/// Credentials by origin: scheme, host and port. The description contains no passwords.
 public struct OriginCredentials: Hashable, Sendable, CustomStringConvertible {
     private var values: [Origin: Credential] = [:]
 
     /// Creates an empty collection.
     public init() {}
 
-    /// The credential for the origin of a URL; its path does not matter.
+    /// The credential for the origin of a URL, whose path is ignored; `nil` if there is none.
     public subscript(_ url: URL) -> Credential? {
         get { values[Origin(url)] }
         set { values[Origin(url)] = newValue }
     }
 
-    /// Whether there is none.
+    /// A Boolean value that indicates whether the collection is empty.
     public var isEmpty: Bool { values.isEmpty }
 
     subscript(_ origin: Origin) -> Credential? { values[origin] }
 
-    /// The origins and their users.
+    /// The origins and their user names, without passwords.
     public var description: String {
         values.map { "\($0.key): \($0.value)" }.sorted().joined(separator: ", ")
     }
 }
 
 extension Request {
-    /// The credential for the origin that ``ANHTTP/Request/url`` has when it is set; nil, the default, means one of the
-    /// session's. It does not go along to another origin.
+    /// The credential of this request; `nil`, the default, uses the session's.
+    ///
+    /// It belongs to the origin that ``ANHTTP/Request/url`` has when the credential is set, and is not sent to another
+    /// origin.
     public var credential: Credential? {
         get { scopedCredential.flatMap { $0.origin == Origin(url) ? $0.credential : nil } }
         set {
@@ -93,13 +98,13 @@ extension Request {
         }
     }
 
-    /// How this request shows who makes it; nil, the default, means as the session says.
+    /// The authentication policy of this request; `nil`, the default, uses the session's.
     public var authentication: AuthenticationPolicy? {
         get { self[PolicyOfRequest.self] }
         set { self[PolicyOfRequest.self] = newValue }
     }
 
-    /// Whether this request has something of its own to show.
+    /// Whether this request has a credential or an authentication policy of its own.
     var hasOwnAuthentication: Bool { scopedCredential != nil || authentication != nil }
 
     private var scopedCredential: ScopedCredential? {
@@ -108,7 +113,7 @@ extension Request {
     }
 }
 
-/// A credential and where it may go.
+/// A credential and the origin that it belongs to.
 private struct ScopedCredential: RequestAttribute {
     var origin: Origin
     var credential: Credential

@@ -3,7 +3,8 @@
 public import FoundationEssentials
 import Synchronization
 
-/// Sends a bearer token with the requests to some origins, and has it refreshed, once for however many requests wait.
+/// A source of bearer tokens for requests to certain origins, which refreshes the token once for all requests that need
+/// it.
 ///
 /// ```swift
 /// let authenticator = Authenticator(for: [url], token: stored) { old in
@@ -12,21 +13,21 @@ import Synchronization
 /// let api = SessionManager(baseURL: url) { $0.authentication.authenticators = [authenticator] }
 /// ```
 ///
-/// | when | what happens |
+/// | situation | behavior |
 /// |---|---|
-/// | there is no token, or it ends within ``leeway`` | it is refreshed before a request is sent |
-/// | a request comes back with 401 | it is refreshed, unless that has happened since the request was sent, and the request is sent again, once |
-/// | several requests need it | one refresh serves them all; if it fails, all of them fail by its error, and the next request begins anew |
-/// | the token is still good and its refresh ahead of time fails | the old one is sent |
-/// | there were ``refreshLimit`` refreshes within ``refreshPeriod`` | ``SessionError/AuthenticationProblem/excessiveRefreshes(limit:)`` |
-/// | the refresh makes a request itself | that one goes without this token, and does not wait for itself |
-/// | all requests that wait are cancelled | the refresh is cancelled |
+/// | there is no token, or it expires within ``leeway`` | the token is refreshed before the request is sent |
+/// | a request is answered with 401 | the token is refreshed, unless that has happened since the request was sent, and the request is sent again, once |
+/// | several requests need a refresh | one refresh serves all; if it fails, all of them throw its error, and the next request starts a new one |
+/// | a refresh ahead of expiry fails | the current token is sent, if it has not expired |
+/// | the token was refreshed ``refreshLimit`` times within ``refreshPeriod`` | ``SessionError/AuthenticationProblem/excessiveRefreshes(limit:)`` |
+/// | the refresh closure itself makes requests | they are sent without this token and do not wait for the refresh |
+/// | all waiting requests are cancelled | the refresh is cancelled |
 public actor Authenticator {
-    /// How long before its end a token is refreshed; 30 s by default.
+    /// The time before expiry at which a token is refreshed; 30 s by default.
     public nonisolated let leeway: Duration
-    /// The most refreshes within ``refreshPeriod``; 5 by default.
+    /// The maximum number of refreshes within ``refreshPeriod``; 5 by default.
     public nonisolated let refreshLimit: Int
-    /// The time over which refreshes are counted; 30 s by default.
+    /// The period over which refreshes are counted; 30 s by default.
     public nonisolated let refreshPeriod: Duration
 
     nonisolated let origins: Set<Origin>
@@ -35,22 +36,22 @@ public actor Authenticator {
     private let uptime: Stopwatch
 
     private var current: Ticket?
-    /// The version of the last token, whether it is there still or not.
+    /// The version of the most recent token, even if that was removed.
     private var version = 0
     private var refresh: Refresh?
-    /// When the latest refreshes began.
+    /// The start times of the refreshes within ``refreshPeriod``.
     private var refreshTimes: [Duration] = []
 
     /// Creates an authenticator.
     ///
     /// - Parameters:
-    ///   - urls: URLs whose origins the token is for; it goes to no other.
-    ///   - token: The token to begin with; nil for none yet.
-    ///   - leeway: How long before its end a token is refreshed.
-    ///   - refreshLimit: The most refreshes within `refreshPeriod`.
-    ///   - refreshPeriod: The time over which refreshes are counted.
-    ///   - refresh: Makes a new token from the old one, if there is one. It runs in a task of its own; what it throws is the
-    ///     error of all requests that wait for it, as it is.
+    ///   - urls: URLs whose origins receive the token; no other origin does.
+    ///   - token: The initial token; `nil`, the default, refreshes before the first request.
+    ///   - leeway: The time before expiry at which a token is refreshed.
+    ///   - refreshLimit: The maximum number of refreshes within `refreshPeriod`.
+    ///   - refreshPeriod: The period over which refreshes are counted.
+    ///   - refresh: Returns a new token. Receives the current one, or `nil` if there is none. It runs in a task of its
+    ///     own; all waiting requests throw the error that it throws.
     public init(
         for urls: [URL], token: BearerToken? = nil, leeway: Duration = .seconds(30), refreshLimit: Int = 5,
         refreshPeriod: Duration = .seconds(30), refresh: @escaping @Sendable (BearerToken?) async throws -> BearerToken
@@ -75,10 +76,11 @@ public actor Authenticator {
         current = token.map { Ticket(token: $0, version: 0) }
     }
 
-    /// The token of now, which may have ended; nil where there is none.
+    /// The current token, possibly expired; `nil` if there is none.
     public var token: BearerToken? { current?.token }
 
-    /// Takes another token, such as that of another user, or none. A refresh that is going on does not replace it.
+    /// Sets the token, for example after another user has logged in; `nil` removes it. The result of a refresh that is
+    /// already running is discarded.
     public func setToken(_ token: BearerToken?) {
         replaceToken(by: token)
         refresh?.isOutdated = true
@@ -86,7 +88,7 @@ public actor Authenticator {
 
     // MARK: For the pipeline
 
-    /// A token, and how many there were before it.
+    /// A token and its version, which increases with each replacement.
     struct Ticket: Sendable {
         let token: BearerToken
         let version: Int
@@ -95,21 +97,21 @@ public actor Authenticator {
         var field: String { "Bearer \(token.value)" }
     }
 
-    /// What to send; nil where a refresh has to come first.
+    /// Returns the token to send, or `nil` if a refresh is due.
     func ticketToSend() -> Ticket? {
         isDue ? nil : current
     }
 
-    /// The token as it is, after a refresh.
+    /// The current token.
     var ticket: Ticket? { current }
 
-    /// Returns when there is a token to send that is newer than that of `refused`, which a server did not take.
+    /// Waits until there is a token newer than the refused one.
     func renew(after refused: Ticket? = nil) async throws {
         if let refused, refused.version != version { return }
         do {
             try await awaitRefresh()
         } catch {
-            // A token that has not ended yet will do, unless a server has refused it.
+            // A token that has not expired is still usable, unless a server has refused it.
             guard refused == nil, !(error is CancellationError), let current, !current.token.isOver(at: now()) else {
                 throw error
             }
@@ -128,14 +130,14 @@ public actor Authenticator {
 
     // MARK: One refresh for all
 
-    /// A refresh that is going on.
+    /// A running refresh.
     private struct Refresh {
         let number: Int
         var task: Task<Void, Never>?
         var waiters: [Int: CheckedContinuation<Void, any Error>] = [:]
-        /// Whether it was cancelled, because nobody waited any more.
+        /// Whether it was cancelled because no request was waiting any more.
         var isAbandoned = false
-        /// Whether the program has set a token since.
+        /// Whether the program has set a token since it started.
         var isOutdated = false
     }
 
@@ -159,7 +161,8 @@ public actor Authenticator {
                 refresh?.waiters[number] = continuation
             }
         } onCancel: {
-            // It ends after one visit here. The waiter is there by then: nothing suspends on the way to it.
+            // The task ends after one call. The continuation is already stored when it runs: nothing suspends before
+            // that.
             Task { await self.stopWaiting(number) }
         }
     }
@@ -172,7 +175,7 @@ public actor Authenticator {
         refreshTimes.append(uptime.elapsed)
         let number = takeNumber()
         refresh = Refresh(number: number)
-        // It ends with the refresh, and is cancelled with the last request that waits for it.
+        // The task ends with the refresh, and is cancelled with the last waiting request.
         refresh?.task = Task { [refreshToken, token = current?.token] in
             let result = await Self.refreshing(self) { try await refreshToken(token) }
             self.finishRefresh(result)
@@ -184,7 +187,7 @@ public actor Authenticator {
         self.refresh = nil
         if case .success(let token) = result, !refresh.isOutdated { replaceToken(by: token) }
         if case .failure = result, refresh.isAbandoned || refresh.isOutdated, !refresh.waiters.isEmpty {
-            // Those who came after it was given up, or for another token, have not had their refresh yet.
+            // Requests that began to wait after the cancellation, or after the token was set, still need their refresh.
             if refresh.isOutdated, !isDue { return resume(refresh.waiters, .success(())) }
             do {
                 try beginRefresh()
@@ -213,7 +216,7 @@ public actor Authenticator {
 
     @TaskLocal private static var refreshing: Set<ObjectIdentifier> = []
 
-    /// Whether the calling task is at work for this authenticator's refresh.
+    /// Whether the calling task runs the refresh closure of this authenticator.
     nonisolated var isBypassed: Bool { Self.refreshing.contains(ObjectIdentifier(self)) }
 
     private nonisolated static func refreshing(

@@ -2,24 +2,24 @@
 
 public import FoundationEssentials
 
-/// What shows who makes a request to whoever holds it, RFC 6750. Its description never shows the token.
+/// An OAuth 2.0 bearer token (RFC 6750). Its descriptions never contain the token itself.
 public struct BearerToken: Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable
 {
-    /// The token itself.
+    /// The token, as sent in `Authorization`.
     public var value: String
-    /// When it ends; nil where that is not known.
+    /// The expiry date; `nil` if it is unknown.
     public var expires: Date?
 
-    /// Creates a token.
+    /// Creates a token; without an expiry date it is used until a server refuses it.
     public init(_ value: String, expires: Date? = nil) {
         self.value = value
         self.expires = expires
     }
 
-    /// When it ends, without the token.
+    /// The expiry date, without the token.
     public var description: String { "BearerToken(…\(expires.map { ", until \($0.formatted(.iso8601))" } ?? ""))" }
-    /// The same as the description.
+    /// The same text as the description.
     public var debugDescription: String { description }
-    /// A mirror without the token.
+    /// A mirror that contains only the expiry date.
     public var customMirror: Mirror { Mirror(self, children: ["expires": expires as Any]) }
 }

@@ -2,21 +2,22 @@
 
 import ANHTTP
 
-/// Reads `WWW-Authenticate` and `Proxy-Authenticate`: lists of challenges, each a scheme and either one opaque token or a
-/// list of parameters. A comma separates both, so only what follows a word tells whether it is a scheme. RFC 9110 §11.6.1.
+/// Parses `WWW-Authenticate` and `Proxy-Authenticate` (RFC 9110 §11.6.1).
 ///
-/// What breaks the rules is passed over up to the next word.
+/// The value is a list of challenges, each with a scheme and either an opaque token or a list of parameters. Commas
+/// separate both challenges and parameters, so only the text after a word shows whether the word is a scheme. Malformed
+/// text is skipped up to the next word.
 package struct ChallengeParser {
     private let bytes: [UInt8]
     private var position = 0
 
-    /// One challenge, with the parameters' names in lower case.
+    /// A challenge; the names of its parameters are in lower case.
     package struct Challenge: Hashable {
         package var scheme: String
         package var parameters: [String: String] = [:]
     }
 
-    /// The challenges of a field.
+    /// Returns the challenges in the value of a field.
     package static func challenges(in value: String) -> [Challenge] {
         var parser = ChallengeParser(bytes: Array(value.utf8))
         return parser.parse()
@@ -33,7 +34,7 @@ package struct ChallengeParser {
             guard position < bytes.count else { return challenges }
             let word = take(while: Self.isTokenByte)
             guard !word.isEmpty else {
-                // A stray byte, or a string that belongs to nothing.
+                // A stray byte, or a string without a parameter name.
                 if bytes[position] == UInt8(ascii: "\"") { _ = takeString() } else { position += 1 }
                 continue
             }
@@ -48,7 +49,7 @@ package struct ChallengeParser {
         }
     }
 
-    /// The value after a name, if `=` and a value follow.
+    /// Parses `=` and a parameter's value; returns `nil`, without advancing, if there is no `=`.
     private mutating func takeParameterValue() -> String? {
         let start = position
         skip(Self.isBlank)
@@ -64,7 +65,7 @@ package struct ChallengeParser {
         return takeString()
     }
 
-    /// The content of a quoted string, which ends with the field if its end is missing.
+    /// Parses a quoted string and returns its content. If the closing quote is missing, the string ends with the field.
     private mutating func takeString() -> String {
         position += 1
         var content: [UInt8] = []
@@ -77,7 +78,7 @@ package struct ChallengeParser {
         return String(decoding: content, as: UTF8.self)
     }
 
-    /// Passes over the opaque token of schemes such as NTLM, if that is what follows and not a parameter.
+    /// Skips the opaque token of a scheme such as NTLM, unless a parameter follows instead.
     private mutating func skipToken68() {
         let start = position
         skip(Self.isBlank)
@@ -102,7 +103,7 @@ package struct ChallengeParser {
         byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
     }
 
-    /// RFC 9110 §5.6.2.
+    /// Whether a byte may occur in a token, RFC 9110 §5.6.2.
     private static func isTokenByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

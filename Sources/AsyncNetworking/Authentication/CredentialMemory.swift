@@ -5,25 +5,27 @@ import ANSystem
 import FoundationEssentials
 import HTTPTypes
 
-/// What servers and proxies have accepted, so that it goes with later requests from the start.
+/// The credentials that servers and proxies accepted, sent with later requests without waiting for a challenge.
 ///
-/// A server's answers are kept by protection space: its origin, the scheme and the realm (RFC 9110 §11.5).
+/// Answers to servers are stored by protection space: origin, scheme and realm (RFC 9110 §11.5).
 final class CredentialMemory: Sendable {
     private let state = Lock(State())
 
     private struct State {
-        /// The spaces of each origin, the latest last.
+        /// The protection spaces of each origin, the most recent last.
         var servers: [Origin: [AcceptedSpace]] = [:]
         var proxies: [ProxyPolicy: TransportAuthentication.Answer] = [:]
     }
 
-    /// The number of spaces kept for one origin. Servers choose their realms, so there must be a limit.
+    /// The maximum number of spaces stored for one origin. Servers choose their realms, so there must be a limit.
     private static let maximumSpaces = 32
 
     // MARK: Servers
 
-    /// The answer for a request, with this credential if there is one: that of the space which is known to cover its path
-    /// most closely, and of the latest among those that do so equally.
+    /// Returns the stored answer for a request, restricted to one credential if given.
+    ///
+    /// Of the spaces known to cover the request's path, the one with the longest match is used, and the most recent of
+    /// equal ones.
     func answer(for request: Request, _ credential: Credential?) -> TransportAuthentication.Answer? {
         let origin = Origin(request.url)
         guard let spaces = state.withLock({ $0.servers[origin] }) else { return nil }
@@ -35,9 +37,9 @@ final class CredentialMemory: Sendable {
         return best?.answer
     }
 
-    /// Remembers an answer that was accepted after a challenge.
+    /// Stores an answer that was accepted after a challenge.
     ///
-    /// - Parameter domain: The `domain` of a Digest challenge.
+    /// - Parameter domain: The `domain` parameter of a Digest challenge.
     func remember(
         _ answer: TransportAuthentication.Answer, in space: ProtectionSpace, domain: String?, for request: Request
     ) {
@@ -56,8 +58,8 @@ final class CredentialMemory: Sendable {
         }
     }
 
-    /// Takes note that a server refused a remembered answer, and asked for these spaces: it does not accept the answer any
-    /// more, or the request's path is in another space.
+    /// Removes a stored answer that a server refused with challenges for these spaces: either the server no longer
+    /// accepts it, or the request's path belongs to another space.
     func forget(_ answer: TransportAuthentication.Answer, for request: Request, _ offered: [ProtectionSpace]) {
         let origin = Origin(request.url)
         let target = RequestTarget(request)
@@ -73,28 +75,28 @@ final class CredentialMemory: Sendable {
 
     // MARK: Proxies
 
-    /// The answer that the proxy of this policy accepted.
+    /// The answer that a policy's proxy accepted.
     subscript(proxy: ProxyPolicy) -> TransportAuthentication.Answer? {
         get { state.withLock { $0.proxies[proxy] } }
         set { state.withLock { $0.proxies[proxy] = newValue } }
     }
 
-    /// Forgets what a proxy does not accept any more, unless something newer is there.
+    /// Removes an answer that a proxy no longer accepts, unless a newer one is stored.
     func forget(_ answer: TransportAuthentication.Answer, of proxy: ProxyPolicy) {
         state.withLock { if $0.proxies[proxy] == answer { $0.proxies[proxy] = nil } }
     }
 }
 
-/// A protection space in which an answer was accepted, and what is known of its extent.
+/// A protection space in which an answer was accepted, and the known extent of that space.
 ///
-/// | known to be within | Basic | Digest, NTLM, Negotiate |
+/// | known extent | Basic | Digest, NTLM, Negotiate |
 /// |---|---|---|
-/// | the method and path that asked | yes | yes |
-/// | the URIs in `domain` of a Digest challenge, and all below (RFC 7616 §3.3) | – | yes |
-/// | the directory of a path that asked, and all below (RFC 7617 §2.2) | yes | without `domain`, GET and HEAD without a body |
+/// | the method and path that were challenged | yes | yes |
+/// | the URIs in `domain` of a Digest challenge, and all paths below (RFC 7616 §3.3) | – | yes |
+/// | the directory of a challenged path, and all paths below (RFC 7617 §2.2) | yes | without `domain`, GET and HEAD without a body |
 ///
-/// The other schemes send the first message without a body. A server that does not protect the path would take it for the
-/// request; for a GET or HEAD without a body it is the request.
+/// The schemes other than Basic send their first message without a body. A server that does not protect the path would
+/// take that message for the request; for a GET or HEAD without a body it is the request.
 private struct AcceptedSpace {
     var answer: TransportAuthentication.Answer
     let realm: String?
@@ -102,7 +104,7 @@ private struct AcceptedSpace {
     private var directories: [String] = []
     private var declared: DeclaredDomain?
 
-    /// The number of targets and of directories kept, the latest ones.
+    /// The maximum number of targets and of directories stored; the oldest are removed first.
     private static let maximumCount = 256
 
     init(answer: TransportAuthentication.Answer, realm: String?) {
@@ -110,7 +112,8 @@ private struct AcceptedSpace {
         self.realm = realm
     }
 
-    /// How closely the space is known to cover a request: by how many bytes of its path; `nil` where it is not.
+    /// Returns the number of bytes of the request's path that the space is known to cover, `Int.max` for an exact
+    /// match, or `nil` if the path is not covered.
     func depth(of target: RequestTarget) -> Int? {
         if targets.contains(target) { return .max }
         guard target.isUsual else { return nil }
@@ -132,7 +135,7 @@ private struct AcceptedSpace {
     }
 }
 
-/// What a request asks for, as far as protection spaces distinguish it.
+/// The part of a request that determines its protection space.
 private struct RequestTarget: Equatable {
     private let path: String
     private let method: HTTPRequest.Method
@@ -149,10 +152,10 @@ private struct RequestTarget: Equatable {
         left.path == right.path && left.method == right.method
     }
 
-    /// Whether its first message may have no body, whatever the server does.
+    /// Whether the request may be sent without a body even if the server does not protect the path.
     var isPlainRead: Bool { (method == .get || method == .head) && !hasBody }
 
-    /// Whether the path is without `.` and `..`, which would lead out of a directory.
+    /// Whether the path contains no `.` or `..` segments, which could lead out of a directory.
     var isUsual: Bool {
         path.split(separator: "/").allSatisfy { segment in
             let plain = segment.lowercased().replacing("%2e", with: ".")
@@ -160,20 +163,21 @@ private struct RequestTarget: Equatable {
         }
     }
 
-    /// The path up to its last slash.
+    /// The path up to and including its last slash.
     var directory: String { path.lastIndex(of: "/").map { String(path[...$0]) } ?? "/" }
 
-    /// Whether the path is another one or in the tree below it.
+    /// Whether the path equals another path or is below it.
     func isBelow(_ other: String) -> Bool {
         path.hasPrefix(other) && (other.hasSuffix("/") || path == other || path.dropFirst(other.count).first == "/")
     }
 }
 
-/// The paths of one server that the `domain` of a Digest challenge names, RFC 7616 §3.3.
+/// The paths of one server that the `domain` of a Digest challenge lists (RFC 7616 §3.3).
 private struct DeclaredDomain {
     let paths: [String]
 
-    /// `nil` for a domain that is missing or empty. URIs of other servers are left out.
+    /// Creates a domain; `nil` if it is missing or empty. URIs of other servers, and those after the first 64, are
+    /// ignored.
     init?(_ domain: String?, relativeTo url: URL, _ origin: Origin) {
         let uris = domain?.split(separator: " ") ?? []
         guard !uris.isEmpty else { return nil }

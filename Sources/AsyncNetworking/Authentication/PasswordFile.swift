@@ -4,22 +4,23 @@ import ANHTTP
 import ANSystem
 import FoundationEssentials
 
-/// The passwords that tools such as curl and ftp read, `.netrc`. See netrc(5).
+/// A `.netrc` file, from which tools such as curl and ftp read passwords; see netrc(5).
 ///
-/// The file names hosts without scheme and port, so its entries are no credentials for an origin. What it has goes over https
-/// to any port of the host, and over http to `localhost` and the loopback addresses alone. An entry `default`, which is for
-/// all hosts, is passed over. The file is read once, when it is first needed; one that cannot be read has no entries.
+/// The file identifies hosts without scheme and port. Its entries are therefore used over https on any port of the
+/// host, and over http only for `localhost` and the loopback addresses `127.0.0.1` and `::1`. A `default` entry, which
+/// would match every host, is ignored. If a host has several entries, the first is used. The file is read once, when it
+/// is first needed; a file that cannot be read has no entries.
 public final class PasswordFile: Sendable {
     /// The file's path.
     public let path: String
     private let entries = Lock<[String: Credential]?>(nil)
 
-    /// Names a file.
+    /// Creates a password file for a path, without reading it.
     public init(path: String) {
         self.path = path
     }
 
-    /// The credential for the host of an origin.
+    /// Returns the credential for the host of an origin, or `nil`.
     func credential(for origin: Origin) -> Credential? {
         guard origin.scheme == "https" || Self.loopback.contains(origin.host) else { return nil }
         return entries.withLock { entries in
@@ -36,7 +37,7 @@ public final class PasswordFile: Sendable {
         return parse(String(decoding: bytes, as: UTF8.self))
     }
 
-    /// The first entry of each host.
+    /// Parses the text of a `.netrc` file and returns the first entry of each host.
     package static func parse(_ text: String) -> [String: Credential] {
         var entries: [String: Credential] = [:]
         var host: String?
@@ -67,8 +68,8 @@ public final class PasswordFile: Sendable {
     }
 }
 
-/// The words of a `.netrc`: between blanks, or in quotation marks; a `#` where a word may begin makes the rest of the line a
-/// comment.
+/// The tokens of a `.netrc` file: separated by whitespace, or quoted. A `#` where a token may start begins a comment
+/// that extends to the end of the line.
 private struct NetrcWords {
     private var rest: Substring
 
@@ -89,7 +90,7 @@ private struct NetrcWords {
         return nil
     }
 
-    /// A macro goes on to the next empty line.
+    /// Skips a macro definition, which ends at the next empty line.
     mutating func skipMacro() {
         var wasEmpty = false
         while !rest.isEmpty, !wasEmpty {

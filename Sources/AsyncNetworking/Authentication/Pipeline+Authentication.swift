@@ -6,7 +6,8 @@ import FoundationEssentials
 import HTTPTypes
 
 extension Pipeline {
-    /// Performs a call that shows who makes it; see ``AuthenticationPolicy``.
+    /// Performs a call with the credentials, token or signature of its authentication policy; see
+    /// ``AuthenticationPolicy``.
     func authenticate(
         _ call: PipelineCall, respond: (ResponseHead, ResponseBody) async throws -> Void
     ) async throws {
@@ -26,10 +27,11 @@ extension Pipeline {
         try await answerChallenges(call, by: policy, respond: respond)
     }
 
-    /// Performs a call, and again with credentials as long as a server or proxy asks for them and there are any.
+    /// Performs a call, and repeats it with credentials as long as a server or proxy sends challenges that can be
+    /// answered.
     ///
-    /// Basic is a header field that is added here. The other schemes take several messages on one connection, which is the
-    /// transport's: it is told the credential and the scheme.
+    /// Basic is a header field that is added here. The other schemes exchange several messages on one connection, which
+    /// the transport performs: it receives the credential and the scheme.
     func answerChallenges(
         _ call: PipelineCall, by policy: AuthenticationPolicy,
         respond: (ResponseHead, ResponseBody) async throws -> Void
@@ -64,23 +66,24 @@ extension Pipeline {
 }
 
 extension Pipeline.Step {
-    /// Where each request of a series of challenges begins.
+    /// The step at which each request of a series of challenges starts.
     fileprivate static let afterAuthentication = Pipeline.Step.cache
 }
 
-/// What becomes of the challenges that one call meets.
+/// The state of one call's challenges and the answers to them.
 private struct ChallengeAnswers {
     private let request: Request
     private let policy: AuthenticationPolicy
     private let pipeline: Pipeline
-    /// Whether challenges of the server are answered: not those to a field of the program's own.
+    /// Whether challenges of the server are answered; not if the program set `Authorization` itself or signs the
+    /// request.
     private let answersServer: Bool
-    /// The credential that is for the server; nil where only the handler can have one.
+    /// The credential for the server; `nil` if only the handler can provide one.
     private let credential: Credential?
     private let proxyPolicy: ProxyPolicy
     private var server: AuthenticationPlan
     private var proxy: AuthenticationPlan
-    /// The `domain` of the server's latest challenge by Digest.
+    /// The `domain` parameter of the server's latest Digest challenge.
     private var digestDomain: String?
 
     init(_ request: Request, _ policy: AuthenticationPolicy, on pipeline: Pipeline) {
@@ -99,9 +102,9 @@ private struct ChallengeAnswers {
             nil, remembered: policy.challengeHandler == nil ? nil : memory?[proxyPolicy], limit: policy.maximumAnswers)
     }
 
-    /// Adds what was chosen to the request.
+    /// Adds the chosen answers to a request.
     ///
-    /// - Throws: `TransportError.invalidRequest` for a credential that has no form in Basic.
+    /// - Throws: `TransportError.invalidRequest` for a credential that Basic cannot represent.
     func apply(to request: inout Request) throws(TransportError) {
         guard server.answer != nil || proxy.answer != nil else { return }
         var transport = request.transportAuthentication ?? TransportAuthentication()
@@ -116,7 +119,9 @@ private struct ChallengeAnswers {
         if transport != TransportAuthentication() { request.transportAuthentication = transport }
     }
 
-    /// Looks for an answer to a refusal; false where that is the response.
+    /// Chooses the answer to a refusal.
+    ///
+    /// - Returns: `false` if there is no answer, so that the refusal is the response.
     mutating func answer(_ refusal: Refusal, monitor: CallMonitor?) async throws -> Bool {
         switch refusal.asker {
         case .server:
@@ -161,7 +166,8 @@ private struct ChallengeAnswers {
         return false
     }
 
-    /// Remembers what was accepted: for a server only what answered a challenge, for it may not have looked at the rest.
+    /// Stores the accepted answers: a proxy's whenever it let the request through, a server's only if it answered a
+    /// challenge, because otherwise the server may have ignored it.
     func remember(after head: ResponseHead) {
         guard let memory = pipeline.memory(for: request) else { return }
         if let answer = proxy.answer, head.status.code != 407 { memory[proxyPolicy] = answer }
@@ -172,22 +178,23 @@ private struct ChallengeAnswers {
 }
 
 extension Pipeline {
-    /// What was learned from earlier requests; nothing for requests with a policy of their own.
+    /// Returns the session's memory of accepted credentials, or `nil` for a request with an authentication policy of
+    /// its own.
     fileprivate func memory(for request: Request) -> CredentialMemory? {
         request.authentication == nil ? credentialMemory : nil
     }
 }
 
-/// A request was refused for want of a credential.
+/// A response or error that asks for a credential.
 private struct Refusal {
     let asker: ProtectionSpace.Asker
     let head: ResponseHead?
-    /// What is asked for, the strongest scheme first; each scheme once, and none that the transport does not have.
+    /// The protection spaces, strongest scheme first; each scheme occurs once and is supported by the transport.
     let spaces: [ProtectionSpace]
-    /// The parameter `domain` of a challenge by Digest.
+    /// The `domain` parameter of the Digest challenge.
     let digestDomain: String?
 
-    /// Nil where a response refuses nothing, or asks for nothing that is known here.
+    /// Creates a refusal from a response; `nil` if it contains no challenge with a supported scheme.
     init?(by head: ResponseHead, of request: Request) {
         let field: HTTPField.Name
         switch head.status.code {
@@ -209,7 +216,7 @@ private struct Refusal {
         if spaces.isEmpty { return nil }
     }
 
-    /// Nil where an error is another one than that of a proxy that wants a credential.
+    /// Creates a refusal from an error; `nil` unless a proxy asks for a credential.
     init?(by error: TransportError, of request: Request) {
         guard case .proxy(.authenticationRequired, let facts) = error else { return nil }
         asker = .proxy
@@ -241,9 +248,9 @@ private struct Refusal {
 }
 
 extension AuthenticationPolicy {
-    /// The first signature for a host.
+    /// Returns the first signature whose patterns match a host.
     ///
-    /// - Throws: `TransportError.invalidRequest` for a pattern that is none, before one that covers the host.
+    /// - Throws: `TransportError.invalidRequest` for an invalid pattern that precedes the match.
     fileprivate func signature(for host: HostName) throws(TransportError) -> AWSSignature? {
         for signature in signatures {
             for pattern in signature.hosts {

@@ -4,7 +4,7 @@ import ANHTTP
 import HTTPTypes
 
 extension Pipeline {
-    /// Performs a call with a bearer token, and once more with another one where the server refuses it.
+    /// Performs a call with a bearer token, and once more with a refreshed token if the server answers with 401.
     func authorize(
         _ call: PipelineCall, by authenticator: Authenticator, _ policy: AuthenticationPolicy,
         respond: (ResponseHead, ResponseBody) async throws -> Void
