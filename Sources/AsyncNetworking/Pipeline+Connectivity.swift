@@ -20,7 +20,7 @@ extension ReachabilityMonitor: RouteSource {
 }
 
 extension Pipeline {
-    /// Performs a call, and again whenever a route appears, as long as it fails because there is none.
+    /// Performs a call, and again whenever a route appears, as long as it fails for lack of a route.
     ///
     /// The request is sent first and the route checked after its failure, because only an attempt shows whether the
     /// host can be reached.

@@ -73,7 +73,7 @@ final class Pipeline: Sendable {
         case authentication
         /// Adds `Cache-Control` from the cache policy.
         case cache
-        /// Waits for a route if there is none; the request is sent again from after this step.
+        /// Waits for a route if the host is unreachable; the request is sent again from after this step.
         case connectivity
         /// The interceptors around each exchange.
         case attemptInterceptors

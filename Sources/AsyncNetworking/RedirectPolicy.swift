@@ -27,7 +27,7 @@ public struct RedirectPolicy: Sendable {
     public var sensitiveHeaders: Set<HTTPField.Name> = [.authorization, .proxyAuthorization, .cookie]
     /// A closure that decides about each redirect that the policy permits; `nil`, the default, follows all of them.
     ///
-    /// It returns the request to send, which may differ from the proposed one and is sent as it is, or `nil` to return
+    /// It returns the request to send, which may differ from the proposed one and is sent unchanged, or `nil` to return
     /// the redirect as the response. An error that it throws becomes the error of the request.
     public var decision: (@Sendable (Redirection) async throws -> Request?)?
 

@@ -34,7 +34,7 @@ public struct SessionConfiguration: Sendable {
     public var interceptors: [any Interceptor] = []
     /// The interceptors around each exchange with a server, outermost first.
     ///
-    /// They see every retry, followed redirect and answer to a challenge as it is sent. See ``Interceptor``.
+    /// They see the request of every retry, redirect and answer to a challenge as sent. See ``Interceptor``.
     public var attemptInterceptors: [any Interceptor] = []
     /// The monitors that receive the events of each request, called in this order.
     public var eventMonitors: [any EventMonitor] = []

@@ -31,7 +31,7 @@ public indirect enum SessionError: Error, Sendable {
     case authentication(AuthenticationProblem)
     /// A cookie could not be set.
     case cookies(CookieProblem)
-    /// The request accepts only a cached response, and there is none. See ``CachePolicy/returnCacheDataDontLoad``.
+    /// The request accepts only a cached response, and no response is cached. See ``CachePolicy/returnCacheDataDontLoad``.
     case notCached
     /// An interceptor, whose type is given, did not call its closures as required.
     case interceptor(InterceptorProblem, type: String)
@@ -147,7 +147,7 @@ extension SessionError: CustomStringConvertible {
         case .file(let problem): problem.description
         case .notResumable(let problem): problem.description
         case .digest(let mismatch): mismatch.description
-        case .interrupted(let error, let data): "\(error) The download can be continued after \(data.offset) bytes."
+        case .interrupted(let error, let data): "\(error) The download can be resumed after \(data.offset) bytes."
         case .invalidated: "The session manager was invalidated; create a new one."
         }
     }

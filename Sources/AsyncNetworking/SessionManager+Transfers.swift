@@ -43,7 +43,7 @@ extension SessionManager {
 
     /// Starts sending a body to a path.
     ///
-    /// The task's value is the response, whatever its status.
+    /// The task's value is the response, regardless of its status.
     ///
     /// - Parameters:
     ///   - path: A path or URL, resolved against the base URL.

@@ -15,7 +15,7 @@ public struct AuthenticationChallenge: Sendable {
     public var space: ProtectionSpace
     /// The number of credentials already refused for this request.
     public var previousFailures = 0
-    /// The credential that was refused last; `nil` if none was refused.
+    /// The credential that was refused last; `nil` before the first refusal.
     public var refusedCredential: Credential?
 
     /// Creates a challenge, for testing a handler.

@@ -47,7 +47,7 @@ struct AuthenticationPlan {
 
     /// Selects a credential as the next answer, with the first of these spaces whose scheme it supports.
     ///
-    /// - Returns: The selected space; `nil` if there is none, or if the credential was refused before.
+    /// - Returns: The selected space; `nil` if no scheme matches, or if the credential was refused before.
     mutating func tryCredential(
         _ credential: Credential, bySome spaces: some Sequence<ProtectionSpace>
     ) -> ProtectionSpace? {

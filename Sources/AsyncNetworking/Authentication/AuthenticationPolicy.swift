@@ -69,7 +69,7 @@ public struct OriginCredentials: Hashable, Sendable, CustomStringConvertible {
     /// Creates an empty collection.
     public init() {}
 
-    /// The credential for the origin of a URL, whose path is ignored; `nil` if there is none.
+    /// The credential for the origin of a URL, whose path is ignored; `nil` if not set.
     public subscript(_ url: URL) -> Credential? {
         get { values[Origin(url)] }
         set { values[Origin(url)] = newValue }

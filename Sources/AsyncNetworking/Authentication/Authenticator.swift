@@ -50,7 +50,7 @@ public actor Authenticator {
     ///   - leeway: The time before expiry at which a token is refreshed.
     ///   - refreshLimit: The maximum number of refreshes within `refreshPeriod`.
     ///   - refreshPeriod: The period over which refreshes are counted.
-    ///   - refresh: Returns a new token. Receives the current one, or `nil` if there is none. It runs in a task of its
+    ///   - refresh: Returns a new token. Receives the current one, or `nil`. It runs in a task of its
     ///     own; all waiting requests throw the error that it throws.
     public init(
         for urls: [URL], token: BearerToken? = nil, leeway: Duration = .seconds(30), refreshLimit: Int = 5,

@@ -3,27 +3,29 @@
 import ANCurl
 import ANHTTP
 
-/// Digests that bytes must have, computed while the bytes go by.
+/// The expected digests of a sequence of bytes, and their running computation.
 struct DigestChecks {
     private let checks: [(expected: ContentDigest, digest: MessageDigest)]
-    /// How many bytes have gone by.
+    /// The number of bytes hashed so far.
     private(set) var size: Int64 = 0
 
-    /// Creates checks that have seen no bytes yet.
+    /// Creates checks of the announced digests and the expected one, before the first byte.
     init(_ announced: [ContentDigest], and expected: ContentDigest? = nil) {
         checks = Set(announced + (expected.map { [$0] } ?? [])).map { ($0, MessageDigest($0.algorithm)) }
     }
 
-    /// What the digests must be.
+    /// The expected digests.
     var expected: Set<ContentDigest> { Set(checks.map(\.expected)) }
 
-    /// Takes note of bytes.
+    /// Hashes further bytes.
     mutating func update(_ bytes: borrowing RawSpan) {
         size += Int64(bytes.byteCount)
         for check in checks { check.digest.update(bytes) }
     }
 
-    /// Throws ``SessionError/digest(_:)`` unless the bytes so far have all digests.
+    /// Compares the digests of all bytes so far with the expected ones.
+    ///
+    /// - Throws: ``SessionError/digest(_:)`` for the first one that differs.
     func verify() throws(SessionError) {
         for (expected, digest) in checks {
             guard let value = digest.value else {

@@ -2,16 +2,18 @@
 
 public import ANHTTP
 
-/// Where a download is written, and what may be done for that.
+/// The destination of a download.
 ///
-/// The file is written beside its final place, or in a folder for temporary files, and gets its name in one step when it is
-/// complete. A response with a status outside of 200 to 299 is never written.
+/// The bytes are written to a temporary file, which is moved to its final path atomically when it is complete. A
+/// response with a status outside of 200–299 is never written.
 public struct DownloadDestination: Sendable {
     let target: Target
-    /// Whether a file that is there is replaced; otherwise the download fails with
-    /// ``SessionError/FileProblem/Reason/exists``, at once where that can be seen. True by default.
+    /// Whether an existing file is overwritten; `true` by default.
+    ///
+    /// If `false`, the download fails with ``SessionError/FileProblem/Reason/exists`` if the file exists: before the
+    /// request is sent if it exists when the task starts, otherwise when the download is complete.
     public var isReplacing = true
-    /// Whether folders that are missing are made; false by default.
+    /// Whether missing directories are created; `false` by default.
     public var makesFolders = false
 
     enum Target: Sendable {
@@ -19,23 +21,30 @@ public struct DownloadDestination: Sendable {
         case choice(folder: String, @Sendable (DownloadedFile, ResponseHead) async throws -> String)
     }
 
-    /// A path. A symbolic link stays, and what it leads to is replaced; a device or a pipe is written to as it is.
+    /// Returns a destination at a path.
+    ///
+    /// If the path is a symbolic link, its target is replaced and the link is kept. If it is a device or a pipe, bytes
+    /// are written to it directly.
+    ///
+    /// - Parameters:
+    ///   - path: The path; a relative one is resolved against the working directory when the task starts.
+    ///   - isReplacing: See ``isReplacing``.
+    ///   - makesFolders: See ``makesFolders``.
     public static func file(
         _ path: String, isReplacing: Bool = true, makesFolders: Bool = false
     ) -> DownloadDestination {
         DownloadDestination(target: .path(path), isReplacing: isReplacing, makesFolders: makesFolders)
     }
 
-    /// A path that a function chooses when the file is complete, from what was written and the response's head.
-    ///
-    /// What the function throws ends the download, and nothing is left.
+    /// Returns a destination whose path a closure chooses when the download is complete.
     ///
     /// - Parameters:
-    ///   - folder: Where the file is written meanwhile; nil means `TMPDIR`, or `/tmp`. A file that is then moved to another
-    ///     file system is copied there, and appears in one step all the same.
+    ///   - folder: The directory for the temporary file; `nil`, the default, uses `TMPDIR` or else `/tmp`. If the
+    ///     chosen path is on another file system, the file is copied there first and still appears atomically.
     ///   - isReplacing: See ``isReplacing``.
     ///   - makesFolders: See ``makesFolders``.
-    ///   - choose: Returns the path.
+    ///   - choose: Receives the temporary file and the response's head, and returns the path. If it throws, the
+    ///     download fails with that error and the temporary file is removed.
     public static func chosen(
         temporaryFolder folder: String? = nil, isReplacing: Bool = true, makesFolders: Bool = false,
         by choose: @escaping @Sendable (_ file: DownloadedFile, _ head: ResponseHead) async throws -> String

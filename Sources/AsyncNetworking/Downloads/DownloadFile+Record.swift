@@ -4,10 +4,10 @@ import ANHTTP
 import ANSystem
 import FoundationEssentials
 
-// What is known of the bytes of a download, and written down.
+// The resume data of a download, and its record on disk.
 
 extension DownloadFile {
-    /// What it would take to go on now.
+    /// The resume data for the bytes written so far; `nil` if the download cannot be resumed.
     var currentResumeData: ResumeData? {
         guard var data = known, data.isVerifiable, let path = partialPath else { return nil }
         data.partialFile = path
@@ -25,7 +25,7 @@ extension DownloadFile {
             destination: place?.path, expectedDigest: expected, announcedDigests: head?.representationDigests ?? [])
     }
 
-    /// The bytes that were written reach the disk, and the record counts them.
+    /// Flushes the written bytes to the disk, then updates the record.
     func flush() throws(SessionError) {
         do throws(SystemError) {
             try partial?.flush()

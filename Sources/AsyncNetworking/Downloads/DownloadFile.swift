@@ -5,41 +5,41 @@ import ANSystem
 import FoundationEssentials
 import HTTPTypes
 
-/// The file of one download while it is written: its bytes, what they must be, and the record of a durable one.
+/// The file of a running download: its bytes, their expected digests, and the record of a durable download.
 ///
-/// It belongs to the work of one task, and is used by nobody else.
+/// Used by a single task and not shared.
 final class DownloadFile {
     let job: DownloadJob
     let request: Request
-    /// The session's options, for a request without any.
+    /// The session's transfer options, for a request without options.
     private let session: TransferOptions
     let stopwatch: Stopwatch
-    /// The final path, with links resolved; nil where a function chooses it.
+    /// The final path, with symbolic links resolved; `nil` if a closure chooses it.
     let place: FilePlace?
-    /// Whether the method and the fields are such that a later request can ask for the rest.
+    /// Whether a later request can ask for the rest: a GET without `Range`.
     let mayContinue: Bool
     let isDurable: Bool
 
-    /// Where the bytes are; nil when they go to a device, and in the end.
+    /// The temporary file; `nil` if the destination is a device, and after the end.
     var partial: PartialFile?
     private let device: FileDescriptor?
-    /// The bytes that a device was given.
+    /// The number of bytes written to the device.
     private var deviceSize: Int64 = 0
 
-    /// How the next request asks, and what its answer means.
+    /// The plan for the next request and its response.
     private(set) var plan = ResumePlan()
-    /// What is known of the bytes, and how many of them count; nil where nobody can go on with them.
+    /// The resume data for the bytes in the temporary file; `nil` if the download cannot be resumed.
     var known: ResumeData?
-    /// Whether a response has told of the bytes that there are.
+    /// Whether a response has been accepted in this task.
     var hasBegun = false
-    /// What the whole must be, and what this response's part of it.
+    /// The digests of the whole file, and of the part in this response.
     private var whole = DigestChecks([])
     private var part = DigestChecks([])
-    /// Where the range of this response ends; nil where its body has no range.
+    /// The range of this response; `nil` if it contains the whole file.
     private var range: ContentRange?
     var flushed = (size: Int64(0), time: Duration.zero)
 
-    /// Opens the file, with what there is to go on with.
+    /// Opens the temporary file, including the bytes of an earlier download if there are any.
     ///
     /// - Throws: ``SessionError/file(_:)`` or ``SessionError/notResumable(_:)``.
     init(
@@ -91,7 +91,9 @@ final class DownloadFile {
         try writeRecord()
     }
 
-    /// Opens the bytes of an earlier download; returns why they cannot be continued, if so.
+    /// Opens the partial file of an earlier download.
+    ///
+    /// - Returns: The reason why the download cannot be resumed, or `nil` if it can.
     private func open(_ data: ResumeData) throws(SessionError) -> SessionError.ResumeProblem? {
         do throws(SystemError) {
             let file = try PartialFile(path: data.partialFile, opening: .existing)
@@ -131,29 +133,29 @@ final class DownloadFile {
 
     // MARK: The exchange
 
-    /// Makes a request ask for what is missing, in a form that a later one can ask for the rest of.
+    /// Changes a request to ask for the missing bytes, in a form that a later request can continue.
     func prepare(_ request: inout Request) {
         for field in plan.fields { request.headers[field.name] = field.value }
         guard asksForIdentity else { return }
-        // A range of what was compressed is none of the file.
+        // A range of the compressed content is not a range of the file.
         request.options = (request.options ?? session).with { $0.decodesContent = false }
         if request.headers[.acceptEncoding] == nil { request.headers[.acceptEncoding] = "identity" }
     }
 
     private var asksForIdentity: Bool { isDurable || plan.offset > 0 }
 
-    /// Whether the bytes of a response are not those that were sent.
+    /// Whether the response's body is decoded, so that its bytes differ from those sent.
     private func isDecoded(_ head: ResponseHead) -> Bool {
         guard !asksForIdentity, (request.options ?? session).decodesContent else { return false }
         return head.headers.first(.contentEncoding) ?? "identity" != "identity"
     }
 
-    /// The next request asks for all.
+    /// Makes the next request ask for the whole file.
     func startOver() {
         plan = ResumePlan()
     }
 
-    /// The bytes of a response are the whole.
+    /// Accepts a response that contains the whole file.
     func beginWhole(_ head: ResponseHead) throws(SessionError) {
         do throws(SystemError) {
             try partial?.cut(to: 0)
@@ -172,8 +174,8 @@ final class DownloadFile {
         try writeRecord()
     }
 
-    /// The bytes of a response come after those that are there, or there are none to come. What is there is hashed again, as
-    /// far as somebody knows what it must be.
+    /// Accepts a response that continues the existing bytes, or that reports that they are complete. The existing bytes
+    /// are hashed again if a digest is expected.
     func beginPart(_ head: ResponseHead, _ range: ContentRange?, pass: () async throws -> Void) async throws {
         let offset = plan.offset
         do {
@@ -206,7 +208,7 @@ final class DownloadFile {
         }
     }
 
-    /// Writes bytes of the response.
+    /// Writes and hashes a chunk of the body; flushes a durable download when due.
     func write(_ chunk: Data) throws(SessionError) {
         do throws(SystemError) {
             try device?.writeAll(chunk.bytes)
@@ -222,17 +224,17 @@ final class DownloadFile {
         if isDue { try flush() }
     }
 
-    /// The bytes that are there.
+    /// The number of bytes in the file.
     var size: Int64 { device == nil ? partial?.size ?? 0 : deviceSize }
 
-    /// The body is over: verifies it, and says whether the file is complete.
+    /// Verifies the end of a body, and returns whether the file is complete.
     ///
-    /// A server may send less than the range that was asked for: then the next request asks for the rest.
+    /// A server may send less than the requested range; the next request then asks for the rest.
     func endBody() throws(SessionError) -> Bool {
         try part.verify()
         if let range, let bytes = range.bytes {
             guard bytes.contains(size - 1) else {
-                // Nobody knows which of the bytes are right.
+                // It is unknown which of the bytes are correct.
                 known = nil
                 throw .notResumable(.wrongRange(nil))
             }
@@ -248,7 +250,7 @@ final class DownloadFile {
 
     // MARK: The end
 
-    /// Moves the complete file to its final name, and returns that.
+    /// Moves the complete file to its final path, and returns that.
     func commit(_ head: ResponseHead) async throws -> DownloadedFile {
         try whole.verify()
         let path: String
@@ -274,9 +276,10 @@ final class DownloadFile {
         return DownloadedFile(path: path, size: size)
     }
 
-    /// The download has failed: keeps what somebody can go on with, and returns what that takes.
+    /// Ends a failed download: keeps the temporary file and returns resume data if the download can be resumed, and
+    /// removes the file otherwise.
     ///
-    /// - Parameter isWanted: Whether what the task was doing is to be continued, as far as that is possible.
+    /// - Parameter isWanted: Whether the program wants to resume the download.
     func end(after error: any Error, isWanted: Bool) -> ResumeData? {
         defer { partial = nil }
         let path = partial?.path

@@ -2,54 +2,56 @@
 
 public import ANHTTP
 
-/// How a download goes about its file.
+/// The options of a download.
 public struct DownloadOptions: Sendable {
-    /// Whether the download survives the end of the process; false by default.
+    /// Whether the download can be resumed after the end of the process; `false` by default.
     ///
-    /// A durable download of `disk.iso` is written to `disk.iso.part`, with its record in `disk.iso.part.json`, which its
-    /// owner only can read: the URL may have secrets. The next durable download of the same URL to the same place goes on
-    /// where this one was, and ``SessionManager/restoredDownloads(in:options:preparing:)`` finds it. Neither failure nor
-    /// cancellation removes them; ``ResumeData/discard()`` does.
+    /// A durable download to `disk.iso` is written to `disk.iso.part`, with a record in `disk.iso.part.json`. The
+    /// record contains the URL, which may be secret; it has mode 0600. Neither failure nor cancellation removes the
+    /// two files; ``ResumeData/discard()`` does. The next durable download of the same URL to the same path resumes
+    /// this one, and ``SessionManager/restoredDownloads(in:options:preparing:)`` finds it.
     ///
-    /// Only a GET to a path can be durable; others are not.
+    /// Only a GET request to a path can be durable; the option is ignored for others.
     public var isDurable = false
-    /// Goes on with an earlier download instead of starting anew.
+    /// The data of an earlier download to resume; `nil`, the default, starts a new one.
     public var resumeData: ResumeData?
-    /// What happens when an earlier download cannot be continued, because the resource has changed or the server cannot.
+    /// The behavior if an earlier download cannot be resumed because the resource has changed or the server does not
+    /// support ranges; starts over by default.
     public var whenNotResumable = WhenNotResumable.startOver
-    /// Whether the bytes of a download that fails stay, so that ``SessionError/resumeData`` can name them; true by default.
+    /// Whether the partial file of a failed download is kept for ``SessionError/resumeData``; `true` by default.
     ///
-    /// They stay only where a later request can go on with them: after a response to GET with a strong validator, or with a
-    /// digest to verify the whole by. A program that does not resume sets this to false, or calls
-    /// ``ResumeData/discard()``.
+    /// It is kept only if a later request can continue it: after a response to a GET request with a strong validator,
+    /// or if a digest is known by which to verify the whole. A program that does not resume downloads sets this to
+    /// `false`, or calls ``ResumeData/discard()``.
     public var keepsPartialFile = true
-    /// The digest that the file must have; otherwise the download fails with ``SessionError/digest(_:)`` and nothing is left.
+    /// The expected digest of the file; `nil`, the default, expects none. If the digest differs, the download fails
+    /// with ``SessionError/digest(_:)`` and the file is removed.
     ///
-    /// What the server itself says of its file in `Repr-Digest` and `Content-Digest` (RFC 9530) is verified without being
-    /// asked for, where it is SHA-256 or SHA-512 and the content was not decompressed on its way.
+    /// Digests that the server sends in `Repr-Digest` and `Content-Digest` (RFC 9530) are always verified if they are
+    /// SHA-256 or SHA-512 and the content was not decoded.
     public var expectedDigest: ContentDigest?
-    /// How many bytes a durable download may lose with the process: after so many, and after each second, the file is
-    /// flushed to the disk and the record says so. 8 MiB by default.
+    /// The number of bytes after which a durable download flushes its file to the disk and updates its record; 8 MiB by
+    /// default. It also does so once per second. At most the bytes since the last flush are lost with the process.
     public var flushInterval: Int64 = 8 << 20
 
     /// Creates the default options.
     public init() {}
 
-    /// The options of a download that survives the end of the process.
+    /// The default options with ``isDurable`` set.
     public static let durable = DownloadOptions().with { $0.isDurable = true }
 
-    /// Returns a copy that `change` has changed.
+    /// Returns a copy modified by a closure.
     public func with(_ change: (inout DownloadOptions) -> Void) -> DownloadOptions {
         var copy = self
         change(&copy)
         return copy
     }
 
-    /// What happens when a download cannot be continued.
+    /// The behavior if a download cannot be resumed.
     public enum WhenNotResumable: Hashable, Sendable {
-        /// It starts over, and what was there is lost.
+        /// The download starts over, and the partial file is discarded.
         case startOver
-        /// It fails with ``SessionError/notResumable(_:)``, and what was there stays.
+        /// The download fails with ``SessionError/notResumable(_:)``, and the partial file is kept.
         case fail
     }
 }

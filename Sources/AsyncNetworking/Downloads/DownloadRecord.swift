@@ -3,18 +3,18 @@
 import ANSystem
 import FoundationEssentials
 
-/// The record of a durable download, in a file beside its bytes.
+/// The record of a durable download, in a file beside the partial file.
 ///
-/// It is replaced in one step after the bytes that it counts have reached the disk, so that at any moment there is a record
-/// that is true, or none. The lock on the partial file keeps other writers away.
+/// It is replaced atomically after the bytes that it counts have reached the disk, so that at any time the record is
+/// either correct or missing. The lock on the partial file excludes other writers.
 enum DownloadRecord {
     static func path(beside partialFile: String) -> String { partialFile + ".json" }
 
-    /// Where a durable download to a path keeps its bytes.
+    /// Returns the path of the partial file of a durable download.
     static func partialFile(for destination: String) -> String { destination + ".part" }
 
     static func write(_ data: ResumeData) throws(SystemError) {
-        // Values of these types always have a JSON form.
+        // Encoding these types as JSON cannot fail.
         guard let bytes = try? JSONEncoder().encode(data) else { return }
         let path = path(beside: data.partialFile)
         var file = try PartialFile(path: path + ".new", opening: .either, mode: 0o600)
@@ -23,9 +23,9 @@ enum DownloadRecord {
         try file.move(to: path)
     }
 
-    /// Reads the record beside a partial file; nil where there is none that makes sense.
+    /// Reads the record beside a partial file; returns `nil` if it is missing or malformed.
     ///
-    /// Where the two files are now counts, not where they were: folders are moved.
+    /// The current paths of the two files replace the stored ones, so that their directory can be moved.
     static func read(beside partialFile: String) -> ResumeData? {
         guard let bytes = try? Data(contentsOf: URL(filePath: path(beside: partialFile))),
             var data = try? JSONDecoder().decode(ResumeData.self, from: bytes), data.offset >= 0
@@ -39,14 +39,14 @@ enum DownloadRecord {
         return data
     }
 
-    /// The records of downloads in a folder that nobody is writing. One without its bytes is of a file that was complete when
-    /// its process ended, and is removed.
+    /// Returns the records in a directory whose downloads are not being written. A record without its partial file
+    /// belongs to a download that was complete when its process ended, and is removed.
     static func records(in folder: String) throws(SystemError) -> [ResumeData] {
         var records: [ResumeData] = []
         for name in try FilePlace.names(in: folder) where name.hasSuffix(".part.json") {
             let partialFile = folder + "/" + name.dropLast(".json".count)
             do throws(SystemError) {
-                // It has the lock while it reads.
+                // The lock on the partial file is held while the record is read.
                 let file = try PartialFile(path: partialFile, opening: .existing)
                 if let data = read(beside: partialFile) { records.append(data) }
                 file.keep()
@@ -63,15 +63,15 @@ enum DownloadRecord {
     }
 }
 
-/// Folders of this process.
+/// Directories of this process.
 enum ProcessFolders {
-    /// The folder for temporary files: `TMPDIR`, or `/tmp`.
+    /// The directory for temporary files: `TMPDIR`, or else `/tmp`.
     static var temporary: String {
         let folder = ProcessInfo.processInfo.environment["TMPDIR"] ?? ""
         return folder.isEmpty ? "/tmp" : folder
     }
 
-    /// A path that is good whatever the working folder is later.
+    /// Returns an absolute path, which stays valid if the working directory changes.
     static func absolute(_ path: String) -> String {
         path.hasPrefix("/") ? path : FileManager.default.currentDirectoryPath + "/" + path
     }

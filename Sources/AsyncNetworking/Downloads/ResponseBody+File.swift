@@ -5,12 +5,14 @@ import ANSystem
 import FoundationEssentials
 
 extension ResponseBody {
-    /// Writes the rest of the body to a file, off the network's thread, as fast as it arrives.
+    /// Writes the rest of the body to a file as it arrives, without blocking the network thread.
     ///
-    /// The file appears under its name when it is complete; a failure leaves what was there before.
+    /// The file appears under its name atomically when it is complete, replacing an existing one; a failure leaves an
+    /// existing file unchanged.
     ///
+    /// - Parameter path: The path of the file.
     /// - Returns: The number of bytes written.
-    /// - Throws: ``AsyncNetworking/SessionError/file(_:)``, or what reading throws.
+    /// - Throws: ``AsyncNetworking/SessionError/file(_:)``, or the error of reading the body.
     @discardableResult
     public func write(to path: String) async throws -> Int64 {
         do {

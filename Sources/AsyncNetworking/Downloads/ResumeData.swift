@@ -5,55 +5,56 @@ import ANSystem
 public import FoundationEssentials
 public import HTTPTypes
 
-/// What it takes to go on with a download: where the bytes are that have come, and how to ask for the others.
+/// The state of an unfinished download, from which it can be resumed.
 ///
-/// It is a value to store where the program likes; the bytes stay in ``partialFile``. Its coded form may have secrets: URLs
-/// often do.
+/// The value can be stored anywhere; the bytes remain in ``partialFile``. Its encoded form contains the URL, which may
+/// include secrets.
 public struct ResumeData: Codable, Hashable, Sendable {
-    /// The URL of the request, not that of a redirect. A link that has expired can be replaced by another one to the same
-    /// file: the server is asked whether it is, by ``validator``.
+    /// The URL of the original request, before redirects.
+    ///
+    /// An expired link can be replaced by another URL of the same file; ``validator`` detects whether it is the same.
     public var url: URL
-    /// The request's fields, without those that the session calls sensitive (see ``RedirectPolicy/sensitiveHeaders``): who
-    /// goes on has to bring credentials along.
+    /// The request's header fields, without the sensitive ones (see ``RedirectPolicy/sensitiveHeaders``). Credentials
+    /// must be added again to resume the download.
     public var headers: HTTPFields
-    /// What tells the version of the resource that the bytes are of; nil where only digests can.
+    /// The validator of the version that the bytes belong to; `nil` if only digests identify it.
     public var validator: Validator?
-    /// How many bytes of the partial file count.
+    /// The number of valid bytes in the partial file.
     public var offset: Int64
-    /// The size of the whole, where the server has told it.
+    /// The size of the whole file; `nil` if the server did not send it.
     public var totalBytes: Int64?
     /// The path of the partial file.
     public var partialFile: String
-    /// Where the download was to be written; nil where a function was to choose.
+    /// The path of the destination; `nil` if a closure was to choose it.
     public var destination: String?
-    /// The digest that the program expects of the whole.
+    /// The digest that the program expects of the whole file; `nil` for none.
     ///
-    /// The state of a digest half way is not stored, which OpenSSL cannot: who goes on hashes the partial file again.
+    /// OpenSSL cannot store the state of an unfinished digest, so resuming a download hashes the partial file again.
     public var expectedDigest: ContentDigest?
-    /// What the server has said of this version of the whole.
+    /// The digests of the whole file that the server sent for this version.
     public var announcedDigests: [ContentDigest]
 
-    /// A strong validator, RFC 9110 §8.8.1: with the same one, each byte is the same.
+    /// A strong validator (RFC 9110 §8.8.1): responses with the same one are identical byte for byte.
     public enum Validator: Codable, Hashable, Sendable {
-        /// `ETag`, with its quotes.
+        /// The value of `ETag`, with its quotation marks.
         case entityTag(String)
-        /// `Last-Modified`, as it came.
+        /// The value of `Last-Modified`, as received.
         case lastModified(String)
     }
 
-    /// The request that goes on with it.
+    /// The request to resume the download with, before `Range` and `If-Range` are added.
     public var request: Request { Request(url: url, headers: headers) }
 
-    /// What a durable download to a path has left there; nil where there is none.
+    /// Returns the resume data of an unfinished durable download to a path, or `nil`.
     public static func left(at destination: String) -> ResumeData? {
         DownloadRecord.read(
             beside: DownloadRecord.partialFile(for: FilePlace(ProcessFolders.absolute(destination)).path))
     }
 
-    /// Whether a later request can be told to be for the same bytes, or verified to be.
+    /// Whether a later response can be identified as the same version, or verified by a digest.
     var isVerifiable: Bool { validator != nil || expectedDigest != nil || !announcedDigests.isEmpty }
 
-    /// Removes the partial file, and the record of a durable download.
+    /// Removes the partial file and the record of a durable download.
     public func discard() {
         let manager = FileManager.default
         try? manager.removeItem(atPath: partialFile)
@@ -62,10 +63,11 @@ public struct ResumeData: Codable, Hashable, Sendable {
 }
 
 extension ResumeData.Validator {
-    /// The strong validator of a response; nil where there is none.
+    /// Creates the strong validator of a response; `nil` if it has no strong one.
     ///
-    /// A weak entity tag says that two versions mean the same, not that their bytes are. A date is strong only when it is a
-    /// second older than the response: the file may have changed twice within one. RFC 9110 §8.8.2.2.
+    /// A weak entity tag identifies equivalent versions, not identical bytes. A modification date is strong only if it
+    /// is at least a second before the response's `Date`, because the file may change twice within a second (RFC 9110
+    /// §8.8.2.2).
     package init?(of head: ResponseHead) {
         if let tag = head.headers.first(.eTag) {
             guard Self.isStrong(tag) else { return nil }
@@ -92,7 +94,8 @@ extension ResumeData.Validator {
         }
     }
 
-    /// Whether a response is of another version. One that does not say counts as the same: the server has compared.
+    /// Whether a response belongs to another version. A response without the field counts as the same version, because
+    /// the server has evaluated `If-Range`.
     func isContradicted(by head: ResponseHead) -> Bool {
         switch self {
         case .entityTag(let tag): head.headers.first(.eTag).map { $0 != tag } ?? false

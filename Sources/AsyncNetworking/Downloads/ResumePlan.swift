@@ -3,36 +3,36 @@
 package import ANHTTP
 package import HTTPTypes
 
-/// How a download goes on, and what it makes of the answer.
+/// A decision procedure for resuming a download: the header fields to send, and the action for each response.
 ///
-/// | asked for | answered by | then |
+/// | requested | response | action |
 /// |---|---|---|
-/// | all | 200 to 299 but 206 | write from the start |
-/// | all | 206 | fail: nobody has asked for a part |
-/// | a part | 206 that begins where it should, of the same version and size | append |
-/// | a part | any other 206 | start over: ask for all |
-/// | a part | 200 to 299 but 206 | start over with this response |
-/// | a part | 416 of the size that is there already | it was complete |
-/// | a part | any other 416 | start over: ask for all |
-/// | anything | another status | reject |
+/// | the whole | 200–299 except 206 | write from the start |
+/// | the whole | 206 | fail: no range was requested |
+/// | a range | 206 that starts at the offset, of the same version and size | append |
+/// | a range | any other 206 | start over: request the whole |
+/// | a range | 200–299 except 206 | start over with this response |
+/// | a range | 416 with the size that is already there | the file is complete |
+/// | a range | any other 416 | start over: request the whole |
+/// | either | another status | reject |
 ///
-/// Where the program does not want to start over, that is a failure instead.
+/// If the program does not permit starting over, the download fails instead.
 package struct ResumePlan: Hashable, Sendable {
-    /// How many bytes there are.
+    /// The number of valid bytes, at which the requested range starts.
     package private(set) var offset: Int64
     private let validator: ResumeData.Validator?
     private let total: Int64?
     private let startsOver: Bool
 
-    /// Creates the plan to download all.
+    /// Creates a plan that requests the whole file.
     package init() {
         self.init(offset: 0, validator: nil, total: nil, startsOver: true)
     }
 
-    /// Creates the plan to go on after so many bytes.
+    /// Creates a plan that requests the bytes from an offset on.
     ///
-    /// Of a file that is complete the last byte is asked for again: that says whether it is still the same, where a range
-    /// behind the end would be an error.
+    /// If all bytes are there, the last one is requested again: the response shows whether the file is unchanged,
+    /// whereas a range after the end would be an error.
     package init(offset: Int64, validator: ResumeData.Validator?, total: Int64?, startsOver: Bool) {
         self.offset = max(0, total.map { min(offset, max($0, 1) - 1) } ?? offset)
         self.validator = validator
@@ -40,23 +40,23 @@ package struct ResumePlan: Hashable, Sendable {
         self.startsOver = startsOver
     }
 
-    /// What to do with a response.
+    /// The action for a response.
     package enum Action: Hashable, Sendable {
-        /// Its body is the whole.
+        /// Writes the body as the whole file.
         case write
-        /// Its body comes after the bytes that are there: so many, up to the end of this range.
+        /// Appends the body, which has this range.
         case append(ContentRange)
-        /// All bytes were there; it has none.
+        /// Ends the download: all bytes were already there.
         case complete
-        /// Ask again, for all, for this reason.
+        /// Requests the whole file, for this reason.
         case startOver(SessionError.ResumeProblem)
-        /// It cannot be used.
+        /// Fails for this reason.
         case fail(SessionError.ResumeProblem)
-        /// It is no success.
+        /// Rejects the response for its status.
         case reject
     }
 
-    /// The fields to ask with; none to ask for all. RFC 9110 §14.2 and §13.1.5.
+    /// The header fields that request the range; empty to request the whole (RFC 9110 §14.2 and §13.1.5).
     package var fields: HTTPFields {
         guard offset > 0 else { return [:] }
         var fields: HTTPFields = [.range: "bytes=\(offset)-"]
@@ -64,7 +64,7 @@ package struct ResumePlan: Hashable, Sendable {
         return fields
     }
 
-    /// What to do with a response.
+    /// Returns the action for a response.
     package func action(for head: ResponseHead) -> Action {
         let status = head.status.code
         guard offset > 0 else {
@@ -102,7 +102,7 @@ package struct ResumePlan: Hashable, Sendable {
         head.headers.first(.contentRange).flatMap(ContentRange.init)
     }
 
-    /// Whether the response shows the validator that the bytes have.
+    /// Whether the response has the same validator as the bytes.
     private func isSame(_ head: ResponseHead) -> Bool {
         switch validator {
         case .entityTag(let tag): head.headers.first(.eTag) == tag

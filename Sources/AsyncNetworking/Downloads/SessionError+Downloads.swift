@@ -4,21 +4,21 @@ public import ANHTTP
 import ANSystem
 import FoundationEssentials
 
-// What can go wrong with a download besides its transfer.
+// The errors of downloads other than those of transfers.
 
 extension SessionError {
-    /// What went wrong with a file.
+    /// The failure of a file operation.
     public struct FileProblem: Hashable, Sendable {
-        /// The file's path.
+        /// The path of the file.
         public var path: String
         /// The system call that failed.
         public var call: String
-        /// The value of errno.
+        /// The value of `errno`.
         public var errno: Int32
-        /// The system's words.
+        /// The system's message for `errno`.
         public var message: String
 
-        /// Creates a description of a failure, as tests of error handling need it.
+        /// Creates the value, for testing error handling.
         public init(path: String, call: String, errno: Int32, message: String) {
             self.path = path
             self.call = call
@@ -30,27 +30,27 @@ extension SessionError {
             self.init(path: path, call: error.call, errno: error.code, message: SystemError.message(for: error.code))
         }
 
-        /// What it comes down to.
+        /// The reason, derived from the system call and `errno`.
         public var reason: Reason { Reason(SystemError(call: call, code: errno).fileReason) }
 
-        /// What goes wrong with files, in the words of a program that has to decide what to do.
+        /// The reason of a failed file operation, as far as a program can act on it.
         @nonexhaustive
         public enum Reason: Hashable, Sendable {
-            /// The disk, the user's part of it, or the largest file that it takes is full.
+            /// The disk or the user's quota is full, or the file exceeds the maximum size.
             case noSpace
-            /// This user may not, or the disk can only be read.
+            /// The user lacks permission, or the file system is read-only.
             case notPermitted
-            /// There is a file already, and it is not to be replaced.
+            /// The file already exists and must not be overwritten.
             case exists
-            /// A folder on the way is missing, or is none.
+            /// A directory of the path does not exist or is not a directory.
             case missingFolder
-            /// There is a folder under this name.
+            /// The path is a directory.
             case isFolder
-            /// It is on another file system.
+            /// The path is on another file system.
             case otherFileSystem
-            /// Another download is writing it.
+            /// Another download is writing the file.
             case inUse
-            /// Another reason; `errno` says which.
+            /// Another reason, identified by `errno`.
             case other
 
             init(_ reason: SystemError.FileReason) {
@@ -69,41 +69,41 @@ extension SessionError {
         }
     }
 
-    /// Why a download could not be continued.
+    /// The reason why a download could not be resumed.
     public enum ResumeProblem: Hashable, Sendable {
-        /// The resource is another one, or another version, than the one that the bytes are of.
+        /// The resource has changed since the bytes were downloaded.
         case changed
-        /// The server has sent all of it, though it was asked for the rest.
+        /// The server sent the whole file instead of the requested range.
         case rangesNotSupported
-        /// The server has sent another range than it was asked for, and said so in these words, if any.
+        /// The server sent another range than the requested one; the associated value is its `Content-Range`, if any.
         case wrongRange(String?)
-        /// Nothing tells which version the bytes are of: the server has sent no strong validator, or the request is none
-        /// that can ask for a range.
+        /// The version of the bytes is unknown, because the server sent no strong validator, or the request is not a
+        /// GET without `Range`.
         case noValidator
-        /// The partial file, at this path, is missing or too short.
+        /// The partial file at this path is missing or too short.
         case partialFile(String)
     }
 
-    /// A digest that is not the one that it must be.
+    /// A digest that differs from the expected one.
     public struct DigestMismatch: Hashable, Sendable {
-        /// What it must be.
+        /// The expected digest.
         public var expected: ContentDigest
-        /// What it is.
+        /// The actual digest.
         public var found: ContentDigest
 
-        /// Creates a description of a failure, as tests of error handling need it.
+        /// Creates the value, for testing error handling.
         public init(expected: ContentDigest, found: ContentDigest) {
             self.expected = expected
             self.found = found
         }
     }
 
-    /// What it takes to go on with the download that has failed; nil where nothing has come, or nobody can go on with it.
+    /// The data to resume the failed download with; `nil` if no bytes arrived or the download cannot be resumed.
     public var resumeData: ResumeData? {
         if case .interrupted(_, let data) = self { data } else { nil }
     }
 
-    /// The error itself; of an interruption, the reason.
+    /// The reason if this error is ``interrupted(by:_:)``, otherwise the error itself.
     public var cause: SessionError {
         if case .interrupted(let error, _) = self { error } else { self }
     }
@@ -114,7 +114,7 @@ extension SessionError {
 }
 
 extension SessionError.FileProblem: CustomStringConvertible {
-    /// The path, the system's words and its call.
+    /// The path, the system's message and the system call.
     public var description: String { "\(path): \(message) (\(call))" }
 }
 
@@ -122,12 +122,13 @@ extension SessionError.ResumeProblem: CustomStringConvertible {
     /// A sentence that says what happened.
     public var description: String {
         switch self {
-        case .changed: "The download cannot be continued: the resource has changed."
-        case .rangesNotSupported: "The download cannot be continued: the server sends only the whole."
+        case .changed: "The download cannot be resumed: the resource has changed."
+        case .rangesNotSupported: "The download cannot be resumed: the server sends only the whole file."
         case .wrongRange(let text):
-            "The download cannot be continued: the server sent a wrong range\(text.map { " (\($0))" } ?? "")."
-        case .noValidator: "The download cannot be continued: nothing tells whether the resource is still the same."
-        case .partialFile(let path): "The download cannot be continued: \(path) is missing or too short."
+            "The download cannot be resumed: the server sent a wrong range\(text.map { " (\($0))" } ?? "")."
+        case .noValidator:
+            "The download cannot be resumed: without a strong validator it is unknown whether the resource has changed."
+        case .partialFile(let path): "The download cannot be resumed: \(path) is missing or too short."
         }
     }
 }
@@ -135,6 +136,6 @@ extension SessionError.ResumeProblem: CustomStringConvertible {
 extension SessionError.DigestMismatch: CustomStringConvertible {
     /// A sentence with both digests.
     public var description: String {
-        "The file is not what it should be: its digest is \(found), where \(expected) is expected."
+        "The file's digest is \(found), but \(expected) is expected."
     }
 }

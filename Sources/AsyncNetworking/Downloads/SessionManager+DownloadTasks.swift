@@ -8,9 +8,9 @@ public import HTTPTypes
 // Tasks that write responses to files.
 
 extension SessionManager {
-    // MARK: Made, not started
+    // MARK: Suspended tasks
 
-    /// Makes a task that writes a response to a file; see ``makeDataTask(for:)`` and
+    /// Creates a suspended task that writes a response to a file; see ``makeDataTask(for:)`` and
     /// ``download(_:to:options:)-(Request,DownloadDestination,_)``.
     public nonisolated func makeDownloadTask(
         for request: Request, to destination: DownloadDestination, options: DownloadOptions = DownloadOptions()
@@ -18,14 +18,14 @@ extension SessionManager {
         makeDownloadTask(for: .success(request), to: destination, options)
     }
 
-    /// Makes a task that writes a response to a file at a path.
+    /// Creates a suspended task that writes a response to a file at a path.
     public nonisolated func makeDownloadTask(
         for request: Request, to path: String, options: DownloadOptions = DownloadOptions()
     ) -> DownloadTask {
         makeDownloadTask(for: request, to: .file(path), options: options)
     }
 
-    /// Makes a task that goes on with a download; see ``download(resuming:with:to:options:)``.
+    /// Creates a suspended task that resumes an earlier download; see ``download(resuming:with:to:options:)``.
     public nonisolated func makeDownloadTask(
         resuming data: ResumeData, with request: Request? = nil, to destination: DownloadDestination? = nil,
         options: DownloadOptions = DownloadOptions()
@@ -40,9 +40,9 @@ extension SessionManager {
             for: request ?? data.request, to: destination, options: options.with { $0.resumeData = data })
     }
 
-    // MARK: Started
+    // MARK: Started tasks
 
-    /// Starts to write the response of a GET to a file; see
+    /// Starts writing the response of a GET request to a file; see
     /// ``download(_:to:options:)-(Request,DownloadDestination,_)``.
     public func download(
         _ path: String, to destination: DownloadDestination, headers: HTTPFields = [:],
@@ -51,7 +51,7 @@ extension SessionManager {
         makeDownloadTask(for: Result { try request(.get, path, headers: headers) }, to: destination, options).started()
     }
 
-    /// Starts to write the response of a GET to a file at a path.
+    /// Starts writing the response of a GET request to a file at a path.
     public func download(
         _ path: String, to destination: String, headers: HTTPFields = [:],
         options: DownloadOptions = DownloadOptions()
@@ -59,36 +59,38 @@ extension SessionManager {
         download(path, to: .file(destination), headers: headers, options: options)
     }
 
-    /// Starts to write a response to a file.
+    /// Starts writing a response to a file.
     ///
-    /// A response with a status outside of 200 to 299 is not written: the task's value throws
-    /// ``ANSerialization/SerializationError/rejected(_:)`` with its body, cut off at 1 MiB. The file appears under its name
-    /// when it is complete, in place of one that was there; a failure leaves that one as it was. After a failure half way
-    /// ``SessionError/resumeData`` has what it takes to go on, where the server's response allows that.
+    /// The file appears under its name atomically when it is complete, replacing an existing one; a failure leaves an
+    /// existing file unchanged. If the download fails after a part has arrived, ``SessionError/resumeData`` allows
+    /// resuming it, provided that the response contained a strong validator or a digest is known. A response with a
+    /// status outside of 200–299 is not written: the task's value throws
+    /// ``ANSerialization/SerializationError/rejected(_:)`` with the first 1 MiB of its body.
     ///
-    /// Bytes are written in the task's own thread, not on the network's.
+    /// Bytes are written by the task, not on the network thread.
     public func download(
         _ request: Request, to destination: DownloadDestination, options: DownloadOptions = DownloadOptions()
     ) -> DownloadTask {
         makeDownloadTask(for: request, to: destination, options: options).started()
     }
 
-    /// Starts to write a response to a file at a path.
+    /// Starts writing a response to a file at a path.
     public func download(
         _ request: Request, to path: String, options: DownloadOptions = DownloadOptions()
     ) -> DownloadTask {
         download(request, to: .file(path), options: options)
     }
 
-    /// Starts to go on with a download.
+    /// Starts resuming an earlier download.
     ///
     /// - Parameters:
-    ///   - data: What it takes to go on.
-    ///   - request: The request to go on with; nil means a GET of the same URL with the same fields, without those that are
-    ///     sensitive. One with another URL is for a link that has expired: it must lead to the same file, of which the
-    ///     server is asked by the validator, and which is compared by its size and its digests.
-    ///   - destination: Where the file is written; nil means where it was to be written.
-    ///   - options: How to go about it; ``DownloadOptions/whenNotResumable`` says what happens when that is not possible.
+    ///   - data: The resume data.
+    ///   - request: The request to send; `nil`, the default, sends a GET request for the same URL with the stored
+    ///     header fields, which exclude sensitive ones. To replace an expired link, pass a request for another URL of
+    ///     the same file: the validator, the size and any digests are compared.
+    ///   - destination: The destination; `nil`, the default, uses that of the earlier download.
+    ///   - options: The options; ``DownloadOptions/whenNotResumable`` selects what happens if the download cannot be
+    ///     resumed.
     public func download(
         resuming data: ResumeData, with request: Request? = nil, to destination: DownloadDestination? = nil,
         options: DownloadOptions = DownloadOptions()
@@ -96,11 +98,12 @@ extension SessionManager {
         makeDownloadTask(resuming: data, with: request, to: destination, options: options).started()
     }
 
-    // MARK: Within a scope
+    // MARK: Scoped tasks
 
-    /// Writes a response to a file, and runs `scope` meanwhile; the task ends with the scope.
+    /// Starts a download and runs a closure with its task; the task ends with the closure.
     ///
-    /// What is under way when `scope` returns or throws is cancelled, and over when this function returns.
+    /// If the task is still running when `scope` returns or throws, it is cancelled. It has ended when this function
+    /// returns.
     public nonisolated func withDownload<Value>(
         _ request: Request, to destination: DownloadDestination, options: DownloadOptions = DownloadOptions(),
         _ scope: (DownloadTask) async throws -> Value
@@ -108,7 +111,7 @@ extension SessionManager {
         try await makeDownloadTask(for: request, to: destination, options: options).started().endingWithScope(scope)
     }
 
-    /// Writes a response to a file at a path, and runs `scope` meanwhile; the task ends with the scope.
+    /// Starts a download to a path and runs a closure with its task; the task ends with the closure.
     public nonisolated func withDownload<Value>(
         _ request: Request, to path: String, options: DownloadOptions = DownloadOptions(),
         _ scope: (DownloadTask) async throws -> Value
@@ -118,18 +121,18 @@ extension SessionManager {
 
     // MARK: After a restart
 
-    /// Makes a task for each durable download that is under way in a folder and was left by its process, in the order of
-    /// their names. They go on where they were once they are resumed.
+    /// Creates a suspended task for each durable download that a process left unfinished in a directory, sorted by file
+    /// name.
     ///
-    /// Linux has no service that goes on with downloads while a program does not run: this is what a program calls when it
-    /// runs again. Downloads that are being written, by this process or another one, are not among them.
+    /// Call this function after a restart, because Linux has no service that continues downloads while the program is
+    /// not running. Downloads that this or another process is writing are skipped.
     ///
     /// - Parameters:
-    ///   - folder: The folder that they are written to; not those inside it.
-    ///   - options: How to go about them; they are durable in any case.
-    ///   - prepare: Changes each request before its task is made: adds the credentials, which are not stored, or replaces a
-    ///     link that has expired.
-    /// - Throws: ``SessionError/file(_:)`` when the folder cannot be read.
+    ///   - folder: The directory of the destinations; its subdirectories are not searched.
+    ///   - options: The options of the tasks, which are durable in any case.
+    ///   - prepare: Modifies each request before its task is created, to add credentials, which are not stored, or to
+    ///     replace an expired link.
+    /// - Throws: ``SessionError/file(_:)`` if the directory cannot be read.
     public nonisolated func restoredDownloads(
         in folder: String, options: DownloadOptions = .durable, preparing prepare: (inout Request) -> Void = { _ in }
     ) throws -> [DownloadTask] {
@@ -144,11 +147,11 @@ extension SessionManager {
         }
     }
 
-    // MARK: How they are made
+    // MARK: Creating tasks
 
-    /// Makes a task that writes a response to a file.
+    /// Creates a suspended task that writes a response to a file.
     ///
-    /// - Parameter ending: Done with the result when the task is over, before its value is there.
+    /// - Parameter ending: Called with the result when the task has ended, before its value is available.
     package nonisolated func makeDownloadTask(
         for request: Result<Request, any Error>, to destination: DownloadDestination, _ options: DownloadOptions,
         ending: (@Sendable (Result<Response<DownloadedFile>, any Error>) async -> Void)? = nil
@@ -161,18 +164,20 @@ extension SessionManager {
 }
 
 extension TransferTask where Value == Response<DownloadedFile> {
-    /// Ends the task and returns what it takes to go on with it, once it is over; nil where nothing has come, where nobody
-    /// can go on with what has come, or where the task was complete already.
+    /// Cancels the task, waits for its end, and returns the data to resume the download with.
     ///
-    /// Its value then throws `CancellationError`. The bytes stay in ``ResumeData/partialFile``, which
-    /// ``TransferHandle/cancel()`` removes.
+    /// The task's value then throws `CancellationError`. The bytes remain in ``ResumeData/partialFile``;
+    /// ``TransferHandle/cancel()`` removes them instead.
+    ///
+    /// - Returns: The resume data; `nil` if no bytes have arrived, the download cannot be resumed, or it was already
+    ///   complete.
     public func cancelProducingResumeData() async -> ResumeData? {
         core.isResumeDataWanted = true
         await end()
         return core.resumeData
     }
 
-    /// What it takes to go on with the task, once it is over without its file; see ``SessionError/resumeData`` and
-    /// ``cancelProducingResumeData()``.
+    /// The data to resume the download with, after the task has failed or was cancelled; `nil` before that, or if the
+    /// download cannot be resumed. See ``SessionError/resumeData`` and ``cancelProducingResumeData()``.
     public var resumeData: ResumeData? { core.resumeData }
 }

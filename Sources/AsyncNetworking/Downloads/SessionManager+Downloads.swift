@@ -5,14 +5,14 @@ import ANSerialization
 import FoundationEssentials
 import HTTPTypes
 
-/// What a download is to do.
+/// The parameters of a download.
 struct DownloadJob: Sendable {
     var destination: DownloadDestination
     var options: DownloadOptions
-    /// Fields that are not stored.
+    /// The header fields that are not stored.
     var sensitiveHeaders: Set<HTTPField.Name>
 
-    /// The path that errors name.
+    /// The path for error descriptions.
     var path: String {
         switch destination.target {
         case .path(let path): path
@@ -22,7 +22,7 @@ struct DownloadJob: Sendable {
 }
 
 extension SessionManager {
-    /// Performs a task's request and writes the body to a file, as far as the task may work.
+    /// Performs a task's request and writes the body to a file; waits whenever the task is suspended.
     nonisolated func download(_ transfer: Transfer, _ job: DownloadJob) async throws -> Response<DownloadedFile> {
         let core = transfer.core
         let file = try DownloadFile(
@@ -36,7 +36,7 @@ extension SessionManager {
             let result = try await file.commit(ending.head)
             return Response(result, head: ending.head, ending: ending.ending)
         } catch {
-            // An error of the program's own cannot carry what it takes to go on, and means that the file is not wanted.
+            // An error thrown by the program cannot carry resume data, and means that the file is not wanted.
             let reason = error as? SessionError
             let isWanted =
                 error is CancellationError ? core.isResumeDataWanted : job.options.keepsPartialFile && reason != nil
@@ -48,7 +48,7 @@ extension SessionManager {
 
     private typealias Ending = (head: ResponseHead, ending: ResponseEnding)
 
-    /// Asks for what is missing of a file, and writes it; returns nil when it has to ask again.
+    /// Requests the missing bytes of a file and writes them; returns `nil` if another request is necessary.
     private nonisolated func fill(_ file: DownloadFile, by transfer: Transfer) async throws -> Ending? {
         let core = transfer.core
         return try await perform(
@@ -58,7 +58,7 @@ extension SessionManager {
             case .reject:
                 core.receive(head)
                 try await ResponseValidation.statusOnly.validate(head, Self.errorPage(body))
-                throw TransportError.internalInconsistency("A plan rejects what the validation takes.", TransferFacts())
+                throw TransportError.internalInconsistency("A rejected response passed validation.", TransferFacts())
             case .fail(let problem):
                 throw SessionError.notResumable(problem)
             case .startOver:
@@ -86,7 +86,7 @@ extension SessionManager {
         }
     }
 
-    /// As much of a body as an error page has.
+    /// Reads at most 1 MiB of a body.
     private nonisolated static func errorPage(_ body: ResponseBody) async throws -> Data {
         var page = Data()
         for try await chunk in body {

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 
-/// How long to wait before a retry: exponentially longer each time, up to a bound, at random below that.
+/// The waits before retries: exponential up to a maximum, with optional full jitter.
 ///
-/// Before retry *n*, the first being 1, the wait is at most `base × multiplier^(n−1)`, and never above `maximum`. With
-/// jitter it is anything between nothing and that, so that clients that failed together do not come back together.
+/// The wait before retry *n*, starting at 1, is at most `min(base × multiplier^(n−1), maximum)`. With jitter it is
+/// drawn uniformly between zero and that value, so that clients that failed together do not retry together.
 public struct Backoff: Hashable, Sendable {
     /// The longest wait before the first retry; 0.5 s by default.
     public var base: Duration
-    /// How much longer each wait is than the one before; 2 by default.
+    /// The factor by which the longest wait grows with each retry; 2 by default. A factor of 1 or less keeps it
+    /// constant.
     public var multiplier: Double
-    /// The longest wait of all; 30 s by default.
+    /// The upper bound of all waits; 30 s by default.
     public var maximum: Duration
-    /// Whether the wait is drawn at random, from nothing to its longest ("full jitter"); true by default.
+    /// Whether each wait is drawn at random between zero and its longest value ("full jitter"); `true` by default.
     public var isJittered: Bool
 
     /// Creates a backoff.
@@ -25,10 +26,10 @@ public struct Backoff: Hashable, Sendable {
         self.isJittered = isJittered
     }
 
-    /// The wait before a retry.
+    /// Returns the wait before a retry.
     ///
     /// - Parameters:
-    ///   - retry: The number of the retry, from 1.
+    ///   - retry: The number of the retry, starting at 1.
     ///   - unit: A random number from 0 to 1.
     package func wait(beforeRetry retry: Int, unit: Double) -> Duration {
         var longest = max(.zero, min(base, bound))
@@ -42,15 +43,15 @@ public struct Backoff: Hashable, Sendable {
     }
 
     private func jittered(_ longest: Duration, _ unit: Double) -> Duration {
-        // A product with 1 would be off by what a `Double` cannot hold.
+        // Not multiplied by 1, because the conversion to `Double` would round the duration.
         isJittered && !(unit >= 1) ? longest * max(0, unit) : longest
     }
 
-    /// The maximum, as far as a clock can sleep.
+    /// The maximum, limited to what a clock can sleep.
     private var bound: Duration { min(maximum, .longestSleep) }
 }
 
 extension Duration {
-    /// A hundred years: more would overflow in a clock's arithmetic.
+    /// A hundred years; longer durations would overflow the arithmetic of clocks.
     static let longestSleep = Duration.seconds(100 * 365 * 86_400)
 }

@@ -5,7 +5,7 @@ import ANSystem
 import FoundationEssentials
 
 extension Pipeline {
-    /// Performs a call again as long as it goes wrong and the policy wants it to.
+    /// Performs a call, and repeats it as long as it fails and the retry policy permits another attempt.
     func retry(
         _ call: PipelineCall, respond: (ResponseHead, ResponseBody) async throws -> Void
     ) async throws {
@@ -21,7 +21,7 @@ extension Pipeline {
             attempt.events = metrics
             attempt.request.limitTotalTime(to: plan.timeLeft(after: stopwatch.elapsed))
             var failed: (result: RetryPlan.AttemptResult, wait: Duration)?
-            // From the moment of the decision on, an error is not the attempt's but the program's.
+            // Errors thrown after the decision come from the program, not from the attempt.
             var isDecided = false
             do {
                 try await perform(attempt, from: .afterRetries) { head, body in
@@ -56,7 +56,7 @@ extension Pipeline {
         monitor?.receive(.retrying(after: noted))
     }
 
-    /// How long to wait before the next attempt; nil where there is none.
+    /// Returns the wait before the next attempt, or `nil` if there must be no further attempt.
     @inline(never)
     private func decide(
         _ result: RetryPlan.AttemptResult, on request: Request, _ plan: inout RetryPlan, _ stopwatch: Stopwatch,
@@ -92,12 +92,12 @@ extension Pipeline {
 }
 
 extension Pipeline.Step {
-    /// Where each attempt begins.
+    /// The step at which each attempt starts.
     fileprivate static let afterRetries = Pipeline.Step.redirects
 }
 
 extension Request {
-    /// Bounds the total time of an exchange, and that of the wait for a route, by what is left of a longer one.
+    /// Limits the total time of an exchange, and of its wait for a route, to the time left for all attempts.
     @inline(never)
     fileprivate mutating func limitTotalTime(to limit: Duration?) {
         guard let limit, var options else { return }
@@ -107,7 +107,7 @@ extension Request {
     }
 }
 
-/// Keeps what the last exchange cost.
+/// Stores the metrics of the last exchange, and forwards all events.
 private final class LastMetrics: TransferEventSink {
     private let next: (any TransferEventSink)?
     private let last = Lock<TransferMetrics?>(nil)

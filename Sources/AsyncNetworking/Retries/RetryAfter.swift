@@ -4,12 +4,12 @@ package import ANHTTP
 import HTTPTypes
 
 extension ResponseHead {
-    /// How long the server asks to wait with the next request, RFC 9110 §10.2.3; nil where it does not say, or says
-    /// nonsense.
+    /// Returns the wait that the server asks for in `Retry-After` (RFC 9110 §10.2.3), or `nil` if the field is missing
+    /// or malformed.
     ///
-    /// A date is taken relative to the server's own clock, where `Date` tells it.
+    /// A date is compared with the response's `Date`, that is, with the server's own clock; without `Date`, with `now`.
     ///
-    /// - Parameter now: Seconds since 1970.
+    /// - Parameter now: The current time in seconds since 1970.
     package func retryAfter(now: Int64) -> Duration? {
         guard let value = headers.first(.retryAfter), !value.isEmpty else { return nil }
         if value.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {

@@ -2,16 +2,18 @@
 
 import ANSystem
 
-/// How many of the requests to one host may be retries, so that retries do not keep down a server that struggles.
+/// A limit on the share of retries among the requests to one host, so that retries do not overload a server that is
+/// recovering.
 ///
-/// A host begins with ``capacity`` retries. Each retry takes one; each new request brings back a part of one, and so does
-/// time, up to the capacity. In the long run no more than one request in five is a retry, by default, beside one a second.
+/// It is a token bucket for each host, which starts with ``capacity`` retries. Each retry takes one; each first attempt
+/// adds ``perRequest``, and each second ``perSecond``, up to the capacity. With the defaults, at most one retry for
+/// every five requests is permitted in the long run, plus one each second.
 public struct RetryBudget: Hashable, Sendable {
-    /// The most retries that can be saved up; 10 by default.
+    /// The maximum number of retries that a host can accumulate; 10 by default.
     public var capacity: Double
-    /// What each request that is no retry brings; 0.2 by default.
+    /// The number of retries that each first attempt adds; 0.2 by default.
     public var perRequest: Double
-    /// What each second brings; 1 by default.
+    /// The number of retries that each second adds; 1 by default.
     public var perSecond: Double
 
     /// Creates a budget.
@@ -22,7 +24,7 @@ public struct RetryBudget: Hashable, Sendable {
     }
 }
 
-/// What is left of a host's budget.
+/// The remaining budget of one host.
 package struct RetryBucket {
     package private(set) var retries: Double
     private var lastChange: Duration
@@ -32,12 +34,12 @@ package struct RetryBucket {
         lastChange = now
     }
 
-    /// A request that is no retry.
+    /// Adds the share of a first attempt.
     package mutating func deposit(_ budget: RetryBudget, now: Duration) {
         fill(budget, by: budget.perRequest, now: now)
     }
 
-    /// A retry; false when there is none left.
+    /// Takes one retry; returns `false` if less than one is left.
     package mutating func withdraw(_ budget: RetryBudget, now: Duration) -> Bool {
         fill(budget, by: 0, now: now)
         guard retries >= 1 else { return false }
@@ -45,7 +47,7 @@ package struct RetryBucket {
         return true
     }
 
-    /// Whether forgetting the host would change nothing.
+    /// Whether the budget is full, so that the host's entry can be removed without effect.
     package func isFull(_ budget: RetryBudget) -> Bool { retries >= budget.capacity }
 
     private mutating func fill(_ budget: RetryBudget, by amount: Double, now: Duration) {
@@ -55,10 +57,11 @@ package struct RetryBucket {
     }
 }
 
-/// The budgets of the hosts that a session speaks to.
+/// The remaining budgets of the hosts of a session.
 final class RetryLedger: Sendable {
     private let buckets = Lock<[Origin: RetryBucket]>([:])
-    /// Above so many hosts those with a full budget are forgotten, and then any.
+    /// The maximum number of entries. When it is reached, those with a full budget are removed, or else an arbitrary
+    /// one.
     private static let maximumHosts = 1_000
 
     func deposit(_ host: Origin, _ budget: RetryBudget, now: Duration) {

@@ -3,7 +3,7 @@
 package import ANHTTP
 import HTTPTypes
 
-/// Where the retries of one request stand: decides, and touches nothing.
+/// The state of one request's retries. Decides about further attempts without side effects.
 package struct RetryPlan {
     package let policy: RetryPolicy
     package private(set) var history = RetryHistory()
@@ -12,29 +12,29 @@ package struct RetryPlan {
         self.policy = policy
     }
 
-    /// The number of the attempt that is under way, from 1.
+    /// The number of the current attempt, starting at 1.
     package var attempt: Int { history.earlierAttempts.count + 1 }
 
-    /// What came of an attempt.
+    /// The result of an attempt: the head of the response, or an error.
     package typealias AttemptResult = Result<ResponseHead, any Error>
 
-    /// What follows an attempt.
+    /// The step after an attempt.
     package enum Step: Equatable {
-        /// It is the result: it went well, or in a way that is not retried.
+        /// The attempt is the result, because it succeeded or failed in a way that is not retriable.
         case finish
-        /// It is the result, although it could have been retried.
+        /// The attempt is the result although it is retriable, for this reason.
         case stop(RetryHistory.Stop)
-        /// The request is sent again after a wait, if the budget allows it.
+        /// The request is sent again after a wait, if the budget permits.
         case retry(after: Duration)
     }
 
-    /// The moment of a decision.
+    /// The time of a decision, and a random number for it.
     package struct Moment {
-        /// The time since the first attempt began.
+        /// The time since the first attempt started.
         package var elapsed: Duration
-        /// Seconds since 1970.
+        /// The current time in seconds since 1970.
         package var now: Int64
-        /// A random number from 0 to 1.
+        /// A random number from 0 to 1, for jitter.
         package var unit: Double
 
         package init(elapsed: Duration = .zero, now: Int64 = 0, unit: Double = 1) {
@@ -44,7 +44,7 @@ package struct RetryPlan {
         }
     }
 
-    /// Whether the policy holds a result for worth another attempt.
+    /// Whether the policy considers a result retriable.
     package func isRetriable(_ result: AttemptResult) -> Bool {
         switch result {
         case .success(let head): policy.statuses.contains(head.status.code)
@@ -52,7 +52,13 @@ package struct RetryPlan {
         }
     }
 
-    /// What follows an attempt of `request` with this result, given what the program says.
+    /// Returns the step after an attempt.
+    ///
+    /// - Parameters:
+    ///   - result: The result of the attempt.
+    ///   - request: The request.
+    ///   - verdict: The decision of the program.
+    ///   - moment: The time of the decision.
     package func step(
         after result: AttemptResult, of request: Request, verdict: RetryPolicy.Verdict, at moment: Moment
     ) -> Step {
@@ -89,12 +95,12 @@ package struct RetryPlan {
         if case .success(let head) = result { head.retryAfter(now: moment.now) } else { nil }
     }
 
-    /// Whether the program is asked about a result: not about a response that is none of an error.
+    /// Whether the policy's `decision` is called for a result: for errors and for statuses of 400 and above.
     package static func mayBeDecided(_ result: AttemptResult) -> Bool {
         if case .success(let head) = result { head.status.code >= 400 } else { true }
     }
 
-    /// Notes that an attempt is followed by another one.
+    /// Adds an attempt that is followed by another one to the history, and returns its entry.
     package mutating func note(
         _ result: AttemptResult, _ metrics: TransferMetrics?, wait: Duration
     ) -> RetryHistory.Attempt {
@@ -108,12 +114,12 @@ package struct RetryPlan {
         return attempt
     }
 
-    /// Notes why there is no further attempt.
+    /// Records why there is no further attempt.
     package mutating func stop(because reason: RetryHistory.Stop) {
         history.stop = reason
     }
 
-    /// What is left of the time for all attempts; nil where there is no limit.
+    /// Returns the time left for all attempts together, or `nil` without a deadline.
     package func timeLeft(after elapsed: Duration) -> Duration? {
         policy.deadline.map { $0 > elapsed ? $0 - elapsed : .zero }
     }

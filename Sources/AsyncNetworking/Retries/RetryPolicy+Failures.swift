@@ -3,41 +3,41 @@
 import ANHTTP
 
 extension RetryPolicy {
-    /// A kind of failure that another attempt may not meet.
+    /// A kind of failure that may not recur in another attempt.
     ///
-    /// | failure | of ``ANHTTP/TransportError`` | the server may have acted | by default | why |
+    /// | failure | of ``ANHTTP/TransportError`` | the server may have acted | by default | typical cause |
     /// |---|---|---|---|---|
-    /// | ``nameLookup`` | `cannotResolve`, `timedOut` while resolving | no | yes | a DNS server was busy |
+    /// | ``nameLookup`` | `cannotResolve`, `timedOut` while resolving | no | yes | a DNS server is busy |
     /// | ``connect`` | `cannotConnect`, `timedOut` while connecting or in the TLS handshake | no | yes | the server restarts, or a packet was lost |
-    /// | ``tlsHandshake`` | `tls(.handshake)` | no | yes | a connection that breaks during the handshake looks like that |
-    /// | ``proxy`` | `proxy(.handshake)`, `proxy(.tunnelRefused)` with a status of 500 or above | no | yes | the proxy was busy |
-    /// | ``connectionLost`` | `connectionLost` | yes | yes | the server restarted, or a middlebox forgot the connection |
-    /// | ``noAnswer`` | `timedOut` while sending, waiting for or receiving the response | yes | yes | the server was busy |
-    /// | ``queue`` | `timedOut` waiting for a free connection | no | no | this side asks for too much at once |
-    /// | ``invalidResponse`` | `invalidResponse` | yes | no | a server that answers like that does so again |
+    /// | ``tlsHandshake`` | `tls(.handshake)` | no | yes | the connection was lost during the handshake |
+    /// | ``proxy`` | `proxy(.handshake)`, `proxy(.tunnelRefused)` with a status of 500 or above | no | yes | the proxy is busy |
+    /// | ``connectionLost`` | `connectionLost` | yes | yes | the server restarted, or a middlebox dropped the connection |
+    /// | ``noAnswer`` | `timedOut` while sending, waiting for or receiving the response | yes | yes | the server is busy |
+    /// | ``queue`` | `timedOut` waiting for a free connection | no | no | the client sends too many requests at once |
+    /// | ``invalidResponse`` | `invalidResponse` | yes | no | the server does not follow the protocol, and is likely to do so again |
     ///
-    /// All others are never worth another attempt: a certificate that is not trusted, an address that cannot be used or is
-    /// forbidden, credentials that a proxy does not take, a request that cannot be sent, a response above a limit, a body
-    /// whose source failed, no route for as long as a session waits for one, and what a program itself throws.
+    /// Other failures are never retriable: an untrusted certificate, an address that is unusable or forbidden, rejected
+    /// proxy credentials, a request that cannot be sent, a response above a limit, a body whose source failed, an
+    /// expired wait for a route, and errors that the program throws.
     public enum Failure: String, CaseIterable, Hashable, Sendable {
-        /// The name was not resolved.
+        /// The host name could not be resolved.
         case nameLookup
-        /// No connection was made.
+        /// No connection could be established.
         case connect
-        /// The TLS handshake broke off.
+        /// The TLS handshake was interrupted.
         case tlsHandshake
         /// The proxy could not be used.
         case proxy
-        /// The connection ended too early.
+        /// The connection was lost before the end of the response.
         case connectionLost
-        /// The time ran out after the request was begun to be sent.
+        /// A timeout expired while the request was sent or the response received.
         case noAnswer
-        /// The time ran out before there was a connection to use.
+        /// A timeout expired before a connection was free.
         case queue
-        /// The response broke the rules of HTTP.
+        /// The response violates HTTP.
         case invalidResponse
 
-        /// The failures that may be gone the next time.
+        /// The failures that are retriable by default.
         public static let transient: Set<Failure> = [
             .nameLookup, .connect, .tlsHandshake, .proxy, .connectionLost, .noAnswer,
         ]
@@ -50,7 +50,7 @@ extension RetryPolicy {
             }
         }
 
-        /// The kind of an error; nil for one that another attempt would meet again.
+        /// Creates the kind of an error; `nil` if the error is not retriable.
         package init?(_ error: any Error) {
             guard let error = error as? TransportError else { return nil }
             switch error {

@@ -3,7 +3,7 @@
 public import ANHTTP
 public import HTTPTypes
 
-/// Which requests are sent again after they went wrong, when, and how often.
+/// The conditions under which a failed request is sent again, how often, and after which wait.
 ///
 /// ```swift
 /// let api = SessionManager(baseURL: url) {
@@ -11,93 +11,98 @@ public import HTTPTypes
 /// }
 /// ```
 ///
-/// An attempt went wrong if its response has one of the ``statuses``, or if it failed by one of the ``failures``. It is
-/// followed by another one, unless
+/// An attempt has failed if its response has one of the ``statuses`` or its error is one of the ``failures``. It is
+/// retried, except in these cases:
 ///
-/// | what | because |
+/// | no retry if | details |
 /// |---|---|
 /// | there were ``limit`` retries | |
-/// | the server may have acted on the request | and its method is not one of ``methods`` (by default the idempotent ones, RFC 9110 §9.2.2), and it has no ``idempotencyKeyField`` |
-/// | the body can be read only once | ``ANHTTP/RequestBody/isReplayable`` |
-/// | `Retry-After` is longer than ``maximumRetryAfter`` | a longer wait is for the caller to decide about |
+/// | the server may have acted on the request | unless its method is one of ``methods`` (by default the idempotent ones, RFC 9110 §9.2.2) or it has an ``idempotencyKeyField`` |
+/// | the body is not replayable | see ``ANHTTP/RequestBody/isReplayable`` |
+/// | `Retry-After` exceeds ``maximumRetryAfter`` | the caller decides whether to wait that long |
 /// | the wait would end after the ``deadline`` | |
-/// | the host's ``budget`` is used up | retries must not keep a server down |
-/// | ``decision`` says so | |
+/// | the host's ``budget`` is used up | retries must not overload a server |
+/// | ``decision`` returns ``Verdict/stop`` | |
 ///
-/// The result is then that of the last attempt. ``ANHTTP/RetryHistory`` says what the others came to and why there was no
-/// further one: in ``ANHTTP/ResponseHead/retries``, in ``ANHTTP/TransferMetrics/retries`` of a ``Response``, and in
-/// ``SessionError/retries``.
+/// The result is that of the last attempt. The earlier attempts, and the reason why there was no further one, are in
+/// ``ANHTTP/ResponseHead/retries``, in the ``ANHTTP/TransferMetrics/retries`` of a ``Response``, and in
+/// ``SessionError/retries``; see ``ANHTTP/RetryHistory``.
 ///
-/// The wait before a retry is what `Retry-After` says, as seconds or as a date, or what ``backoff`` says if that is longer.
-/// Cancelling the task ends it at once. Redirects start over with each attempt; a response that has been handed to its
-/// reader is never asked for again.
+/// The wait before a retry is the longer of `Retry-After`, given in seconds or as a date, and ``backoff``. Cancelling
+/// the task ends the wait immediately. Each attempt follows redirects from the original URL. A request is never
+/// repeated once its response has been passed to the caller.
 public struct RetryPolicy: Sendable {
-    /// How many times a request is sent again at most.
+    /// The maximum number of retries; 0 disables them.
     public var limit: Int
-    /// How long to wait before each retry.
+    /// The waits before retries.
     public var backoff = Backoff()
-    /// The statuses that are worth another attempt: 408, 425, 429, 500, 502, 503 and 504.
+    /// The statuses that are retriable; 408, 425, 429, 500, 502, 503 and 504 by default.
     public var statuses: Set<Int> = [408, 425, 429, 500, 502, 503, 504]
-    /// The failures that are worth another attempt: those that may be gone the next time. See ``Failure``.
+    /// The failures that are retriable; ``Failure/transient`` by default.
     public var failures = Failure.transient
-    /// The methods that may be repeated although the server may have acted on the request: GET, HEAD, OPTIONS, TRACE, PUT
-    /// and DELETE.
+    /// The methods that are retriable even if the server may have acted on the request; GET, HEAD, OPTIONS, TRACE, PUT
+    /// and DELETE by default.
     public var methods: Set<HTTPRequest.Method> = [.get, .head, .options, .trace, .put, .delete]
-    /// A request with this field may be repeated whatever its method is: the server knows the repetition by its value.
-    /// `Idempotency-Key` by default (draft-ietf-httpapi-idempotency-key-header); nil for none.
-    public var idempotencyKeyField = HTTPField.Name("Idempotency-Key")
-    /// The longest `Retry-After` that is waited for; nil for any. 60 s by default.
-    public var maximumRetryAfter: Duration? = .seconds(60)
-    /// The time for all attempts and waits together, bodies included; nil, the default, for no limit.
+    /// The header field that makes a request retriable regardless of its method, because the server recognizes a
+    /// repetition by its value.
     ///
-    /// What is left of it bounds the total time of each exchange; see ``ANHTTP/Timeouts/total``.
+    /// `Idempotency-Key` by default (draft-ietf-httpapi-idempotency-key-header); `nil` for none.
+    public var idempotencyKeyField = HTTPField.Name("Idempotency-Key")
+    /// The longest `Retry-After` to wait for; 60 s by default, `nil` for no limit.
+    public var maximumRetryAfter: Duration? = .seconds(60)
+    /// The time limit for all attempts and waits together, including bodies; `nil`, the default, for no limit.
+    ///
+    /// Each exchange is limited to the time that is left; see ``ANHTTP/Timeouts/total``.
     public var deadline: Duration?
-    /// How many of the requests to a host may be retries; nil for any number.
+    /// The limit on the share of retries among the requests to one host; `nil` for no limit.
     public var budget: RetryBudget? = RetryBudget()
-    /// Asked about each attempt that failed or has a status of 400 or above, before the policy acts: it may want another
-    /// attempt, or none. Limit, body, deadline and budget hold all the same.
+    /// A closure called for each attempt that threw an error or has a status of 400 or above, before the policy is
+    /// applied; `nil`, the default, follows the policy.
+    ///
+    /// It may request or prevent another attempt; the limit, body, deadline and budget apply in any case. An error that
+    /// it throws becomes the error of the request.
     public var decision: (@Sendable (Occasion) async throws -> Verdict)?
 
-    /// Creates the default policy, with so many retries.
+    /// Creates the default policy with a maximum number of retries.
     public init(limit: Int = 2) {
         self.limit = limit
     }
 
-    /// The policy of a session that was given no other: nothing is sent again.
+    /// The policy without retries, which is a session's default.
     public static let none = RetryPolicy(limit: 0)
 
-    /// Returns a copy that `change` has changed.
+    /// Returns a copy modified by a closure.
     public func with(_ change: (inout RetryPolicy) -> Void) -> RetryPolicy {
         var copy = self
         change(&copy)
         return copy
     }
 
-    /// An attempt that went wrong.
+    /// An attempt about which ``decision`` is asked.
     public struct Occasion: Sendable {
         /// The request.
         public var request: Request
-        /// The number of the attempt, from 1.
+        /// The number of the attempt, starting at 1.
         public var attempt: Int
         /// The head of the response, or the error.
         public var result: Result<ResponseHead, any Error>
-        /// Whether the policy itself holds the result for worth another attempt.
+        /// Whether the policy considers the result retriable.
         public var isRetriable: Bool
     }
 
-    /// What a program decides about an attempt that went wrong.
+    /// The program's decision about an attempt.
     public enum Verdict: Hashable, Sendable {
-        /// What the policy says.
+        /// Applies the policy.
         case followPolicy
-        /// The request is sent again, after this wait or, if nil, the one that the policy says; whatever the method is.
+        /// Sends the request again, regardless of its method, after this wait; `nil` waits as the policy would.
         case retry(after: Duration? = nil)
-        /// The result stands.
+        /// Accepts the result without another attempt.
         case stop
     }
 }
 
 extension Request {
-    /// Whether and how this request is sent again; nil, the default, means as the session says.
+    /// The retry policy of this request; `nil`, the default, uses the session's.
     public var retries: RetryPolicy? {
         get { self[RetryPolicy.OfRequest.self] }
         set { self[RetryPolicy.OfRequest.self] = newValue }

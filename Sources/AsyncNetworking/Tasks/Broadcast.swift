@@ -2,11 +2,11 @@
 
 import ANSystem
 
-/// Something that is told to any number of readers: the latest value of what changes, or everything that happens.
+/// A multicast stream that yields either the newest value or all values to any number of readers.
 ///
-/// Of values, each reader first hears the latest, then each newer one it is fast enough for, then the end. A reader that is
-/// slow costs nothing: values it misses are replaced by newer ones; the last is never missed. Of everything, each reader
-/// hears all from the beginning.
+/// If it keeps the newest value, each reader first receives that one, then newer ones as fast as it iterates, then the
+/// end. A slow reader skips values but always receives the last one, and takes no memory for skipped ones. If it keeps
+/// all values, each reader receives all of them from the first one on.
 package final class Broadcast<Element: Sendable>: Sendable {
     private let state: Lock<State>
 
@@ -15,12 +15,12 @@ package final class Broadcast<Element: Sendable>: Sendable {
         var observers: [@Sendable (Element?) -> Void] = []
     }
 
-    /// Creates a broadcast, with values that there are already.
+    /// Creates a broadcast with initial values.
     package init(_ values: BroadcastValues<Element> = BroadcastValues()) {
         state = Lock(State(core: BroadcastState(values)))
     }
 
-    /// Publishes a value.
+    /// Sends a value to all readers.
     package func send(_ element: Element) {
         let waiters = state.withLock { state in
             for observer in state.observers { observer(element) }
@@ -39,19 +39,19 @@ package final class Broadcast<Element: Sendable>: Sendable {
         for waiter in waiters { waiter.resume() }
     }
 
-    /// The latest value.
+    /// The newest value, or `nil` before the first one.
     package var latest: Element? {
         state.withLock { $0.core.latest }
     }
 
-    /// All that is kept, the oldest first.
+    /// The kept values, oldest first.
     var kept: [Element] {
         state.withLock { $0.core.values.kept }
     }
 
-    /// Calls `observer` with the latest value, with each newer one, and with nil at the end.
+    /// Calls `observer` with the newest value, with each later one, and with `nil` at the end.
     ///
-    /// It is called under the broadcast's lock, so that it hears values in their order: it must not use the broadcast.
+    /// It is called under the broadcast's lock, so that it receives values in order; it must not use the broadcast.
     func observe(_ observer: @escaping @Sendable (Element?) -> Void) {
         state.withLock { state in
             if let latest = state.core.latest { observer(latest) }
@@ -59,7 +59,8 @@ package final class Broadcast<Element: Sendable>: Sendable {
         }
     }
 
-    /// The next value after the one numbered `seen`; nil at the end, or when the calling task is cancelled.
+    /// Returns the next value after number `seen`, waiting if necessary; `nil` at the end, or if the calling task is
+    /// cancelled.
     fileprivate func next(after seen: Int) async -> (Element, number: Int)? {
         while !Task.isCancelled {
             switch state.withLock({ $0.core.next(after: seen) }) {
@@ -75,7 +76,8 @@ package final class Broadcast<Element: Sendable>: Sendable {
                         returned?.resume()
                     }
                 } onCancel: {
-                    // Before the waiter is there it is not found here, and finds that the task is cancelled.
+                    // If this runs before the continuation is stored, it finds none here, and the code above finds the
+                    // task cancelled.
                     state.withLock { $0.core.removeWaiter(ticket) }?.resume()
                 }
             }
@@ -84,7 +86,7 @@ package final class Broadcast<Element: Sendable>: Sendable {
     }
 }
 
-/// What a ``Broadcast`` keeps for readers that come later.
+/// The values that a ``Broadcast`` keeps for later readers.
 package enum BroadcastHistory: Hashable, Sendable {
     /// The newest value.
     case newest
@@ -92,26 +94,26 @@ package enum BroadcastHistory: Hashable, Sendable {
     case all
 }
 
-/// The values of a ``Broadcast``, and their numbers.
+/// The kept values of a ``Broadcast`` and their numbers.
 package struct BroadcastValues<Element> {
     private let history: BroadcastHistory
-    /// Those before the newest, where all are kept.
+    /// The values before the newest, if all are kept.
     private var earlier: [Element] = []
     /// The newest value.
     package private(set) var latest: Element?
     private var count = 0
     package private(set) var isFinished = false
 
-    /// Creates values of which there is none yet.
+    /// Creates an empty collection of values.
     package init(keeping history: BroadcastHistory = .newest) {
         self.history = history
     }
 
-    /// Takes a new value; false after the end.
+    /// Adds a value; returns `false` after the end.
     package mutating func send(_ element: Element) -> Bool {
         guard !isFinished else { return false }
         if history == .all, let latest {
-            // So many does a task without incidents send before its last.
+            // A task without incidents sends five events before its last.
             if earlier.isEmpty { earlier.reserveCapacity(5) }
             earlier.append(latest)
         }
@@ -120,15 +122,15 @@ package struct BroadcastValues<Element> {
         return true
     }
 
-    /// Ends.
+    /// Marks the end of the values.
     package mutating func finish() {
         isFinished = true
     }
 
-    /// All that is kept, the oldest first.
+    /// The kept values, oldest first.
     package var kept: [Element] { earlier + (latest.map { [$0] } ?? []) }
 
-    /// The first value that is kept and has a number above `seen`, the first of all being 1.
+    /// Returns the first kept value with a number above `seen`; numbers start at 1.
     package func value(after seen: Int) -> (value: Element, number: Int)? {
         guard seen < count, let latest else { return nil }
         return history == .all && seen < earlier.count ? (earlier[seen], seen + 1) : (latest, count)
@@ -137,13 +139,13 @@ package struct BroadcastValues<Element> {
 
 extension BroadcastValues: Sendable where Element: Sendable {}
 
-/// The values of a ``Broadcast``, and who waits for the next.
+/// The values of a ``Broadcast``, and the readers waiting for the next one.
 package struct BroadcastState<Element, Waiter> {
     package private(set) var values: BroadcastValues<Element>
     private var waiters: [UInt64: Waiter] = [:]
     private var lastTicket: UInt64 = 0
 
-    /// Creates a state without waiters.
+    /// Creates a state without waiting readers.
     package init(_ values: BroadcastValues<Element>) {
         self.values = values
     }
@@ -153,47 +155,47 @@ package struct BroadcastState<Element, Waiter> {
 
     package var isFinished: Bool { values.isFinished }
 
-    /// What a reader finds.
+    /// The result of a reader's request for the next value.
     package enum Answer {
-        /// A value that it has not seen.
+        /// A value that the reader has not received yet.
         case value(Element, number: Int)
-        /// Nothing new yet.
+        /// No new value yet.
         case wait
-        /// The end.
+        /// The end of the stream.
         case end
     }
 
-    /// Takes a new value; returns the waiters to wake.
+    /// Adds a value, and returns the waiting readers to resume.
     package mutating func send(_ element: Element) -> [Waiter] {
         values.send(element) ? takeWaiters() : []
     }
 
-    /// Ends; returns the waiters to wake.
+    /// Marks the end, and returns the waiting readers to resume.
     package mutating func finish() -> [Waiter] {
         values.finish()
         return takeWaiters()
     }
 
-    /// What a reader finds that has seen the values up to number `seen`, the first being 1.
+    /// Returns the result for a reader that has received the values up to number `seen`; numbers start at 1.
     package func next(after seen: Int) -> Answer {
         if let (value, number) = values.value(after: seen) { return .value(value, number: number) }
         return isFinished ? .end : .wait
     }
 
-    /// A number for one wait.
+    /// Returns an identifier for one wait.
     package mutating func makeTicket() -> UInt64 {
         lastTicket += 1
         return lastTicket
     }
 
-    /// Leaves a waiter; it comes back when there is something new already.
+    /// Stores a waiting reader; returns it instead if there is something new already.
     package mutating func wait(_ waiter: Waiter, ticket: UInt64, after seen: Int) -> Waiter? {
         guard case .wait = next(after: seen) else { return waiter }
         waiters[ticket] = waiter
         return nil
     }
 
-    /// Takes a waiter back; nil when it was woken, or never left.
+    /// Removes a waiting reader; returns `nil` if it was resumed or never stored.
     package mutating func removeWaiter(_ ticket: UInt64) -> Waiter? {
         waiters.removeValue(forKey: ticket)
     }
@@ -206,26 +208,28 @@ package struct BroadcastState<Element, Waiter> {
 
 extension BroadcastState: Sendable where Element: Sendable, Waiter: Sendable {}
 
-/// What is told of a task: of its progress the latest value first, then newer ones; of its events all; then the end.
+/// A stream of a task's progress or events, which ends with the task.
 ///
-/// Any number of readers may iterate it, at any time; a slow one skips values of progress but never the last, and no event.
+/// A stream of progress yields the latest value first, then newer ones; a slow reader skips values, but never the last.
+/// A stream of events yields every event from the first one on. Any number of readers may iterate a stream at any time.
+/// The stream never throws: a task's error is thrown by its ``TransferTask/value``.
 public struct ProgressStream<Element: Sendable>: AsyncSequence, Sendable {
-    /// Transfers fail in their values, not here.
+    /// The stream does not throw.
     public typealias Failure = Never
 
     let broadcast: Broadcast<Element>
 
-    /// Creates a stream of what a broadcast sends.
+    /// Creates a stream of the values of a broadcast.
     package init(broadcast: Broadcast<Element>) {
         self.broadcast = broadcast
     }
 
-    /// Starts to read, from the latest value on, or from the first event.
+    /// Returns an iterator that starts at the latest value, or at the first event.
     public func makeAsyncIterator() -> Iterator {
         Iterator(broadcast: broadcast)
     }
 
-    /// Yields values until the transfer has ended, or the calling task is cancelled.
+    /// An iterator over the values until the task ends or the calling task is cancelled.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let broadcast: Broadcast<Element>
         private var seen = 0
@@ -234,7 +238,7 @@ public struct ProgressStream<Element: Sendable>: AsyncSequence, Sendable {
             self.broadcast = broadcast
         }
 
-        /// The next value; nil at the end.
+        /// Returns the next value, waiting for it if necessary; `nil` at the end, or if the calling task is cancelled.
         public mutating func next() async -> Element? {
             guard let (element, number) = await broadcast.next(after: seen) else { return nil }
             seen = number

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 
-/// A ``Broadcast`` that is made when somebody asks for it. Most are never asked for: until then there are only the values.
+/// A ``Broadcast`` that is created on first use. Most are never used, and store only their values.
 ///
-/// It is a part of what its owner guards.
+/// It must be guarded by its owner's lock.
 package struct DeferredBroadcast<Element: Sendable>: Sendable {
     private var values: BroadcastValues<Element>
     private var made: Broadcast<Element>?
 
-    /// Creates a broadcast without a value.
+    /// Creates a broadcast without values.
     package init(keeping history: BroadcastHistory = .newest) {
         values = BroadcastValues(keeping: history)
     }
 
-    /// The broadcast.
+    /// The broadcast, created on first access.
     package var broadcast: Broadcast<Element> {
         mutating get {
             if let made { return made }
@@ -23,13 +23,13 @@ package struct DeferredBroadcast<Element: Sendable>: Sendable {
         }
     }
 
-    /// The latest value.
+    /// The newest value, or `nil` before the first one.
     package var latest: Element? { made.map(\.latest) ?? values.latest }
 
-    /// All that is kept, the oldest first.
+    /// The kept values, oldest first.
     var kept: [Element] { made.map(\.kept) ?? values.kept }
 
-    /// Publishes a value, if there is one.
+    /// Sends a value; `nil` is ignored.
     package mutating func send(_ element: Element?) {
         guard let element else { return }
         if let made { made.send(element) } else { _ = values.send(element) }

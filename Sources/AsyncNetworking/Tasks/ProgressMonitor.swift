@@ -2,9 +2,9 @@
 
 import ANHTTP
 
-/// Listens to the exchanges of a task for its readers: for those of progress, and for those of events.
+/// Updates a task's progress and events from the events of its exchanges.
 ///
-/// The transport reports progress at most every 50 ms, so nothing here is on the way of the bytes.
+/// The transport reports progress at most every 50 ms, so this code does not run for each chunk.
 struct ProgressMonitor: TransferEventSink {
     let core: TransferCore
 
@@ -27,7 +27,7 @@ struct ProgressMonitor: TransferEventSink {
 }
 
 extension TransferCore {
-    /// What this exchange receives is the task's response, after so many bytes that were there before.
+    /// Marks the current exchange as the one with the task's response, whose body starts at `offset`.
     func accept(offset: Int64 = 0, total: Int64? = nil) {
         track { state, time in
             state.downloads.send(state.tracker.accept(offset: offset, total: total, at: time))
@@ -35,7 +35,7 @@ extension TransferCore {
         }
     }
 
-    /// The response is complete.
+    /// Records that the response is complete.
     func complete(_ size: Int64) {
         track { state, _ in state.downloads.send(state.tracker.complete(size)) }
     }

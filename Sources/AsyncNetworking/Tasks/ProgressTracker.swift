@@ -2,37 +2,38 @@
 
 package import ANHTTP
 
-/// What is progress of a task, and what is not.
+/// The progress of a task across its exchanges.
 ///
-/// A task may take several exchanges: redirects, retries, answers to challenges, and the one that brings its response. What
-/// the others bring is no progress of a download. An exchange does not know yet which of them it is, so what it has
-/// received is held until ``accept(offset:total:at:)``.
+/// A task may need several exchanges: for redirects, retries, challenges, and the final response. Only the final one
+/// counts as progress of a download. An exchange cannot know in advance whether it is the final one, so its received
+/// bytes are held back until ``accept(offset:total:at:)``.
 package struct ProgressTracker: Sendable {
     private var uploadRate = RateEstimate()
     private var downloadRate = RateEstimate()
-    /// The latest of this exchange that was not passed on.
+    /// The latest progress of this exchange that was held back.
     private var held: TransferProgress?
     private var isAccepted = false
     private var hasReceived = false
-    /// The bytes that were there before this exchange.
+    /// The number of bytes downloaded before this exchange.
     private var offset: Int64 = 0
     private var total: Int64?
 
-    /// Creates a tracker of a task without an exchange.
+    /// Creates a tracker for a task before its first exchange.
     package init() {}
 
-    /// An exchange begins.
+    /// Starts a new exchange.
     package mutating func beginExchange(at time: Duration) {
         held = nil
         isAccepted = false
         uploadRate.update(bytes: 0, at: time)
     }
 
-    /// The exchange brings what the task is for; returns the progress so far, if there is any.
+    /// Marks the exchange as the final one, and returns the progress so far, if any.
     ///
     /// - Parameters:
-    ///   - offset: The bytes that were there before.
-    ///   - total: The size of the whole, where it is known otherwise than by what the exchange says of itself.
+    ///   - offset: The number of bytes downloaded before this exchange.
+    ///   - total: The size of the whole; `nil` to derive it from the exchange.
+    ///   - time: The current time.
     package mutating func accept(offset: Int64 = 0, total: Int64? = nil, at time: Duration) -> TransferProgress? {
         isAccepted = true
         self.offset = offset
@@ -43,13 +44,13 @@ package struct ProgressTracker: Sendable {
         return TransferProgress(completedBytes: offset, totalBytes: total)
     }
 
-    /// Bytes were sent; returns the progress.
+    /// Records sent bytes and returns the progress.
     package mutating func send(_ progress: TransferProgress, at time: Duration) -> TransferProgress {
         uploadRate.update(bytes: progress.completedBytes, at: time)
         return progress.with(uploadRate.bytesPerSecond)
     }
 
-    /// Bytes were received; returns the progress, if it is one.
+    /// Records received bytes and returns the progress; `nil` if the exchange is not known to be the final one.
     package mutating func receive(_ progress: TransferProgress, at time: Duration) -> TransferProgress? {
         guard isAccepted else {
             held = progress
@@ -64,13 +65,13 @@ package struct ProgressTracker: Sendable {
         return progress.with(downloadRate.bytesPerSecond)
     }
 
-    /// The response is complete with so many bytes; returns the progress where no exchange has told of any, as with a
-    /// response that came from elsewhere.
+    /// Records that the response is complete, and returns the progress if no exchange has reported any, for example
+    /// because an interceptor answered the request.
     package mutating func complete(_ size: Int64) -> TransferProgress? {
         hasReceived ? nil : TransferProgress(completedBytes: size, totalBytes: size)
     }
 
-    /// The task pauses.
+    /// Records that the task was suspended.
     package mutating func interrupt() {
         uploadRate.interrupt()
         downloadRate.interrupt()
@@ -86,7 +87,7 @@ extension TransferProgress {
 }
 
 extension Int64 {
-    /// The sum, held within what 64 bits can count: servers name what numbers they like.
+    /// Returns the sum, clamped to the range of `Int64`, because servers may send arbitrary numbers.
     func addingClamped(_ other: Int64) -> Int64 {
         let (sum, overflow) = addingReportingOverflow(other)
         return overflow ? (other < 0 ? .min : .max) : sum

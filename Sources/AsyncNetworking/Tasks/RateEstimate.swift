@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 
-/// The present speed of a transfer: recent moments count more than early ones.
+/// An exponentially weighted average of the rate of a transfer.
 ///
-/// It forgets by time and not by reports: after 1.5 seconds half of it is new, however often it was told.
+/// The weight depends on time, not on the number of updates: after 1.5 s, new measurements account for half of the
+/// estimate.
 package struct RateEstimate: Hashable, Sendable {
-    /// The speed; nil before anything was measured.
+    /// The estimated rate; `nil` before the first measurement.
     package private(set) var bytesPerSecond: Double?
-    /// What was moved when it was last looked at; nil when the next look only sets a mark.
+    /// The previous update; `nil` if the next update only sets a starting point.
     private var mark: Mark?
 
     private struct Mark: Hashable {
@@ -14,13 +15,13 @@ package struct RateEstimate: Hashable, Sendable {
         var time: Duration
     }
 
-    /// Creates an estimate of nothing yet.
+    /// Creates an estimate without measurements.
     package init() {}
 
-    /// Takes note of how far the transfer has come at a time.
+    /// Adds a measurement: the number of bytes transferred by a point in time.
     package mutating func update(bytes: Int64, at time: Duration) {
         guard let mark, bytes >= mark.bytes else {
-            // Less than before: another transfer has begun.
+            // Fewer bytes than before: another transfer has started.
             self.mark = Mark(bytes: bytes, time: time)
             return
         }
@@ -32,7 +33,7 @@ package struct RateEstimate: Hashable, Sendable {
         self.mark = Mark(bytes: bytes, time: time)
     }
 
-    /// The transfer pauses: the time until the next look does not count.
+    /// Excludes the time until the next update, because the transfer is suspended.
     package mutating func interrupt() {
         mark = nil
     }

@@ -3,18 +3,19 @@
 package import ANHTTP
 
 extension SessionManager {
-    /// Makes a task that performs a request and runs `body` with the response as it arrives, whatever its status is.
+    /// Creates a task that performs a request and runs a closure with the response as it arrives, regardless of its status.
     ///
-    /// Between two chunks `body` should wait for ``TransferCore/pass()``, so that the task can be suspended.
+    /// Between two chunks `body` should await ``TransferCore/pass()``, so that the task can be suspended.
     ///
     /// - Parameters:
-    ///   - kind: What the task is called.
-    ///   - request: What is sent.
-    ///   - priority: How soon it gets its turn.
-    ///   - isResumed: Whether it starts at once.
-    ///   - prepare: Given the task before its work begins.
-    ///   - body: Lent the response's body while it runs, and the task.
-    ///   - ending: Done with the result when the task is over, before its value is there.
+    ///   - kind: The kind of the task.
+    ///   - request: The request to send.
+    ///   - priority: The priority among waiting tasks.
+    ///   - isResumed: Whether the task starts at once.
+    ///   - prepare: Receives the task's core before the work begins.
+    ///   - body: Receives the response's head, its body, which is valid only while the closure runs, and the task's
+    ///     core.
+    ///   - ending: Called with the result when the task has ended, before its value is available.
     package nonisolated func makeTask<Value: Sendable>(
         _ kind: SessionTask.Kind, for request: Request, priority: TransferPriority, isResumed: Bool,
         prepare: (TransferCore) -> Void,
@@ -37,28 +38,28 @@ extension SessionManager {
 }
 
 extension TransferCore {
-    /// The request that was sent last.
+    /// The most recently sent request.
     package var sentRequest: Request? {
         for case .request(let request) in pastEvents.reversed() { return request }
         return nil
     }
 
-    /// What each exchange has cost.
+    /// The metrics of each exchange.
     package var exchanges: [TransferMetrics] {
         pastEvents.compactMap { if case .metrics(let metrics) = $0 { metrics } else { nil } }
     }
 
-    /// Calls `observer` with every event, the earlier ones too; it must return at once and not use the task.
+    /// Calls `observer` with every event, including past ones. It must return immediately and not use the task.
     package func observeEvents(_ observer: @escaping @Sendable (TaskEvent) -> Void) {
         events.observe { if let event = $0 { observer(event) } }
     }
 
-    /// Calls `observer` with the progress of the request's body; it must return at once and not use the task.
+    /// Calls `observer` with the progress of the request's body. It must return immediately and not use the task.
     package func observeUploadProgress(_ observer: @escaping @Sendable (TransferProgress) -> Void) {
         uploads.observe { if let progress = $0 { observer(progress) } }
     }
 
-    /// Calls `observer` with the progress of the response; it must return at once and not use the task.
+    /// Calls `observer` with the progress of the response's body. It must return immediately and not use the task.
     package func observeDownloadProgress(_ observer: @escaping @Sendable (TransferProgress) -> Void) {
         downloads.observe { if let progress = $0 { observer(progress) } }
     }

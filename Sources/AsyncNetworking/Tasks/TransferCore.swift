@@ -3,10 +3,10 @@
 import ANHTTP
 import ANSystem
 
-/// What a task's handles and its manager share; ``TransferHandle`` says what can be done with it.
+/// The state of a task, shared by its handles and its manager; see ``TransferHandle`` for its operations.
 ///
-/// Its state changes under a lock, and events are sent under it: their order is that of the changes. The line of tasks and
-/// the work are told afterwards.
+/// The state changes under a lock, and events are sent under the same lock, so that they are in the order of the
+/// changes. The scheduler and the work are notified after the lock is released.
 public final class TransferCore: Sendable {
     let id: UInt64
     let kind: SessionTask.Kind
@@ -15,7 +15,7 @@ public final class TransferCore: Sendable {
     private let stopwatch: Stopwatch
     private let state: Lock<State>
 
-    /// What changes of a task.
+    /// The mutable state of a task.
     struct State: Sendable {
         fileprivate var machine = TransferStateMachine()
         fileprivate var priority: TransferPriority
@@ -25,7 +25,7 @@ public final class TransferCore: Sendable {
         fileprivate var outcome: TransferOutcome?
         fileprivate var isResumeDataWanted = false
         fileprivate var resumeData: ResumeData?
-        /// Ends the work; nil before there is some.
+        /// Cancels the work; `nil` before the work begins and after it ends.
         fileprivate var stopWork: (@Sendable () -> Void)?
         fileprivate var states = DeferredBroadcast<TransferState>()
         var events = DeferredBroadcast<TaskEvent>(keeping: .all)
@@ -51,7 +51,7 @@ public final class TransferCore: Sendable {
         state = Lock(State(priority))
     }
 
-    // MARK: What handles do
+    // MARK: Operations of handles
 
     func resume() {
         change(telling: .resumed) { $0.resume() }
@@ -65,7 +65,7 @@ public final class TransferCore: Sendable {
         change(telling: .cancelled) { $0.cancel() }
     }
 
-    /// The last handle is gone: a task that was never started never will be.
+    /// Cancels the task if it was never resumed. Called when its last handle is released.
     package func abandon() {
         if state.withLock({ !$0.machine.wasResumed }) { cancel() }
     }
@@ -96,34 +96,34 @@ public final class TransferCore: Sendable {
         set { state.withLock { $0.tags = newValue } }
     }
 
-    /// Whether what has come of a download is kept when the task is cancelled.
+    /// Whether the partial file of a download is kept when the task is cancelled.
     var isResumeDataWanted: Bool {
         get { state.withLock { $0.isResumeDataWanted } }
         set { state.withLock { $0.isResumeDataWanted = newValue } }
     }
 
-    /// What it takes to go on with a download that has not come to its end.
+    /// The data to resume an unfinished download with.
     var resumeData: ResumeData? {
         get { state.withLock { $0.resumeData } }
         set { state.withLock { $0.resumeData = newValue } }
     }
 
-    // MARK: What readers hear
+    // MARK: Streams
 
     var events: Broadcast<TaskEvent> { state.withLock { $0.events.broadcast } }
     var uploads: Broadcast<TransferProgress> { state.withLock { $0.uploads.broadcast } }
     var downloads: Broadcast<TransferProgress> { state.withLock { $0.downloads.broadcast } }
-    /// The events so far.
+    /// The events so far, oldest first.
     var pastEvents: [TaskEvent] { state.withLock { $0.events.kept } }
     private var states: Broadcast<TransferState> { state.withLock { $0.states.broadcast } }
 
-    /// Returns when the task is over, or the calling task is cancelled.
+    /// Returns when the task has ended or the calling task is cancelled.
     func waitForEnd() async {
         for await _ in ProgressStream(broadcast: states) {}
     }
 
-    /// Cancels a download, and returns what it takes to go on with it as soon as the transfer is over: before what is done
-    /// with its result, for which the task's own method waits too.
+    /// Cancels a download and returns the data to resume it with as soon as the transfer has ended, without waiting for
+    /// the closure that receives its result.
     package func cancelProducingResumeData() async -> ResumeData? {
         isResumeDataWanted = true
         cancel()
@@ -131,9 +131,9 @@ public final class TransferCore: Sendable {
         return resumeData
     }
 
-    // MARK: What the work does
+    // MARK: Operations of the work
 
-    /// Takes note of what ends the work; does so at once when the task was cancelled meanwhile.
+    /// Stores the closure that cancels the work, and calls it if the task was cancelled in the meantime.
     func begin(stopWork: @escaping @Sendable () -> Void) {
         let isCancelled = state.withLock { state in
             state.stopWork = stopWork
@@ -142,9 +142,9 @@ public final class TransferCore: Sendable {
         if isCancelled { stopWork() }
     }
 
-    /// Returns while the task may work; waits while it is suspended or has to wait for its turn.
+    /// Returns immediately if the task is running; waits while it is suspended or queued.
     ///
-    /// - Throws: `CancellationError` when the task, or the calling one, is cancelled.
+    /// - Throws: `CancellationError` if the task or the calling task is cancelled.
     package func pass() async throws {
         if state.withLock({ $0.machine.state == .running }) { return }
         for await state in ProgressStream(broadcast: states) {
@@ -157,16 +157,16 @@ public final class TransferCore: Sendable {
         throw CancellationError()
     }
 
-    /// Where the task's exchanges report.
+    /// The receiver of the events of the task's exchanges.
     var monitor: ProgressMonitor { ProgressMonitor(core: self) }
 
-    /// Changes what is known of progress; values leave under the lock, so that an older one cannot overtake a newer one.
+    /// Updates progress and events. Values are sent under the lock, so that an older value cannot overtake a newer one.
     func track(_ step: (inout State, _ time: Duration) -> Void) {
         let time = stopwatch.elapsed
         state.withLock { step(&$0, time) }
     }
 
-    /// The response has begun.
+    /// Records the head of the task's response.
     func receive(_ head: ResponseHead) {
         state.withLock { state in
             state.response = head
@@ -174,7 +174,7 @@ public final class TransferCore: Sendable {
         }
     }
 
-    /// The work is over.
+    /// Records the end of the work.
     func finish(_ outcome: TransferOutcome) {
         let demand = state.withLock { state in
             state.uploads.finish()
@@ -191,9 +191,9 @@ public final class TransferCore: Sendable {
         scheduler.meet(demand, of: self)
     }
 
-    // MARK: What the line does
+    // MARK: Operations of the scheduler
 
-    /// Gets a place; false when it is not wanted any more.
+    /// Starts a waiting task; returns `false` if the task is no longer waiting.
     func admit() -> Bool {
         state.withLock { state in
             guard state.machine.admit() else { return false }
@@ -215,12 +215,13 @@ public final class TransferCore: Sendable {
             return Change(demand: demand)
         }
         scheduler.meet(change.demand, of: self)
-        // The work first: whoever waits in ``pass()`` then finds its own task cancelled, and takes that for the reason.
+        // The work is cancelled first, so that code waiting in ``pass()`` finds its own Swift task cancelled and takes
+        // that for the reason.
         change.stopWork?()
         if change.isCancelled { state.withLock { $0.states.send(.cancelling) } }
     }
 
-    /// What is left to do after a change of state.
+    /// The actions to perform after a change of state, outside of the lock.
     private struct Change {
         var demand = TransferStateMachine.Demand.nothing
         var isCancelled = false

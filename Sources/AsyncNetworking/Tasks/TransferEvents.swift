@@ -2,38 +2,38 @@
 
 public import ANHTTP
 
-/// Something that happened to a task. A task's ``TransferHandle/events`` have every one, in order.
+/// An event in the life of a task. ``TransferHandle/events`` yields all events of a task in order.
 @nonexhaustive
 public enum TaskEvent: Sendable {
-    /// The task was made.
+    /// The task was created.
     case created
-    /// The task was resumed; it works as soon as there is a place for it.
+    /// The task was resumed; it runs as soon as the limit on concurrent tasks permits.
     case resumed
     /// The task was suspended.
     case suspended
-    /// The task was asked to end.
+    /// The task was cancelled.
     case cancelled
-    /// A request leaves: the first one, that of a redirect, a retry, or an answer to a challenge.
+    /// A request is about to be sent: the first one, or one after a redirect, a retry or a challenge.
     indirect case request(Request)
-    /// An interim response, 100 to 199.
+    /// An interim response, with a status of 100–199.
     indirect case informational(ResponseHead)
-    /// The response has begun: the last one, not those that redirect.
+    /// The head of the final response has arrived; redirects are not reported.
     indirect case response(ResponseHead)
-    /// A download goes on in the middle of its file: so many bytes are there, of so many where that is known.
+    /// A download is resumed after `offset` bytes; `total` is the size of the whole file, or `nil` if unknown.
     case continued(offset: Int64, total: Int64?)
-    /// An exchange has ended, well or not, and this is what it cost.
+    /// An exchange has ended, successfully or not, with these metrics.
     indirect case metrics(TransferMetrics)
-    /// The task is over; always the last event.
+    /// The task has ended; always the last event.
     case finished(TransferOutcome)
 }
 
-/// How a task has ended.
+/// The outcome of a task.
 public enum TransferOutcome: Sendable {
-    /// It has a value.
+    /// The task has a value.
     case succeeded
-    /// It has failed.
+    /// The task failed.
     case failed(any Error)
-    /// It was cancelled before it was complete.
+    /// The task was cancelled before it was complete.
     case cancelled
 
     init(_ error: any Error) {
@@ -41,16 +41,16 @@ public enum TransferOutcome: Sendable {
     }
 }
 
-/// A task at one moment.
+/// A snapshot of a task.
 public struct TransferStatus: Sendable {
-    /// Where it is.
+    /// The state.
     public var state: TransferState
-    /// The head of the response, once it has come.
+    /// The head of the response; `nil` before it has arrived.
     public var response: ResponseHead?
-    /// How much of the request's body was sent.
+    /// The progress of sending the request's body; `nil` before the first report.
     public var uploadProgress: TransferProgress?
-    /// How much of the response's body was received.
+    /// The progress of receiving the response's body; `nil` before the first report.
     public var downloadProgress: TransferProgress?
-    /// How it has ended; nil before.
+    /// The outcome; `nil` before the task has ended.
     public var outcome: TransferOutcome?
 }

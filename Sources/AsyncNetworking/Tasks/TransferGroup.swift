@@ -3,7 +3,7 @@
 public import ANHTTP
 import ANSystem
 
-/// Some tasks of one or more managers, taken together.
+/// A group of tasks of one or more managers that are controlled together.
 ///
 /// ```swift
 /// let group = TransferGroup([first, second])
@@ -19,41 +19,41 @@ public struct TransferGroup: Sendable {
         self.handles = handles
     }
 
-    /// Starts all tasks, or lets them go on.
+    /// Starts or continues all tasks.
     public func resume() {
         for handle in handles { handle.resume() }
     }
 
-    /// Pauses all tasks.
+    /// Suspends all tasks; see ``TransferHandle/suspend()``.
     public func suspend() {
         for handle in handles { handle.suspend() }
     }
 
-    /// Asks all tasks to end.
+    /// Cancels all tasks; see ``TransferHandle/cancel()``.
     public func cancel() {
         for handle in handles { handle.cancel() }
     }
 
-    /// Waits until each task is over, in whatever way.
+    /// Waits until all tasks have ended, successfully or not. The errors of tasks are not thrown.
     ///
-    /// - Throws: `CancellationError` when the calling task is cancelled; the tasks then go on.
+    /// - Throws: `CancellationError` if the calling task is cancelled; the group's tasks then continue.
     public func waitForAll() async throws {
         for handle in handles { await handle.core.waitForEnd() }
         try Task.checkCancellation()
     }
 
-    /// The progress of all tasks together, each in its own direction: the latest sum first, then newer ones, until all
-    /// are over.
+    /// The combined progress of all tasks: of upload tasks in sending, of others in receiving. Yields the latest sum
+    /// first, then newer ones until all tasks have ended.
     ///
-    /// The total is nil until each task that is not over has one. A task that is over counts what it has moved, in the
-    /// total too.
+    /// The total is `nil` until it is known for every task that has not ended. A task that has ended counts as its
+    /// completed bytes, in the total as well.
     public var progress: ProgressStream<TransferProgress> {
         let sum = Broadcast<TransferProgress>()
         let state = Lock(ProgressSum(count: handles.count))
         if handles.isEmpty { sum.finish() }
         for (index, handle) in handles.enumerated() {
             let own = handle.kind == .upload ? handle.core.uploads : handle.core.downloads
-            // It ends with the task.
+            // The observer is removed when the task ends.
             own.observe { [weak sum] progress in
                 guard let sum else { return }
                 state.withLock { state in
@@ -69,8 +69,8 @@ public struct TransferGroup: Sendable {
 
 /// The sum of the progress of several tasks.
 ///
-/// It is kept up to date by differences, so that thousands of tasks cost no more than one. Numbers that servers made up
-/// wrap around instead of ending the program.
+/// It is updated by differences, so that an update costs the same for any number of tasks. Additions wrap around, so
+/// that implausible sizes sent by servers cannot trap.
 package struct ProgressSum: Sendable {
     private var parts: [Part]
     private var completed: Int64 = 0
@@ -88,22 +88,22 @@ package struct ProgressSum: Sendable {
         var rate: Double { isOver ? 0 : progress?.bytesPerSecond ?? 0 }
     }
 
-    /// Creates the sum of so many tasks that have not begun.
+    /// Creates the sum for `count` tasks that have not started.
     package init(count: Int) {
         parts = Array(repeating: Part(), count: count)
         unknownTotals = count
         unfinished = count
     }
 
-    /// Whether all tasks are over.
+    /// Whether all tasks have ended.
     package var isOver: Bool { unfinished == 0 }
 
-    /// A task has come so far.
+    /// Replaces the progress of a task.
     package mutating func update(_ index: Int, _ progress: TransferProgress) {
         change(index) { $0.progress = progress }
     }
 
-    /// A task is over.
+    /// Records that a task has ended.
     package mutating func finish(_ index: Int) {
         guard !parts[index].isOver else { return }
         unfinished -= 1

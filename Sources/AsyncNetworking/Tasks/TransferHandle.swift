@@ -2,80 +2,84 @@
 
 public import ANHTTP
 
-/// A task of a ``SessionManager`` that runs beside the task that started it: what can be seen of it and done to it.
+/// A handle that observes and controls a task of a ``SessionManager``.
 ///
-/// All of it may be used from anywhere, at any time, and returns at once. ``TransferTask`` is the handle that has the
-/// task's value too.
+/// All members may be used from any thread or task at any time, and return immediately. ``TransferTask`` is the handle
+/// that also provides the task's value.
 public protocol TransferHandle: Sendable {
-    /// What stands behind the handle.
+    /// The state shared by all handles of the task.
     var core: TransferCore { get }
 }
 
 extension TransferHandle {
-    /// A number that no other task of the manager has.
+    /// The task's identifier, unique within its manager.
     public var id: UInt64 { core.id }
-    /// What kind of work it does.
+    /// The kind of task.
     public var kind: SessionTask.Kind { core.kind }
-    /// The request as it was handed to the manager; nil where none could be made.
+    /// The request as it was passed to the manager; `nil` if it could not be created.
     public var request: Request? { core.request }
 
-    // MARK: What it does
+    // MARK: Control
 
-    /// Starts the task, or lets it go on. Of tasks that run or are over this changes nothing.
+    /// Starts or continues the task. Has no effect on a task that is running or has ended.
     public func resume() { core.resume() }
 
-    /// Pauses the task: it gives its turn to others, reads no more of the response and sends no more of the request.
+    /// Suspends the task: it stops reading the response and sending the request, and gives its place to a waiting task.
     ///
-    /// What the connection has buffered by then is still moved. The connection stays open; while it waits for this side,
-    /// the idle limit does not run, but that on the total time does, and the server may have limits of its own.
+    /// Data already buffered by the connection is still transferred. The connection stays open. Meanwhile the idle
+    /// timeout is paused, but the total timeout is not, and the server may have timeouts of its own.
     public func suspend() { core.suspend() }
 
-    /// Asks the task to end; its value then throws `CancellationError`, unless it was complete already.
+    /// Cancels the task. Its value then throws `CancellationError`, unless the task was already complete.
     public func cancel() { core.cancel() }
 
-    // MARK: What is seen of it
+    // MARK: Observation
 
-    /// The task at this moment.
+    /// A snapshot of the task's state, response, progress and outcome.
     public var status: TransferStatus { core.status }
 
-    /// Everything that happened to the task and will: each reader hears all from the beginning, in order, then the end.
+    /// The task's events: every reader receives all of them from the first one on, in order, until the task ends.
     ///
-    /// It is kept as long as the task is. What a server can add to it is bounded by the limits on heads, redirects and
+    /// The events are kept as long as the task. Their number is bounded by the limits on response heads, redirects and
     /// retries.
     public var events: ProgressStream<TaskEvent> { ProgressStream(broadcast: core.events) }
 
-    /// How much of the request's body was sent: the latest value first, then newer ones, until the task is over.
+    /// The progress of sending the request's body: yields the latest value first, then newer ones until the task ends.
     ///
-    /// "Sent" means handed to the connection. A body that is sent again, for a redirect or a challenge, starts over.
+    /// Bytes count as sent when they have been passed to the connection. Progress starts over if the body is sent
+    /// again, after a redirect or a challenge.
     public var uploadProgress: ProgressStream<TransferProgress> { ProgressStream(broadcast: core.uploads) }
 
-    /// How much of the response's body was received: the latest value first, then newer ones, until the task is over.
+    /// The progress of receiving the response's body: yields the latest value first, then newer ones until the task
+    /// ends.
     ///
-    /// Bodies of redirects and of rejected downloads are no progress.
+    /// The bodies of redirects and of rejected downloads do not count.
     public var downloadProgress: ProgressStream<TransferProgress> { ProgressStream(broadcast: core.downloads) }
 
-    /// The progress of what the task is for: ``uploadProgress`` of an upload, otherwise ``downloadProgress``.
+    /// The progress in the task's main direction: ``uploadProgress`` for an upload task, otherwise
+    /// ``downloadProgress``.
     ///
-    /// Any number of readers may iterate it; who does not costs nothing.
+    /// Any number of readers may iterate it. Progress costs nothing if no one reads it.
     public var progress: ProgressStream<TransferProgress> {
         kind == .upload ? uploadProgress : downloadProgress
     }
 
-    // MARK: What it is called
+    // MARK: Scheduling and identification
 
-    /// How soon it gets its turn among tasks that wait; see ``SessionConfiguration/maximumConcurrentTransfers``.
+    /// The task's priority among waiting tasks; ``TransferPriority/normal`` by default. See
+    /// ``SessionConfiguration/maximumConcurrentTransfers``.
     public var priority: TransferPriority {
         get { core.priority }
         nonmutating set { core.priority = newValue }
     }
 
-    /// A text of the program's own, which the library does not look at.
+    /// A description for the program's own use, which the library ignores; `nil` by default.
     public var label: String? {
         get { core.label }
         nonmutating set { core.label = newValue }
     }
 
-    /// Words by which ``SessionManager/transfers(tagged:)`` finds the task.
+    /// The tags by which ``SessionManager/transfers(tagged:)`` finds the task; empty by default.
     public var tags: Set<String> {
         get { core.tags }
         nonmutating set { core.tags = newValue }
@@ -83,6 +87,6 @@ extension TransferHandle {
 }
 
 extension TransferCore: TransferHandle {
-    /// Itself.
+    /// The task's state, which is this object.
     public var core: TransferCore { self }
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 
-/// Who may work: so many at the same time, by priority, and among those of one priority first come first served.
+/// Admits at most `limit` elements at a time, by priority and in FIFO order within a priority.
 package struct TransferLine<Element: Sendable>: Sendable {
     private let limit: Int
     private var working = 0
-    /// Who waits, the next one last.
+    /// The waiting elements, the next one last.
     private var entries: [Entry] = []
     private var lastTicket: UInt64 = 0
 
@@ -19,35 +19,35 @@ package struct TransferLine<Element: Sendable>: Sendable {
         }
     }
 
-    /// Creates a line for so many places; fewer than 1 counts as 1.
+    /// Creates a queue that admits at most `limit` elements at a time; a limit below 1 counts as 1.
     package init(limit: Int) {
         self.limit = max(1, limit)
     }
 
-    /// Joins the line.
+    /// Adds an element to the queue.
     package mutating func join(_ element: Element, id: UInt64, priority: TransferPriority) {
         lastTicket += 1
         insert(Entry(id: id, priority: priority, ticket: lastTicket, element: element))
     }
 
-    /// Leaves the line, if it is there.
+    /// Removes a waiting element, if present.
     package mutating func leave(id: UInt64) {
         entries.removeAll { $0.id == id }
     }
 
-    /// Takes another priority, and the place in line that is due to it.
+    /// Changes the priority of a waiting element, which keeps its age within the new priority.
     package mutating func move(id: UInt64, to priority: TransferPriority) {
         guard let index = entries.firstIndex(where: { $0.id == id }) else { return }
         let old = entries.remove(at: index)
         insert(Entry(id: id, priority: priority, ticket: old.ticket, element: old.element))
     }
 
-    /// Somebody has stopped to work.
+    /// Releases the place of an admitted element.
     package mutating func free() {
         working -= 1
     }
 
-    /// The next one that may work, which counts as working from here on; nil when all places are taken, or nobody waits.
+    /// Admits and returns the next element; `nil` if all places are taken or the queue is empty.
     package mutating func admit() -> Element? {
         guard working < limit, let next = entries.popLast() else { return nil }
         working += 1
@@ -65,24 +65,24 @@ package struct TransferLine<Element: Sendable>: Sendable {
     }
 }
 
-/// How soon a task gets its turn among those that wait, from 0 to 1.
+/// The priority of a task among the waiting ones, from 0 to 1.
 public struct TransferPriority: RawRepresentable, Hashable, Comparable, Sendable {
-    /// The number.
+    /// The priority, from 0 to 1.
     public let rawValue: Double
 
-    /// Creates a priority; a number outside of 0 to 1 counts as the nearest one inside.
+    /// Creates a priority; a value outside of 0 to 1 is clamped.
     public init(rawValue: Double) {
         self.rawValue = rawValue > 0 ? min(rawValue, 1) : 0
     }
 
-    /// 0.25.
+    /// A priority of 0.25.
     public static let low = TransferPriority(rawValue: 0.25)
-    /// 0.5, what tasks have unless told otherwise.
+    /// A priority of 0.5, the default.
     public static let normal = TransferPriority(rawValue: 0.5)
-    /// 0.75.
+    /// A priority of 0.75.
     public static let high = TransferPriority(rawValue: 0.75)
 
-    /// Whether `left` has to wait for `right`.
+    /// Whether the left priority is lower than the right one.
     public static func < (left: TransferPriority, right: TransferPriority) -> Bool {
         left.rawValue < right.rawValue
     }

@@ -2,19 +2,19 @@
 
 import ANSystem
 
-/// Gives tasks their turn; without a limit, at once.
+/// Starts waiting tasks as far as the limit on concurrent tasks permits.
 final class TransferScheduler: Sendable {
     private let line: Lock<TransferLine<TransferCore>>?
 
-    /// Creates a scheduler for so many tasks at the same time; nil means any number.
+    /// Creates a scheduler for at most `limit` concurrent tasks; `nil` for no limit.
     init(limit: Int?) {
         line = limit.map { Lock(TransferLine(limit: $0)) }
     }
 
-    /// Does what a task asks for after a change of its state.
+    /// Performs the demand of a task after a change of its state.
     ///
-    /// Tasks are told outside of the lock. One that was suspended between leaving the line and being told does not take
-    /// its place, which goes to the next.
+    /// Tasks are admitted outside of the lock. A task that is suspended between leaving the queue and being admitted
+    /// refuses its place, which the next one gets.
     func meet(_ demand: TransferStateMachine.Demand, of core: TransferCore) {
         guard let line else {
             if demand == .place { _ = core.admit() }
@@ -31,7 +31,7 @@ final class TransferScheduler: Sendable {
         }
     }
 
-    /// Moves a task that waits to the place in line that is due to its priority.
+    /// Changes the priority of a waiting task.
     func reorder(_ core: TransferCore, to priority: TransferPriority) {
         line?.withLock { $0.move(id: core.id, to: priority) }
     }

@@ -1,39 +1,39 @@
 // SPDX-License-Identifier: MIT
 
-/// The life of a task: when it may work, and when it has a place among those that work at the same time.
+/// The state of a task, and whether it holds one of the limited places of running tasks.
 ///
 /// | | resume | admit | suspend | cancel | finish |
 /// |---|---|---|---|---|---|
-/// | suspended | → waiting, asks for a place | gives it back | – | → cancelling | → finished |
-/// | waiting | – | → running | → suspended, leaves the line | → cancelling, leaves the line | → finished, leaves the line |
-/// | running | – | gives it back | → suspended, frees its place | → cancelling | → finished, frees its place |
-/// | cancelling | – | gives it back | – | – | → finished, frees its place |
-/// | finished | – | gives it back | – | – | – |
+/// | suspended | → waiting, requests a place | returns the place | – | → cancelling | → finished |
+/// | waiting | – | → running | → suspended, leaves the queue | → cancelling, leaves the queue | → finished, leaves the queue |
+/// | running | – | returns the place | → suspended, frees its place | → cancelling | → finished, frees its place |
+/// | cancelling | – | returns the place | – | – | → finished, frees its place |
+/// | finished | – | returns the place | – | – | – |
 ///
-/// A task that is cancelled while it works keeps its place until it is really over.
+/// A running task that is cancelled keeps its place until it has ended.
 package struct TransferStateMachine: Hashable, Sendable {
-    /// Where the task is.
+    /// The current state.
     package private(set) var state = TransferState.suspended
-    /// Whether it was ever resumed.
+    /// Whether the task was ever resumed.
     package private(set) var wasResumed = false
     private var hasPlace = false
 
-    /// Creates a task that waits to be resumed.
+    /// Creates the state of a suspended task.
     package init() {}
 
-    /// What a change of state asks of the line of tasks.
+    /// The action that the scheduler must perform after a change of state.
     package enum Demand: Hashable, Sendable {
-        /// Nothing.
+        /// No action.
         case nothing
-        /// A place, now or later.
+        /// Queue the task for a place.
         case place
-        /// To be taken out of the line.
+        /// Remove the task from the queue.
         case leaveLine
-        /// To take the place back.
+        /// Release the task's place.
         case freePlace
     }
 
-    /// Starts, or goes on; nil when that changes nothing.
+    /// Starts or continues the task; returns `nil` if the state does not change.
     package mutating func resume() -> Demand? {
         guard state == .suspended else { return nil }
         state = .waiting
@@ -41,7 +41,7 @@ package struct TransferStateMachine: Hashable, Sendable {
         return .place
     }
 
-    /// Gets a place; false when it is not wanted any more.
+    /// Gives the task a place; returns `false` if the task is no longer waiting.
     package mutating func admit() -> Bool {
         guard state == .waiting else { return false }
         state = .running
@@ -49,13 +49,13 @@ package struct TransferStateMachine: Hashable, Sendable {
         return true
     }
 
-    /// Pauses; nil when that changes nothing.
+    /// Suspends the task; returns `nil` if the state does not change.
     package mutating func suspend() -> Demand? {
         guard state == .waiting || state == .running else { return nil }
         return leave(to: .suspended)
     }
 
-    /// Asks for the end; nil when that changes nothing.
+    /// Cancels the task; returns `nil` if the state does not change.
     package mutating func cancel() -> Demand? {
         switch state {
         case .suspended, .running:
@@ -68,7 +68,7 @@ package struct TransferStateMachine: Hashable, Sendable {
         }
     }
 
-    /// Is over; nil when it was before.
+    /// Ends the task; returns `nil` if it had already ended.
     package mutating func finish() -> Demand? {
         state == .finished ? nil : leave(to: .finished)
     }
@@ -83,16 +83,16 @@ package struct TransferStateMachine: Hashable, Sendable {
     }
 }
 
-/// Where a task of a ``SessionManager`` is.
+/// The state of a task.
 public enum TransferState: Hashable, Sendable, CaseIterable {
-    /// It was not started yet, or was suspended.
+    /// The task was not started yet, or was suspended.
     case suspended
-    /// It was started, and waits for its turn; see ``SessionConfiguration/maximumConcurrentTransfers``.
+    /// The task was resumed and waits for a place; see ``SessionConfiguration/maximumConcurrentTransfers``.
     case waiting
-    /// It works.
+    /// The task is running.
     case running
-    /// It was cancelled, and is not over yet.
+    /// The task was cancelled and has not ended yet.
     case cancelling
-    /// It is over.
+    /// The task has ended.
     case finished
 }

@@ -3,24 +3,25 @@
 public import ANHTTP
 public import FoundationEssentials
 
-/// A task of a ``SessionManager`` and its value.
+/// A transfer task of a ``SessionManager``, and its value.
 ///
-/// The manager owns the task: it runs until it is done, ``TransferHandle/cancel()`` is called, or a task that awaits
-/// ``value`` is cancelled. Dropping the handle does not stop it, unless it was never started: then it never will be, and
-/// ends.
+/// The manager owns the task: it runs until it ends, ``TransferHandle/cancel()`` is called, or a Swift task that awaits
+/// ``value`` is cancelled. Releasing this handle does not stop the task, unless the task was never resumed: then it is
+/// cancelled.
 public final class TransferTask<Value: Sendable>: TransferHandle {
-    /// What stands behind the handle.
+    /// The state shared by all handles of the task.
     public let core: TransferCore
     private let work: Task<Value, any Error>
 
-    /// Makes a task that does `work` once it is resumed, then leaves the registry, then does `ending` with the result.
+    /// Creates a task that performs `work` once it is resumed, then leaves the registry, then calls `ending` with the
+    /// result.
     init(
         _ transfer: Transfer, in registry: TaskRegistry, ending: (@Sendable (Result<Value, any Error>) async -> Void)?,
         work: @escaping @Sendable (Transfer) async throws -> Value
     ) {
         let core = transfer.core
         self.core = core
-        // It ends with the transfer, which ``TransferHandle/cancel()`` and the manager's invalidation end.
+        // The Swift task ends with the transfer, which ``TransferHandle/cancel()`` and the manager's invalidation end.
         self.work = Task {
             let result: Result<Value, any Error>
             do {
@@ -38,14 +39,14 @@ public final class TransferTask<Value: Sendable>: TransferHandle {
         core.begin { [work = self.work] in work.cancel() }
     }
 
-    /// Makes a task that has failed; `ending` is done with the error.
+    /// Creates a task that has failed, and calls `ending` with the error.
     init(
         _ core: TransferCore, failingWith error: any Error,
         ending: (@Sendable (Result<Value, any Error>) async -> Void)?
     ) {
         self.core = core
         core.finish(TransferOutcome(error))
-        // It ends at once.
+        // The Swift task ends at once.
         work = Task {
             await ending?(.failure(error))
             throw error
@@ -56,9 +57,10 @@ public final class TransferTask<Value: Sendable>: TransferHandle {
         core.abandon()
     }
 
-    /// The result, once the task is done. Cancelling the task that awaits it cancels the transfer.
+    /// The value of the task, available when it has ended. Cancelling the Swift task that awaits it cancels the
+    /// transfer.
     ///
-    /// A task that is suspended has to be resumed by somebody else meanwhile.
+    /// Awaiting the value does not resume the task: a suspended task must be resumed elsewhere.
     ///
     /// - Throws: ``SessionError`` or `CancellationError`.
     public var value: Value {
@@ -71,15 +73,17 @@ public final class TransferTask<Value: Sendable>: TransferHandle {
         }
     }
 
-    /// Asks the task to end, and waits for that, even where the calling task is cancelled.
+    /// Cancels the task and waits for its end, even if the calling task is cancelled.
     func end() async {
         core.cancel()
         _ = await work.result
     }
 
-    /// The head of the response, as soon as it has come. Cancelling the task that awaits it leaves the transfer alone.
+    /// The head of the response, available when it has arrived. Cancelling the Swift task that awaits it does not
+    /// cancel the transfer.
     ///
-    /// - Throws: What ``value`` throws, when there is no response.
+    /// - Throws: The error of ``value`` if the task ends without a response, or `CancellationError` if the calling task
+    ///   is cancelled.
     public var response: ResponseHead {
         get async throws {
             for await event in events {
@@ -88,28 +92,28 @@ public final class TransferTask<Value: Sendable>: TransferHandle {
             try Task.checkCancellation()
             _ = try await work.value
             throw SessionError.transport(
-                .internalInconsistency("There is a value without a response.", TransferFacts()))
+                .internalInconsistency("The task has a value but no response.", TransferFacts()))
         }
     }
 }
 
-/// A request whose response is collected.
+/// A task that collects the response's body.
 public typealias DataTask = TransferTask<Response<Data>>
 
-/// A body being sent; its value is the response.
+/// A task that sends a body; its value is the response.
 public typealias UploadTask = TransferTask<Response<Data>>
 
-/// A response being written to a file; its value says where.
+/// A task that writes the response to a file; its value contains the path.
 public typealias DownloadTask = TransferTask<Response<DownloadedFile>>
 
-/// A file that a download has written.
+/// A file written by a download.
 public struct DownloadedFile: Hashable, Sendable {
-    /// The file's path.
+    /// The path of the file.
     public var path: String
-    /// The number of bytes in it.
+    /// The size of the file in bytes.
     public var size: Int64
 
-    /// Creates a description of a file.
+    /// Creates the value, for testing.
     public init(path: String, size: Int64) {
         self.path = path
         self.size = size
