@@ -4,7 +4,7 @@ import AsyncNetworking
 import AsyncNetworkingTesting
 import Testing
 
-/// Without tasks: waiters are names.
+/// The state without tasks: strings take the place of continuations.
 @Suite struct BroadcastStateTests {
     private var state = BroadcastState<Int, String>(BroadcastValues())
 
@@ -16,12 +16,12 @@ import Testing
         }
     }
 
-    @Test func `before the first value there is nothing`() {
+    @Test func `before the first value, the latest value is nil`() {
         #expect(describe(state.next(after: 0)) == "wait")
         #expect(state.latest == nil)
     }
 
-    @Test mutating func `a reader hears the newest value it has not seen, once`() {
+    @Test mutating func `a reader receives the newest unseen value once`() {
         #expect(state.send(10).isEmpty)
         #expect(state.send(20).isEmpty)
         #expect(describe(state.next(after: 0)) == "value 20 number 2")
@@ -44,7 +44,7 @@ import Testing
         #expect(state.latest == nil)
     }
 
-    @Test mutating func `a value wakes each waiter once`() {
+    @Test mutating func `a value resumes each waiter once`() {
         let tickets = [state.makeTicket(), state.makeTicket()]
         #expect(Set(tickets).count == 2)
         #expect(state.wait("a", ticket: tickets[0], after: 0) == nil)
@@ -53,13 +53,13 @@ import Testing
         #expect(state.send(2).isEmpty)
     }
 
-    @Test mutating func `the end wakes waiters`() {
+    @Test mutating func `the end resumes waiters`() {
         #expect(state.wait("a", ticket: state.makeTicket(), after: 0) == nil)
         #expect(state.finish() == ["a"])
         #expect(state.finish().isEmpty)
     }
 
-    @Test mutating func `who comes too late to wait gets its waiter back`() {
+    @Test mutating func `a waiter that arrives after a new value is returned`() {
         _ = state.send(1)
         #expect(state.wait("a", ticket: state.makeTicket(), after: 0) == "a")
         #expect(state.wait("b", ticket: state.makeTicket(), after: 1) == nil)
@@ -67,7 +67,7 @@ import Testing
         #expect(state.wait("c", ticket: state.makeTicket(), after: 1) == "c")
     }
 
-    @Test mutating func `a waiter that gives up is not woken`() {
+    @Test mutating func `a removed waiter is not resumed`() {
         let tickets = [state.makeTicket(), state.makeTicket()]
         _ = state.wait("a", ticket: tickets[0], after: 0)
         _ = state.wait("b", ticket: tickets[1], after: 0)
@@ -78,7 +78,8 @@ import Testing
 }
 
 @Suite(.timeLimit(.minutes(1))) struct DeferredBroadcastTests {
-    /// What a reader hears who asks for the broadcast after so many of three values and the end.
+    /// Returns what a reader receives if the broadcast is created after `steps` of four steps: three values and the
+    /// end.
     private func heard(askingAfter steps: Int, _ history: BroadcastHistory) async -> [Int] {
         var deferred = DeferredBroadcast<Int>(keeping: history)
         var reader: ProgressStream<Int>?
@@ -89,15 +90,20 @@ import Testing
         return await reader?.reduce(into: []) { $0.append($1) } ?? []
     }
 
-    @Test(arguments: 0...4) func `of everything, all is heard, whenever it is asked for`(_ steps: Int) async {
+    @Test(arguments: 0...4) func `with full history, a reader receives all values, whenever the broadcast is created`(
+        _ steps: Int
+    ) async {
         #expect(await heard(askingAfter: steps, .all) == [0, 1, 2])
     }
 
-    @Test(arguments: 0...4) func `of values, the latest is heard, whenever it is asked for`(_ steps: Int) async {
+    @Test(arguments: 0...4)
+    func `with the newest value only, a reader receives the latest, whenever the broadcast is created`(_ steps: Int)
+        async
+    {
         #expect(await heard(askingAfter: steps, .newest) == [2])
     }
 
-    @Test func `its latest value is known before it is made and after`() {
+    @Test func `its latest value is available before and after the broadcast is created`() {
         var deferred = DeferredBroadcast<Int>()
         deferred.send(1)
         deferred.send(nil)
@@ -108,7 +114,7 @@ import Testing
         #expect(deferred.broadcast === deferred.broadcast)
     }
 
-    @Test func `nothing is heard after the end`() async {
+    @Test func `no value is sent after the end`() async {
         var deferred = DeferredBroadcast<Int>(keeping: .all)
         deferred.finish()
         deferred.send(1)
@@ -121,7 +127,7 @@ import Testing
     private let broadcast = Broadcast<Int>()
     private var stream: ProgressStream<Int> { ProgressStream(broadcast: broadcast) }
 
-    @Test func `a late reader first hears the latest value, then the end`() async {
+    @Test func `a late reader first receives the latest value, then the end`() async {
         broadcast.send(1)
         broadcast.send(2)
         broadcast.finish()
@@ -129,7 +135,7 @@ import Testing
         #expect(await stream.reduce(into: []) { $0.append($1) } == [2])
     }
 
-    @Test func `a reader that is fast enough hears everything`() async {
+    @Test func `a reader that is fast enough receives every value`() async {
         var reader = stream.makeAsyncIterator()
         for value in 1...5 {
             broadcast.send(value)
@@ -154,7 +160,7 @@ import Testing
         #expect(await stream.first { _ in true } == nil)
     }
 
-    @Test func `many readers hear ever newer values, and all of them the last`() async {
+    @Test func `many readers receive newer and newer values, and all of them the last`() async {
         await withTaskGroup(of: [Int].self) { [stream] group in
             for _ in 0..<50 {
                 group.addTask { await stream.reduce(into: []) { $0.append($1) } }
@@ -182,7 +188,7 @@ import Testing
         #expect(await other.value.last == 2)
     }
 
-    @Test func `readers cancelled at any moment all come back`() async {
+    @Test func `readers cancelled at any moment all return`() async {
         for round in 0..<500 {
             let reader = Task { [stream] in await stream.reduce(into: 0) { $0 = $1 } }
             for _ in 0..<(round % 7) { await Task.yield() }

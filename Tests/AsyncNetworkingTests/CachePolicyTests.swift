@@ -24,12 +24,12 @@ import Testing
         #expect(try await sent(.useProtocol) == [])
     }
 
-    @Test func `a wish is sent`() async throws {
+    @Test func `a policy is sent as Cache-Control`() async throws {
         #expect(try await sent(.reload) == ["Cache-Control: no-cache"])
         #expect(try await sent(.returnCacheDataElseLoad) == ["Cache-Control: max-stale"])
     }
 
-    @Test func `a session's wish holds where a request has none`() async throws {
+    @Test func `a session's policy applies to requests without one`() async throws {
         #expect(try await sent(nil, session: .reload) == ["Cache-Control: no-cache"])
         #expect(try await sent(.useProtocol, session: .reload) == [])
     }
@@ -38,7 +38,7 @@ import Testing
         #expect(try await sent(.reload, headers: [.cacheControl: "max-age=1"]) == ["Cache-Control: max-age=1"])
     }
 
-    @Test func `what must come from a cache fails, and nothing is sent`() async throws {
+    @Test func `a request that accepts only a cached response fails without being sent`() async throws {
         let error = try await sessionError { _ = try await sent(.returnCacheDataDontLoad) }
         guard case .notCached = error else { throw error }
         #expect(error.description == "The response is not cached, and the request accepts only a cached one.")

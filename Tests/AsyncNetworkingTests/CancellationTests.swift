@@ -6,11 +6,11 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-/// A request whose task is cancelled throws `CancellationError`, wherever it is.
+/// A request whose task is cancelled throws `CancellationError`, in every phase.
 @Suite(.timeLimit(.minutes(1))) struct CancellationTests {
     private static let beginning = MockResponse([.head(.ok), .chunk(Data("a".utf8)), .hang])
 
-    /// Cancels a request once it is as far as `isThere` says.
+    /// Starts a request and cancels it once `isThere` returns.
     private func cancel(
         _ request: @escaping @Sendable () async throws -> Void, once isThere: () async throws -> Void
     ) async throws {
@@ -81,7 +81,7 @@ import Testing
         #expect(transport.requests.count == 1)
     }
 
-    @Test func `while a decision on a redirect takes its time`() async throws {
+    @Test func `while a redirect decision is running`() async throws {
         let asked = EventList<URL>()
         let clock = ManualClock()
         let manager = SessionManager(on: MockTransport(.redirect(.found, to: "/b"))) {
@@ -98,7 +98,7 @@ import Testing
         }
     }
 
-    @Test func `by a serializer that looks for it`() async throws {
+    @Test func `by a serializer that checks for it`() async throws {
         let manager = SessionManager(on: MockTransport(.text("x")))
         let request = try manager.request(.get, "x")
         let serializer = HandWritten {
@@ -114,7 +114,7 @@ import Testing
         try await StubServer.with { server in
             server.route("/", Script([.hang], readsBodyFirst: false))
             let manager = SessionManager(for: server)
-            // A stream that ends early, as this one does when it is cancelled, is not taken for one that is too short.
+            // A stream that ends early because it is cancelled must not be reported as too short.
             let (chunks, continuation) = AsyncStream.makeStream(of: Data.self)
             continuation.yield(Data("a".utf8))
             let request = try manager.request(.post, "/", body: .stream(chunks, length: 2))
@@ -126,7 +126,7 @@ import Testing
         }
     }
 
-    @Test func `on libcurl, wherever the server has left it`() async throws {
+    @Test func `on libcurl, at every point at which the server can stall`() async throws {
         try await StubServer.with { server in
             server.route("/silent", .hang)
             server.route(

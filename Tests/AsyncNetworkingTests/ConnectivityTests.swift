@@ -7,7 +7,7 @@ import HTTPTypes
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct ConnectivityTests {
-    /// Routes that a test takes away and gives back.
+    /// A route source controlled by a test.
     private actor Routes: RouteSource {
         private var isDown: Bool
         private var waiters: [CheckedContinuation<Void, Never>] = []
@@ -72,7 +72,7 @@ import Testing
         #expect(await routes.targets == [.host("a.example")])
     }
 
-    @Test func `a name that cannot be looked up waits for the default route`() async throws {
+    @Test func `a name that cannot be resolved waits for the default route`() async throws {
         let unknown = MockResponse.failure(TransportError.cannotResolve(host: "a.example", TransferFacts()))
         let (transport, routes) = (MockTransport(unknown, .text("end")), Routes())
         let manager = manager(transport, routes)
@@ -83,7 +83,7 @@ import Testing
         #expect(await routes.targets == [.defaultRoute])
     }
 
-    @Test func `where there is a route, or the system does not say, the failure stands`() async throws {
+    @Test func `if there is a route, or the status is unknown, the failure is final`() async throws {
         let transport = MockTransport(Self.unreachable)
         let manager = manager(transport, Routes(isDown: false))
         #expect(try await sessionError { _ = try await manager.get("x") }.isConnectionFailure)
@@ -94,14 +94,14 @@ import Testing
         TransportError.cannotConnect(.refused, TransferFacts()), .connectionLost(.beforeResponse, TransferFacts()),
         .tls(.handshake, TransferFacts()),
     ])
-    func `other failures are not the route's`(error: TransportError) async throws {
+    func `other failures do not wait for a route`(error: TransportError) async throws {
         let (transport, routes) = (MockTransport(.failure(error)), Routes())
         let manager = manager(transport, routes)
         _ = try await sessionError { _ = try await manager.get("x") }
         #expect(await routes.targets.isEmpty)
     }
 
-    @Test func `by default nothing waits, and a request may say so for itself`() async throws {
+    @Test func `by default no request waits, and a request can override that`() async throws {
         let (transport, routes) = (MockTransport(Self.unreachable), Routes())
         let waiting = manager(transport, routes)
         let failing = manager(transport, routes) {
@@ -114,7 +114,7 @@ import Testing
         #expect(await routes.targets.isEmpty)
     }
 
-    @Test func `a body that can be read once does not wait`() async throws {
+    @Test func `a request whose body is not replayable does not wait`() async throws {
         let (transport, routes) = (MockTransport(Self.unreachable), Routes())
         let manager = manager(transport, routes)
         let once = RequestBody.stream(AsyncStreamOf([Data("x".utf8)]))
@@ -137,7 +137,7 @@ import Testing
         #expect(transport.requests.count == 1)
     }
 
-    @Test func `cancelling ends the wait, and so does the session's end`() async throws {
+    @Test func `cancelling the task or the session's requests ends the wait`() async throws {
         let (transport, routes) = (MockTransport(Self.unreachable), Routes())
         let manager = manager(transport, routes)
         let cancelled = Task { try await manager.get("x") }
@@ -150,7 +150,7 @@ import Testing
         await #expect(throws: CancellationError.self) { try await ended.value }
     }
 
-    @Test func `a monitor hears of the wait`() async throws {
+    @Test func `a monitor receives an event for the wait`() async throws {
         struct Waits: EventMonitor {
             let seen: AsyncStream<String>.Continuation
 

@@ -7,16 +7,16 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-/// Where values are made of responses.
+/// The tasks and threads in which responses are deserialized.
 @Suite struct DecodingTests {
     @TaskLocal static var caller = "nobody"
 
-    /// Gives the name of the caller, as the task knows it.
+    /// Returns the name of the caller, taken from a task-local value.
     private struct CallerSerializer: ResponseSerializer {
         func serialize(_ head: ResponseHead, _ body: Data) -> String { DecodingTests.caller }
     }
 
-    @Test func `a value is made in the task that asked for it`() async throws {
+    @Test func `a value is deserialized in the calling task`() async throws {
         try await StubServer.with { server in
             server.fallback { _ in .text("x") }
             let api = SessionManager(for: server)
@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    /// Takes note of the thread on which events come: the loop's.
+    /// Records the thread on which events are received, which is the loop's.
     private struct ThreadSink: TransferEventSink {
         let names = AsyncStream<String>.makeStream()
 
@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    @Test func `a value is not made on the loop's thread`() async throws {
+    @Test func `a value is not deserialized on the loop's thread`() async throws {
         try await StubServer.with { server in
             server.fallback { _ in .text("x") }
             let api = SessionManager(for: server)
@@ -50,24 +50,24 @@ import Testing
         }
     }
 
-    /// Gives the name of the thread that it runs on.
+    /// Returns the name of the thread that it runs on.
     private struct ThreadNameSerializer: ResponseSerializer {
         func serialize(_ head: ResponseHead, _ body: Data) -> String { currentThreadName() }
     }
 
-    /// Keeps its thread busy until it is told to go on.
+    /// Blocks its thread until it is released.
     private final class SlowSerializer: ResponseSerializer {
         let entered = AsyncStream<Void>.makeStream()
         let mayEnd = DispatchSemaphore(value: 0)
 
         func serialize(_ head: ResponseHead, _ body: Data) -> DispatchTimeoutResult {
             entered.continuation.finish()
-            // Only a failure waits so long: a value that is made behind this one, or on the loop.
+            // The limit is reached only on failure, if another value or the loop waits for this one.
             return mayEnd.wait(timeout: .now() + .seconds(120))
         }
     }
 
-    @Test func `while a value is being made, others are, and requests are answered`() async throws {
+    @Test func `values are deserialized concurrently, while requests are answered`() async throws {
         try await StubServer.with { server in
             server.fallback { _ in .json("[1]") }
             let api = SessionManager(for: server)
@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    /// The main thread is the one that no other work waits for.
+    /// No other work waits for the main thread.
     @MainActor
     private func onMainActor(_ api: SessionManager, _ serializer: SlowSerializer) async throws -> DispatchTimeoutResult
     {
@@ -92,7 +92,7 @@ import Testing
     }
 }
 
-/// The name of the thread, which the loop's thread has of its own.
+/// The name of the current thread, which is specific to the loop's thread.
 private func currentThreadName() -> String {
     (try? String(contentsOfFile: "/proc/thread-self/comm", encoding: .utf8)) ?? "unknown"
 }

@@ -16,7 +16,7 @@ import Testing
         file = "\(folder.path)/file"
     }
 
-    /// A response of 2 bytes in 2 chunks, with something in between.
+    /// A response of 2 bytes in 2 chunks, with a closure called between them.
     private static func halves(_ step: MockResponse.Step) -> MockResponse {
         MockResponse([.head(.ok, [.contentLength: "2"]), .chunk(Data("a".utf8)), step, .chunk(Data("b".utf8))])
     }
@@ -55,13 +55,13 @@ import Testing
         #expect(try folder.read("file") == Data("ab".utf8))
     }
 
-    @Test func `a file that is there is replaced`() async throws {
+    @Test func `an existing file is replaced`() async throws {
         _ = try folder.write(Data("much longer than the new one".utf8), to: "file")
         _ = try await SessionManager(on: MockTransport(.text("new"))).download("x", to: file).value
         #expect(try folder.read("file") == Data("new".utf8))
     }
 
-    @Test func `a download that fails leaves nothing, and a file that was there as it was`() async throws {
+    @Test func `a download that fails leaves no partial file, and an existing file unchanged`() async throws {
         let lost = TransportError.connectionLost(.inBody(received: 1, expected: 2), TransferFacts())
         let manager = SessionManager(on: MockTransport(Self.halves(.fail(lost))))
         let error = try await sessionError { _ = try await manager.download("x", to: file).value }
@@ -73,7 +73,7 @@ import Testing
         #expect(try folder.read("file") == Data("old".utf8))
     }
 
-    @Test func `a truncated response on libcurl leaves nothing`() async throws {
+    @Test func `a truncated response on libcurl leaves no file`() async throws {
         try await StubServer.with { server in
             server.route("/", .truncated(declared: 1000, sent: 999))
             let manager = SessionManager(for: server)
@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    @Test func `a download that is cancelled leaves nothing`() async throws {
+    @Test func `a download that is cancelled leaves no file`() async throws {
         let manager = SessionManager(on: MockTransport(Self.halves(.hang)))
         let task = await manager.download("x", to: file)
         try await eventually { try folder.contents.count == 1 }
@@ -94,7 +94,7 @@ import Testing
         #expect(try folder.contents == [])
     }
 
-    @Test func `a status that is no success is not written, and its body is in the error`() async throws {
+    @Test func `the body of a rejected status is not written, but is part of the error`() async throws {
         _ = try folder.write(Data("old".utf8), to: "file")
         let manager = SessionManager(on: MockTransport(.text("no such file", status: .notFound)))
         let error = try await sessionError { _ = try await manager.download("x", to: file).value }
@@ -104,7 +104,7 @@ import Testing
         #expect(try folder.read("file") == Data("old".utf8))
     }
 
-    @Test func `of an error page without end 1 MiB is kept`() async throws {
+    @Test func `of an endless error page, 1 MiB is kept`() async throws {
         try await StubServer.with { server in
             server.route("/", .reply(status: 500, body: .generated(1 << 40)))
             let manager = SessionManager(for: server)
@@ -114,7 +114,7 @@ import Testing
         }
     }
 
-    @Test func `a folder that does not exist is an error that names the file and the reason`() async throws {
+    @Test func `a missing directory is an error that names the file and the reason`() async throws {
         let manager = SessionManager(on: MockTransport(.text("x")))
         let path = "\(folder.path)/none/file"
         let error = try await sessionError { _ = try await manager.download("x", to: path).value }
@@ -123,7 +123,7 @@ import Testing
         #expect(error.description.contains("No such file or directory"))
     }
 
-    @Test func `a destination that is a folder is an error, and nothing is left`() async throws {
+    @Test func `a destination that is a directory is an error, and no file is left`() async throws {
         let manager = SessionManager(on: MockTransport(.text("x")))
         try FileManager.default.createDirectory(atPath: file, withIntermediateDirectories: false)
         let error = try await sessionError { _ = try await manager.download("x", to: file).value }
@@ -132,9 +132,9 @@ import Testing
         #expect(try folder.contents == ["file"])
     }
 
-    @Test func `a folder that cannot be written is an error`() async throws {
+    @Test func `a directory that is not writable is an error`() async throws {
         try unsafe #require(chmod(folder.path, 0o555) == 0)
-        // In a process that is not root, which may write everywhere.
+        // In a process that is not run by root, who may write everywhere.
         await #expect(processExitsWith: .success) { [path = file as String] in
             if geteuid() == 0 { try #require(setuid(65534) == 0) }
             let manager = SessionManager(on: MockTransport(.text("x")))
@@ -144,8 +144,8 @@ import Testing
         #expect(try folder.contents == [])
     }
 
-    @Test func `a file for which there is no room is an error, and nothing is left`() async throws {
-        // In a process that may write 1 MB to a file: to the writer it is a disk that is full. See setrlimit(2).
+    @Test func `a full disk is an error, and no file is left`() async throws {
+        // In a process whose files are limited to 1 MB, which has the effect of a full disk; see setrlimit(2).
         await #expect(processExitsWith: .success) { [path = file as String] in
             _ = signal(SIGXFSZ, SIG_IGN)
             var limit = rlimit(rlim_cur: 1 << 20, rlim_max: 1 << 20)
@@ -195,7 +195,7 @@ import Testing
         }
     }
 
-    @Test func `an unknown length has no total`() async throws {
+    @Test func `a download of unknown length has no total`() async throws {
         try await StubServer.with { server in
             server.route("/", .generated(100_000, framing: .chunked))
             let task = await SessionManager(for: server).download("/", to: file)
@@ -205,7 +205,7 @@ import Testing
         }
     }
 
-    @Test func `the body of a redirect is no progress`() async throws {
+    @Test func `the body of a redirect does not count as progress`() async throws {
         try await StubServer.with { server in
             let gate = try ScriptGate()
             server.route("/moved", .reply(status: 302, headers: ["Location": "/disk"], body: .generated(500)))
@@ -215,7 +215,7 @@ import Testing
             let manager = SessionManager(for: server)
             for path in ["moved", "empty"] {
                 let task = await manager.download(path, to: "\(folder.path)/\(path)")
-                // The folder shows that the download itself has begun.
+                // The file in the directory shows that the download itself has started.
                 try await eventually { try folder.contents.contains { $0.hasPrefix(path) } }
                 async let progress = task.progress.reduce(into: []) { $0.append($1) }
                 gate.open()
@@ -227,7 +227,7 @@ import Testing
         }
     }
 
-    @Test func `an error page is no progress`() async throws {
+    @Test func `an error page does not count as progress`() async throws {
         let manager = SessionManager(on: MockTransport(.text("not found", status: .notFound)))
         let task = await manager.download("x", to: file)
         #expect(await task.progress.first { _ in true } == nil)
@@ -241,7 +241,7 @@ import Testing
         await #expect(throws: (any Error).self) { _ = try await task.value }
     }
 
-    @Test func `progress ends when there is no URL to begin with`() async throws {
+    @Test func `progress ends when the request could not be created`() async throws {
         let task = await SessionManager(on: MockTransport(.text("x")), baseURL: nil).download("x", to: file)
         #expect(await task.progress.first { _ in true } == nil)
     }

@@ -7,7 +7,7 @@ import HTTPTypes
 import Testing
 
 @Suite struct EventMonitorTests {
-    /// Lines that are added from any thread, in order.
+    /// An ordered list of lines that can be appended from any thread.
     private struct Lines: Sendable {
         private let stream: AsyncStream<String>
         private let continuation: AsyncStream<String>.Continuation
@@ -20,14 +20,14 @@ import Testing
             continuation.yield(line)
         }
 
-        /// All lines; none can be added from here on.
+        /// Returns all lines and ends the list.
         func close() async -> [String] {
             continuation.finish()
             return await stream.reduce(into: []) { $0.append($1) }
         }
     }
 
-    /// Keeps a line for each event, without the times, which differ from run to run.
+    /// Records a line for each event, without durations, which differ between runs.
     private struct Log: EventMonitor {
         var name = ""
         let lines: Lines
@@ -71,7 +71,7 @@ import Testing
             ])
     }
 
-    @Test func `all monitors hear each event, in their order, and so does the caller's own sink`() async throws {
+    @Test func `all monitors receive each event, in order, and so does the caller's sink`() async throws {
         let recorder = EventRecorder()
         let manager = SessionManager(on: MockTransport(.status(.noContent))) {
             $0.eventMonitors = [Log(name: "1 ", lines: lines), Log(name: "2 ", lines: lines)]
@@ -84,7 +84,7 @@ import Testing
         #expect(recorder.events.count == 3)
     }
 
-    @Test func `requests are told apart by their task`() async throws {
+    @Test func `events identify their request by its task`() async throws {
         struct Numbers: EventMonitor {
             let lines: Lines
 
@@ -105,7 +105,7 @@ import Testing
             let manager = SessionManager(for: server) { $0.eventMonitors = [Log(lines: lines)] }
             _ = try await manager.get("a")
             let origin = "http://127.0.0.1:\(server.endpoint.port)"
-            // How often progress is reported depends on time.
+            // The number of progress events depends on timing.
             let all = await lines.close().filter { !$0.hasSuffix("bytes") }
             #expect(
                 all == [

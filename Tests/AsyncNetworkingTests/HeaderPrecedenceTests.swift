@@ -6,7 +6,7 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-/// Which of several fields with the same name is sent: the call's, the serializer's, the session's, the default one.
+/// The precedence of fields with the same name: the call's, the serializer's, the session's, the default ones.
 @Suite struct HeaderPrecedenceTests {
     private let transport = MockTransport(.text("ok"))
 
@@ -29,7 +29,7 @@ import Testing
         #expect(headers[values: .from] == ["serializer"])
     }
 
-    @Test func `the serializer's fields come before the session's, and those before the defaults`() async throws {
+    @Test func `the serializer's fields precede the session's, which precede the defaults`() async throws {
         let manager = SessionManager(on: transport) { configuration in
             configuration.sendsDefaultHeaders = true
             configuration.headers = [.accept: "session", .from: "session", .userAgent: "session"]
@@ -42,7 +42,7 @@ import Testing
         #expect(headers[values: .userAgent] == ["session"])
     }
 
-    @Test func `the serializer's Content-Type comes before the generated one, and that before the session's`()
+    @Test func `the serializer's Content-Type precedes the generated one, which precedes the session's`()
         async throws
     {
         let manager = SessionManager(on: MockTransport(.text("ok"))) { configuration in
@@ -58,8 +58,7 @@ import Testing
         #expect(try sent()[values: .contentType] == ["serializer"])
     }
 
-    @Test func `a request's fields come before the session's, whatever their case, and keep their place`() async throws
-    {
+    @Test func `a request's fields precede the session's, regardless of case, and keep their position`() async throws {
         let manager = SessionManager(on: transport) { $0.headers = [.accept: "session", .from: "session"] }
         let lowerCase = try #require(HTTPField.Name("accept"))
         _ = try await manager.data(for: Request(url: url("http://a.example/"), headers: [lowerCase: "request"]))
@@ -96,7 +95,7 @@ import Testing
             lines == [["Authorization: serializer", "From: call"], ["Authorization: serializer", "From: session"]])
     }
 
-    @Test func `the defaults are User-Agent and where a language is known Accept-Language`() async throws {
+    @Test func `the defaults are User-Agent and, if a language is known, Accept-Language`() async throws {
         let manager = SessionManager(on: transport) { $0.sendsDefaultHeaders = true }
         _ = try await manager.get("p")
         let headers = try sent()
@@ -107,13 +106,13 @@ import Testing
         #expect(headers.allSatisfy { $0.name == .userAgent || $0.name == .acceptLanguage })
     }
 
-    @Test func `without the defaults nothing is added`() async throws {
+    @Test func `if the defaults are disabled, no field is added`() async throws {
         let manager = SessionManager(on: transport)
         _ = try await manager.get("p")
         #expect(try sent().isEmpty)
     }
 
-    @Test func `a request without options of its own has the session's, and one with them keeps them`() async throws {
+    @Test func `a request without options inherits the session's, and one with options keeps them`() async throws {
         let manager = SessionManager(on: transport) { $0.timeouts.total = .seconds(7) }
         var request = try Request(url: url("http://a.example/"))
         _ = try await manager.data(for: request)

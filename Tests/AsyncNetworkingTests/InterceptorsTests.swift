@@ -6,7 +6,7 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-/// An interceptor that is a function.
+/// An interceptor that calls a closure.
 struct Intercepting: Interceptor {
     typealias Body = @Sendable (Interception, (ResponseHead, ResponseBody) async throws -> Void) async throws -> Void
 
@@ -26,7 +26,7 @@ struct Intercepting: Interceptor {
 @Suite struct InterceptorsTests {
     private let transport = MockTransport(.text("end"))
 
-    /// Notes when it is passed, in both directions.
+    /// Records when the request and the response pass through it.
     private static func noting(_ name: String, in list: EventList<String>) -> Intercepting {
         Intercepting { interception, respond in
             await list.append("\(name) \(interception.request.url.path)")
@@ -37,7 +37,7 @@ struct Intercepting: Interceptor {
         }
     }
 
-    @Test func `they are passed in order on the way down, and in reverse on the way back`() async throws {
+    @Test func `they run in order for the request, and in reverse order for the response`() async throws {
         let passed = EventList<String>()
         let transport = MockTransport(.redirect(.found, to: "/b"), .text("end"))
         let manager = SessionManager(on: transport) {
@@ -54,7 +54,7 @@ struct Intercepting: Interceptor {
             ])
     }
 
-    @Test func `a request is changed on its way`() async throws {
+    @Test func `an interceptor can modify the request`() async throws {
         let manager = SessionManager(on: transport) {
             $0.headers = [.accept: "session"]
             $0.interceptors = [
@@ -79,7 +79,7 @@ struct Intercepting: Interceptor {
         #expect(sent.headers[.from] == "interceptor")
     }
 
-    @Test func `a response is changed on its way back, a streamed body chunk by chunk`() async throws {
+    @Test func `an interceptor can modify the response, and a streamed body chunk by chunk`() async throws {
         let gate = try ScriptGate()
         let transport = MockTransport { _ in
             MockResponse([.head(.ok), .chunk(Data("one ".utf8)), .wait(gate), .chunk(Data("two".utf8))])
@@ -102,7 +102,7 @@ struct Intercepting: Interceptor {
             #expect(head.status == .accepted)
             for try await chunk in body {
                 chunks.append(String(decoding: chunk, as: UTF8.self))
-                // The second chunk comes only after the first was seen.
+                // The second chunk is sent only after the first one was received.
                 gate.open()
             }
             return body.metrics
@@ -111,7 +111,7 @@ struct Intercepting: Interceptor {
         #expect(metrics?.responseBodyBytes == 7)
     }
 
-    @Test func `a request is answered without the network`() async throws {
+    @Test func `an interceptor can answer without the network`() async throws {
         let manager = SessionManager(on: transport) {
             $0.interceptors = [
                 Intercepting { interception, respond in
@@ -124,7 +124,7 @@ struct Intercepting: Interceptor {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test func `a request is sent again`() async throws {
+    @Test func `an interceptor can send a request again`() async throws {
         let transport = MockTransport(.status(.badGateway), .failure(Planned()), .text("end"))
         let manager = SessionManager(on: transport) {
             $0.interceptors = [
@@ -148,14 +148,14 @@ struct Intercepting: Interceptor {
         #expect(transport.requests.count == 3)
     }
 
-    @Test func `what an interceptor throws is the error of the call`() async throws {
+    @Test func `an error thrown by an interceptor is the error of the call`() async throws {
         let manager = SessionManager(on: transport) {
             $0.interceptors = [Intercepting { _, _ in throw Planned(number: 3) }]
         }
         await #expect(throws: Planned(number: 3)) { _ = try await manager.get("x") }
     }
 
-    @Test func `an error of the transport reaches the interceptor as it is, and the caller as the session's`()
+    @Test func `an error of the transport reaches the interceptor unchanged, and the caller as a SessionError`()
         async throws
     {
         let manager = SessionManager(on: MockTransport(.failure(TransportError.shutDown))) {
@@ -174,7 +174,7 @@ struct Intercepting: Interceptor {
         guard case .transport(.shutDown) = error else { throw error }
     }
 
-    @Test func `one that does not respond is an error that names it`() async throws {
+    @Test func `an interceptor that does not respond causes an error that names it`() async throws {
         let manager = SessionManager(on: transport) {
             $0.interceptors = [Intercepting { interception, _ in try await interception.proceed { _, _ in } }]
         }
@@ -182,7 +182,7 @@ struct Intercepting: Interceptor {
         guard case .interceptor(.noResponse, "Intercepting") = error else { throw error }
     }
 
-    @Test func `one that responds twice is an error, and the caller reads one response`() async throws {
+    @Test func `an interceptor that responds twice causes an error, and the caller reads one response`() async throws {
         let manager = SessionManager(on: transport) {
             $0.interceptors = [
                 Intercepting { interception, respond in
@@ -199,7 +199,7 @@ struct Intercepting: Interceptor {
         #expect(responses == 1)
     }
 
-    @Test func `an error of the caller's scope is not lost in an interceptor that catches all`() async throws {
+    @Test func `an error of the caller's closure is not lost in an interceptor that catches all errors`() async throws {
         let manager = SessionManager(on: transport) {
             $0.interceptors = [
                 Intercepting { interception, respond in
@@ -230,7 +230,7 @@ struct Intercepting: Interceptor {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test func `a download and an upload pass them too`() async throws {
+    @Test func `downloads and uploads pass through interceptors`() async throws {
         let manager = SessionManager(on: transport) {
             $0.interceptors = [
                 Intercepting { interception, respond in
@@ -256,7 +256,7 @@ struct Intercepting: Interceptor {
         static let defaultValue = 0
     }
 
-    @Test func `each is its own, with a default`() throws {
+    @Test func `each attribute has its own value, with a default`() throws {
         var request = try Request(url: url("http://a.example/"))
         #expect(request[Purpose.self] == "none")
         request[Purpose.self] = "test"
@@ -269,7 +269,7 @@ struct Intercepting: Interceptor {
         #expect(copy[Priority.self] == 0)
     }
 
-    @Test func `they pass through interceptors and redirects, and are not sent`() async throws {
+    @Test func `attributes are preserved by interceptors and redirects, and are not sent`() async throws {
         let transport = MockTransport(.redirect(.found, to: "//b.example/"), .text("end"))
         let seen = EventList<String>()
         let manager = SessionManager(on: transport) {

@@ -6,10 +6,10 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-/// Requests with forms and compressed bodies, as a server gets them.
+/// Requests with forms and compressed bodies, as received by a server.
 @Suite struct MultipartRequestTests {
     @Test(arguments: ["POST", "PUT", "GET"])
-    func `a form arrives with its length and type`(method: String) async throws {
+    func `a form is received with its length and type`(method: String) async throws {
         try await StubServer.with { server in
             server.fallback { _ in .text("ok") }
             let manager = SessionManager(baseURL: server.url("/v1/"))
@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    @Test func `a call cannot replace the type, which has the boundary`() throws {
+    @Test func `a call cannot replace the Content-Type, which contains the boundary`() throws {
         let manager = SessionManager(baseURL: URL(string: "http://a.example/"))
         do {
             _ = try manager.request(.post, "p", form: MultipartFormData(), headers: [.contentType: "text/plain"])
@@ -38,7 +38,7 @@ import Testing
         } catch SessionError.serialization(.multipart(.contentTypeReplaced)) {}
     }
 
-    @Test func `a sequence that can be read once does not survive a redirect that needs it again`() async throws {
+    @Test func `a sequence that is not replayable fails a redirect that requires it`() async throws {
         try await StubServer.with { server in
             server.route("/old", .status(307, headers: ["Location": "/new"]))
             server.route("/new", .text("ok"))
@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    @Test func `what a sequence does wrong is the cause of the failure`() async throws {
+    @Test func `an error of a sequence is the cause of the failure`() async throws {
         try await StubServer.with { server in
             server.fallback { _ in .text("ok") }
             let manager = SessionManager(baseURL: server.url("/"))
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    @Test func `a compressed body arrives as its coding says`() async throws {
+    @Test func `a compressed body is received in its content coding`() async throws {
         try await StubServer.with { server in
             server.fallback { _ in .text("ok") }
             var request = Request(method: .put, url: server.url("/"), body: .bytes(Data(count: 3_000_000)))
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    @Test func `what a serializer says of caches and times holds for its requests alone`() async throws {
+    @Test func `a serializer's cache policy and timeouts apply to its requests only`() async throws {
         let transport = MockTransport(.text("ok"))
         var serializer = HTTPRequestSerializer()
         serializer.cachePolicy = .reload
@@ -111,7 +111,7 @@ import Testing
     }
 }
 
-/// One byte.
+/// A sequence of one byte that can be iterated only once.
 private struct Once: AsyncSequence, Sendable {
     struct AsyncIterator: AsyncIteratorProtocol {
         var isOver = false

@@ -23,7 +23,7 @@ import Testing
         """
     private static let type: HeaderPairs = ["Content-Type": "multipart/byteranges; boundary=THIS_STRING_SEPARATES"]
 
-    @Test func `byte ranges come as parts`() async throws {
+    @Test func `byte ranges are received as parts`() async throws {
         try await StubServer.with { server in
             server.fallback { _ in .data(Data(Self.ranges.utf8), headers: Self.type) }
             let api = SessionManager(for: server)
@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    @Test func `a response that is not multipart is an error of the session`() async throws {
+    @Test func `a response that is not multipart is a SessionError`() async throws {
         let api = SessionManager(on: MockTransport(.text("x")))
         let request = try Request(url: url("http://a.example/"))
         let error = try await sessionError {
@@ -48,7 +48,7 @@ import Testing
         guard case .serialization(.parts(.notMultipart)) = error else { throw error }
     }
 
-    @Test func `a body that is cut off is an error of the session`() async throws {
+    @Test func `a truncated body is a SessionError`() async throws {
         let api = SessionManager(
             on: MockTransport(
                 .data(Data(Self.ranges.utf8.dropLast(10)), headers: [.contentType: Self.type.first?.value ?? ""])))

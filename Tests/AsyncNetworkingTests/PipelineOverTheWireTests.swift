@@ -6,9 +6,9 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-/// Redirects and retries over real connections, with servers that do not behave.
+/// Redirects and retries over real connections, with misbehaving servers.
 @Suite(.timeLimit(.minutes(2))) struct RedirectsOverTheWireTests {
-    @Test func `what is secret does not reach another port`() async throws {
+    @Test func `secrets are not sent to another port`() async throws {
         try await StubServer.with { other in
             other.fallback { _ in .text("end") }
             try await StubServer.with { server in
@@ -75,7 +75,7 @@ import Testing
 }
 
 @Suite(.timeLimit(.minutes(2))) struct RetriesOverTheWireTests {
-    /// A manager that retries at once.
+    /// A manager that retries without waiting.
     private func manager(
         for server: StubServer, limit: Int = 3, policy: (inout RetryPolicy) -> Void = { _ in }
     ) -> SessionManager {
@@ -86,7 +86,7 @@ import Testing
             })
     }
 
-    @Test func `a server that fails in all ways is asked again`() async throws {
+    @Test func `requests are retried after every kind of server failure`() async throws {
         try await StubServer.with { server in
             server.enqueue(
                 .close, .truncated(declared: 10, sent: 3), .status(503, headers: ["Retry-After": "soon"]),
@@ -106,7 +106,7 @@ import Testing
         "soon", "-1", "1.5", "1e9", "Sun, 99 Nov 2026 00:00:00 GMT", "Sun, 06 Nov 1994 08:49:37 GMT", "0", "",
         "120, 0", "0x10", "%s%n",
     ])
-    func `a Retry-After that is nonsense or over is no wait`(value: String) async throws {
+    func `a malformed or past Retry-After causes no wait`(value: String) async throws {
         try await StubServer.with { server in
             server.enqueue(.status(429, headers: ["Retry-After": value]), .text("end"))
             let response = try await manager(for: server).get("x")
@@ -115,7 +115,7 @@ import Testing
     }
 
     @Test(arguments: ["3600", "99999999999999999999999", "Fri, 31 Dec 9999 23:59:59 GMT"])
-    func `a Retry-After that is too long is the caller's to decide about`(value: String) async throws {
+    func `after a Retry-After that is too long, the response is returned`(value: String) async throws {
         try await StubServer.with { server in
             server.fallback { _ in .status(503, headers: ["Retry-After": value]) }
             let manager = manager(for: server)
@@ -126,8 +126,8 @@ import Testing
         }
     }
 
-    @Test func `a port that is closed is asked again, whatever the method`() async throws {
-        // The port of a server that was stopped could be another test's by now.
+    @Test func `a refused connection is retried with any method`() async throws {
+        // The port of a stopped server could already be used by another test.
         let manager = SessionManager(
             SessionConfiguration(baseURL: URL(string: "http://127.0.0.1:1/")) {
                 $0.proxy = .none
@@ -139,7 +139,8 @@ import Testing
         #expect(error.retries.stop == .limit(2))
     }
 
-    @Test func `bodies from files and streams are sent again whole, after the server had read a part`() async throws {
+    @Test func `bodies from files and streams are sent again completely after the server has read a part`() async throws
+    {
         let bytes = StubServer.generatedBytes(300_000)
         let folder = try TemporaryFolder()
         let bodies = [

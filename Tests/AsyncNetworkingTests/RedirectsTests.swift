@@ -17,7 +17,7 @@ import Testing
     ]
 
     @Test(arguments: [301, 302, 303, 307, 308], ["GET", "HEAD", "POST", "PUT", "DELETE"])
-    func `the status decides over method and body`(status: Int, method: String) async throws {
+    func `the status determines the method and the body`(status: Int, method: String) async throws {
         let transport = MockTransport(.redirect(.init(code: status), to: "/b"), .text("end"))
         let manager = SessionManager(on: transport)
         let hasBody = method != "GET" && method != "HEAD"
@@ -36,7 +36,7 @@ import Testing
         #expect(last.headers[.contentType] == (becameGet ? nil : "text/plain"))
     }
 
-    @Test func `fields about the body, and trailers, are gone with it`() async throws {
+    @Test func `fields that describe the body, and trailers, are removed with it`() async throws {
         let transport = MockTransport(.redirect(.seeOther, to: "/b"), .text("end"))
         var request = try Request(
             method: .put, url: url("http://a.example/v1/x"),
@@ -83,7 +83,7 @@ import Testing
         "ftp://a.example/", "mailto:a@b.example", "javascript:alert(1)", "file:///etc/passwd", "http://", "http:///x",
         "https:x",
     ])
-    func `a Location that is no http or https URL is an error`(location: String) async throws {
+    func `a Location that is not an http or https URL is an error`(location: String) async throws {
         let transport = MockTransport(.redirect(.found, to: location), .text("end"))
         let error = try await sessionError { _ = try await SessionManager(on: transport).get("x") }
         #expect(error.redirectProblem == .location(location))
@@ -99,20 +99,20 @@ import Testing
     }
 
     @Test(arguments: [HTTPResponse.Status.multipleChoices, .notModified, .init(code: 305), .ok, .created])
-    func `other statuses with a Location are responses`(status: HTTPResponse.Status) async throws {
+    func `other statuses with a Location are returned as responses`(status: HTTPResponse.Status) async throws {
         let transport = MockTransport(.redirect(status, to: "/b"))
         let response = try await SessionManager(on: transport).data(for: Request(url: url("http://a.example/")))
         #expect(response.head.status == status)
         #expect(transport.requests.count == 1)
     }
 
-    @Test func `a redirect without a Location is a response`() async throws {
+    @Test func `a redirect without a Location is returned as the response`() async throws {
         let transport = MockTransport(.status(.found))
         let response = try await SessionManager(on: transport).data(for: Request(url: url("http://a.example/")))
         #expect(response.statusCode == 302)
     }
 
-    @Test func `redirects are responses where they are not followed`() async throws {
+    @Test func `redirects are returned as responses if they are not followed`() async throws {
         let transport = MockTransport(.redirect(.found, to: "/b"))
         let manager = SessionManager(on: transport) { $0.redirects.isEnabled = false }
         let response = try await manager.data(for: Request(url: url("http://a.example/")))
@@ -120,7 +120,7 @@ import Testing
         #expect(transport.requests.count == 1)
     }
 
-    @Test func `the responses that redirected are kept in their order`() async throws {
+    @Test func `the redirects are recorded in order`() async throws {
         let transport = MockTransport(
             .redirect(.movedPermanently, to: "/two"), .redirect(.found, to: "/three"), .text("end"))
         let response = try await SessionManager(on: transport).get("one")
@@ -130,7 +130,7 @@ import Testing
         #expect(response.head.url.absoluteString == "http://a.example/three")
     }
 
-    @Test func `the body of a redirect does not get into the response's`() async throws {
+    @Test func `the body of a redirect is not part of the response's body`() async throws {
         let moved = MockResponse(status: .found, headers: [.location: "/b"], chunks: [Data("moved".utf8)])
         let manager = SessionManager(on: MockTransport { $0.url.path == "/b" ? .text("end") : moved })
         let folder = try TemporaryFolder()
@@ -144,7 +144,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 3])
-    func `there is a limit to redirects`(maximum: Int) async throws {
+    func `the number of redirects is limited`(maximum: Int) async throws {
         let transport = MockTransport { _ in .redirect(.found, to: "/loop") }
         let manager = SessionManager(on: transport) { $0.redirects.maximum = maximum }
         let error = try await sessionError { _ = try await manager.get("loop") }
@@ -167,7 +167,7 @@ import Testing
     }
 }
 
-/// What is sent to another origin.
+/// The header fields of redirects to another origin.
 @Suite struct RedirectedHeadersTests {
     private static let own: HTTPFields = [
         .authorization: "secret", .cookie: "a=1", .proxyAuthorization: "secret", .accept: "*/*",
@@ -184,22 +184,22 @@ import Testing
     }
 
     @Test(arguments: ["https://a.example/", "http://b.example/", "http://a.example:8080/", "//sub.a.example/"])
-    func `credentials and cookies stay behind when scheme, host or port change`(location: String) async throws {
+    func `credentials and cookies are removed if the scheme, host or port changes`(location: String) async throws {
         #expect(try await headersAfter(redirectTo: location) == ["Accept: */*"])
     }
 
     @Test(arguments: ["/y", "http://a.example/", "HTTP://A.EXAMPLE:80/", "http://u:p@a.example/"])
-    func `they are sent on to the same origin`(location: String) async throws {
+    func `credentials and cookies are kept for the same origin`(location: String) async throws {
         #expect(try await headersAfter(redirectTo: location) == Self.own.lines)
     }
 
-    @Test func `a Host of the request's own is for its own host`() async throws {
+    @Test func `an explicit Host field is not sent to another host`() async throws {
         let host = try #require(HTTPField.Name("Host"))
         #expect(try await headersAfter(redirectTo: "/y", headers: [host: "virtual"]) == ["Host: virtual"])
         #expect(try await headersAfter(redirectTo: "//b.example/y", headers: [host: "virtual"]) == [])
     }
 
-    @Test func `a program names further fields that are sensitive`() async throws {
+    @Test func `a policy can name additional sensitive fields`() async throws {
         let token = try #require(HTTPField.Name("X-Token"))
         let lines = try await headersAfter(redirectTo: "//b.example/", headers: [token: "t", .accept: "*/*"]) {
             $0.redirects.sensitiveHeaders.insert(token)
@@ -214,7 +214,7 @@ import Testing
         #expect(lines == ["Accept: */*", "From: me"])
     }
 
-    @Test func `what was left behind does not come back on the way back`() async throws {
+    @Test func `removed fields are not restored by a redirect back to the first origin`() async throws {
         let transport = MockTransport(
             .redirect(.found, to: "//b.example/"), .redirect(.found, to: "http://a.example/y"), .text("end"))
         let manager = SessionManager(on: transport) { $0.headers = [.authorization: "session"] }
@@ -223,7 +223,7 @@ import Testing
     }
 }
 
-/// What becomes of a body that has to be sent again.
+/// Redirects that require the body to be sent again.
 @Suite struct RedirectedBodiesTests {
     private func send(_ body: RequestBody, status: HTTPResponse.Status = .temporaryRedirect) async throws -> [String] {
         let transport = MockTransport(.redirect(status, to: "/b"), .text("end"))
@@ -244,16 +244,16 @@ import Testing
         #expect(try await send(.stream(stream, isReplayable: true), status: status) == ["abc", "abc"])
     }
 
-    @Test func `a stream that can be read once fails the request`() async throws {
+    @Test func `a stream that is not replayable fails the request`() async throws {
         let error = try await sessionError { _ = try await send(.stream(AsyncStreamOf(Self.chunks))) }
         #expect(error.redirectProblem == .bodyNotReplayable)
     }
 
-    @Test func `a stream that can be read once is no obstacle where the body is dropped`() async throws {
+    @Test func `a stream that is not replayable does not fail a redirect that drops the body`() async throws {
         #expect(try await send(.stream(AsyncStreamOf(Self.chunks)), status: .seeOther) == ["abc", ""])
     }
 
-    @Test func `the decision may take the redirect as the response, or bring a body that can be sent`() async throws {
+    @Test func `the decision can return the redirect as the response, or provide a replayable body`() async throws {
         let transport = MockTransport(.redirect(.temporaryRedirect, to: "/b"), .text("end"))
         let once = RequestBody.stream(AsyncStreamOf(Self.chunks))
         let stopping = SessionManager(on: transport) { $0.redirects.decision = { _ in nil } }
@@ -277,7 +277,7 @@ import Testing
     private let transport = MockTransport(
         .redirect(.found, to: "/b"), .redirect(.movedPermanently, to: "/c"), .text("end"))
 
-    @Test func `it sees each redirect, and what it returns is sent`() async throws {
+    @Test func `it receives each redirect, and the returned request is sent`() async throws {
         let seen = EventList<String>()
         let manager = SessionManager(on: transport) {
             $0.redirects.decision = { redirection in
@@ -293,7 +293,7 @@ import Testing
         #expect(transport.requests.map(\.request.headers[.from]) == [nil, "decision", "decision"])
     }
 
-    @Test func `it may stop at a redirect, which is then the response`() async throws {
+    @Test func `it can return a redirect as the response`() async throws {
         let manager = SessionManager(on: transport) {
             $0.redirects.decision = { $0.proposed.url.path == "/c" ? nil : $0.proposed }
         }
@@ -304,13 +304,13 @@ import Testing
         #expect(transport.requests.count == 2)
     }
 
-    @Test func `what it throws passes unchanged`() async throws {
+    @Test func `an error that it throws is passed on unchanged`() async throws {
         let manager = SessionManager(on: transport) { $0.redirects.decision = { _ in throw Planned(number: 7) } }
         await #expect(throws: Planned(number: 7)) { _ = try await manager.get("x") }
         #expect(transport.requests.count == 1)
     }
 
-    @Test func `it is not asked about what is refused`() async throws {
+    @Test func `it is not called for redirects that the policy refuses`() async throws {
         let transport = MockTransport(.redirect(.found, to: "http://a.example/"))
         let manager = SessionManager(on: transport, baseURL: "https://a.example/") {
             $0.redirects.decision = { redirection in
@@ -322,11 +322,11 @@ import Testing
     }
 }
 
-/// Where redirects of one request differ from the session's.
+/// Redirect policies of single requests.
 @Suite struct RedirectsOfARequestTests {
     private let transport = MockTransport { $0.url.path == "/end" ? .text("end") : .redirect(.found, to: "/end") }
 
-    @Test func `a request has a policy of its own`() async throws {
+    @Test func `a request can have a policy of its own`() async throws {
         let manager = SessionManager(on: transport)
         var request = try manager.request(.get, "x")
         request.redirects = RedirectPolicy.none
@@ -338,7 +338,7 @@ import Testing
         #expect(try await manager.data(for: request).text == "end")
     }
 
-    @Test func `a request follows where the session does not`() async throws {
+    @Test func `a request can follow redirects if the session does not`() async throws {
         let manager = SessionManager(on: transport) { $0.redirects = .none }
         var request = try manager.request(.get, "x")
         #expect(try await manager.data(for: request).statusCode == 302)
@@ -346,7 +346,7 @@ import Testing
         #expect(try await manager.data(for: request).text == "end")
     }
 
-    @Test func `the scope of a streamed response sees how it was reached`() async throws {
+    @Test func `the closure of a streamed response receives the redirects`() async throws {
         let manager = SessionManager(on: transport)
         try await manager.withResponse(for: manager.request(.get, "x")) { head, _ in
             #expect(head.redirects.map(\.url.absoluteString) == ["http://a.example/v1/x"])

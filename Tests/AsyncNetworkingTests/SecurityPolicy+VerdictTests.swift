@@ -5,7 +5,7 @@ import AsyncNetworkingTesting
 import Foundation
 import Testing
 
-/// Certificates that are judged without a connection: authorities, name, date, pins.
+/// Verification of certificates without a connection: authorities, name, date, pins.
 @Suite struct SecurityPolicyVerdictTests {
     private let root: TestCertificateAuthority
     private let intermediate: TestCertificateAuthority
@@ -17,7 +17,7 @@ import Testing
         leaf = try intermediate.issue()
     }
 
-    /// What a server would send.
+    /// The chain that a server would send.
     private var chain: [Data] { [leaf.derData, intermediate.certificate.derData] }
 
     private func policy(_ change: (inout SecurityPolicy) -> Void = { _ in }) -> SecurityPolicy {
@@ -27,7 +27,7 @@ import Testing
         return policy
     }
 
-    @Test func `a chain to an authority that is trusted is accepted, and shown`() {
+    @Test func `a chain to a trusted authority is accepted, and is part of the verdict`() {
         let verdict = policy().verdict(on: chain, for: "localhost")
         #expect(!verdict.isRefused)
         #expect(verdict.trust.failure == nil)
@@ -41,13 +41,13 @@ import Testing
             ("localhost", true), ("LOCALHOST.", true), ("127.0.0.1", true), ("::1", true), ("[::1]", true),
             ("other.example", false), ("127.0.0.2", false), ("", false), (nil, true),
         ] as [(String?, Bool)])
-    func `the name is validated that is asked for`(host: String?, isAccepted: Bool) {
+    func `the certificate is validated for the given name`(host: String?, isAccepted: Bool) {
         let verdict = policy().verdict(on: chain, for: host)
         #expect(verdict.isRefused != isAccepted)
         #expect(verdict.trust.failure == (isAccepted ? nil : .wrongHost))
     }
 
-    @Test func `an authority that is not trusted, or missing, is a refusal`() throws {
+    @Test func `a chain to an untrusted or missing authority is refused`() throws {
         #expect(SecurityPolicy().verdict(on: chain, for: "localhost").trust.failure == .unknownAuthority)
         #expect(policy().verdict(on: [leaf.derData], for: "localhost").trust.failure == .unknownAuthority)
         let own = try TestCertificate.selfSigned()
@@ -58,14 +58,15 @@ import Testing
         arguments: [
             (-7200.0, TransportError.TLSFailure.certificateNotYetValid), (0, nil), (90_000, .certificateExpired),
         ] as [(TimeInterval, TransportError.TLSFailure?)])
-    func `the date is that of the policy`(offset: TimeInterval, failure: TransportError.TLSFailure?) {
+    func `the certificate is verified for the policy's date`(offset: TimeInterval, failure: TransportError.TLSFailure?)
+    {
         let date = Date().addingTimeInterval(offset)
         let verdict = policy { $0.verificationTime = date }.verdict(on: chain, for: "localhost")
         #expect(verdict.trust.failure == failure)
         #expect(verdict.trust.date == date)
     }
 
-    @Test func `a policy follows its file of authorities`() throws {
+    @Test func `changes to the file of authorities take effect`() throws {
         let path = FileManager.default.temporaryDirectory.appending(path: "an-roots-\(UUID()).pem").path
         defer { try? FileManager.default.removeItem(atPath: path) }
         let policy = policy { $0.trustRoots = .file(path) }
@@ -76,7 +77,7 @@ import Testing
         #expect(policy.verdict(on: chain, for: "localhost").isRefused)
     }
 
-    @Test func `pins count as in a handshake`() throws {
+    @Test func `pins are checked as in a handshake`() throws {
         let pin = try PublicKeyPin("sha256/" + intermediate.certificate.publicKeySHA256)
         let other = try PublicKeyPin("sha256/" + TestCertificate.selfSigned().publicKeySHA256)
         let pinned = policy {
@@ -98,7 +99,7 @@ import Testing
     }
 
     @Test(arguments: [[], [Data()], [Data([0x30, 0x82, 0, 1, 2])]])
-    func `what is no chain is refused, whatever the policy allows`(certificates: [Data]) {
+    func `an invalid chain is refused by every policy`(certificates: [Data]) {
         let lax = policy {
             $0.allowsInvalidCertificates = true
             $0.validatesDomainName = false
@@ -109,7 +110,7 @@ import Testing
         #expect(!lax.verdict(on: [leaf.derData], for: nil).isRefused)
     }
 
-    @Test func `the evaluator has the last word, and a staple cannot be shown`() {
+    @Test func `the evaluator decides, and a required staple is refused`() {
         let refusing = policy { $0.evaluator = .init { _ in .refuse("no") } }
         #expect(refusing.verdict(on: chain, for: "localhost").trust.failure == .rejected("no"))
         let accepting = policy { $0.evaluator = .init { $0.failure == .wrongHost ? .accept : .followRules } }
@@ -118,7 +119,7 @@ import Testing
         #expect(stapled.verdict(on: chain, for: "localhost").trust.failure == .stapleMissing)
     }
 
-    @Test func `only a server's certificate is one for a server`() throws {
+    @Test func `only a server certificate is accepted for a server`() throws {
         let client = try intermediate.issue(.client("ada"))
         let certificates = [client.derData, intermediate.certificate.derData]
         let failure = policy().verdict(on: certificates, for: nil).trust.failure

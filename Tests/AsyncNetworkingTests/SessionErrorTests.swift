@@ -25,7 +25,7 @@ import Testing
         Self.errors.filter { holds($0.value) }.keys.sorted()
     }
 
-    @Test func `questions sort errors by what a caller does about them`() {
+    @Test func `properties classify errors`() {
         #expect(names(where: \.isTimeout) == ["timeout"])
         #expect(names(where: \.isConnectionFailure) == ["name", "proxy", "refused"])
         #expect(names(where: \.isTrustFailure) == ["tls"])
@@ -51,13 +51,13 @@ import Testing
         ("mailto:secret@a.example", "mailto:…"),
         ("http://[secret", "…"),
     ])
-    func `a Location in a description shows no secrets`(location: String, expected: String) {
+    func `a Location in a description contains no secrets`(location: String, expected: String) {
         #expect(
             SessionError.redirect(.location(location)).description
                 == "The server redirected to “\(expected)”, which is not an http or https URL.")
     }
 
-    @Test func `no description of a failed request shows user information or query values`() async throws {
+    @Test func `no description of a failed request contains user information or query values`() async throws {
         let secret = "http://user:secret@a.example/x?token=secret"
         let transports = [
             MockTransport(.status(.notFound)),
@@ -74,7 +74,7 @@ import Testing
         #expect(!error.description.contains("secret"))
     }
 
-    @Test func `a task's description shows no secrets`() async throws {
+    @Test func `a task's description contains no secrets`() async throws {
         let transport = MockTransport(.hang)
         let manager = SessionManager(on: transport)
         let task = Task { try await manager.get("http://user:secret@a.example/x?token=secret") }

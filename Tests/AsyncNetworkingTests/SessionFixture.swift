@@ -7,7 +7,8 @@ import HTTPTypes
 import Testing
 
 extension SessionManager {
-    /// A manager on a mock, without the default header fields, so that tests see what they put there.
+    /// Creates a manager with a mock transport, without default header fields, so that requests contain only fields
+    /// that the test sets.
     init(
         on transport: any Transport, baseURL: String? = "http://a.example/v1/",
         configure: (inout SessionConfiguration) -> Void = { _ in }
@@ -15,7 +16,7 @@ extension SessionManager {
         self.init(.on(transport, baseURL: baseURL, configure: configure))
     }
 
-    /// A manager on libcurl for a stub server.
+    /// Creates a manager that uses libcurl, for a stub server.
     init(for server: StubServer, configure: (inout SessionConfiguration) -> Void = { _ in }) {
         self.init(baseURL: server.url("/")) { configuration in
             configuration.proxy = .none
@@ -25,7 +26,7 @@ extension SessionManager {
 }
 
 extension SessionConfiguration {
-    /// The configuration of ``SessionManager/init(on:baseURL:configure:)``.
+    /// Creates the configuration of ``SessionManager/init(on:baseURL:configure:)``.
     static func on(
         _ transport: any Transport, baseURL: String? = "http://a.example/v1/",
         configure: (inout SessionConfiguration) -> Void
@@ -38,12 +39,12 @@ extension SessionConfiguration {
     }
 }
 
-/// A URL that a test is sure of.
+/// Parses a URL that must be valid.
 func url(_ text: String) throws -> URL {
     try #require(URL(string: text))
 }
 
-/// The error of the session that `body` ends with.
+/// Returns the session error that `body` throws.
 func sessionError(_ body: () async throws -> Void) async throws -> SessionError {
     try #require(await #expect(throws: SessionError.self) { try await body() })
 }
@@ -72,14 +73,14 @@ extension Response<Data> {
 }
 
 extension TransferProgress {
-    /// The same progress without its speed, which differs from run to run.
+    /// The progress without its rate, which differs between runs.
     var counts: TransferProgress {
         TransferProgress(completedBytes: completedBytes, totalBytes: totalBytes)
     }
 }
 
 extension MockTransport {
-    /// The only request so far.
+    /// The only request received so far.
     var onlyRequest: ReceivedRequest {
         get throws {
             #expect(requests.count == 1)
@@ -93,12 +94,12 @@ extension HTTPFields {
     var lines: [String] { map { "\($0.name.rawName): \($0.value)" } }
 }
 
-/// An error of a test's own.
+/// An error thrown by a test.
 struct Planned: Error, Hashable {
     var number = 0
 }
 
-/// Calls `condition` again and again until it holds; fails the test when it never does.
+/// Polls `condition` until it holds; fails the test if it never does.
 func eventually(
     within limit: Duration = .seconds(60), sourceLocation: SourceLocation = #_sourceLocation,
     _ condition: () async throws -> Bool
@@ -106,17 +107,17 @@ func eventually(
     let end = ContinuousClock.now + limit
     while try await !condition() {
         try #require(ContinuousClock.now < end, "It has not come about in \(limit).", sourceLocation: sourceLocation)
-        // Long enough to leave the processor to what is waited for.
+        // Long enough to leave the CPU to the awaited work.
         try await Task.sleep(for: .milliseconds(1))
     }
 }
 
-/// Cancels the task that calls.
+/// Cancels the calling task.
 func cancelCurrentTask() {
     unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
 }
 
-/// A folder for one test, removed with the value.
+/// A temporary directory, removed with the value.
 final class TemporaryFolder: Sendable {
     let path = "/tmp/an-session-\(UInt64.random(in: 0...UInt64.max))"
 
@@ -128,7 +129,7 @@ final class TemporaryFolder: Sendable {
         try? FileManager.default.removeItem(atPath: path)
     }
 
-    /// The names of what is in it.
+    /// The names of the files in the directory.
     var contents: [String] {
         get throws { try FileManager.default.contentsOfDirectory(atPath: path).sorted() }
     }
@@ -145,7 +146,7 @@ final class TemporaryFolder: Sendable {
     }
 }
 
-/// A sequence of given chunks, the same each time it is iterated.
+/// A sequence that yields the same chunks in each iteration.
 struct AsyncStreamOf: AsyncSequence, Sendable {
     private let chunks: [Data]
 
@@ -166,7 +167,7 @@ struct AsyncStreamOf: AsyncSequence, Sendable {
     }
 }
 
-/// Values that are added from anywhere, in order.
+/// An ordered list of values that can be appended from any task.
 actor EventList<Value: Sendable> {
     private(set) var values: [Value] = []
 

@@ -7,7 +7,7 @@ import HTTPTypes
 import Testing
 
 extension SessionManager {
-    /// Waits until requests are refused: until a life-cycle call that runs beside the test has begun.
+    /// Waits until requests are refused, which shows that a concurrent life-cycle call has started.
     fileprivate func isRefusing() async throws {
         try await eventually {
             let probe = upload("probe", from: .none)
@@ -25,7 +25,7 @@ extension SessionManager {
 }
 
 @Suite(.timeLimit(.minutes(1))) struct InvalidationTests {
-    @Test func `later requests of every kind are refused`() async throws {
+    @Test func `subsequent requests of every kind are refused`() async throws {
         let transport = MockTransport(.text("x"))
         let manager = SessionManager(on: transport)
         await manager.invalidate(cancellingTasks: false)
@@ -60,7 +60,7 @@ extension SessionManager {
         #expect(await manager.tasks.isEmpty)
     }
 
-    @Test func `with cancelling, running requests end as cancelled`() async throws {
+    @Test func `with cancelling, running requests throw CancellationError`() async throws {
         let transport = MockTransport(.hang)
         let manager = SessionManager(on: transport)
         let data = Task { try await manager.get("x") }
@@ -72,7 +72,7 @@ extension SessionManager {
         #expect(try await sessionError { _ = try await manager.get("x") }.isInvalidated)
     }
 
-    @Test func `what was to finish can be cancelled after all`() async throws {
+    @Test func `requests that were to finish can still be cancelled`() async throws {
         let transport = MockTransport(.hang)
         let manager = SessionManager(on: transport)
         let data = Task { try await manager.get("x") }
@@ -83,7 +83,7 @@ extension SessionManager {
         await #expect(throws: CancellationError.self) { _ = try await data.value }
     }
 
-    @Test func `on libcurl running requests end as cancelled, wherever they are`() async throws {
+    @Test func `on libcurl, running requests throw CancellationError in every phase`() async throws {
         try await StubServer.with { server in
             server.route("/silent", .hang)
             server.route(
@@ -105,7 +105,7 @@ extension SessionManager {
         }
     }
 
-    @Test func `a transport that somebody else shut down is an error, not a cancellation`() async throws {
+    @Test func `a transport that was shut down elsewhere is an error, not a cancellation`() async throws {
         let transport = MockTransport(.text("x"))
         await transport.shutdown()
         let error = try await sessionError { _ = try await SessionManager(on: transport).get("x") }
@@ -146,7 +146,7 @@ extension SessionManager {
         #expect(try await task.value.text == "x")
     }
 
-    @Test func `after the limit what runs is cancelled`() async throws {
+    @Test func `running requests are cancelled at the limit`() async throws {
         let transport = MockTransport(.hang)
         let manager = manager(on: transport)
         let running = Task { try await manager.get("x") }
@@ -160,7 +160,7 @@ extension SessionManager {
         #expect(await manager.tasks.isEmpty)
     }
 
-    @Test func `it does not wait for the limit once all is done`() async throws {
+    @Test func `it returns before the limit when all requests have ended`() async throws {
         let gate = try ScriptGate()
         let transport = MockTransport(MockResponse([.wait(gate), .head(.ok)]))
         let manager = manager(on: transport)
@@ -175,7 +175,7 @@ extension SessionManager {
     }
 
     @Test(arguments: [Duration.zero, .seconds(-1)])
-    func `without time what runs is cancelled at once`(limit: Duration) async throws {
+    func `with a limit of zero or less, running requests are cancelled at once`(limit: Duration) async throws {
         let transport = MockTransport(.hang)
         let manager = manager(on: transport)
         let running = Task { try await manager.get("x") }
@@ -184,7 +184,7 @@ extension SessionManager {
         await #expect(throws: CancellationError.self) { _ = try await running.value }
     }
 
-    @Test func `cancelling its caller cancels what runs, and it still returns when all is over`() async throws {
+    @Test func `cancelling its caller cancels running requests, and it still waits for their end`() async throws {
         let transport = MockTransport(.hang)
         let manager = manager(on: transport)
         let request = try manager.request(.get, "x")
@@ -200,7 +200,7 @@ extension SessionManager {
         await #expect(throws: CancellationError.self) { try await streamed.value }
     }
 
-    @Test func `a caller that is cancelled already does not leave before a scope has ended`() async throws {
+    @Test func `with a caller already cancelled, it still waits until running closures have ended`() async throws {
         let leave = try ScriptGate()
         let manager = manager(on: MockTransport(.text("x")))
         let other = SessionManager(on: MockTransport(MockResponse([.wait(leave), .head(.ok)])))
@@ -226,7 +226,7 @@ extension SessionManager {
         #expect(await order.values == ["scope began", "scope ended", "shut down"])
     }
 
-    @Test func `it may be called twice, also at the same time`() async throws {
+    @Test func `it can be called repeatedly and concurrently`() async throws {
         let transport = MockTransport(.hang)
         let manager = manager(on: transport)
         let running = Task { try await manager.get("x") }
@@ -246,7 +246,7 @@ extension SessionManager {
         #expect(try await sessionError { _ = try await manager.get("http://127.0.0.1/") }.isInvalidated)
     }
 
-    @Test func `on libcurl it waits, gives up, and closes the connections`() async throws {
+    @Test func `on libcurl, it waits until the limit and closes the connections`() async throws {
         try await StubServer.with { server in
             let gate = try ScriptGate()
             server.route("/gated", Script([.wait(gate), .reply(Reply(body: .string("x")))]))
@@ -272,7 +272,7 @@ extension SessionManager {
 }
 
 @Suite(.timeLimit(.minutes(1))) struct WithSessionTests {
-    @Test func `the scope's value is returned, and the manager is shut down`() async throws {
+    @Test func `the closure's value is returned, and the manager is shut down`() async throws {
         let transport = MockTransport(.text("x"))
         let (text, manager) = try await withSession { configuration in
             configuration.transport = transport
@@ -283,7 +283,7 @@ extension SessionManager {
         #expect(try await sessionError { _ = try await manager.get("http://a.example/") }.isInvalidated)
     }
 
-    @Test func `what the scope left running is cancelled, also when it throws`() async throws {
+    @Test func `requests that the closure left running are cancelled, also when it throws`() async throws {
         let transport = MockTransport(.hang)
         let left = EventList<UploadTask>()
         await #expect(throws: Planned(number: 2)) {
@@ -301,7 +301,7 @@ extension SessionManager {
 }
 
 @Suite(.timeLimit(.minutes(1))) struct SessionTasksTests {
-    @Test func `the tasks under way are listed, oldest first, and go when they are over`() async throws {
+    @Test func `running tasks are listed, oldest first, until they end`() async throws {
         let transport = MockTransport(.hang)
         let manager = SessionManager(on: transport)
         let request = try manager.request(.get, "stream")
@@ -311,7 +311,7 @@ extension SessionManager {
         try await transport.requests(count: 1)
         let stream = Task { try await manager.withResponse(for: request) { _, _ in } }
         try await transport.requests(count: 2)
-        // Handles are listed from the moment they exist.
+        // Tasks with a handle are listed from their creation on.
         let upload = await manager.upload("upload", from: .string("x"))
         let download = await manager.download("download", to: "\(folder.path)/file")
         let tasks = await manager.tasks

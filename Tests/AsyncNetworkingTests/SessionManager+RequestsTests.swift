@@ -7,7 +7,7 @@ import HTTPTypes
 import Testing
 
 @Suite struct SessionManagerRequestsTests {
-    @Test func `data comes with head, trailers and metrics, whatever the status is`() async throws {
+    @Test func `data is returned with head, trailers and metrics, regardless of the status`() async throws {
         let manager = SessionManager(
             on: MockTransport(
                 MockResponse(
@@ -32,7 +32,7 @@ import Testing
         #expect(try await manager.data(for: request).text == "12345678")
     }
 
-    @Test func `a serializer's value comes with the response, or alone`() async throws {
+    @Test func `a serializer's value is returned with the response, or alone`() async throws {
         let manager = SessionManager(on: MockTransport(.json("[1]", status: .created)))
         let request = try Request(url: url("http://a.example/"))
         let response = try await manager.response(for: request, as: .decodable([Int].self))
@@ -59,7 +59,7 @@ import Testing
         #expect(error.responseBody == Data("<html>".utf8))
     }
 
-    @Test func `what cannot be decoded is an error of serialization`() async throws {
+    @Test func `a body that cannot be decoded is a serialization error`() async throws {
         let manager = SessionManager(on: MockTransport(.json("{")))
         let request = try Request(url: url("http://a.example/"))
         let error = try await sessionError {
@@ -69,7 +69,7 @@ import Testing
         #expect(error.statusCode == nil)
     }
 
-    @Test func `an error of a serializer written by hand passes unchanged`() async throws {
+    @Test func `an error of a custom serializer is passed on unchanged`() async throws {
         let manager = SessionManager(on: MockTransport(.text("x")))
         let request = try Request(url: url("http://a.example/"))
         await #expect(throws: Planned(number: 3)) {
@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    @Test func `the value is made in the calling task`() async throws {
+    @Test func `the value is deserialized in the calling task`() async throws {
         let manager = SessionManager(on: MockTransport(.text("x")))
         let request = try Request(url: url("http://a.example/"))
         let made = try await Mark.$value.withValue("mine") {
@@ -86,14 +86,14 @@ import Testing
         #expect(made == "mine")
     }
 
-    @Test func `an error of the transport is one of the session's`() async throws {
+    @Test func `an error of the transport is wrapped in a SessionError`() async throws {
         let failing = MockTransport(.failure(TransportError.cannotConnect(.refused, TransferFacts())))
         let request = try Request(url: url("http://a.example/"))
         let error = try await sessionError { _ = try await SessionManager(on: failing).data(for: request) }
         guard case .transport(.cannotConnect(.refused, _)) = error else { throw error }
     }
 
-    @Test func `a response can be given another value`() async throws {
+    @Test func `the value of a response can be transformed`() async throws {
         let response = try await SessionManager(on: MockTransport(.text("abc"))).get("x").map(\.count)
         #expect(response.value == 3)
         #expect(response.metrics.responseBodyBytes == 3)
@@ -101,7 +101,7 @@ import Testing
     }
 }
 
-/// What a task-local value shows: code runs in the task that called.
+/// A task-local value that shows whether code runs in the calling task.
 private enum Mark {
     @TaskLocal static var value = "none"
 }
@@ -120,7 +120,7 @@ struct HandWritten<Output: Sendable>: ResponseSerializer {
 }
 
 @Suite struct StreamedResponseTests {
-    @Test func `the scope begins with the head, and reads chunks as they arrive`() async throws {
+    @Test func `the closure starts with the head, and reads chunks as they arrive`() async throws {
         let gate = try ScriptGate()
         let transport = MockTransport { _ in
             MockResponse([.head(.ok), .chunk(Data("a".utf8)), .wait(gate), .chunk(Data("b".utf8))])
@@ -138,7 +138,7 @@ struct HandWritten<Output: Sendable>: ResponseSerializer {
         #expect(chunks == [Data("a".utf8), Data("b".utf8)])
     }
 
-    @Test func `a scope that reads nothing returns, and the next request works`() async throws {
+    @Test func `after a closure that reads nothing, the next request works`() async throws {
         try await StubServer.with { server in
             server.route("/endless", .generated(1 << 40))
             server.route("/small", .text("small"))
@@ -151,7 +151,7 @@ struct HandWritten<Output: Sendable>: ResponseSerializer {
         }
     }
 
-    @Test func `a scope may stop in the middle of a body`() async throws {
+    @Test func `a closure can stop in the middle of a body`() async throws {
         try await StubServer.with { server in
             server.route("/endless", .generated(1 << 40))
             server.route("/small", .text("small"))
@@ -170,7 +170,7 @@ struct HandWritten<Output: Sendable>: ResponseSerializer {
         }
     }
 
-    @Test func `what the scope throws passes unchanged`() async throws {
+    @Test func `an error thrown by the closure is passed on unchanged`() async throws {
         let manager = SessionManager(on: MockTransport(.text("x")))
         let request = try manager.request(.get, "x")
         await #expect(throws: Planned(number: 1)) {
@@ -178,7 +178,7 @@ struct HandWritten<Output: Sendable>: ResponseSerializer {
         }
     }
 
-    @Test func `an error of reading is one of the session's once it leaves the scope`() async throws {
+    @Test func `an error of reading that leaves the closure is wrapped in a SessionError`() async throws {
         let lost = TransportError.connectionLost(.inBody(received: 1, expected: 9), TransferFacts())
         let transport = MockTransport { _ in MockResponse([.head(.ok), .chunk(Data("a".utf8)), .fail(lost)]) }
         let manager = SessionManager(on: transport)
@@ -192,7 +192,7 @@ struct HandWritten<Output: Sendable>: ResponseSerializer {
         guard case .transport(.connectionLost(.inBody(received: 1, expected: 9), _)) = error else { throw error }
     }
 
-    @Test func `a body is read as lines`() async throws {
+    @Test func `a body can be read as lines`() async throws {
         let manager = SessionManager(on: MockTransport(.text("one\r\ntwo\nthree")))
         let lines = try await manager.withResponse(for: manager.request(.get, "x")) { _, body in
             try await body.lines.reduce(into: []) { $0.append($1) }
@@ -200,7 +200,7 @@ struct HandWritten<Output: Sendable>: ResponseSerializer {
         #expect(lines == ["one", "two", "three"])
     }
 
-    @Test func `events are reported, also of the exchanges that redirect`() async throws {
+    @Test func `events are reported, including those of redirected exchanges`() async throws {
         let transport = MockTransport { request in
             request.url.path == "/b"
                 ? .text("end").informational(.earlyHints, [.from: "hint"]) : .redirect(.found, to: "/b")

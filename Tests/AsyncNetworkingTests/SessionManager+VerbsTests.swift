@@ -24,7 +24,7 @@ import Testing
         #expect(try transport.onlyRequest.request.url.absoluteString == expected)
     }
 
-    @Test func `in the appending mode a leading slash stays below the base`() async throws {
+    @Test func `in the appending mode, a path with a leading slash is below the base`() async throws {
         let transport = MockTransport(.text("ok"))
         let manager = SessionManager(on: transport) { $0.baseURLMode = .appendingPath }
         _ = try await manager.get("/foo")
@@ -43,7 +43,7 @@ import Testing
     }
 
     @Test(arguments: ["users", "ftp://a.example/", "http://", "a\nb"])
-    func `what is not a URL fails before anything is sent`(path: String) async throws {
+    func `an invalid URL fails before anything is sent`(path: String) async throws {
         let transport = MockTransport(.text("ok"))
         let manager = SessionManager(on: transport, baseURL: nil)
         let errors = [
@@ -58,7 +58,7 @@ import Testing
         #expect(await manager.tasks.isEmpty)
     }
 
-    @Test func `each verb has its method, and puts parameters where they belong`() async throws {
+    @Test func `each verb has its method, and places parameters in the query or the body`() async throws {
         let transport = MockTransport(.text("ok"))
         let manager = SessionManager(on: transport)
         let parameters: Parameters = ["a": 1, "b": "x y"]
@@ -88,7 +88,7 @@ import Testing
             ])
     }
 
-    @Test func `the session's serializer makes the body`() async throws {
+    @Test func `the session's serializer encodes the body`() async throws {
         let transport = MockTransport(.text("ok"))
         let manager = SessionManager(on: transport) { $0.requestSerializer = .json }
         _ = try await manager.post("p", parameters: ["b": 1, "a": [true, nil]])
@@ -97,7 +97,7 @@ import Testing
         #expect(received.request.headers[.contentType] == "application/json")
     }
 
-    @Test func `a body of one's own is sent as it is, and does not go with parameters`() async throws {
+    @Test func `a given body is sent unchanged, and cannot be combined with parameters`() async throws {
         let transport = MockTransport(.text("ok"))
         let manager = SessionManager(on: transport)
         _ = try await manager.data(for: manager.request(.put, "p", body: .string("own")))
@@ -110,7 +110,7 @@ import Testing
         guard case .serialization(.parameters(.bodyPresent)) = error else { throw error }
     }
 
-    @Test func `a verb returns what its serializer makes`() async throws {
+    @Test func `a verb returns the value of its serializer`() async throws {
         struct User: Codable, Equatable {
             var name: String
         }
@@ -123,7 +123,7 @@ import Testing
         #expect(try await manager.head("u").headers[.contentType] == "application/json")
     }
 
-    @Test func `a status that is no success is an error of every verb`() async throws {
+    @Test func `a rejected status is an error of every verb`() async throws {
         let manager = SessionManager(on: MockTransport(.json(#"{"reason": "gone"}"#, status: .gone)))
         let verbs: [() async throws -> Void] = [
             { _ = try await manager.get("x") }, { _ = try await manager.post("x") }, { _ = try await manager.put("x") },

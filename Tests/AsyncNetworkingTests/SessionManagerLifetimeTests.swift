@@ -7,10 +7,12 @@ import Glibc
 import HTTPTypes
 import Testing
 
-/// What managers hold of the system. Each test has a process of its own, where nobody else opens and closes; one that
-/// hangs ends by SIGALRM. They run one after the other, as each keeps a thread of the pool waiting for its process.
+/// The system resources held by managers.
+///
+/// Each test runs in a process of its own, in which nothing else opens or closes descriptors; a test that hangs is
+/// ended by SIGALRM. The tests are serialized, because each blocks a thread of the pool while it waits for its process.
 @Suite(.serialized, .timeLimit(.minutes(3))) struct SessionManagerLifetimeTests {
-    @Test func `a manager dropped without ceremony frees its thread and descriptors`() async {
+    @Test func `a released manager frees its thread and descriptors`() async {
         await #expect(processExitsWith: .success) {
             alarm(100)
             try await StubServer.with { server in
@@ -23,7 +25,7 @@ import Testing
         }
     }
 
-    @Test func `a manager that was shut down frees them too, and so does the end of a scope`() async {
+    @Test func `a manager that was shut down explicitly or by its scope frees its thread and descriptors`() async {
         await #expect(processExitsWith: .success) {
             alarm(100)
             try await StubServer.with { server in
@@ -43,7 +45,7 @@ import Testing
         }
     }
 
-    @Test func `a manager dropped with a running request is freed after it`() async {
+    @Test func `a manager released with a running request is freed after the request`() async {
         await #expect(processExitsWith: .success) {
             alarm(100)
             try await StubServer.with { server in
@@ -55,7 +57,7 @@ import Testing
                 try #require(try ProcessState().threads == before.threads + 1)
                 gate.open()
                 try #require(try await upload.value.text == "late")
-                // The handle is here still; the manager is not.
+                // The task's handle still exists, the manager does not.
                 try await eventually { try ProcessState().threads == before.threads }
                 try await server.connections(open: 0)
                 upload.cancel()
@@ -63,7 +65,7 @@ import Testing
         }
     }
 
-    @Test func `10,000 requests cancelled at random moments leave nothing behind`() async {
+    @Test func `10,000 requests cancelled at random moments leak nothing`() async {
         await #expect(processExitsWith: .success) {
             alarm(100)
             try await StubServer.with { server in
@@ -81,7 +83,8 @@ import Testing
     }
 }
 
-/// What the process holds once it has what it keeps: OpenSSL's tables, the pool of threads, the descriptors of its clock.
+/// Returns the process's state after the first use of a manager, which creates resources that are kept: OpenSSL's
+/// tables, the thread pool, the clock's descriptors.
 private func stateAfterFirstUse(of server: StubServer) async throws -> ProcessState {
     try await Task.sleep(for: .milliseconds(1))
     let threads = try ProcessState().threads
@@ -91,7 +94,7 @@ private func stateAfterFirstUse(of server: StubServer) async throws -> ProcessSt
     return try ProcessState()
 }
 
-/// Makes a manager, uses it and drops it.
+/// Creates a manager, uses it and releases it.
 private func useManager(_ server: StubServer) async throws {
     let manager = SessionManager(for: server)
     async let first = manager.get("/")
@@ -99,7 +102,7 @@ private func useManager(_ server: StubServer) async throws {
     _ = try? await (first, second)
 }
 
-/// Starts 10,000 requests, 100 at a time, and cancels each after a random number of turns.
+/// Starts 10,000 requests, 100 at a time, and cancels each after a random number of yields.
 private func storm(on server: StubServer, seed: UInt64) async throws {
     let manager = SessionManager(for: server) { $0.maximumConnectionsPerHost = 20 }
     var random = SplitMix64(seed: seed)
@@ -113,16 +116,16 @@ private func storm(on server: StubServer, seed: UInt64) async throws {
             group.addTask { try await cancelledRequest(manager, path, afterTurns: turns) }
         }
         for try await isCancelled in group where isCancelled { cancelled += 1 }
-        // Some ended before they were cancelled, and others did not.
+        // Some requests ended before they were cancelled, others did not.
         try #require(2000...9900 ~= cancelled)
     }
     try await #require(manager.tasks.isEmpty)
-    // It is as good as new.
+    // The manager still works.
     try await #require(manager.get("quick").text == "quick")
 }
 
-/// Performs a request that is cancelled, unless it is done by then: it has an outcome, and the right one. The result says
-/// whether that is the cancellation.
+/// Performs a request that is cancelled unless it has ended by then, and checks its outcome. Returns whether it was
+/// cancelled.
 private func cancelledRequest(
     _ manager: SessionManager, _ path: String, afterTurns turns: Int
 ) async throws -> Bool {
@@ -141,9 +144,9 @@ private func cancelledRequest(
     }
 }
 
-/// What this process holds.
+/// The resources held by this process.
 private struct ProcessState {
-    /// Descriptors, but for the timers that the runtime makes for its clocks when they are first used.
+    /// The open descriptors, except for timers, which the runtime creates when its clocks are first used.
     var descriptors: Int
     /// The threads of the managers' loops.
     var threads: Int
@@ -159,7 +162,8 @@ private struct ProcessState {
         }
     }
 
-    /// Whether it holds no more than it did; it may be less, because what was closed just before may be counted still.
+    /// Whether the process holds no more than in another state. It may hold less, because resources closed shortly
+    /// before may have been counted in the other.
     func isWithin(_ before: ProcessState) -> Bool {
         descriptors <= before.descriptors && threads <= before.threads
     }

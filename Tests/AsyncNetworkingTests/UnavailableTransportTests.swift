@@ -7,9 +7,9 @@ import Glibc
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct UnavailableTransportTests {
-    @Test func `a manager made where no descriptor is left fails its requests, and shuts down`() async throws {
+    @Test func `a manager created without free descriptors fails its requests, and shuts down`() async throws {
         await #expect(processExitsWith: .success) {
-            // What the process opens once for all is open before the limit.
+            // Descriptors that the process opens once are opened before the limit is set.
             _ = try? await SessionManager().get("http://127.0.0.1:1/")
             try limitDescriptors(to: 0)
             let manager = SessionManager()
@@ -20,13 +20,13 @@ import Testing
             }
             await manager.shutdown()
             try #require(try await sessionError { _ = try await manager.get("http://127.0.0.1:1/") }.isInvalidated)
-            // A sanitizer looks for leaks when the process ends, and opens files for that.
+            // Sanitizers open files when the process ends, to look for leaks.
             try limitDescriptors(to: 1024)
         }
     }
 }
 
-/// Sets how many descriptors the process may have from now on. See getrlimit(2).
+/// Sets the maximum number of descriptors of the process; see getrlimit(2).
 private func limitDescriptors(to count: rlim_t) throws {
     var limit = rlimit()
     try unsafe #require(getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)

@@ -18,7 +18,7 @@ import Testing
         #expect(received.body == Data("abc".utf8))
     }
 
-    @Test func `method, fields and options are the request's`() async throws {
+    @Test func `method, fields and options of the request are kept`() async throws {
         let transport = MockTransport(.text("thanks"))
         let manager = SessionManager(on: transport)
         _ = try await manager.upload("up", from: .string("a"), method: .put, headers: [.contentType: "text/own"]).value
@@ -29,12 +29,12 @@ import Testing
         #expect(transport.requests.map(\.body) == [Data("a".utf8), Data("b".utf8)])
     }
 
-    @Test func `a rejected status is a response`() async throws {
+    @Test func `an error status is returned as the response`() async throws {
         let manager = SessionManager(on: MockTransport(.text("no", status: .forbidden)))
         #expect(try await manager.upload("up", from: .string("a")).value.statusCode == 403)
     }
 
-    @Test func `a file arrives whole, with progress up to its size`() async throws {
+    @Test func `a file is received completely, with progress up to its size`() async throws {
         let folder = try TemporaryFolder()
         let bytes = StubServer.generatedBytes(3_000_000)
         let path = try folder.write(bytes, to: "body")
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test func `a stream of unknown length is sent chunked, with progress without total`() async throws {
+    @Test func `a stream of unknown length is sent chunked, with progress without a total`() async throws {
         try await StubServer.with { server in
             server.route("/up", .status(201))
             let chunks = AsyncStreamOf([Data("abc".utf8), Data("de".utf8)])
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test func `a file that is not there fails, and nothing is sent`() async throws {
+    @Test func `a missing file fails the request, and nothing is sent`() async throws {
         try await StubServer.with { server in
             server.fallback { _ in .status(201) }
             let folder = try TemporaryFolder()
@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    @Test func `a file that shrinks while it is sent fails the request`() async throws {
+    @Test func `a file that becomes shorter while it is sent fails the request`() async throws {
         var options = StubServer.Options()
         options.receiveBufferSize = 4096
         try await StubServer.with(options) { server in
@@ -102,7 +102,7 @@ import Testing
         }
     }
 
-    @Test func `a source that fails is named in the error`() async throws {
+    @Test func `a failure of the body's source is part of the error`() async throws {
         struct Failing: AsyncSequence, AsyncIteratorProtocol, Sendable {
             func makeAsyncIterator() -> Failing { self }
             mutating func next() async throws -> Data? { throw Planned(number: 5) }
@@ -113,7 +113,7 @@ import Testing
         #expect(source as? Planned == Planned(number: 5))
     }
 
-    @Test func `a body goes to where a redirect leads, from its start`() async throws {
+    @Test func `after a redirect, the body is sent again from its start`() async throws {
         let folder = try TemporaryFolder()
         let path = try folder.write(StubServer.generatedBytes(500_000), to: "body")
         try await StubServer.with { server in
@@ -130,7 +130,7 @@ import Testing
         }
     }
 
-    @Test func `a server that refuses a large body before it came is spared it`() async throws {
+    @Test func `a server can refuse a large body before it is sent`() async throws {
         try await StubServer.with { server in
             server.route("/up", .refusingBody(413))
             let manager = SessionManager(for: server) { $0.transfer.expectContinueTimeout = .seconds(60) }
@@ -144,7 +144,7 @@ import Testing
         }
     }
 
-    @Test func `a server that agrees gets the body, and the interim response is an event`() async throws {
+    @Test func `after 100 Continue the body is sent, and the interim response is an event`() async throws {
         try await StubServer.with { server in
             server.route("/up", .status(201))
             let manager = SessionManager(for: server) { $0.transfer.expectContinueTimeout = .seconds(60) }
@@ -156,7 +156,7 @@ import Testing
         }
     }
 
-    @Test func `progress is at the server's pace but for what the buffers hold`() async throws {
+    @Test func `progress follows the server's pace, except for buffered bytes`() async throws {
         var options = StubServer.Options()
         options.receiveBufferSize = 4096
         try await StubServer.with(options) { server in
@@ -166,7 +166,7 @@ import Testing
             let task = await SessionManager(for: server).upload("up", from: .bytes(Data(count: Int(size))))
             try await server.requests(count: 1)
             for await progress in task.progress where progress.completedBytes > 0 { break }
-            // The server reads nothing: what is counted as sent is in buffers.
+            // The server reads nothing: the bytes counted as sent are in buffers.
             for _ in 0..<1000 { await Task.yield() }
             #expect(task.status.uploadProgress?.completedBytes ?? 0 < size / 2)
             gate.open()
@@ -175,7 +175,7 @@ import Testing
         }
     }
 
-    @Test func `a form is sent with its files, and its progress has a total`() async throws {
+    @Test func `a form is sent with its files, with progress that has a total`() async throws {
         let folder = try TemporaryFolder()
         let path = try folder.write(StubServer.generatedBytes(300_000), to: "portrait.png")
         try await StubServer.with { server in
@@ -208,7 +208,7 @@ import Testing
         task.cancel()
     }
 
-    @Test func `cancelling at once is not too early`() async throws {
+    @Test func `cancelling immediately after the start is effective`() async throws {
         let manager = SessionManager(on: transport)
         let task = await manager.upload("up", from: .string("a"))
         task.cancel()
@@ -216,7 +216,7 @@ import Testing
         #expect(await manager.tasks.isEmpty)
     }
 
-    @Test func `cancelling a task that awaits the value ends the transfer`() async throws {
+    @Test func `cancelling a Swift task that awaits the value ends the transfer`() async throws {
         let manager = SessionManager(on: transport)
         let task = await manager.upload("up", from: .string("a"))
         let waiter = Task { try await task.value }
@@ -226,7 +226,7 @@ import Testing
         await #expect(throws: CancellationError.self) { _ = try await task.value }
     }
 
-    @Test func `cancelling a task that reads the progress does not`() async throws {
+    @Test func `cancelling a Swift task that reads the progress does not end the transfer`() async throws {
         let gate = try ScriptGate()
         let transport = MockTransport(MockResponse([.wait(gate), .head(.ok)]))
         let task = await SessionManager(on: transport).upload("up", from: .string("a"))
@@ -245,7 +245,7 @@ import Testing
         #expect(try await [first.text, second.text, task.value.text] == ["x", "x", "x"])
     }
 
-    @Test func `dropping it does not stop the transfer, nor does dropping the manager`() async throws {
+    @Test func `releasing the task or the manager does not stop the transfer`() async throws {
         let gate = try ScriptGate()
         let folder = try TemporaryFolder()
         try await StubServer.with { server in

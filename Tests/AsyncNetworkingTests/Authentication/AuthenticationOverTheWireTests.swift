@@ -6,11 +6,11 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-/// The schemes that libcurl answers, with servers that do not behave.
+/// The schemes that libcurl implements, with well-behaved and misbehaving servers.
 @Suite(.timeLimit(.minutes(2))) struct AuthenticationOverTheWireTests {
     private static let digest = #"Digest realm="users", qop="auth", nonce="abc", algorithm=SHA-256"#
 
-    /// A manager that knows Ada at the server.
+    /// A manager with Ada's credential for the server.
     private func manager(
         for server: StubServer, schemes: Set<AuthenticationScheme>? = nil,
         configure: (inout SessionConfiguration) -> Void = { _ in }
@@ -24,7 +24,7 @@ import Testing
             })
     }
 
-    /// Asks by Digest until a digest comes.
+    /// Sends a Digest challenge until a request has a digest.
     private func protect(_ server: StubServer, by challenge: String = digest) {
         server.fallback { request in
             guard request.headers["Authorization"]?.hasPrefix("Digest ") == true else {
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test func `Digest is answered, streamed and collected, and the 401 is not seen`() async throws {
+    @Test func `a Digest challenge is answered, streamed and collected, and the 401 is not visible`() async throws {
         try await StubServer.with { server in
             protect(server)
             let manager = manager(for: server)
@@ -51,7 +51,7 @@ import Testing
                 return try await body.collect(upTo: 100)
             }
             #expect(streamed == Data("welcome".utf8))
-            // It goes on by Digest: the server's nonce is asked for, without a body.
+            // The next request also uses Digest: it asks for the server's nonce, without a body.
             #expect(authorizations(server).dropFirst(3) == [nil, "Digest"])
             let field = try #require(server.activity.requests[2].headers["Authorization"])
             for part in [#"username="ada""#, #"realm="users""#, #"nonce="abc""#, #"uri="/x?q=1""#, "qop=auth"] {
@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test func `paths of Basic and Digest on one origin all answer, with their bodies`() async throws {
+    @Test func `requests to Basic and Digest paths of one origin succeed, with their bodies`() async throws {
         try await StubServer.with { server in
             server.fallback { request in
                 let challenge: String? =
@@ -87,7 +87,7 @@ import Testing
         }
     }
 
-    @Test func `a scheme that is known sends the body once, so one that can be read once will do`() async throws {
+    @Test func `with a credential for Digest only, the body is sent once, and need not be replayable`() async throws {
         try await StubServer.with { server in
             protect(server)
             let manager = manager(for: server, schemes: [.digest])
@@ -102,7 +102,7 @@ import Testing
         }
     }
 
-    @Test func `bodies of files and streams follow the challenge whole`() async throws {
+    @Test func `bodies of files and streams are sent completely after the challenge`() async throws {
         let bytes = StubServer.generatedBytes(300_000)
         let folder = try TemporaryFolder()
         let bodies = [
@@ -122,7 +122,7 @@ import Testing
         }
     }
 
-    @Test func `a digest that is refused is a 401 with its body`() async throws {
+    @Test func `a refused digest results in the 401 with its body`() async throws {
         try await StubServer.with { server in
             server.fallback { request in
                 let number = request.headers["Authorization"] == nil ? "first" : "second"
@@ -143,7 +143,7 @@ import Testing
         }
     }
 
-    @Test func `a 401 with nothing to answer is delivered, also without a body`() async throws {
+    @Test func `a 401 without an answer is returned, even without a body`() async throws {
         try await StubServer.with { server in
             server.fallback { request in
                 request.path == "/empty" ? .status(401) : .text("no challenge", status: 401)
@@ -160,7 +160,7 @@ import Testing
         }
     }
 
-    @Test func `nonces that are always stale end`() async throws {
+    @Test func `the exchange ends if nonces are always stale`() async throws {
         try await StubServer.with { server in
             server.fallback { request in
                 .reply(
@@ -174,7 +174,7 @@ import Testing
         }
     }
 
-    @Test func `a connection that is closed between the legs is made anew`() async throws {
+    @Test func `a connection closed between the messages is replaced`() async throws {
         try await StubServer.with { server in
             server.fallback { request in
                 guard request.headers["Authorization"] == nil else { return .text("welcome") }
@@ -194,7 +194,7 @@ import Testing
     }
 
     @Test(arguments: [StubEnd.close, .cutHead, .cutBody])
-    func `a server that fails in the second leg fails the request`(end: StubEnd) async throws {
+    func `a server that fails after the challenge fails the request`(end: StubEnd) async throws {
         try await StubServer.with { server in
             server.fallback { request in
                 guard request.headers["Authorization"] != nil else {
@@ -210,7 +210,7 @@ import Testing
         }
     }
 
-    /// How a server may fail.
+    /// The ways in which a server can fail.
     enum StubEnd: CaseIterable {
         case close, cutHead, cutBody
 
@@ -227,7 +227,7 @@ import Testing
         "Digest", "Digest realm=x", "Digest nonce=", #"Digest nonce="a", algorithm=UNKNOWN"#,
         #"Digest realm="x", nonce="y", qop="auth-int""#,
     ])
-    func `a challenge that cannot be answered is a response`(challenge: String) async throws {
+    func `a challenge that cannot be answered is returned as the response`(challenge: String) async throws {
         try await StubServer.with { server in
             server.fallback { _ in
                 .reply(status: 401, headers: ["WWW-Authenticate": challenge], body: .string("who are you?"))
@@ -239,7 +239,7 @@ import Testing
         }
     }
 
-    @Test func `NTLM authenticates its connection, with the body in the last message`() async throws {
+    @Test func `NTLM authenticates its connection, and sends the body with the last message`() async throws {
         try await StubServer.with { server in
             server.fallback { request in
                 let field = request.headers["Authorization"] ?? ""
@@ -265,7 +265,7 @@ import Testing
             + [1, 35, 69, 103, 137, 171, 205, 239]
     ).base64EncodedString()
 
-    @Test func `Negotiate without a ticket leaves the 401`() async throws {
+    @Test func `Negotiate without a ticket returns the 401`() async throws {
         try await StubServer.with { server in
             server.fallback { _ in .status(401, headers: ["WWW-Authenticate": "Negotiate"]) }
             let manager = SessionManager(for: server) {
@@ -276,7 +276,7 @@ import Testing
         }
     }
 
-    @Test func `credentials of one exchange do not get into the next one`() async throws {
+    @Test func `credentials of one exchange are not used for the next one`() async throws {
         try await StubServer.with { server in
             protect(server)
             let manager = manager(for: server, schemes: [.digest])
@@ -288,7 +288,7 @@ import Testing
         }
     }
 
-    @Test func `a redirect to another port takes no answer along`() async throws {
+    @Test func `a redirect to another port sends no credential`() async throws {
         try await StubServer.with { other in
             protect(other)
             try await StubServer.with { server in
@@ -308,7 +308,9 @@ import Testing
     }
 
     @Test(arguments: [AuthenticationScheme.basic, .digest])
-    func `a proxy is answered, forwarding and tunnelling`(scheme: AuthenticationScheme) async throws {
+    func `a proxy's challenge is answered, when forwarding and when tunnelling`(scheme: AuthenticationScheme)
+        async throws
+    {
         let challenge = scheme == .basic ? "Basic realm=office" : Self.digest
         try await StubServer.with { server in
             server.fallback { request in
@@ -329,7 +331,7 @@ import Testing
                 for: Request(method: .post, url: url("http://a.example/x"), body: .string("abc")))
             #expect(plain.text == "welcome")
             #expect(server.activity.requests.last?.text == "abc")
-            // That the tunnel is refused for another reason says that the credential was taken.
+            // A refusal of the tunnel for another reason shows that the credential was accepted.
             let tunnel = SessionManager(manager.configuration)
             let error = try await sessionError {
                 _ = try await tunnel.data(for: Request(url: url("https://a.example/x")))
@@ -338,7 +340,7 @@ import Testing
         }
     }
 
-    @Test func `a proxy whose schemes are known is answered by them`() async throws {
+    @Test func `a proxy with known schemes is authenticated with these`() async throws {
         try await StubServer.with { server in
             server.fallback { request in
                 guard request.headers["Proxy-Authorization"]?.hasPrefix("Digest") == true else {

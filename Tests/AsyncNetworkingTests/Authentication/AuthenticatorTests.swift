@@ -6,7 +6,7 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-/// Issues tokens `1`, `2`, `3`, …, and counts.
+/// Issues the tokens `1`, `2`, `3`, …, and counts them.
 private actor Issuer {
     private(set) var refreshes: [String?] = []
     private var failure: (any Error)?
@@ -29,7 +29,7 @@ private actor Issuer {
     }
 }
 
-/// Closed until it is opened; one waits for it at a time.
+/// A gate that is closed until it is opened, with at most one waiter.
 private struct Gate: Sendable {
     private let stream: AsyncStream<Never>
     private let continuation: AsyncStream<Never>.Continuation
@@ -51,7 +51,7 @@ private struct Gate: Sendable {
 @Suite(.timeLimit(.minutes(2))) struct AuthenticatorTests {
     private let issuer = Issuer()
 
-    /// A server that takes some tokens only.
+    /// Returns a transport that accepts only certain tokens.
     private static func server(taking tokens: Set<String>) -> MockTransport {
         MockTransport { request in
             let token = request.headers[.authorization]?.dropFirst("Bearer ".count)
@@ -73,7 +73,7 @@ private struct Gate: Sendable {
         SessionManager(on: transport) { $0.authentication.authenticators = [authenticator] }
     }
 
-    @Test func `a token goes with each request`() async throws {
+    @Test func `a token is sent with each request`() async throws {
         let transport = Self.server(taking: ["0"])
         let manager = manager(on: transport, try authenticator(issuer))
         #expect(try await manager.get("x").text == "welcome")
@@ -82,7 +82,7 @@ private struct Gate: Sendable {
         #expect(await issuer.refreshes.isEmpty)
     }
 
-    @Test func `a token that is refused is refreshed, and the request sent again`() async throws {
+    @Test func `a refused token is refreshed, and the request sent again`() async throws {
         let transport = Self.server(taking: ["1"])
         let manager = manager(on: transport, try authenticator(issuer))
         #expect(try await manager.post("x", parameters: ["a": 1]).text == "welcome")
@@ -91,7 +91,7 @@ private struct Gate: Sendable {
         #expect(await issuer.refreshes == ["0"])
     }
 
-    @Test func `without a token one is made first`() async throws {
+    @Test func `without a token, one is obtained first`() async throws {
         let transport = Self.server(taking: ["1"])
         let manager = manager(on: transport, try authenticator(issuer, token: nil))
         #expect(try await manager.get("x").text == "welcome")
@@ -100,7 +100,7 @@ private struct Gate: Sendable {
     }
 
     @Test(arguments: [(-1, true), (29, true), (31, false)])
-    func `a token that is about to end is refreshed first`(left: Int, isRefreshed: Bool) async throws {
+    func `a token that is about to expire is refreshed first`(left: Int, isRefreshed: Bool) async throws {
         let transport = Self.server(taking: ["0", "1"])
         let token = BearerToken("0", expires: Date(timeIntervalSince1970: Double(left)))
         let manager = manager(on: transport, try authenticator(issuer, token: token))
@@ -109,7 +109,7 @@ private struct Gate: Sendable {
     }
 
     @Test(arguments: [(-1, false), (29, true)])
-    func `while a token is good, a refresh that fails is no obstacle`(left: Int, goesOn: Bool) async throws {
+    func `while a token is valid, a failed refresh does not fail the request`(left: Int, goesOn: Bool) async throws {
         await issuer.fail(Planned(number: 1))
         let transport = Self.server(taking: ["0"])
         let token = BearerToken("0", expires: Date(timeIntervalSince1970: Double(left)))
@@ -122,7 +122,7 @@ private struct Gate: Sendable {
         }
     }
 
-    @Test func `one refresh serves all that wait for it`() async throws {
+    @Test func `one refresh serves all waiting requests`() async throws {
         let gate = Gate()
         let issuer = Issuer(gate: gate)
         let transport = Self.server(taking: ["1"])
@@ -138,7 +138,7 @@ private struct Gate: Sendable {
         #expect(transport.authorizations.count { $0 == "Bearer 1" } == 200)
     }
 
-    @Test func `a refusal of an older token needs no refresh`() async throws {
+    @Test func `a refusal of an older token does not cause a refresh`() async throws {
         let gate = try ScriptGate()
         let transport = MockTransport { request in
             if request.url.path == "/v1/slow", request.headers[.authorization] == "Bearer 0" {
@@ -155,7 +155,8 @@ private struct Gate: Sendable {
         #expect(await issuer.refreshes == ["0"])
     }
 
-    @Test func `a refresh that fails fails all that wait, once, and the next request begins anew`() async throws {
+    @Test func `a failed refresh fails all waiting requests once, and the next request starts a new one`() async throws
+    {
         let gate = Gate()
         let issuer = Issuer(gate: gate)
         await issuer.fail(Planned(number: 3))
@@ -176,7 +177,7 @@ private struct Gate: Sendable {
         #expect(await issuer.refreshes == ["0", "0"])
     }
 
-    @Test func `a new token that is refused too leaves the 401`() async throws {
+    @Test func `if the new token is refused as well, the 401 is returned`() async throws {
         let transport = Self.server(taking: [])
         let manager = manager(on: transport, try authenticator(issuer))
         let response = try await manager.data(for: manager.request(.get, "x"))
@@ -185,7 +186,7 @@ private struct Gate: Sendable {
         #expect(transport.authorizations == ["Bearer 0", "Bearer 1"])
     }
 
-    @Test func `refreshes without end stop, and may go on later`() async throws {
+    @Test func `excessive refreshes are stopped, and are possible again later`() async throws {
         let transport = Self.server(taking: [])
         let clock = ManualClock()
         let manager = manager(on: transport, try authenticator(issuer, limit: 3, clock: clock))
@@ -198,7 +199,7 @@ private struct Gate: Sendable {
         #expect(await issuer.refreshes.count == 4)
     }
 
-    @Test func `the refresh may use the same session, and does not wait for itself`() async throws {
+    @Test func `the refresh can use the same session, and does not wait for itself`() async throws {
         let transport = MockTransport { request in
             if request.url.path == "/v1/token" { return .text("new") }
             return request.headers[.authorization] == "Bearer new" ? .text("welcome") : .status(.unauthorized)
@@ -215,7 +216,7 @@ private struct Gate: Sendable {
         #expect(transport.authorizations == ["Bearer 0", nil, "Bearer new"])
     }
 
-    @Test func `cancelling one request leaves the refresh to the others`() async throws {
+    @Test func `cancelling one request does not cancel the refresh for others`() async throws {
         let gate = Gate()
         let issuer = Issuer(gate: gate)
         let transport = Self.server(taking: ["1"])
@@ -231,7 +232,7 @@ private struct Gate: Sendable {
         #expect(await issuer.refreshes.count == 1)
     }
 
-    @Test func `cancelling all cancels the refresh, and the next request has its own`() async throws {
+    @Test func `cancelling all requests cancels the refresh, and the next request starts a new one`() async throws {
         let gate = Gate()
         let issuer = Issuer(gate: gate)
         let transport = Self.server(taking: ["2"])
@@ -254,7 +255,7 @@ private struct Gate: Sendable {
         await #expect(throws: CancellationError.self) { try await request.value }
     }
 
-    @Test func `another token of the program's counts, also while one is made`() async throws {
+    @Test func `a token set by the program is used, also during a refresh`() async throws {
         let gate = Gate()
         let issuer = Issuer(gate: gate)
         let transport = Self.server(taking: ["own"])
@@ -270,7 +271,7 @@ private struct Gate: Sendable {
     }
 
     @Test(arguments: ["https://a.example/", "http://b.example/", "http://a.example:81/"])
-    func `the token goes to no other origin`(other: String) async throws {
+    func `the token is not sent to another origin`(other: String) async throws {
         let transport = MockTransport { request in
             request.url.path == "/v1/away" ? .redirect(.found, to: other) : .text("no", status: .unauthorized)
         }
@@ -281,7 +282,7 @@ private struct Gate: Sendable {
         #expect(await issuer.refreshes.isEmpty)
     }
 
-    @Test func `an Authorization of the request's own is sent as it is`() async throws {
+    @Test func `an explicit Authorization field is sent unchanged`() async throws {
         let transport = Self.server(taking: [])
         let manager = manager(on: transport, try authenticator(issuer))
         let request = try manager.request(.get, "x", headers: [.authorization: "Own"])
@@ -289,14 +290,14 @@ private struct Gate: Sendable {
         #expect(transport.authorizations == ["Own"])
     }
 
-    @Test func `a body that can be read once fails the request, where it would have to be sent again`() async throws {
+    @Test func `a request whose body is not replayable fails if it would have to be sent again`() async throws {
         let manager = manager(on: Self.server(taking: ["1"]), try authenticator(issuer))
         let body = RequestBody.stream(AsyncStreamOf([Data("abc".utf8)]))
         let error = try await sessionError { _ = try await manager.data(for: manager.request(.post, "x", body: body)) }
         guard case .authentication(.bodyNotReplayable) = error else { throw error }
     }
 
-    @Test func `a monitor is told of refreshes`() async throws {
+    @Test func `a monitor receives events for refreshes`() async throws {
         let log = EventLines()
         let authenticator = try authenticator(issuer)
         let manager = SessionManager(on: Self.server(taking: ["1"])) {
@@ -308,7 +309,7 @@ private struct Gate: Sendable {
         #expect(lines.count { $0 == "waits for a new token" } == 1)
     }
 
-    @Test func `descriptions do not show the token`() throws {
+    @Test func `descriptions do not contain the token`() throws {
         let token = BearerToken("s3cret", expires: Date(timeIntervalSince1970: 0))
         #expect("\(token)" == "BearerToken(…, until 1970-01-01T00:00:00Z)")
         let authenticator = try authenticator(issuer, token: token)

@@ -21,7 +21,7 @@ import Testing
         (",, Basic ,,realm=x,,", ["Basic realm=x"]),
         ("", []),
     ])
-    func `schemes and parameters are told apart`(value: String, expected: [String]) {
+    func `schemes and parameters are distinguished`(value: String, expected: [String]) {
         #expect(Self.read(value) == expected)
     }
 
@@ -35,11 +35,11 @@ import Testing
         ("Basic realm==", ["Basic"]),
         ("=== , = x", ["x"]),
     ])
-    func `what breaks the rules is passed over`(value: String, expected: [String]) {
+    func `malformed text is skipped`(value: String, expected: [String]) {
         #expect(Self.read(value) == expected)
     }
 
-    @Test func `bytes of all kinds end`() {
+    @Test func `parsing arbitrary bytes terminates`() {
         let alphabet = Array("aB1 ,=\"\\/\t;@é")
         var generator = SystemRandomNumberGenerator()
         for _ in 0..<2000 {

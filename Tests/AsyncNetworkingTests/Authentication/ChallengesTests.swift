@@ -11,7 +11,7 @@ let adasField = "Basic YWRhOmxvdmVsYWNl"
 let ada = Credential(user: "ada", password: "lovelace")
 
 extension MockTransport {
-    /// A server that takes one value of `Authorization`, and asks for it with `challenge`.
+    /// A transport that accepts one value of `Authorization`, and otherwise answers with `challenge`.
     static func protected(by field: String = adasField, challenge: String = #"Basic realm="users""#)
         -> MockTransport
     {
@@ -23,14 +23,14 @@ extension MockTransport {
         }
     }
 
-    /// The values of `Authorization` that came.
+    /// The received values of `Authorization`.
     var authorizations: [String?] { requests.map { $0.request.headers[.authorization] } }
 }
 
 @Suite struct ChallengesTests {
     private let transport = MockTransport.protected()
 
-    /// A manager that knows Ada at its server.
+    /// A manager with Ada's credential for its server.
     private func manager(
         on transport: MockTransport, _ credential: Credential = ada,
         configure: (inout SessionConfiguration) -> Void = { _ in }
@@ -43,7 +43,7 @@ extension MockTransport {
             })
     }
 
-    @Test func `a 401 without a credential is a response`() async throws {
+    @Test func `a 401 without a credential is returned as the response`() async throws {
         let manager = SessionManager(on: transport)
         let response = try await manager.data(for: manager.request(.get, "x"))
         #expect(response.statusCode == 401)
@@ -51,7 +51,7 @@ extension MockTransport {
         #expect(transport.requests.count == 1)
     }
 
-    @Test func `a credential answers the challenge, and nothing of the 401 gets into the result`() async throws {
+    @Test func `a credential answers the challenge, and no part of the 401 is in the result`() async throws {
         let manager = try manager(on: transport)
         #expect(try await manager.get("x").text == "welcome")
         #expect(transport.authorizations == [nil, adasField])
@@ -61,13 +61,13 @@ extension MockTransport {
         #expect(streamed == Data("welcome".utf8))
     }
 
-    @Test func `what was taken goes with later requests from the start`() async throws {
+    @Test func `an accepted credential is sent with subsequent requests immediately`() async throws {
         let manager = try manager(on: transport)
         for path in ["x", "y", "z/w?q"] { #expect(try await manager.get(path).text == "welcome") }
         #expect(transport.authorizations == [nil, adasField, adasField, adasField])
     }
 
-    @Test func `a credential for Basic alone goes with the first request`() async throws {
+    @Test func `a credential for Basic alone is sent with the first request`() async throws {
         let manager = try manager(on: transport, Credential(user: "ada", password: "lovelace", schemes: [.basic]))
         #expect(try await manager.get("x").text == "welcome")
         #expect(transport.authorizations == [adasField])
@@ -80,7 +80,7 @@ extension MockTransport {
         #expect(try await manager.get("x").text == "welcome")
     }
 
-    @Test func `a credential that is refused is not sent again, and the 401 is the response`() async throws {
+    @Test func `a refused credential is not sent again, and the 401 is returned`() async throws {
         let manager = try manager(on: transport, Credential(user: "ada", password: "byron"))
         for count in [2, 4] {
             let response = try await manager.data(for: manager.request(.get, "x"))
@@ -90,7 +90,7 @@ extension MockTransport {
         }
     }
 
-    @Test func `a credential that is not taken any more is forgotten`() async throws {
+    @Test func `a credential that is no longer accepted is forgotten`() async throws {
         let taken = EventList<Bool>()
         let transport = MockTransport { request in
             let isTaken = await taken.values.isEmpty && request.headers[.authorization] != nil
@@ -110,7 +110,7 @@ extension MockTransport {
     }
 
     @Test(arguments: ["Bearer realm=x", "Unknown", "", "Digest2 a=b"])
-    func `a challenge of another kind is a response`(challenge: String) async throws {
+    func `a challenge with another scheme is returned as the response`(challenge: String) async throws {
         let manager = try manager(on: .protected(challenge: challenge)) {
             $0.authentication.challengeHandler = { challenge in
                 Issue.record("asked about \(challenge.space)")
@@ -120,7 +120,7 @@ extension MockTransport {
         #expect(try await manager.data(for: manager.request(.get, "x")).statusCode == 401)
     }
 
-    @Test func `a credential goes by no other scheme than its own`() async throws {
+    @Test func `a credential is used only with its own schemes`() async throws {
         let manager = try manager(
             on: .protected(challenge: "NTLM"),
             Credential(user: "a", password: "b", schemes: [.digest, .basic]))
@@ -128,7 +128,7 @@ extension MockTransport {
     }
 
     @Test(arguments: [("a:b", "x"), ("ada", "love\nlace"), ("ada\u{7F}", "x")])
-    func `a credential that Basic has no form for is an error, and not sent`(user: String, password: String)
+    func `a credential that Basic cannot represent is an error, and is not sent`(user: String, password: String)
         async throws
     {
         let manager = try manager(on: transport, Credential(user: user, password: password))
@@ -137,7 +137,7 @@ extension MockTransport {
         #expect(transport.authorizations == [nil])
     }
 
-    @Test func `an Authorization of the program's own is sent as it is`() async throws {
+    @Test func `an explicit Authorization field is sent unchanged`() async throws {
         let manager = try manager(on: transport) {
             $0.authentication.challengeHandler = { _ in .use(ada) }
         }
@@ -146,7 +146,7 @@ extension MockTransport {
         #expect(transport.authorizations == ["Own"])
     }
 
-    @Test func `bodies are sent again whole`() async throws {
+    @Test func `bodies are sent again completely`() async throws {
         let transport = transport
         let manager = try manager(on: transport)
         let chunks = AsyncStreamOf([Data("ab".utf8), Data("c".utf8)])
@@ -164,7 +164,7 @@ extension MockTransport {
     }
 
     @Test
-    func `a body that can be read once fails the request, where it would have to be sent again`() async throws {
+    func `a request whose body is not replayable fails if it would have to be sent again`() async throws {
         let body = RequestBody.stream(AsyncStreamOf([Data("abc".utf8)]))
         let manager = try manager(on: transport)
         let error = try await sessionError {
@@ -176,7 +176,7 @@ extension MockTransport {
         #expect(try await stranger.data(for: stranger.request(.post, "x", body: body)).statusCode == 401)
     }
 
-    @Test func `retries and redirects go on with what was taken`() async throws {
+    @Test func `retries and redirects use the accepted credential`() async throws {
         let transport = MockTransport { request in
             guard request.headers[.authorization] == adasField else {
                 return .status(.unauthorized, headers: [.wwwAuthenticate: "Basic realm=users"])
@@ -189,7 +189,7 @@ extension MockTransport {
         #expect(transport.authorizations == [nil, adasField, adasField])
     }
 
-    @Test func `a monitor is told`() async throws {
+    @Test func `a monitor receives events for challenges`() async throws {
         let log = EventLines()
         let manager = try manager(on: transport) { $0.eventMonitors = [log] }
         _ = try await manager.get("x")
@@ -205,7 +205,7 @@ extension MockTransport {
     }
 }
 
-/// Where credentials go, and where not.
+/// The origins to which credentials are sent.
 @Suite struct CredentialScopesTests {
     @Test(arguments: [
         "https://a.example/", "http://b.example/", "http://a.example:8080/", "http://sub.a.example/",
@@ -225,14 +225,14 @@ extension MockTransport {
         ("http://a.example./", "http://a.example/x"), ("http://a.example", "http://A.Example.:80/"),
         ("http://[::1]/", "http://[0:0:0::1]/"), ("http://127.0.0.1/", "http://127.1/"),
     ])
-    func `a credential goes to its origin in every spelling`(origin: String, target: String) async throws {
+    func `a credential is sent to its origin in every spelling`(origin: String, target: String) async throws {
         let transport = MockTransport.protected()
         let base = try url(origin)
         let manager = SessionManager(on: transport) { $0.authentication.credentials[base] = ada }
         #expect(try await manager.data(for: Request(url: url(target))).text == "welcome")
     }
 
-    @Test func `redirects do not take it along`() async throws {
+    @Test func `redirects to another origin do not send the credential`() async throws {
         let transport = MockTransport { request in
             request.url.host() == "a.example"
                 ? .redirect(.found, to: "http://b.example/x")
@@ -251,7 +251,7 @@ extension MockTransport {
         #expect(transport.authorizations.dropFirst(2) == [adasField, nil])
     }
 
-    @Test func `a request has one of its own, for the origin it had`() async throws {
+    @Test func `a request can have a credential of its own, for its original origin`() async throws {
         let transport = MockTransport.protected()
         let base = try url("http://a.example/v1/")
         let manager = SessionManager(on: transport) {
@@ -268,7 +268,7 @@ extension MockTransport {
         #expect(transport.authorizations.last == .some(nil))
     }
 
-    @Test func `a request may show nothing`() async throws {
+    @Test func `a request can disable authentication`() async throws {
         let transport = MockTransport.protected()
         let base = try url("http://a.example/v1/")
         let manager = SessionManager(on: transport) { $0.authentication.credentials[base] = ada }
@@ -279,7 +279,7 @@ extension MockTransport {
         #expect(transport.authorizations.last == .some(nil))
     }
 
-    @Test func `descriptions show no password`() throws {
+    @Test func `descriptions contain no passwords`() throws {
         var credentials = OriginCredentials()
         credentials[try url("http://a.example/x")] = ada
         #expect("\(credentials)" == "http://a.example:80: Credential(user: ada, password: …)")
@@ -294,7 +294,7 @@ extension MockTransport {
     }
 }
 
-/// What a handler may answer.
+/// The answers of challenge handlers.
 @Suite struct ChallengeHandlerTests {
     private static let offers =
         #"Negotiate, Basic realm="b", NTLM, Digest realm="d", nonce="n", Digest realm="e""#
@@ -307,7 +307,7 @@ extension MockTransport {
         SessionManager(on: transport) { $0.authentication.challengeHandler = handler }
     }
 
-    @Test func `it is told who asks, and its credential is used`() async throws {
+    @Test func `it receives the protection space, and its credential is used`() async throws {
         let transport = MockTransport.protected()
         let seen = EventList<AuthenticationChallenge>()
         let manager = manager(on: transport) { challenge in
@@ -328,7 +328,7 @@ extension MockTransport {
         #expect(transport.authorizations == [nil, adasField, adasField])
     }
 
-    @Test func `it may carry on without`() async throws {
+    @Test func `it can carry on without a credential`() async throws {
         let transport = MockTransport.protected()
         let manager = manager(on: transport) { _ in .carryOn }
         let response = try await manager.data(for: manager.request(.get, "x"))
@@ -337,17 +337,17 @@ extension MockTransport {
         #expect(transport.requests.count == 1)
     }
 
-    @Test func `it may cancel`() async throws {
+    @Test func `it can cancel the request`() async throws {
         let manager = manager(on: .protected()) { _ in .cancel }
         await #expect(throws: CancellationError.self) { _ = try await manager.get("x") }
     }
 
-    @Test func `what it throws passes unchanged`() async throws {
+    @Test func `an error that it throws is passed on unchanged`() async throws {
         let manager = manager(on: .protected()) { _ in throw Planned(number: 7) }
         await #expect(throws: Planned(number: 7)) { _ = try await manager.get("x") }
     }
 
-    @Test func `it may reject a scheme, and is asked about the next one`() async throws {
+    @Test func `it can reject a scheme, and is called for the next one`() async throws {
         let seen = EventList<String>()
         let transport = MockTransport.protected(challenge: Self.offers)
         let manager = manager(on: transport) { challenge in
@@ -362,7 +362,7 @@ extension MockTransport {
             ])
     }
 
-    @Test func `when it rejects all, the 401 is the response`() async throws {
+    @Test func `if it rejects all schemes, the 401 is returned`() async throws {
         let seen = EventList<AuthenticationScheme>()
         let transport = MockTransport.protected(challenge: Self.offers)
         let manager = manager(on: transport) { challenge in
@@ -379,7 +379,7 @@ extension MockTransport {
         (Credential(user: "a", password: "b", schemes: [.ntlm, .basic]), .ntlm),
         (.systemTicket, .negotiate),
     ])
-    func `the transport is told what it is to answer`(
+    func `the transport receives the credential and scheme`(
         credential: Credential, scheme: AuthenticationScheme
     ) async throws {
         let transport = MockTransport.protected(challenge: Self.offers)
@@ -392,7 +392,7 @@ extension MockTransport {
         #expect(transport.authorizations == [nil, nil])
     }
 
-    @Test func `after a refused credential it is asked again`() async throws {
+    @Test func `it is called again after a refused credential`() async throws {
         let seen = EventList<String>()
         let transport = MockTransport.protected()
         let base = try url("http://a.example/")
@@ -409,7 +409,7 @@ extension MockTransport {
         #expect(transport.requests.count == 4)
     }
 
-    @Test func `a server that refuses everything ends the questions`() async throws {
+    @Test func `it is called only a limited number of times if the server refuses every credential`() async throws {
         let transport = MockTransport.protected(by: "never")
         let manager = manager(on: transport) {
             .use(Credential(user: "\($0.previousFailures)", password: ""))
@@ -420,7 +420,7 @@ extension MockTransport {
         #expect(try await stubborn.data(for: stubborn.request(.get, "x")).statusCode == 401)
     }
 
-    @Test func `it is asked for proxies too`() async throws {
+    @Test func `it is called for proxies as well`() async throws {
         let transport = MockTransport { request in
             guard request.transportAuthentication?.proxy?.credential == ada else {
                 return .status(.proxyAuthenticationRequired, headers: [.proxyAuthenticate: "Basic realm=office"])
@@ -444,7 +444,7 @@ extension MockTransport {
         #expect(transport.authorizations == [nil, nil, nil])
     }
 
-    @Test func `it is asked where a proxy makes no tunnel`() async throws {
+    @Test func `it is called if a proxy refuses a tunnel`() async throws {
         let transport = MockTransport { request in
             guard request.transportAuthentication?.proxy?.scheme == .digest else {
                 var facts = TransferFacts()

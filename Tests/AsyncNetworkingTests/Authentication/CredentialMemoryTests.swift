@@ -6,12 +6,12 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-/// Where an answer that was accepted goes with the first request, and what happens where it is refused.
+/// The requests that include an accepted answer from the start, and the handling of its refusal.
 @Suite struct CredentialMemoryTests {
     private static let basic = #"Basic realm="b""#
     private static let digest = #"Digest realm="d", nonce="n", qop="auth""#
 
-    /// A server whose paths ask as their beginnings say; others are open.
+    /// A transport whose challenges depend on the start of the path; other paths are not protected.
     private static func server(_ protection: [String: String]) -> MockTransport {
         MockTransport { request in
             let path = request.url.path
@@ -32,7 +32,7 @@ import Testing
         return SessionManager(on: transport) { $0.authentication.credentials[base] = ada }
     }
 
-    /// Performs requests such as `GET /x`, whose answers must all be accepted, and returns the schemes that were sent.
+    /// Performs requests such as `GET /x`, all of which must succeed, and returns the schemes that were sent.
     private func schemes(_ lines: [String], on transport: MockTransport) async throws -> [String] {
         let manager = try manager(on: transport)
         var schemes: [String] = []
@@ -55,7 +55,7 @@ import Testing
         return request.headers[.authorization] == nil ? "-" : "Basic"
     }
 
-    @Test func `paths of Basic and Digest on one origin are told apart`() async throws {
+    @Test func `Basic and Digest paths of one origin are distinguished`() async throws {
         let transport = Self.server(["/basic": Self.basic, "/digest": Self.digest])
         let schemes = try await schemes(
             [
@@ -69,7 +69,7 @@ import Testing
             ])
     }
 
-    @Test func `Basic goes to the directory where it was accepted and below, and not above`() async throws {
+    @Test func `Basic is sent to the directory in which it was accepted and below, but not above`() async throws {
         let transport = Self.server(["/docs/": Self.basic])
         let schemes = try await schemes(
             [
@@ -81,14 +81,14 @@ import Testing
     }
 
     @Test(arguments: ["GET /docs/a/../../x", "GET /docs/a/%2e%2E/%2e./x", "GET /docs/a/./x"])
-    func `a path that leaves its directory is not in it`(line: String) async throws {
+    func `a path that leads out of a directory is not inside it`(line: String) async throws {
         let transport = Self.server(["/docs/a/y": Self.basic])
         let schemes = try await schemes(["GET /docs/a/y", line], on: transport)
         #expect(schemes == ["- Basic", "-"])
     }
 
     @Test(arguments: ["POST", "PUT", "PATCH", "DELETE"])
-    func `Digest does not go with a body to a path that did not ask`(method: String) async throws {
+    func `Digest is not sent with a body to a path that was not challenged`(method: String) async throws {
         let transport = Self.server(["/digest": Self.digest])
         let schemes = try await schemes(
             [
@@ -98,7 +98,7 @@ import Testing
         #expect(schemes == ["- Digest", "Digest", "-", "- Digest", "Digest", "-", "Digest"])
     }
 
-    @Test func `a Digest challenge says which paths are in its space`() async throws {
+    @Test func `a Digest challenge declares the paths of its space`() async throws {
         let domain = Self.digest + #", domain="/api http://a.example/files/ http://b.example/else /v2""#
         let transport = Self.server(["/api": domain, "/files/": domain, "/else": domain])
         let schemes = try await schemes(
@@ -109,7 +109,9 @@ import Testing
         #expect(schemes == ["- Digest", "Digest", "Digest", "Digest", "-", "- Digest", "- Digest", "-"])
     }
 
-    @Test func `a remembered scheme that the server gave up is not a refused credential`() async throws {
+    @Test func `if a server no longer accepts a remembered scheme, the credential does not count as refused`()
+        async throws
+    {
         let challenge = EventList<String>()
         await challenge.append(Self.basic)
         let transport = MockTransport { request in
@@ -126,7 +128,7 @@ import Testing
         #expect(seen == ["-", "Basic", "Basic", "Digest", "Digest", "Basic"])
     }
 
-    @Test func `a handler is asked about another space as for the first time`() async throws {
+    @Test func `for another space, a handler is called without previous failures`() async throws {
         let transport = Self.server(["/basic": Self.basic, "/digest": Self.digest])
         let asked = EventList<AuthenticationChallenge>()
         let manager = SessionManager(on: transport) {
@@ -142,7 +144,7 @@ import Testing
         #expect(await asked.values.map(\.previousFailures) == [0, 0])
     }
 
-    @Test func `a credential that another realm refuses stays good for its own`() async throws {
+    @Test func `a credential refused by another realm remains valid for its own`() async throws {
         let transport = MockTransport { request in
             guard request.headers[.authorization] == adasField, request.url.path == "/mine" else {
                 let realm = request.url.path == "/mine" ? "mine" : "other"
@@ -157,13 +159,13 @@ import Testing
         #expect(transport.authorizations == [nil, adasField, adasField, adasField])
     }
 
-    @Test func `a server that names a new realm each time is not remembered without end`() async throws {
+    @Test func `the number of remembered realms of a server is limited`() async throws {
         let transport = MockTransport { request in
             guard request.headers[.authorization] == nil else { return .text("welcome") }
             return .status(.unauthorized, headers: [.wwwAuthenticate: "Basic realm=\"\(request.url.path)\""])
         }
         let manager = try manager(on: transport)
-        // The first space is forgotten with the 33rd.
+        // The 33rd space displaces the first one.
         for number in 0...32 { _ = try await manager.get("/\(number)/x") }
         let count = transport.requests.count
         _ = try await manager.get("/1/x")

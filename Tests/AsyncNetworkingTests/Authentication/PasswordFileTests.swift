@@ -24,7 +24,7 @@ import Testing
         ("login x password y", []),
         ("", []),
     ])
-    func `entries are read`(text: String, expected: [String]) {
+    func `entries are parsed`(text: String, expected: [String]) {
         let entries = PasswordFile.parse(text).map { "\($0.key) \($0.value.user) \($0.value.password)" }
         #expect(entries.sorted() == expected)
     }
@@ -42,7 +42,7 @@ import Testing
         ("https://a.example./", true), ("http://127.1/", true), ("http://a.example/", false),
         ("https://b.a.example/", false), ("https://b.example/", false),
     ])
-    func `they go over https, and to this machine`(target: String, isSent: Bool) async throws {
+    func `credentials are sent over https, and to the local machine`(target: String, isSent: Bool) async throws {
         let transport = MockTransport.protected()
         let folder = try TemporaryFolder()
         let manager = try manager(on: transport, folder)
@@ -50,7 +50,7 @@ import Testing
         #expect(transport.authorizations == (isSent ? [nil, adasField] : [nil]))
     }
 
-    @Test func `a file that is not there has none`() async throws {
+    @Test func `a missing file has no entries`() async throws {
         let transport = MockTransport.protected()
         let file = PasswordFile(path: "/nowhere/netrc")
         let manager = SessionManager(on: transport, baseURL: "https://a.example/") {
@@ -59,7 +59,7 @@ import Testing
         #expect(try await manager.data(for: manager.request(.get, "x")).statusCode == 401)
     }
 
-    @Test func `a credential of the program's own comes first`() async throws {
+    @Test func `an explicit credential takes precedence`() async throws {
         let transport = MockTransport.protected()
         let folder = try TemporaryFolder()
         let manager = try manager(on: transport, folder)

@@ -7,7 +7,7 @@ import HTTPTypes
 import Testing
 
 @Suite(.timeLimit(.minutes(2))) struct SignaturesTests {
-    /// The key of the examples that Amazon documents.
+    /// The key of the examples in Amazon's documentation.
     private static let signature: AWSSignature = {
         var signature = AWSSignature(
             accessKeyID: "AKIDEXAMPLE", secretAccessKey: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY",
@@ -36,7 +36,7 @@ import Testing
 
     private let date: HTTPFields = [HTTPField.Name(parsed: "x-amz-date") ?? .date: "20150830T123600Z"]
 
-    // The expected signatures were computed by a program of our own after Amazon's documentation, in Python.
+    // The expected signatures were computed by an independent Python implementation of Amazon's documentation.
     @Test(arguments: [
         ("/", "726c5c4879a6b4ccbbd3b24edbd6b8826d34f87450fbbf4e85546fc7ba9c1642"),
         ("/?Param2=value2&Param1=value1", "311c7f58b10b06de8540bb5a27f441ee0609f1d5ad7b191e68d7ea87d90e3d6b"),
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test func `bodies of bytes and files are hashed, and sent`() async throws {
+    @Test func `bodies of data and files are hashed, and sent`() async throws {
         let folder = try TemporaryFolder()
         let path = try folder.write(Data("hello".utf8), to: "body")
         for body in [RequestBody.string("hello"), .file(path)] {
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    @Test func `a body of a stream cannot be signed without its hash`() async throws {
+    @Test func `a streamed body cannot be signed without its hash`() async throws {
         try await StubServer.with { server in
             server.fallback { _ in .text("end") }
             let manager = manager(for: server)
@@ -89,7 +89,7 @@ import Testing
         }
     }
 
-    @Test func `another host gets no signature, a redirect included`() async throws {
+    @Test func `another host receives no signature, even after a redirect`() async throws {
         try await StubServer.with { server in
             server.fallback { request in
                 request.path == "/away" ? .redirect(302, to: "http://b.example/") : .text("end")
@@ -102,7 +102,9 @@ import Testing
         }
     }
 
-    @Test func `a host in another spelling is signed, and a literal that is no pattern is an error`() async throws {
+    @Test func `requests to a host in another spelling are signed, and an invalid pattern literal is an error`()
+        async throws
+    {
         let transport = MockTransport(.text("x"))
         func manager(_ hosts: [HostPattern]) -> SessionManager {
             var signature = Self.signature
@@ -118,7 +120,7 @@ import Testing
         guard case .transport(.invalidRequest(.option)) = error else { throw error }
     }
 
-    @Test func `a refusal is a response`() async throws {
+    @Test func `a refusal is returned as the response`() async throws {
         try await StubServer.with { server in
             server.fallback { _ in .text("no", status: 403) }
             let manager = manager(for: server)

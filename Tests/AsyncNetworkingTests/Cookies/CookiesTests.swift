@@ -7,7 +7,7 @@ import HTTPTypes
 import Testing
 
 @Suite(.timeLimit(.minutes(2))) struct CookiesTests {
-    /// A manager on libcurl for which every host of this name space is the stub server.
+    /// A manager that uses libcurl, for which the stub server is every host of this domain.
     private func manager(
         for server: StubServer, hosts: [String] = [], configure: (inout SessionConfiguration) -> Void = { _ in }
     ) -> SessionManager {
@@ -30,15 +30,15 @@ import Testing
         }
     }
 
-    /// Sets these cookies in answer to the first request.
+    /// Sets these cookies in the response to the first request.
     private func serve(_ server: StubServer, _ lines: String...) {
         server.enqueue(.reply(headers: HeaderPairs(lines.map { HeaderPair("Set-Cookie", $0) })))
         server.fallback { _ in .text("end") }
     }
 
-    @Test func `what a server sets is sent back, in one field`() async throws {
+    @Test func `a server's cookies are sent back, in one field`() async throws {
         try await StubServer.with { server in
-            // Without a path it is for the folder of the URL, RFC 6265 §5.1.4.
+            // Without a path, a cookie belongs to the directory of the URL (RFC 6265 §5.1.4).
             serve(server, "a=1", "b=2; Path=/x", "c=3; Max-Age=0", "d=\"4 5\"; Path=/; HttpOnly; SameSite=Strict")
             let manager = manager(for: server)
             for path in ["x/y/first", "other", "x/z", "x/y/z?q"] { _ = try await manager.get(path) }
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test func `each manager has its own`() async throws {
+    @Test func `each manager has its own cookies`() async throws {
         try await StubServer.with { server in
             serve(server, "a=1; Path=/")
             let first = manager(for: server)
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test func `a request or a manager does without`() async throws {
+    @Test func `cookies can be disabled for a request or a manager`() async throws {
         try await StubServer.with { server in
             server.fallback { _ in .reply(headers: ["Set-Cookie": "a=1; Path=/"]) }
             let without = manager(for: server) { $0.handlesCookies = false }
@@ -79,7 +79,8 @@ import Testing
         }
     }
 
-    @Test func `a field of the request's own is sent after the others, and alone where cookies are off`() async throws {
+    @Test func `an explicit Cookie field is sent after stored cookies, and alone if cookies are disabled`() async throws
+    {
         try await StubServer.with { server in
             serve(server, "a=1; Path=/")
             let manager = manager(for: server)
@@ -96,7 +97,7 @@ import Testing
         }
     }
 
-    @Test func `redirects set them, and take along what is for the next host`() async throws {
+    @Test func `redirects set cookies, and send those that match the next host`() async throws {
         try await StubServer.with { server in
             server.fallback { request in
                 switch request.path {
@@ -129,7 +130,7 @@ import Testing
         ("a.example.com", "Domain=b.example.com", false), ("a.example.com", "Domain=example.org", false),
         ("example.com", "Domain=a.example.com", false), ("bexample.com", "Domain=example.com", false),
     ])
-    func `a host sets cookies for its own domain, and for no public suffix`(
+    func `a host can set cookies for its own domain, but not for a public suffix`(
         host: String, domain: String, isKept: Bool
     ) async throws {
         try await StubServer.with { server in
@@ -140,7 +141,7 @@ import Testing
         }
     }
 
-    @Test func `a secure one is neither set nor sent over http, but to this machine`() async throws {
+    @Test func `a secure cookie is neither set nor sent over http, except on the local machine`() async throws {
         try await StubServer.with { server in
             server.fallback { _ in .reply(headers: ["Set-Cookie": "a=1; Path=/; Secure"]) }
             let manager = manager(for: server, hosts: ["a.example"])
@@ -157,7 +158,7 @@ import Testing
         "__Secure-a=1; Path=/", "__Host-a=1; Path=/; Domain=a.example",
         "a=1; Path=/; Expires=Thu, 01 Jan 1970 00:00:01 GMT", "a=1; Path=/; Max-Age=-5",
     ])
-    func `a line that is none sets none`(line: String) async throws {
+    func `an invalid Set-Cookie field sets no cookie`(line: String) async throws {
         try await StubServer.with { server in
             let manager = manager(for: server)
             serve(server, line)
@@ -172,7 +173,7 @@ import Testing
         ("a=1; Path=/; Max-Age=99999999999999999999", "a=1"), ("  a  =  1  ;Path=/", "a=1"), ("a=ä; Path=/", "a=ä"),
         ("a=1=2=3; Path=/", "a=1=2=3"), ("a=1, b=2; Path=/", "a=1, b=2"),
     ])
-    func `attributes that are nonsense are passed over`(line: String, expected: String) async throws {
+    func `malformed attributes are ignored`(line: String, expected: String) async throws {
         try await StubServer.with { server in
             let manager = manager(for: server)
             serve(server, line)
@@ -181,7 +182,7 @@ import Testing
         }
     }
 
-    @Test func `a server that sets without end is kept within bounds`() async throws {
+    @Test func `the number of cookies that a server can set is limited`() async throws {
         try await StubServer.with { server in
             server.fallback { request in
                 .reply(
@@ -195,7 +196,7 @@ import Testing
         }
     }
 
-    @Test func `many requests at a time set and send`() async throws {
+    @Test func `concurrent requests set and send cookies`() async throws {
         try await StubServer.with { server in
             server.fallback { request in
                 .reply(headers: ["Set-Cookie": "c\(request.path.dropFirst())=1; Path=/"])
@@ -211,7 +212,7 @@ import Testing
     }
 }
 
-/// What a program does with the cookies of a manager.
+/// Access of a program to a manager's cookies.
 @Suite(.timeLimit(.minutes(2))) struct CookieStoreTests {
     private let manager = SessionManager { $0.proxy = .none }
     private let first = Cookie(name: "first", value: "1", domain: "a.example", path: "/x")
@@ -232,7 +233,7 @@ import Testing
         #expect(await manager.cookies.cookies(for: below) == [second])
     }
 
-    @Test func `cookies are removed, one by one, by a condition, and all`() async throws {
+    @Test func `cookies are removed individually, by a predicate, or all at once`() async throws {
         var third = first
         third.path = "/"
         try await manager.cookies.set(first, second, third)
@@ -247,7 +248,7 @@ import Testing
         #expect(await manager.cookies.all() == [first])
     }
 
-    @Test func `what is set is sent, and what is removed is not`() async throws {
+    @Test func `cookies that are set are sent, and removed ones are not`() async throws {
         try await StubServer.with { server in
             server.fallback { _ in .text("end") }
             let manager = SessionManager(for: server)
@@ -260,21 +261,21 @@ import Testing
         }
     }
 
-    @Test func `one that cannot be sent sets none`() async throws {
+    @Test func `if one cookie cannot be sent, none is set`() async throws {
         let invalid = Cookie(name: "a", value: "1\r\nX: y", domain: "a.example")
         let error = try await sessionError { try await manager.cookies.set(first, invalid) }
         guard case .cookies(.invalid(name: "a")) = error else { throw error }
         #expect(await manager.cookies.all().isEmpty)
     }
 
-    @Test func `one that has ended is not listed`() async throws {
+    @Test func `an expired cookie is not listed`() async throws {
         var ended = first
         ended.expires = Date(timeIntervalSinceNow: -10)
         try await manager.cookies.set(ended, second)
         #expect(await manager.cookies.all() == [second])
     }
 
-    @Test func `they are exported and imported as text`() async throws {
+    @Test func `cookies are exported and imported as text`() async throws {
         try await manager.cookies.set(first, second)
         let text = await manager.cookies.export()
         #expect(
@@ -289,7 +290,7 @@ import Testing
         #expect(await other.cookies.all() == [first, second])
     }
 
-    @Test func `they are saved for their owner alone, and loaded`() async throws {
+    @Test func `cookies are saved to a file that only its owner can read, and loaded`() async throws {
         let folder = try TemporaryFolder()
         let path = "\(folder.path)/cookies.txt"
         #expect(try await manager.cookies.load(from: path) == 0)
@@ -311,13 +312,13 @@ import Testing
         #expect(unreadable.fileProblem?.path == "/tmp")
     }
 
-    @Test func `they are there still after the manager was shut down`() async throws {
+    @Test func `cookies remain available after the manager was shut down`() async throws {
         try await manager.cookies.set(first)
         await manager.shutdown()
         #expect(await manager.cookies.all() == [first])
     }
 
-    @Test func `a transport without cookies has none, and keeps none`() async throws {
+    @Test func `with a transport without cookies, the store is empty and cannot set any`() async throws {
         let mock = SessionManager(on: MockTransport(.text("x")))
         #expect(await mock.cookies.all().isEmpty)
         await mock.cookies.remove(first)

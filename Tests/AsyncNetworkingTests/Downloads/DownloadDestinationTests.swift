@@ -17,7 +17,7 @@ import Testing
         file = "\(folder.path)/file"
     }
 
-    @Test func `a file that must not be replaced is an error before anything is sent`() async throws {
+    @Test func `an existing file that must not be replaced is an error before anything is sent`() async throws {
         _ = try folder.write(Data("old".utf8), to: "file")
         let transport = MockTransport(.text("new"))
         let error = try await sessionError {
@@ -30,7 +30,7 @@ import Testing
         #expect(try folder.contents == ["file"])
     }
 
-    @Test func `nor is one replaced that has appeared meanwhile`() async throws {
+    @Test func `a file that appears during the download is not replaced`() async throws {
         let gate = try ScriptGate()
         let transport = MockTransport(
             MockResponse([.head(.ok, [.eTag: "\"1\""]), .chunk(Data("new".utf8)), .wait(gate)]))
@@ -42,11 +42,11 @@ import Testing
         guard case .file(let problem) = error.cause else { throw error }
         #expect(problem.reason == .exists)
         #expect(try folder.read("file") == Data("old".utf8))
-        // What has come is not lost.
+        // The downloaded bytes are kept.
         #expect(error.resumeData?.offset == 3)
     }
 
-    @Test func `folders are made where that is asked for`() async throws {
+    @Test func `directories are created on request`() async throws {
         let path = "\(folder.path)/a/b/file"
         let error = try await sessionError { _ = try await manager.download("x", to: .file(path)).value }
         #expect(error.fileProblem?.reason == .missingFolder)
@@ -54,7 +54,7 @@ import Testing
         #expect(try folder.read("a/b/file") == Data("new".utf8))
     }
 
-    @Test func `a function chooses by the file and the head`() async throws {
+    @Test func `a closure chooses the path by the file and the head`() async throws {
         let folder = folder
         let destination = DownloadDestination.chosen(temporaryFolder: folder.path) { file, head in
             #expect(file.size == 3)
@@ -65,14 +65,14 @@ import Testing
         let response = try await manager.download("x", to: destination).value
         #expect(response.value == DownloadedFile(path: "\(folder.path)/200", size: 3))
         #expect(try folder.contents == ["200"])
-        // Without a folder for temporary files, the system's.
+        // By default the system's directory for temporary files is used.
         let other = DownloadDestination.chosen { _, _ in "\(folder.path)/other" }
         _ = try await manager.download("x", to: other).value
         #expect(try folder.contents == ["200", "other"])
     }
 
-    @Test func `a function that throws ends the download, and nothing is left`() async throws {
-        // Though it could be continued.
+    @Test func `a closure that throws ends the download, and no file is left`() async throws {
+        // Although the download could be resumed.
         let manager = SessionManager(on: MockTransport(.data(Data("new".utf8), headers: [.eTag: "\"1\""])))
         let task = await manager.download(
             "x", to: .chosen(temporaryFolder: folder.path) { _, _ in throw Planned(number: 7) })
@@ -80,19 +80,19 @@ import Testing
         #expect(try folder.contents == [])
     }
 
-    @Test func `a function is not asked where to put an error page`() async throws {
+    @Test func `the closure is not called for an error page`() async throws {
         let manager = SessionManager(on: MockTransport(.text("no", status: .notFound)))
         let task = await manager.download(
             "x",
             to: .chosen(temporaryFolder: folder.path) { _, _ in
-                Issue.record("It was asked.")
+                Issue.record("The closure was called.")
                 return "/dev/null"
             })
         #expect(try await sessionError { _ = try await task.value }.statusCode == 404)
         #expect(try folder.contents == [])
     }
 
-    @Test func `a file is copied to another file system, and appears in one step`() async throws {
+    @Test func `a file is copied to another file system, and appears atomically`() async throws {
         var (here, there) = (stat(), stat())
         try unsafe #require(stat(folder.path, &here) == 0)
         guard unsafe stat("/dev/shm", &there) == 0, here.st_dev != there.st_dev else { return }
@@ -103,7 +103,7 @@ import Testing
         #expect(try folder.contents == [])
     }
 
-    @Test func `a place that a function chooses and that is none is an error`() async throws {
+    @Test func `an invalid path returned by a closure is an error`() async throws {
         let path = "\(folder.path)/none/file"
         let error = try await sessionError {
             _ = try await manager.download("x", to: .chosen(temporaryFolder: folder.path) { _, _ in path }).value
@@ -113,13 +113,13 @@ import Testing
         #expect(try folder.contents == [])
     }
 
-    @Test func `a device is written to as it is`() async throws {
+    @Test func `a device is written to directly`() async throws {
         let response = try await manager.download("x", to: "/dev/null", options: .durable).value
         #expect(response.value == DownloadedFile(path: "/dev/null", size: 3))
     }
 
-    @Test func `what has been written before the disk was full is there to go on with`() async throws {
-        // In a process that may write 1 MB to a file: to the writer it is a disk that is full. See setrlimit(2).
+    @Test func `bytes written before the disk was full can be resumed`() async throws {
+        // In a process whose files are limited to 1 MB, which has the effect of a full disk; see setrlimit(2).
         await #expect(processExitsWith: .success) { [path = file as String] in
             _ = signal(SIGXFSZ, SIG_IGN)
             var limit = rlimit(rlim_cur: 1 << 20, rlim_max: 1 << 20)
@@ -134,7 +134,7 @@ import Testing
         }
     }
 
-    @Test func `reasons are those of the system`() {
+    @Test func `reasons are derived from the system's errors`() {
         let reasons: [(Int32, SessionError.FileProblem.Reason)] = [
             (ENOSPC, .noSpace), (EDQUOT, .noSpace), (EFBIG, .noSpace), (EACCES, .notPermitted), (EPERM, .notPermitted),
             (EROFS, .notPermitted), (EEXIST, .exists), (ENOENT, .missingFolder), (ENOTDIR, .missingFolder),

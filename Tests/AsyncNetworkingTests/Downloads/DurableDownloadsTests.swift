@@ -18,7 +18,7 @@ import Testing
         file = "\(folder.path)/file"
     }
 
-    /// Leaves a durable download that broke off after 400 bytes; the server is reliable afterwards.
+    /// Leaves a durable download that was interrupted after 400 bytes; subsequent responses of the server are complete.
     private func breakOff(_ server: StubServer, options: DownloadOptions = .durable) async throws {
         server.serve(ServedFile(Self.bytes, interruption: .close(after: 400)))
         let request = Request(url: server.url("/file"), headers: [.authorization: "secret", .from: "me"])
@@ -34,7 +34,7 @@ import Testing
         _ = try folder.write(JSONEncoder().encode(data), to: "file.part.json")
     }
 
-    @Test func `the next one goes on by itself, and leaves only the file`() async throws {
+    @Test func `the next download resumes automatically, and leaves only the file`() async throws {
         try await StubServer.with { server in
             try await breakOff(server)
             let manager = SessionManager(for: server)
@@ -46,14 +46,14 @@ import Testing
         }
     }
 
-    @Test func `compressed bytes are not asked for, which could not be continued`() async throws {
+    @Test func `compressed content is not requested, because it could not be resumed`() async throws {
         try await StubServer.with { server in
             try await breakOff(server)
             #expect(server.activity.requests.map { $0.headers["Accept-Encoding"] } == ["identity"])
         }
     }
 
-    @Test func `one of another URL starts over`() async throws {
+    @Test func `a download of another URL starts over`() async throws {
         try await StubServer.with { server in
             try await breakOff(server)
             server.serve(ServedFile(Self.bytes), at: "/other")
@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    @Test func `cancelling one keeps it`() async throws {
+    @Test func `cancelling a durable download keeps it`() async throws {
         try await StubServer.with { server in
             server.serve(ServedFile(Self.bytes, interruption: .hang(after: 400)))
             let manager = SessionManager(for: server)
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    @Test func `the record is for its owner only, and has no credentials`() async throws {
+    @Test func `the record can be read only by its owner, and contains no credentials`() async throws {
         try await StubServer.with { server in
             try await breakOff(server)
             var status = stat()
@@ -90,7 +90,7 @@ import Testing
     }
 
     @Test(arguments: ["", "{}", "nonsense", #"{"offset": 400}"#])
-    func `a record that makes no sense is as none`(record: String) async throws {
+    func `a malformed record is ignored`(record: String) async throws {
         try await StubServer.with { server in
             try await breakOff(server)
             _ = try folder.write(Data(record.utf8), to: "file.part.json")
@@ -102,7 +102,7 @@ import Testing
         }
     }
 
-    @Test func `bytes behind those that the record counts are written again`() async throws {
+    @Test func `bytes after those that the record counts are written again`() async throws {
         try await StubServer.with { server in
             try await breakOff(server)
             try rewriteRecord { $0.offset = 250 }
@@ -113,7 +113,7 @@ import Testing
         }
     }
 
-    @Test func `a record that counts more bytes than there are starts over`() async throws {
+    @Test func `a record that counts more bytes than the file has starts over`() async throws {
         try await StubServer.with { server in
             try await breakOff(server)
             _ = try folder.write(Self.bytes.prefix(399), to: "file.part")
@@ -123,7 +123,7 @@ import Testing
         }
     }
 
-    @Test func `a second one of the same file is refused as long as the first one runs`() async throws {
+    @Test func `a second download to the same file is refused while the first one runs`() async throws {
         try await StubServer.with { server in
             server.serve(ServedFile(Self.bytes, interruption: .hang(after: 400)))
             let manager = SessionManager(for: server)
@@ -139,11 +139,11 @@ import Testing
         }
     }
 
-    @Test func `a file with another digest than expected leaves nothing to go on with`() async throws {
+    @Test func `a file with a wrong digest leaves nothing to resume`() async throws {
         let digest = try #require(ContentDigest("sha256:" + String(repeating: "0", count: 64)))
         try await StubServer.with { server in
             try await breakOff(server, options: .durable.with { $0.expectedDigest = digest })
-            // It expects the same digest after a restart.
+            // The same digest is expected after a restart.
             let task = try #require(try SessionManager(for: server).restoredDownloads(in: folder.path).first)
             task.resume()
             #expect(try await sessionError { _ = try await task.value }.digestMismatch?.expected == digest)
@@ -153,7 +153,7 @@ import Testing
 
     // MARK: After a restart
 
-    @Test func `they are found after a restart, with credentials that the program brings along`() async throws {
+    @Test func `durable downloads are found after a restart, and can be given credentials`() async throws {
         try await StubServer.with { server in
             try await breakOff(server)
             _ = try folder.write(Data(), to: "unrelated.part.json.txt")
@@ -173,7 +173,7 @@ import Testing
         }
     }
 
-    @Test func `they are found where their folder was moved to`() async throws {
+    @Test func `durable downloads are found in a directory that was moved`() async throws {
         try await StubServer.with { server in
             try await breakOff(server)
             let other = try TemporaryFolder()
@@ -188,7 +188,7 @@ import Testing
         }
     }
 
-    @Test func `a record whose bytes have become a file is removed`() async throws {
+    @Test func `a record of a completed file is removed`() async throws {
         try await StubServer.with { server in
             try await breakOff(server)
             try FileManager.default.moveItem(atPath: "\(file).part", toPath: file)
@@ -197,7 +197,7 @@ import Testing
         }
     }
 
-    @Test func `a download that was not answered yet is found too`() async throws {
+    @Test func `a download that has not received a response is found as well`() async throws {
         try await StubServer.with { server in
             server.route("/file", .hang)
             let manager = SessionManager(for: server)
@@ -213,22 +213,22 @@ import Testing
         }
     }
 
-    @Test func `a folder that is not there is an error`() async throws {
+    @Test func `a missing directory is an error`() async throws {
         let manager = SessionManager(on: MockTransport(.text("x")))
         let error = try await sessionError { _ = try manager.restoredDownloads(in: "\(folder.path)/none") }
         #expect(error.fileProblem?.reason == .missingFolder)
     }
 }
 
-/// Processes that are killed at any moment, as by `kill -9`, and others that go on.
+/// Processes killed at random moments, as by `kill -9`, and processes that resume their downloads.
 @Suite(.timeLimit(.minutes(2))) struct KilledDownloadsTests {
     private static let bytes = StubServer.generatedBytes(300_000)
     private static let killsOfEachFile = 20
 
-    @Test func `a file is never wrong, however often its process is killed`() async throws {
+    @Test func `a file is never corrupt, no matter how often its process is killed`() async throws {
         let folder = try TemporaryFolder()
         try await StubServer.with { server in
-            // About 60 ms for a file.
+            // A file takes about 60 ms.
             server.serve(ServedFile(Self.bytes, pace: Script.Pace(bytes: 5_000, every: .milliseconds(1))))
             try await withThrowingTaskGroup { group in
                 for number in 0..<4 {

@@ -19,16 +19,16 @@ import Testing
         ResumePlan(offset: offset, validator: validator, total: total, startsOver: startsOver)
     }
 
-    // MARK: What is asked
+    // MARK: Requests
 
     @Test(arguments: [(Int64.min, Int64.max), (0, 9), (-1, -1), (.max, .min), (5, 0)])
-    func `sizes that make no sense ask for all, or for a part within them`(offset: Int64, total: Int64) {
+    func `implausible sizes request the whole, or a range within them`(offset: Int64, total: Int64) {
         let plan = ResumePlan(offset: offset, validator: nil, total: total, startsOver: true)
         #expect(plan.offset == 0)
         #expect(plan.fields == [:])
     }
 
-    @Test func `the rest is asked for, on the condition that the version is the same`() {
+    @Test func `the rest is requested with If-Range`() {
         #expect(ResumePlan().fields == [:])
         #expect(Self.plan(0).fields == [:])
         #expect(Self.plan().fields == [.range: "bytes=400-", .ifRange: "\"1\""])
@@ -36,14 +36,14 @@ import Testing
         #expect(Self.plan(400, nil).fields == [.range: "bytes=400-"])
     }
 
-    @Test func `of a complete file the last byte is asked for again`() {
+    @Test func `of a complete file, the last byte is requested again`() {
         #expect(Self.plan(1000).fields[.range] == "bytes=999-")
         #expect(Self.plan(1001).fields[.range] == "bytes=999-")
         #expect(Self.plan(1000, total: nil).fields[.range] == "bytes=1000-")
         #expect(Self.plan(1, total: 0).fields == [:])
     }
 
-    // MARK: What the answer means
+    // MARK: Responses
 
     private static let rest: HTTPFields = [.contentRange: "bytes 400-999/1000"]
 
@@ -53,7 +53,7 @@ import Testing
         #expect(Self.plan().action(for: try Self.head(206, Self.rest + [.eTag: "\"1\""])) == .append(range))
         let unknown = try #require(ContentRange("bytes 400-999/*"))
         #expect(Self.plan().action(for: try Self.head(206, [.contentRange: "bytes 400-999/*"])) == .append(unknown))
-        // Less than what was asked for is a part all the same.
+        // Less than the requested range is accepted as a part.
         let less = try #require(ContentRange("bytes 400-500/1000"))
         #expect(Self.plan().action(for: try Self.head(206, [.contentRange: "bytes 400-500/1000"])) == .append(less))
     }
@@ -63,7 +63,7 @@ import Testing
         var headers: HTTPFields
         var problem: SessionError.ResumeProblem
         var validator: ResumeData.Validator? = ResumePlanTests.tag
-        /// Whether this very response is the whole.
+        /// Whether this response contains the whole file.
         var isWhole = false
 
         var testDescription: String { "\(status) \(headers.map { "\($0.name): \($0.value)" })" }
@@ -97,7 +97,7 @@ import Testing
     ]
 
     @Test(arguments: surprises)
-    func `a surprise makes it start over, or fail where it must not`(surprise: Surprise) throws {
+    func `an unexpected response makes it start over, or fail if it must not`(surprise: Surprise) throws {
         let head = try Self.head(surprise.status, surprise.headers)
         let patient = Self.plan(400, surprise.validator)
         #expect(patient.action(for: head) == (surprise.isWhole ? .write : .startOver(surprise.problem)))
@@ -105,7 +105,7 @@ import Testing
         #expect(strict.action(for: head) == .fail(surprise.problem))
     }
 
-    @Test func `a range that begins where the file ends is that of a complete file`() throws {
+    @Test func `a 416 with the size that is already there means a complete file`() throws {
         let plan = Self.plan(1000, total: nil)
         #expect(plan.action(for: try Self.head(416, [.contentRange: "bytes */1000"])) == .complete)
         #expect(plan.action(for: try Self.head(416, [.contentRange: "bytes */999"])) == .startOver(.changed))
@@ -117,7 +117,7 @@ import Testing
         #expect(ResumePlan().action(for: try Self.head(status)) == .reject)
     }
 
-    @Test func `without a range a part is no answer`() throws {
+    @Test func `a partial response to a request without a range is rejected`() throws {
         #expect(ResumePlan().action(for: try Self.head(200)) == .write)
         #expect(ResumePlan().action(for: try Self.head(204)) == .write)
         #expect(ResumePlan().action(for: try Self.head(206, Self.rest)) == .fail(.wrongRange("bytes 400-999/1000")))
@@ -132,7 +132,7 @@ import Testing
         ResumeData.Validator(of: ResponseHead(status: .ok, headers: headers, url: try url("http://a.example/")))
     }
 
-    @Test func `an entity tag is strong, or none`() throws {
+    @Test func `only a strong entity tag is a validator`() throws {
         #expect(try Self.validator([.eTag: "\"a\""]) == .entityTag("\"a\""))
         #expect(try Self.validator([.eTag: "\"\""]) == .entityTag("\"\""))
         #expect(try Self.validator([.eTag: "W/\"a\""]) == nil)
@@ -141,13 +141,13 @@ import Testing
         #expect(try Self.validator([:]) == nil)
     }
 
-    @Test func `a date is strong when the response is later`() throws {
+    @Test func `a date is a validator if the response is later`() throws {
         let later: HTTPFields = [.lastModified: Self.modified, .date: "Sun, 06 Nov 1994 08:49:38 GMT"]
         #expect(try Self.validator(later) == .lastModified(Self.modified))
         #expect(try Self.validator([.lastModified: Self.modified, .date: Self.modified]) == nil)
         #expect(try Self.validator([.lastModified: Self.modified]) == nil)
         #expect(try Self.validator([.lastModified: "yesterday", .date: Self.modified]) == nil)
-        // A tag that is weak says that the dates are not to be relied on either.
+        // A weak tag indicates that the dates are not reliable either.
         #expect(try Self.validator(later + [.eTag: "W/\"a\""]) == nil)
     }
 }

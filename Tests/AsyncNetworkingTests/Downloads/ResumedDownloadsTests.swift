@@ -22,7 +22,7 @@ extension StubServer {
         route(path) { file.script(for: $0) }
     }
 
-    /// The ranges that were asked for so far.
+    /// The ranges requested so far.
     var ranges: [String?] { activity.requests.map { $0.headers["Range"] } }
 }
 
@@ -36,7 +36,7 @@ extension StubServer {
         file = "\(folder.path)/file"
     }
 
-    /// What is left of a download that broke off after 400 bytes.
+    /// Returns the resume data of a download that was interrupted after 400 bytes.
     private func interrupted(
         _ server: StubServer, _ manager: SessionManager, served: ServedFile = ServedFile(bytes),
         options: DownloadOptions = DownloadOptions()
@@ -51,9 +51,9 @@ extension StubServer {
         return try #require(error.resumeData)
     }
 
-    // MARK: What is left
+    // MARK: Resume data
 
-    @Test func `a failure half way says what it takes to go on, and why it failed`() async throws {
+    @Test func `an error after a partial download contains resume data and the reason`() async throws {
         try await StubServer.with { server in
             let manager = SessionManager(for: server)
             server.serve(ServedFile(Self.bytes, interruption: .close(after: 400)))
@@ -77,7 +77,7 @@ extension StubServer {
         }
     }
 
-    @Test func `a task that is cancelled gives it out, or leaves nothing`() async throws {
+    @Test func `a cancelled task returns resume data, or leaves no file`() async throws {
         try await StubServer.with { server in
             let manager = SessionManager(for: server)
             server.serve(ServedFile(Self.bytes, interruption: .hang(after: 400)))
@@ -98,7 +98,7 @@ extension StubServer {
         }
     }
 
-    @Test func `a task that has received nothing, or everything, gives out nothing`() async throws {
+    @Test func `a task that has received nothing, or everything, returns no resume data`() async throws {
         let early = await SessionManager(on: MockTransport(.hang)).download("x", to: file)
         #expect(await early.cancelProducingResumeData() == nil)
         let manager = SessionManager(on: MockTransport(.text("x")))
@@ -125,7 +125,7 @@ extension StubServer {
         Unresumable(testDescription: "a range of its own", headers: [.range: "bytes=0-"]),
         Unresumable(testDescription: "not wanted", options: DownloadOptions().with { $0.keepsPartialFile = false }),
     ])
-    func `what cannot be continued is not kept`(what: Unresumable) async throws {
+    func `the file of a download that cannot be resumed is removed`(what: Unresumable) async throws {
         try await StubServer.with { server in
             var file = what.file
             file.interruption = .close(after: 400)
@@ -142,9 +142,9 @@ extension StubServer {
         }
     }
 
-    // MARK: Going on
+    // MARK: Resuming
 
-    @Test func `the rest is asked for and appended`() async throws {
+    @Test func `the rest is requested and appended`() async throws {
         try await StubServer.with { server in
             let manager = SessionManager(for: server)
             let data = try await interrupted(server, manager)
@@ -167,7 +167,7 @@ extension StubServer {
         }
     }
 
-    @Test func `it can break off and go on many times, in other managers too`() async throws {
+    @Test func `a download can be interrupted and resumed many times, also by other managers`() async throws {
         try await StubServer.with { server in
             server.serve(ServedFile(Self.bytes, interruption: .close(after: 90)))
             var data: ResumeData?
@@ -180,7 +180,7 @@ extension StubServer {
                     }
                 let error = try await sessionError { _ = try await task.value }
                 let next = try #require(error.resumeData)
-                // A program stores it meanwhile.
+                // A program would store the data here.
                 data = try JSONDecoder().decode(ResumeData.self, from: JSONEncoder().encode(next))
                 offsets.append(next.offset)
             }
@@ -191,7 +191,7 @@ extension StubServer {
         }
     }
 
-    @Test func `a server that sends less than was asked for is asked again`() async throws {
+    @Test func `if a server sends less than requested, the rest is requested again`() async throws {
         let manager = SessionManager(
             on: MockTransport { request in
                 guard let range = request.headers[.range], let start = Int(range.dropFirst(6).dropLast()) else {
@@ -212,7 +212,7 @@ extension StubServer {
         #expect(await task.allEvents.filter { $0.hasPrefix("continued") }.count == 3)
     }
 
-    @Test func `a new URL for the same file goes on with it`() async throws {
+    @Test func `a download can be resumed with a new URL for the same file`() async throws {
         try await StubServer.with { server in
             let manager = SessionManager(for: server)
             let data = try await interrupted(server, manager)
@@ -221,7 +221,7 @@ extension StubServer {
             let error = try await sessionError { _ = try await manager.download(resuming: data).value }
             #expect(error.statusCode == 403)
             #expect(error.responseBody == Data("expired".utf8))
-            // The bytes are still there.
+            // The partial file still exists.
             let left = try #require(error.resumeData)
             #expect(left == data)
             _ = try await manager.download(resuming: left, with: Request(url: server.url("/new"))).value
@@ -229,7 +229,7 @@ extension StubServer {
         }
     }
 
-    @Test func `a resource that has changed is downloaded anew, or is an error that keeps the bytes`() async throws {
+    @Test func `a changed resource is downloaded again, or is an error that keeps the partial file`() async throws {
         let other = Data(Self.bytes.reversed())
         try await StubServer.with { server in
             let manager = SessionManager(for: server)
@@ -248,7 +248,7 @@ extension StubServer {
         }
     }
 
-    @Test func `a server without ranges sends all`() async throws {
+    @Test func `a server without support for ranges sends the whole file`() async throws {
         try await StubServer.with { server in
             let manager = SessionManager(for: server)
             let data = try await interrupted(server, manager, served: ServedFile(Self.bytes, hasRanges: false))
@@ -262,11 +262,11 @@ extension StubServer {
         }
     }
 
-    @Test func `a range that cannot be satisfied is asked for as a whole`() async throws {
+    @Test func `if a range is not satisfiable, the whole file is requested`() async throws {
         try await StubServer.with { server in
             let manager = SessionManager(for: server)
             let data = try await interrupted(server, manager)
-            // Shorter, under the same tag: a server that breaks the rules.
+            // A shorter file with the same tag: the server violates the protocol.
             server.serve(ServedFile(Self.bytes.prefix(300)))
             _ = try await manager.download(resuming: data).value
             #expect(try folder.read("file") == Self.bytes.prefix(300))
@@ -274,7 +274,7 @@ extension StubServer {
         }
     }
 
-    @Test func `bytes that are gone are no reason to fail, unless they must not be`() async throws {
+    @Test func `a missing partial file does not fail the download, unless it must not start over`() async throws {
         try await StubServer.with { server in
             let manager = SessionManager(for: server)
             let data = try await interrupted(server, manager)
@@ -290,7 +290,7 @@ extension StubServer {
         }
     }
 
-    @Test func `bytes that were complete need one more`() async throws {
+    @Test func `a complete partial file requests its last byte`() async throws {
         try await StubServer.with { server in
             let manager = SessionManager(for: server)
             var data = try await interrupted(server, manager)
@@ -303,7 +303,7 @@ extension StubServer {
         }
     }
 
-    @Test func `without a validator a digest allows to go on`() async throws {
+    @Test func `without a validator, a digest permits resuming`() async throws {
         try await StubServer.with { server in
             let manager = SessionManager(for: server)
             let options = DownloadOptions().with { $0.expectedDigest = Self.digest(of: Self.bytes) }
@@ -312,7 +312,7 @@ extension StubServer {
             #expect(data.validator == nil)
             #expect(try await manager.download(resuming: data).value.statusCode == 206)
             #expect(try folder.read("file") == Self.bytes)
-            // Here the digest finds that the halves do not match.
+            // The digest detects that the halves do not match.
             let other = try await interrupted(
                 server, manager, served: ServedFile(Self.bytes, entityTag: nil), options: options)
             server.serve(ServedFile(Data(Self.bytes.reversed()), entityTag: nil))
@@ -325,7 +325,7 @@ extension StubServer {
 
     // MARK: Digests
 
-    /// The digest by the server's own SHA-256.
+    /// The digest as computed by the server's SHA-256.
     private static func digest(of bytes: Data) -> ContentDigest? {
         bytes == Self.bytes ? ContentDigest("sha-256:\(bytesSHA256)") : nil
     }
@@ -333,7 +333,7 @@ extension StubServer {
     /// `sha256sum` of the thousand bytes.
     private static let bytesSHA256 = "4e4c294b331f7a2099a379bec34b9f9fc03dc46ab465d998f4d683da53487e6d"
 
-    @Test func `the expected digest is verified, and nothing is left of another file`() async throws {
+    @Test func `the expected digest is verified, and a file with another one is removed`() async throws {
         let expected = try #require(Self.digest(of: Self.bytes))
         let options = DownloadOptions().with { $0.expectedDigest = expected }
         let manager = SessionManager(on: MockTransport(.data(Self.bytes), .text("other")))
@@ -350,7 +350,7 @@ extension StubServer {
     }
 
     @Test(arguments: ["Repr-Digest", "Content-Digest"])
-    func `what the server says of its file is verified`(name: String) async throws {
+    func `the server's digests are verified`(name: String) async throws {
         let good = try #require(Self.digest(of: Self.bytes)).value.base64EncodedString()
         let field = try #require(HTTPField.Name(name))
         let manager = SessionManager(
@@ -365,14 +365,14 @@ extension StubServer {
         #expect(try folder.contents == ["c", "file"])
     }
 
-    @Test func `a digest announced at first holds for what is continued`() async throws {
+    @Test func `a digest sent with the first response applies to the resumed download`() async throws {
         try await StubServer.with { server in
             let good = try #require(Self.digest(of: Self.bytes)).value.base64EncodedString()
             let manager = SessionManager(for: server)
             let served = ServedFile(Self.bytes, headers: ["Repr-Digest": "sha-256=:\(good):"])
             let data = try await interrupted(server, manager, served: served)
             #expect(data.announcedDigests == [try #require(Self.digest(of: Self.bytes))])
-            // A server that has other bytes under the same tag, and says nothing of them.
+            // A server that sends other bytes with the same tag, and without a digest.
             server.serve(ServedFile(Data(Self.bytes.reversed())))
             let error = try await sessionError { _ = try await manager.download(resuming: data).value }
             #expect(error.digestMismatch != nil)

@@ -10,12 +10,12 @@ import Testing
         #expect(waits == [1, 2, 4, 8, 10, 10].map { .seconds($0) })
     }
 
-    @Test func `by default they begin at half a second and end at thirty`() {
+    @Test func `by default, waits start at 0.5 s and end at 30 s`() {
         let waits = (1...8).map { Backoff().wait(beforeRetry: $0, unit: 1) }
         #expect(waits == [500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000].map { .milliseconds($0) })
     }
 
-    @Test func `jitter draws from nothing to the longest wait`() {
+    @Test func `jitter draws from zero to the longest wait`() {
         let backoff = Backoff(base: .seconds(4))
         #expect(backoff.wait(beforeRetry: 1, unit: 0) == .zero)
         #expect(backoff.wait(beforeRetry: 1, unit: 0.25) == .seconds(1))
@@ -24,23 +24,23 @@ import Testing
     }
 
     @Test(arguments: [1.0, 0.5, 0, -1, -.infinity, .nan])
-    func `a multiplier that is none waits the same each time`(multiplier: Double) {
+    func `a multiplier of 1 or less keeps the wait constant`(multiplier: Double) {
         let backoff = Backoff(base: .seconds(3), multiplier: multiplier, isJittered: false)
         #expect((1...4).map { backoff.wait(beforeRetry: $0, unit: 1) } == Array(repeating: .seconds(3), count: 4))
     }
 
     @Test(arguments: [1e300, .infinity])
-    func `a multiplier beyond all numbers waits the maximum`(multiplier: Double) {
+    func `a very large multiplier waits the maximum`(multiplier: Double) {
         let backoff = Backoff(base: .seconds(3), multiplier: multiplier, maximum: .seconds(5), isJittered: false)
         #expect((1...3).map { backoff.wait(beforeRetry: $0, unit: 1) } == [.seconds(3), .seconds(5), .seconds(5)])
     }
 
     @Test(arguments: [Int.min, -1, 0, 1])
-    func `there is no retry before the first`(retry: Int) {
+    func `a retry number below 1 counts as 1`(retry: Int) {
         #expect(Backoff(isJittered: false).wait(beforeRetry: retry, unit: 1) == .milliseconds(500))
     }
 
-    @Test func `absurd durations are no trap`() {
+    @Test func `extreme durations do not trap`() {
         let century = Duration.seconds(100 * 365 * 86_400)
         let longest = Duration(secondsComponent: .max, attosecondsComponent: 0)
         let shortest = Duration(secondsComponent: .min, attosecondsComponent: 0)

@@ -9,7 +9,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct RetriesTests {
     private let clock = ManualClock()
 
-    /// A manager that retries twice, after 1 s and 2 s of a clock that is moved by hand.
+    /// A manager that retries twice, after 1 s and 2 s of a manual clock.
     private func manager(
         _ transport: MockTransport, policy: (inout RetryPolicy) -> Void = { _ in },
         configure: (inout SessionConfiguration) -> Void = { _ in }
@@ -23,7 +23,7 @@ import Testing
             })
     }
 
-    /// Lets the waits pass for which a request asks, and returns them.
+    /// Advances the clock through the waits of a request, and returns them.
     private func passingWaits<Value: Sendable>(
         _ count: Int, during work: @escaping @Sendable () async throws -> Value
     ) async throws -> (value: Result<Value, any Error>, waits: [Duration]) {
@@ -37,14 +37,14 @@ import Testing
         return (await task.result, waits)
     }
 
-    @Test func `nothing is sent again by default`() async throws {
+    @Test func `nothing is retried by default`() async throws {
         let transport = MockTransport(.status(.serviceUnavailable))
         let manager = SessionManager(on: transport)
         #expect(try await manager.data(for: manager.request(.get, "x")).statusCode == 503)
         #expect(transport.requests.count == 1)
     }
 
-    @Test func `a request is sent again until it goes well, and the response says how`() async throws {
+    @Test func `a request is retried until it succeeds, and the response contains the history`() async throws {
         let transport = MockTransport(
             .failure(TransportError.cannotConnect(.refused, TransferFacts())), .text("busy", status: .tooManyRequests),
             .text("end"))
@@ -68,7 +68,7 @@ import Testing
         #expect(history.earlierAttempts.last?.metrics?.responseBodyBytes == 4)
     }
 
-    @Test func `the last response stands, with the reason why there was no other`() async throws {
+    @Test func `the last response is the result, with the reason why there was no further attempt`() async throws {
         let manager = manager(MockTransport(.text("down", status: .badGateway)))
         let (result, _) = try await passingWaits(2) { try await manager.data(for: manager.request(.get, "x")) }
         let response = try result.get()
@@ -78,7 +78,7 @@ import Testing
         #expect(response.head.retries.earlierAttempts.map(\.outcome) == [.status(502), .status(502)])
     }
 
-    @Test func `a rejected response has the attempts in its error`() async throws {
+    @Test func `the error of a rejected response contains the attempts`() async throws {
         let manager = manager(MockTransport(.text("down", status: .badGateway)))
         let (result, _) = try await passingWaits(2) { try await manager.get("x") }
         let error = try await sessionError { _ = try result.get() }
@@ -87,7 +87,7 @@ import Testing
         #expect(error.retries.stop == .limit(2))
     }
 
-    @Test func `the last error stands, with the attempts in its facts and its words`() async throws {
+    @Test func `the last error is the result, with the attempts in its facts and its description`() async throws {
         let transport = MockTransport(.failure(TransportError.connectionLost(.beforeResponse, TransferFacts())))
         let manager = manager(transport)
         let (result, _) = try await passingWaits(2) { try await manager.get("x") }
@@ -100,7 +100,7 @@ import Testing
         #expect(error.description.contains("attempt 3, not retried because there were 2 retries"))
     }
 
-    @Test func `a request that is not sent again says why`() async throws {
+    @Test func `the result of a request that is not retried contains the reason`() async throws {
         let manager = manager(MockTransport(.status(.serviceUnavailable)))
         let post = try await manager.data(for: manager.request(.post, "x"))
         #expect(post.head.retries.stop == .method)
@@ -116,7 +116,7 @@ import Testing
         #expect(error.description.contains("its method is not idempotent"))
     }
 
-    @Test func `bodies are sent again as a whole`() async throws {
+    @Test func `bodies are sent again completely`() async throws {
         let folder = try TemporaryFolder()
         let bytes = Data("abc".utf8)
         let bodies = [
@@ -134,7 +134,7 @@ import Testing
         }
     }
 
-    @Test func `a request has a policy of its own`() async throws {
+    @Test func `a request can have a policy of its own`() async throws {
         let transport = MockTransport(.status(.serviceUnavailable))
         let manager = manager(transport)
         var request = try manager.request(.get, "x")
@@ -147,7 +147,7 @@ import Testing
         #expect(transport.requests.count == 3)
     }
 
-    @Test func `Retry-After is waited for`() async throws {
+    @Test func `Retry-After is respected`() async throws {
         let transport = MockTransport(
             .status(.serviceUnavailable, headers: [.retryAfter: "17"]),
             .status(
@@ -160,7 +160,7 @@ import Testing
         #expect(try await passingWaits(2) { try await manager.get("x") }.waits == [.seconds(17), .seconds(30)])
     }
 
-    @Test func `a redirect starts over with each attempt`() async throws {
+    @Test func `each attempt starts at the original URL`() async throws {
         let transport = MockTransport(
             .redirect(.found, to: "/b"), .status(.badGateway), .redirect(.found, to: "/c"), .text("end"))
         let manager = manager(transport)
@@ -170,7 +170,7 @@ import Testing
         #expect(response.head.retries.earlierAttempts.count == 1)
     }
 
-    @Test func `interceptors of calls see one request, those of attempts each, with its number`() async throws {
+    @Test func `call interceptors see one request, attempt interceptors each attempt with its number`() async throws {
         let seen = EventList<String>()
         let manager = manager(MockTransport(.status(.badGateway), .text("end"))) { _ in
         } configure: {
@@ -191,7 +191,7 @@ import Testing
         #expect(await seen.values == ["call", "attempt 1", "attempt 2"])
     }
 
-    @Test func `a monitor hears of each retry before its wait`() async throws {
+    @Test func `a monitor receives an event before the wait of each retry`() async throws {
         struct Retries: EventMonitor {
             let seen: AsyncStream<Duration>.Continuation
 
@@ -209,7 +209,7 @@ import Testing
         #expect(await stream.reduce(into: []) { $0.append($1) } == [.seconds(1)])
     }
 
-    @Test func `nothing is asked for again once its reader has it`() async throws {
+    @Test func `a request is not retried once the response has reached its reader`() async throws {
         let lost = TransportError.connectionLost(.inBody(received: 1, expected: nil), TransferFacts())
         let transport = MockTransport(MockResponse([.head(.ok), .chunk(Data("a".utf8)), .fail(lost)]))
         let manager = manager(transport)
@@ -230,14 +230,14 @@ import Testing
         #expect(transport.requests.count == 2)
     }
 
-    @Test func `a body that breaks while it is collected is asked for again`() async throws {
+    @Test func `a body that fails while it is collected is requested again`() async throws {
         let lost = TransportError.connectionLost(.inBody(received: 1, expected: nil), TransferFacts())
         let transport = MockTransport(MockResponse([.head(.ok), .chunk(Data("a".utf8)), .fail(lost)]), .text("end"))
         let manager = manager(transport)
         #expect(try await passingWaits(1) { try await manager.get("x") }.value.get().text == "end")
     }
 
-    @Test func `a program decides about each attempt that went wrong`() async throws {
+    @Test func `the decision is called for each failed attempt`() async throws {
         let seen = EventList<String>()
         let transport = MockTransport(.failure(Planned(number: 1)), .text("no", status: .notFound), .text("end"))
         let manager = manager(transport) {
@@ -259,7 +259,7 @@ import Testing
     @Test(arguments: [
         MockResponse.status(.badGateway), .failure(TransportError.cannotResolve(host: "", TransferFacts())),
     ])
-    func `what a program's decision throws passes unchanged`(response: MockResponse) async throws {
+    func `an error thrown by the decision is passed on unchanged`(response: MockResponse) async throws {
         let transport = MockTransport(response)
         let manager = manager(transport) { $0.decision = { _ in throw Planned(number: 2) } }
         await #expect(throws: Planned(number: 2)) { _ = try await manager.get("x") }
@@ -268,7 +268,7 @@ import Testing
 
     // MARK: Limits
 
-    @Test func `the deadline is one of all attempts together`() async throws {
+    @Test func `the deadline applies to all attempts together`() async throws {
         let clock = clock
         let transport = MockTransport(clock: clock) { _ in
             clock.advance(by: .seconds(2))
@@ -278,7 +278,8 @@ import Testing
             $0.limit = 9
             $0.deadline = .seconds(10)
         }
-        // 2 + 1 + 2 + 2 = 7 s are over when the third attempt begins, and 9 s when it ends: 4 s more are too many.
+        // When the third attempt starts, 2 + 1 + 2 + 2 = 7 s have passed, and 9 s when it ends; a wait of 4 s more
+        // exceeds the deadline.
         let (result, waits) = try await passingWaits(2) { try await manager.data(for: manager.request(.get, "x")) }
         #expect(waits == [.seconds(1), .seconds(2)])
         #expect(try result.get().head.retries.stop == .deadline(.seconds(10)))
@@ -286,7 +287,7 @@ import Testing
         #expect(totals == [.seconds(10), .seconds(7), .seconds(3)])
     }
 
-    @Test func `a shorter limit of an exchange stays`() async throws {
+    @Test func `a shorter timeout of an exchange is kept`() async throws {
         let transport = MockTransport(.text("end"))
         let manager = manager(transport) { _ in
         } configure: {
@@ -297,7 +298,7 @@ import Testing
         #expect(try transport.onlyRequest.request.options?.timeouts.total == .seconds(4))
     }
 
-    @Test func `a host's retries are bounded by its budget`() async throws {
+    @Test func `a host's retries are limited by its budget`() async throws {
         let transport = MockTransport(.status(.serviceUnavailable))
         let manager = manager(transport) {
             $0.budget = RetryBudget(capacity: 3, perRequest: 0, perSecond: 0)

@@ -20,7 +20,7 @@ import Testing
     }
 
     @Test(arguments: [("0", 0), ("1", 1), ("120", 120), ("007", 7)])
-    func `seconds are seconds`(value: String, seconds: Int) throws {
+    func `a number is a number of seconds`(value: String, seconds: Int) throws {
         #expect(try wait(value) == .seconds(seconds))
     }
 
@@ -28,7 +28,7 @@ import Testing
         ("Sun, 06 Nov 1994 08:49:47 GMT", 10), ("Sunday, 06-Nov-94 08:50:37 GMT", 60),
         ("Sun Nov  6 08:49:38 1994", 1), ("Sun, 06 Nov 1994 08:49:37 GMT", 0), ("Sat, 05 Nov 1994 08:49:37 GMT", 0),
     ])
-    func `a date is the time until then, and none when it has passed`(value: String, seconds: Int) throws {
+    func `a date is the time until then, and zero if it has passed`(value: String, seconds: Int) throws {
         #expect(try wait(value) == .seconds(seconds))
     }
 
@@ -39,12 +39,12 @@ import Testing
     }
 
     @Test(arguments: ["", "soon", "-1", "+1", "1.5", "1e3", "1 s", "0x10", "١٢", "NaN", "Sun, 06 Nov", "1994-11-06"])
-    func `nonsense is no wait`(value: String) throws {
+    func `a malformed value is ignored`(value: String) throws {
         #expect(try wait(value) == nil)
     }
 
     @Test(arguments: ["9223372036854775807", "9223372036854775808", "99999999999999999999999999"])
-    func `a number beyond all numbers is a very long wait`(value: String) throws {
+    func `a very large number is the longest wait`(value: String) throws {
         #expect(try wait(value) == .seconds(Int64.max))
     }
 }

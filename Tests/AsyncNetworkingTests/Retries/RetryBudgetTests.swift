@@ -6,20 +6,20 @@ import Testing
 @Suite struct RetryBudgetTests {
     private let budget = RetryBudget(capacity: 3, perRequest: 0.5, perSecond: 0.25)
 
-    /// How many retries are granted in a row.
+    /// Returns the number of consecutive retries that are granted.
     private func granted(_ bucket: inout RetryBucket, at now: Duration) -> Int {
         var count = 0
         while bucket.withdraw(budget, now: now) { count += 1 }
         return count
     }
 
-    @Test func `it begins full, and ends`() {
+    @Test func `a budget starts full, and is used up`() {
         var bucket = RetryBucket(budget, now: .zero)
         #expect(granted(&bucket, at: .zero) == 3)
         #expect(granted(&bucket, at: .zero) == 0)
     }
 
-    @Test func `requests bring parts of a retry`() {
+    @Test func `requests add fractions of a retry`() {
         var bucket = RetryBucket(budget, now: .zero)
         _ = granted(&bucket, at: .zero)
         bucket.deposit(budget, now: .zero)
@@ -28,7 +28,7 @@ import Testing
         #expect(granted(&bucket, at: .zero) == 1)
     }
 
-    @Test func `time brings them too, up to the capacity`() {
+    @Test func `time adds retries, up to the capacity`() {
         var bucket = RetryBucket(budget, now: .zero)
         _ = granted(&bucket, at: .zero)
         #expect(granted(&bucket, at: .seconds(3)) == 0)
@@ -39,13 +39,13 @@ import Testing
         #expect(granted(&bucket, at: .seconds(1_000_000)) == 3)
     }
 
-    @Test func `a clock that goes back takes nothing away`() {
+    @Test func `a clock that goes backwards removes nothing`() {
         var bucket = RetryBucket(budget, now: .seconds(10))
         #expect(granted(&bucket, at: .seconds(1)) == 3)
     }
 
     @Test(arguments: [-1, 0, 0.5, -.infinity, .nan] as [Double])
-    func `a budget below one grants nothing`(capacity: Double) {
+    func `a budget below one grants no retry`(capacity: Double) {
         let budget = RetryBudget(capacity: capacity)
         var bucket = RetryBucket(budget, now: .zero)
         let isGranted = bucket.withdraw(budget, now: .seconds(100))

@@ -8,7 +8,7 @@ import Testing
 @Suite struct RetryPlanTests {
     private static let facts = TransferFacts()
 
-    /// What becomes of an attempt: how the first one of a GET is answered, unless said otherwise.
+    /// Returns the step after an attempt; by default the first attempt of a GET request.
     private func step(
         after result: RetryPlan.AttemptResult, method: HTTPRequest.Method = .get, headers: HTTPFields = [:],
         body: RequestBody = .none, verdict: RetryPolicy.Verdict = .followPolicy,
@@ -25,15 +25,15 @@ import Testing
     private static let lost = TransportError.connectionLost(.beforeResponse, facts)
     private static let refused = TransportError.cannotConnect(.refused, facts)
 
-    // MARK: What is worth another attempt
+    // MARK: Retriable results
 
     @Test(arguments: [408, 425, 429, 500, 502, 503, 504])
-    func `these statuses are`(status: Int) throws {
+    func `these statuses are retriable`(status: Int) throws {
         #expect(try step(after: response(status)) == .retry(after: .milliseconds(500)))
     }
 
     @Test(arguments: [100, 200, 204, 206, 301, 304, 400, 401, 403, 404, 409, 410, 412, 413, 418, 422, 501, 505, 511])
-    func `other statuses are not`(status: Int) throws {
+    func `other statuses are not retriable`(status: Int) throws {
         #expect(try step(after: response(status)) == .finish)
     }
 
@@ -54,7 +54,7 @@ import Testing
     ]
 
     @Test(arguments: worthIt.indices)
-    func `these failures are`(index: Int) throws {
+    func `these failures are retriable`(index: Int) throws {
         let (error, failure) = Self.worthIt[index]
         #expect(RetryPolicy.Failure(error) == failure)
         #expect(try step(after: .failure(error)) == .retry(after: .milliseconds(500)))
@@ -67,7 +67,7 @@ import Testing
     ]
 
     @Test(arguments: onRequest.indices)
-    func `these failures are if the policy has them`(index: Int) throws {
+    func `these failures are retriable if the policy contains them`(index: Int) throws {
         let (error, failure) = Self.onRequest[index]
         #expect(try step(after: .failure(error)) == .finish)
         let with = try step(after: .failure(error)) { _ = $0.failures.insert(failure) }
@@ -87,22 +87,24 @@ import Testing
     ]
 
     @Test(arguments: never.indices)
-    func `all others never are`(index: Int) throws {
+    func `all other failures are never retriable`(index: Int) throws {
         #expect(
             try step(after: .failure(Self.never[index])) { $0.failures = Set(RetryPolicy.Failure.allCases) } == .finish)
     }
 
-    // MARK: What is against it
+    // MARK: Conditions
 
     @Test(arguments: ["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"])
-    func `idempotent methods are repeated`(method: String) throws {
+    func `idempotent methods are retried`(method: String) throws {
         let method = try #require(HTTPRequest.Method(method))
         #expect(try step(after: response(503), method: method) == .retry(after: .milliseconds(500)))
         #expect(try step(after: .failure(Self.lost), method: method) == .retry(after: .milliseconds(500)))
     }
 
     @Test(arguments: ["POST", "PATCH", "CONNECT", "LOCK"])
-    func `others are repeated where the server has seen nothing, or knows the repetition`(method: String) throws {
+    func `other methods are retried if the server has not seen the request, or recognizes the repetition`(
+        method: String
+    ) throws {
         let method = try #require(HTTPRequest.Method(method))
         #expect(try step(after: response(503), method: method) == .stop(.method))
         #expect(try step(after: .failure(Self.lost), method: method) == .stop(.method))
@@ -116,7 +118,7 @@ import Testing
         #expect(allowed == .retry(after: .milliseconds(500)))
     }
 
-    @Test func `a body that can be read once is not sent again`() throws {
+    @Test func `a request whose body is not replayable is not retried`() throws {
         let once = RequestBody.stream(AsyncStreamOf([Data("x".utf8)]))
         let again = RequestBody.stream(AsyncStreamOf([Data("x".utf8)]), isReplayable: true)
         #expect(try step(after: response(503), method: .put, body: once) == .stop(.body))
@@ -125,7 +127,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 5, -3])
-    func `there is a limit`(limit: Int) throws {
+    func `the number of retries is limited`(limit: Int) throws {
         var plan = RetryPlan(RetryPolicy(limit: limit))
         let request = try Request(url: url("http://a.example/"))
         var retries = 0
@@ -151,14 +153,14 @@ import Testing
                 == .stop(.deadline(.seconds(1))))
     }
 
-    @Test func `what is left of the deadline bounds an attempt`() {
+    @Test func `the time left until the deadline limits an attempt`() {
         #expect(RetryPlan(RetryPolicy()).timeLeft(after: .seconds(5)) == nil)
         let plan = RetryPlan(RetryPolicy().with { $0.deadline = .seconds(3) })
         #expect(plan.timeLeft(after: .seconds(1)) == .seconds(2))
         #expect(plan.timeLeft(after: .seconds(5)) == .zero)
     }
 
-    // MARK: How long to wait
+    // MARK: Waits
 
     @Test func `waits grow with the attempts`() throws {
         var plan = RetryPlan(RetryPolicy(limit: 9))
@@ -175,7 +177,7 @@ import Testing
         #expect(waits == [250, 500, 1_000, 2_000].map { .milliseconds($0) })
     }
 
-    @Test func `Retry-After holds where it is longer than the backoff`() throws {
+    @Test func `Retry-After applies if it is longer than the backoff`() throws {
         #expect(try step(after: response(503, [.retryAfter: "7"])) == .retry(after: .seconds(7)))
         #expect(try step(after: response(429, [.retryAfter: "0"])) == .retry(after: .milliseconds(500)))
         #expect(try step(after: response(503, [.retryAfter: "never"])) == .retry(after: .milliseconds(500)))
@@ -183,7 +185,7 @@ import Testing
         #expect(try step(after: response(503, date), at: .init(now: 5)) == .retry(after: .seconds(4)))
     }
 
-    @Test func `a Retry-After above the maximum is not waited for`() throws {
+    @Test func `a Retry-After above the maximum prevents a retry`() throws {
         #expect(try step(after: response(503, [.retryAfter: "60"])) == .retry(after: .seconds(60)))
         #expect(try step(after: response(503, [.retryAfter: "61"])) == .stop(.retryAfter(.seconds(61))))
         #expect(
@@ -191,7 +193,7 @@ import Testing
                 == .retry(after: .seconds(61)))
     }
 
-    @Test func `a wait beyond all clocks is a hundred years`() throws {
+    @Test func `a wait that would overflow a clock is limited to a hundred years`() throws {
         #expect(
             try step(after: response(503, [.retryAfter: "99999999999999999999"])) { $0.maximumRetryAfter = nil }
                 == .retry(after: .seconds(100 * 365 * 86_400)))
@@ -201,9 +203,9 @@ import Testing
                 == .retry(after: .seconds(100 * 365 * 86_400)))
     }
 
-    // MARK: What the program says
+    // MARK: Decisions of the program
 
-    @Test func `it may want another attempt of anything, as long as that can be made`() throws {
+    @Test func `it can request another attempt after any result, within the limits`() throws {
         #expect(try step(after: response(404), verdict: .retry()) == .retry(after: .milliseconds(500)))
         #expect(try step(after: response(404), verdict: .retry(after: .seconds(2))) == .retry(after: .seconds(2)))
         #expect(try step(after: response(404), verdict: .retry(after: .seconds(-2))) == .retry(after: .zero))
@@ -217,7 +219,7 @@ import Testing
         #expect(try step(after: response(404), verdict: .retry()) { $0.limit = 0 } == .stop(.limit(0)))
     }
 
-    @Test func `it may want none`() throws {
+    @Test func `it can prevent another attempt`() throws {
         #expect(try step(after: response(503), verdict: .stop) == .stop(.decision))
         #expect(try step(after: response(404), verdict: .stop) == .finish)
     }

@@ -3,7 +3,7 @@
 import AsyncNetworking
 import Testing
 
-/// The exchanges of a task without exchanges.
+/// The progress of a task's exchanges, without performing any.
 @Suite struct ProgressTrackerTests {
     private var tracker = ProgressTracker()
 
@@ -11,7 +11,7 @@ import Testing
         tracker.receive(TransferProgress(completedBytes: bytes, totalBytes: total), at: .seconds(seconds))
     }
 
-    @Test mutating func `what is received is held until its exchange is accepted`() {
+    @Test mutating func `received bytes are held back until the exchange is accepted`() {
         tracker.beginExchange(at: .zero)
         #expect(receive(1) == nil)
         #expect(receive(2) == nil)
@@ -19,7 +19,7 @@ import Testing
         #expect(receive(3)?.completedBytes == 3)
     }
 
-    @Test mutating func `what an earlier exchange has left is not taken for the accepted one's`() {
+    @Test mutating func `progress of an earlier exchange does not count for the accepted one`() {
         tracker.beginExchange(at: .zero)
         #expect(receive(100) == nil)
         tracker.beginExchange(at: .zero)
@@ -27,7 +27,7 @@ import Testing
         #expect(receive(1)?.completedBytes == 1)
     }
 
-    @Test mutating func `an exchange that follows an accepted one has to be accepted again`() {
+    @Test mutating func `an exchange after an accepted one must be accepted again`() {
         tracker.beginExchange(at: .zero)
         _ = tracker.accept(at: .zero)
         _ = receive(1)
@@ -35,7 +35,7 @@ import Testing
         #expect(receive(7) == nil)
     }
 
-    @Test mutating func `a download that goes on counts from where it was`() {
+    @Test mutating func `a resumed download counts from its offset`() {
         tracker.beginExchange(at: .zero)
         let start = tracker.accept(offset: 40, total: 100, at: .zero)
         #expect(start == TransferProgress(completedBytes: 40, totalBytes: 100))
@@ -46,7 +46,7 @@ import Testing
         #expect(receive(11)?.counts == TransferProgress(completedBytes: 51, totalBytes: nil))
     }
 
-    @Test mutating func `sizes that no disk has end no program`() {
+    @Test mutating func `implausible sizes do not trap`() {
         _ = tracker.accept(offset: .max, at: .zero)
         #expect(receive(.max, of: .max)?.counts == TransferProgress(completedBytes: .max, totalBytes: .max))
     }
@@ -58,7 +58,7 @@ import Testing
         #expect(tracker.complete(5) == nil)
     }
 
-    @Test mutating func `speed is measured from the start of what counts`() {
+    @Test mutating func `the rate is measured from the start of the accepted exchange`() {
         tracker.beginExchange(at: .seconds(1))
         #expect(tracker.accept(offset: 1000, at: .seconds(2)) != nil)
         #expect(receive(300, at: 3)?.bytesPerSecond == 300)
@@ -67,19 +67,19 @@ import Testing
         #expect(sent.timeLeft == .seconds(5))
     }
 
-    @Test mutating func `a pause does not count`() {
+    @Test mutating func `suspended time does not count`() {
         tracker.beginExchange(at: .zero)
         _ = tracker.accept(at: .zero)
         #expect(receive(100, at: 1)?.bytesPerSecond == 100)
         tracker.interrupt()
         #expect(receive(120, at: 1000)?.bytesPerSecond == 100)
-        // Weighed by 1 / (1 + 1.5): 100 + (200 - 100) * 0.4.
+        // With a weight of 1 / (1 + 1.5): 100 + (200 - 100) * 0.4.
         #expect(receive(320, at: 1001)?.bytesPerSecond == 140)
     }
 }
 
 @Suite struct RateEstimateTests {
-    @Test func `a steady transfer has its speed, from its first look on`() {
+    @Test func `a steady transfer has a constant rate from the first measurement on`() {
         var rate = RateEstimate()
         #expect(rate.bytesPerSecond == nil)
         for tenth in 0...50 { rate.update(bytes: Int64(tenth) * 1000, at: .milliseconds(tenth * 100)) }
@@ -87,7 +87,7 @@ import Testing
         #expect(abs(speed - 10_000) < 0.01)
     }
 
-    @Test func `looks that follow too closely are left out`() {
+    @Test func `measurements that follow too closely are ignored`() {
         var rate = RateEstimate()
         rate.update(bytes: 0, at: .zero)
         rate.update(bytes: 1_000_000, at: .milliseconds(1))
@@ -96,7 +96,7 @@ import Testing
         #expect(rate.bytesPerSecond == 1_000_000)
     }
 
-    @Test func `a new speed takes over, and the sooner the longer it lasts`() {
+    @Test func `the weight of a new rate increases with its duration`() {
         var rate = RateEstimate()
         rate.update(bytes: 0, at: .zero)
         rate.update(bytes: 1000, at: .seconds(1))
@@ -105,7 +105,7 @@ import Testing
         #expect(rate.bytesPerSecond == 500)
     }
 
-    @Test func `fewer bytes than before are another transfer`() {
+    @Test func `fewer bytes than before start another transfer`() {
         var rate = RateEstimate()
         rate.update(bytes: 0, at: .zero)
         rate.update(bytes: 1000, at: .seconds(1))
@@ -121,7 +121,7 @@ import Testing
         return progress
     }
 
-    @Test func `the total is known when each part's is`() {
+    @Test func `the total is known when that of each task is`() {
         var sum = ProgressSum(count: 2)
         sum.update(0, progress(1, 10))
         #expect(sum.value == progress(1, nil))
@@ -131,7 +131,7 @@ import Testing
         #expect(sum.value == progress(7, nil))
     }
 
-    @Test func `a part that is over counts what it has moved`() {
+    @Test func `a task that has ended counts as its completed bytes`() {
         var sum = ProgressSum(count: 2)
         sum.update(0, progress(4, 10))
         sum.finish(0)
@@ -144,13 +144,13 @@ import Testing
         #expect(sum.isOver)
     }
 
-    @Test func `a part that is over before it began is nothing`() {
+    @Test func `a task that ends before it starts counts as zero bytes`() {
         var sum = ProgressSum(count: 1)
         sum.finish(0)
         #expect(sum.value == progress(0, 0))
     }
 
-    @Test func `speeds add up while there is something left to do`() {
+    @Test func `rates add up until all tasks have ended`() {
         var sum = ProgressSum(count: 2)
         sum.update(0, progress(1, 10, 100))
         sum.update(1, progress(1, 10, 50))
@@ -161,7 +161,7 @@ import Testing
         #expect(sum.value.bytesPerSecond == nil)
     }
 
-    @Test func `sizes that no disk has end no program`() {
+    @Test func `implausible sizes do not trap`() {
         var sum = ProgressSum(count: 2)
         sum.update(0, progress(.max, .max))
         sum.update(1, progress(.max, .max))

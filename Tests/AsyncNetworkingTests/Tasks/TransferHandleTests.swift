@@ -7,7 +7,7 @@ import HTTPTypes
 import Testing
 
 extension TaskEvent {
-    /// The event in a word or two.
+    /// A short name of the event.
     var words: String {
         switch self {
         case .created: "created"
@@ -28,12 +28,12 @@ extension TaskEvent {
 }
 
 extension TransferHandle {
-    /// All events up to the end, each in a word or two.
+    /// The short names of all events.
     var allEvents: [String] {
         get async { await events.reduce(into: []) { $0.append($1.words) } }
     }
 
-    /// Waits until the task is in a state.
+    /// Waits until the task has a state.
     func reaches(_ state: TransferState) async throws {
         try await eventually { status.state == state }
     }
@@ -50,12 +50,12 @@ extension TransferHandle {
         ])
     }
 
-    @Test func `a task that was made sends nothing before it is resumed`() async throws {
+    @Test func `a new task sends nothing before it is resumed`() async throws {
         let manager = SessionManager(on: transport)
         let task = try manager.makeDataTask(for: manager.request(.get, "x"))
         #expect(task.status.state == .suspended)
         #expect(await manager.tasks.map(\.id) == [task.id])
-        // Another one, made later, comes and goes meanwhile.
+        // Another task, created later, is performed in the meantime.
         _ = try await manager.get("other")
         #expect(transport.requests.map(\.request.url.lastPathComponent) == ["other"])
         task.resume()
@@ -65,7 +65,7 @@ extension TransferHandle {
         #expect(await manager.tasks.isEmpty)
     }
 
-    @Test func `events are told in order, from the beginning, to readers that come late too`() async throws {
+    @Test func `events are received in order from the first one on, also by late readers`() async throws {
         let transport = MockTransport { request in
             request.url.lastPathComponent == "a"
                 ? .redirect(.found, to: "b") : .text("x").informational(.init(code: 103))
@@ -83,7 +83,7 @@ extension TransferHandle {
         #expect(await task.allEvents == expected)
     }
 
-    @Test func `only real changes are events`() async throws {
+    @Test func `only changes of state are events`() async throws {
         let manager = SessionManager(on: MockTransport(.hang))
         let task = try manager.makeDataTask(for: manager.request(.get, "x"))
         task.suspend()
@@ -99,7 +99,7 @@ extension TransferHandle {
         #expect(events == ["created", "resumed", "suspended", "cancelled", "was cancelled"])
     }
 
-    @Test func `a task that is suspended reads no further, and goes on where it was`() async throws {
+    @Test func `a suspended task stops reading, and continues where it was`() async throws {
         let gates = [try ScriptGate(), try ScriptGate()]
         let manager = SessionManager(on: MockTransport(Self.gated(gates[0], gates[1])))
         let task = try manager.makeDataTask(for: manager.request(.get, "x"))
@@ -108,7 +108,7 @@ extension TransferHandle {
         task.suspend()
         #expect(task.status.state == .suspended)
         for gate in gates { gate.open() }
-        // What else runs has its turns, and the task takes none.
+        // Other tasks run, but the suspended one does not.
         for _ in 0..<100 { await Task.yield() }
         #expect(task.status.outcome == nil)
         #expect(task.status.downloadProgress?.completedBytes ?? 0 < 3)
@@ -116,7 +116,7 @@ extension TransferHandle {
         #expect(try await task.value.text == "abc")
     }
 
-    @Test func `the status is a snapshot of everything`() async throws {
+    @Test func `the status is a snapshot`() async throws {
         let gates = [try ScriptGate(), try ScriptGate()]
         let manager = SessionManager(on: MockTransport(Self.gated(gates[0], gates[1])))
         let request = try manager.request(.post, "x", body: .string("12345"))
@@ -137,7 +137,7 @@ extension TransferHandle {
         guard case .succeeded = task.status.outcome else { throw Planned() }
     }
 
-    @Test func `the response is there before the value, or is its error`() async throws {
+    @Test func `the response is available before the value, or throws its error`() async throws {
         let manager = SessionManager(on: MockTransport(MockResponse([.head(.created), .hang])))
         let task = try manager.makeDataTask(for: manager.request(.get, "x"))
         task.resume()
@@ -151,7 +151,7 @@ extension TransferHandle {
         #expect(error as? Planned == Planned(number: 3))
     }
 
-    @Test func `cancelling who awaits the response leaves the task alone`() async throws {
+    @Test func `cancelling a Swift task that awaits the response does not cancel the transfer`() async throws {
         let gate = try ScriptGate()
         let manager = SessionManager(on: MockTransport(MockResponse([.wait(gate), .head(.ok)])))
         let task = try manager.makeDataTask(for: manager.request(.get, "x"))
@@ -163,7 +163,7 @@ extension TransferHandle {
         #expect(try await task.value.statusCode == 200)
     }
 
-    @Test func `a serializer makes the value, and a status it does not take is an error`() async throws {
+    @Test func `a serializer creates the value, and a rejected status is an error`() async throws {
         let manager = SessionManager(on: MockTransport(.json(#"{"a": 1}"#), .json("{}", status: .notFound)))
         let request = try manager.request(.get, "x")
         let first = manager.makeDataTask(for: request, as: .decodable([String: Int].self))
@@ -184,7 +184,7 @@ extension TransferHandle {
         guard case .transport(.responseTooLarge(.body(limit: 4), _)) = error else { throw error }
     }
 
-    @Test func `label, tags and priority are the program's`() async throws {
+    @Test func `label, tags and priority can be set`() async throws {
         let manager = SessionManager(on: transport)
         let task = try manager.makeDataTask(for: manager.request(.get, "x"))
         #expect(task.label == nil)
@@ -202,7 +202,7 @@ extension TransferHandle {
         #expect(manager.transfers(tagged: "other").handles.isEmpty)
     }
 
-    @Test func `dropping a task that was never started ends it, and dropping one that runs does not`() async throws {
+    @Test func `releasing a task that was never started ends it, and releasing a running one does not`() async throws {
         let gate = try ScriptGate()
         let transport = MockTransport(MockResponse([.wait(gate), .head(.ok)]))
         let manager = SessionManager(on: transport)
@@ -216,7 +216,7 @@ extension TransferHandle {
         #expect(await handle.allEvents.last == "succeeded")
     }
 
-    @Test func `a manager that takes no more makes tasks that fail at once`() async throws {
+    @Test func `an invalidated manager creates tasks that fail at once`() async throws {
         let manager = SessionManager(on: transport)
         await manager.invalidate(cancellingTasks: false)
         let task = try manager.makeDataTask(for: manager.request(.get, "x"))
@@ -224,7 +224,7 @@ extension TransferHandle {
         #expect(await manager.tasks.isEmpty)
     }
 
-    @Test func `invalidating lets tasks finish, also such that were not started, or cancels them all`() async throws {
+    @Test func `invalidating lets tasks finish, including those not started, or cancels them all`() async throws {
         let manager = SessionManager(on: transport)
         let patient = try manager.makeDataTask(for: manager.request(.get, "x"))
         await manager.invalidate(cancellingTasks: false)
@@ -242,14 +242,14 @@ extension TransferHandle {
         #expect(await other.tasks.isEmpty)
     }
 
-    @Test func `shutting down cancels what is suspended, which would never end`() async throws {
+    @Test func `shutting down cancels suspended tasks, which would never end`() async throws {
         let manager = SessionManager(on: transport)
         let task = try manager.makeDataTask(for: manager.request(.get, "x"))
         await manager.shutdown()
         await #expect(throws: CancellationError.self) { try await task.value }
     }
 
-    @Test func `requests of async functions are listed, but not steered`() async throws {
+    @Test func `requests of async functions are listed, but have no handle`() async throws {
         let transport = MockTransport(.hang)
         let manager = SessionManager(on: transport)
         let function = Task { try await manager.get("x") }
@@ -263,7 +263,7 @@ extension TransferHandle {
         _ = await function.result
     }
 
-    @Test func `a handle stands for a task on libcurl as it does on a mock`() async throws {
+    @Test func `handles work on libcurl as they do on a mock`() async throws {
         try await StubServer.with { server in
             let gate = try ScriptGate()
             server.route(
@@ -288,7 +288,7 @@ extension TransferHandle {
 }
 
 @Suite(.timeLimit(.minutes(1))) struct ConcurrentTransfersTests {
-    /// A manager of two tasks at a time whose requests wait for the gate.
+    /// A manager that runs two tasks concurrently, whose requests wait for the gate.
     private func manager(on gate: ScriptGate, limit: Int? = 2) -> (SessionManager, MockTransport) {
         let transport = MockTransport(MockResponse([.wait(gate), .head(.ok)]))
         return (SessionManager(on: transport) { $0.maximumConcurrentTransfers = limit }, transport)
@@ -298,7 +298,7 @@ extension TransferHandle {
         try names.map { try manager.makeDataTask(for: manager.request(.get, $0)) }
     }
 
-    @Test func `no more than the limit work, the others wait in their order`() async throws {
+    @Test func `at most the limit of tasks run, and the others wait in order`() async throws {
         let gate = try ScriptGate()
         let (manager, transport) = manager(on: gate)
         let tasks = try tasks(["a", "b", "c", "d"], of: manager)
@@ -312,7 +312,7 @@ extension TransferHandle {
         #expect(Set(names[2...]) == ["c", "d"])
     }
 
-    @Test func `a higher priority has its turn first, also when it is raised later`() async throws {
+    @Test func `a higher priority runs first, also if it is raised later`() async throws {
         let gate = try ScriptGate()
         let (manager, transport) = manager(on: gate, limit: 1)
         let tasks = try tasks(["first", "low", "normal", "raised"], of: manager)
@@ -324,7 +324,7 @@ extension TransferHandle {
         #expect(transport.requests.map(\.request.url.lastPathComponent) == ["first", "raised", "normal", "low"])
     }
 
-    @Test func `suspending gives the place up, and cancelling frees it`() async throws {
+    @Test func `suspending and cancelling free the place`() async throws {
         let gate = try ScriptGate()
         let (manager, _) = manager(on: gate, limit: 1)
         let tasks = try tasks(["a", "b", "c"], of: manager)
@@ -341,7 +341,7 @@ extension TransferHandle {
         #expect(try await tasks[0].value.statusCode == 200)
     }
 
-    @Test func `without a limit all work`() async throws {
+    @Test func `without a limit, all tasks run`() async throws {
         let gate = try ScriptGate()
         let (manager, transport) = manager(on: gate, limit: nil)
         let tasks = try tasks((0..<50).map(String.init), of: manager)
@@ -353,7 +353,7 @@ extension TransferHandle {
 }
 
 @Suite(.timeLimit(.minutes(1))) struct TransferGroupTests {
-    @Test func `waiting ends when all are over, whatever their ends`() async throws {
+    @Test func `waiting ends when all tasks have ended, with any outcome`() async throws {
         let manager = SessionManager(
             on: MockTransport { $0.url.lastPathComponent == "bad" ? .failure(Planned()) : .text("x") })
         let good = await manager.upload("good", from: .string("a"))
@@ -365,7 +365,7 @@ extension TransferHandle {
         try await TransferGroup([]).waitForAll()
     }
 
-    @Test func `who is cancelled while waiting leaves, and the tasks go on`() async throws {
+    @Test func `a waiter that is cancelled returns, and the tasks continue`() async throws {
         let gate = try ScriptGate()
         let manager = SessionManager(on: MockTransport(MockResponse([.wait(gate), .head(.ok)])))
         let task = await manager.upload("x", from: .string("a"))
@@ -393,7 +393,7 @@ extension TransferHandle {
         await #expect(throws: CancellationError.self) { try await tasks["b1"]?.value }
     }
 
-    @Test func `progress is the sum, in each task's own direction, and ends with the last`() async throws {
+    @Test func `progress is the sum, in each task's direction, and ends with the last task`() async throws {
         let folder = try TemporaryFolder()
         let manager = SessionManager(on: MockTransport(.text("12345")))
         let download = try manager.makeDownloadTask(for: manager.request(.get, "x"), to: "\(folder.path)/file")
@@ -410,7 +410,7 @@ extension TransferHandle {
 }
 
 @Suite(.timeLimit(.minutes(1))) struct ScopedTransfersTests {
-    @Test func `what is under way at the end of the scope is cancelled, and over`() async throws {
+    @Test func `a task that is running at the end of the scope is cancelled, and has ended`() async throws {
         let folder = try TemporaryFolder()
         let manager = SessionManager(on: MockTransport(.hang))
         let request = try manager.request(.get, "x")
@@ -437,7 +437,7 @@ extension TransferHandle {
         #expect(text == "abc")
     }
 
-    @Test func `cancelling the task around the scope ends it, and what it downloads`() async throws {
+    @Test func `cancelling the Swift task of the scope ends the scope and its download`() async throws {
         let folder = try TemporaryFolder()
         let transport = MockTransport(.hang)
         let manager = SessionManager(on: transport)

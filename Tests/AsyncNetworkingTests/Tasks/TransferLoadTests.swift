@@ -7,16 +7,16 @@ import Glibc
 import HTTPTypes
 import Testing
 
-/// Many transfers at once or one after the other: nothing is lost, and nothing is left.
+/// Many concurrent or consecutive transfers: none is lost, and no resources are leaked.
 @Suite(.timeLimit(.minutes(5))) struct TransferLoadTests {
-    /// A number that can be raised for a longer run, such as `AN_DOWNLOADS=10000`.
+    /// A number that an environment variable can raise for a longer run, such as `AN_DOWNLOADS=10000`.
     private static func number(_ name: String, or usual: Int) -> Int {
         ProcessInfo.processInfo.environment[name].flatMap { Int($0) } ?? usual
     }
 
     // MARK: Growth
 
-    /// What a process has in use.
+    /// The resources used by a process.
     private struct Usage {
         var descriptors: Int
         var threads: Int
@@ -32,12 +32,12 @@ import Testing
         }
     }
 
-    @Test func `downloads whose progress is read leave no memory, descriptors or threads behind`() async throws {
+    @Test func `downloads whose progress is read leak no memory, descriptors or threads`() async throws {
         let folder = try TemporaryFolder()
         let count = Self.number("AN_DOWNLOADS", or: 1000)
         try await StubServer.with { server in
             server.route("/file", .generated(10_000))
-            // In a process of their own, where nothing else comes and goes.
+            // In a process of its own, in which no other test uses resources.
             await #expect(processExitsWith: .success) {
                 [url = server.url("/").absoluteString as String, folder = folder.path as String, count = count as Int]
                 in
@@ -64,14 +64,14 @@ import Testing
                 try await group.waitForAll()
             }
         }
-        // The first ones fill pools and caches.
+        // The first downloads fill pools and caches.
         try await run(300)
         let before = try Usage()
         try await run(count)
         let after = try Usage()
         try #require(after.descriptors <= before.descriptors)
         try #require(after.threads <= before.threads + 1)
-        // A sanitizer keeps what was freed, and books on all.
+        // Sanitizers retain freed memory, and need memory of their own.
         if !isSanitized { try #require(after.memory <= before.memory + 3_000) }
         try #require(await manager.tasks.isEmpty)
     }
@@ -82,7 +82,7 @@ import Testing
 
     // MARK: Suspending
 
-    @Test func `a hundred transfers that are suspended while their server sends all go on`() async throws {
+    @Test func `a hundred transfers suspended while their server sends can all continue`() async throws {
         let folder = try TemporaryFolder()
         let bytes = StubServer.generatedBytes(600_000)
         try await StubServer.with { server in
@@ -115,7 +115,7 @@ import Testing
 
     // MARK: Cancelling
 
-    @Test func `tasks, scopes and streams that are cancelled at any moment are over`() async throws {
+    @Test func `tasks, scopes and streams can be cancelled at any moment`() async throws {
         let folder = try TemporaryFolder()
         let rounds = Self.number("AN_CANCELLATIONS", or: 300)
         try await StubServer.with { server in
@@ -136,11 +136,11 @@ import Testing
             await manager.shutdown(draining: .zero)
             try await server.connections(open: 0)
         }
-        // Only whole files, and what was to be continued, which is discarded.
+        // Only complete files remain, and partial files with resume data, which is discarded.
         for name in try folder.contents { #expect(try folder.read(name).count == 100_000, "\(name)") }
     }
 
-    /// Starts one transfer of one kind or another, and ends it at a moment that chance chooses.
+    /// Starts a transfer of a random kind, and ends it at a random moment.
     private static func cancel(_ round: Int, _ manager: SessionManager, _ path: String) async throws {
         let patience = Int.random(in: 0...200)
         let request = try manager.request(.get, "\(round)")

@@ -8,7 +8,7 @@ import Testing
         case resume, admit, suspend, cancel, finish
     }
 
-    /// What an input does: the state that follows, and what is asked of the line; `admit` asks for nothing itself.
+    /// The effect of an input: the next state, and the demand to the scheduler; `admit` itself has none.
     private struct Outcome: Equatable {
         var state: TransferState
         var demand: TransferStateMachine.Demand?
@@ -33,9 +33,9 @@ import Testing
         }
     }
 
-    /// How each state is reached, and what each input does there, in the order of ``Input``.
+    /// The inputs that lead to each state, and the effect of each further input, in the order of ``Input``.
     private static let table: [(way: [Input], outcomes: [Outcome])] = [
-        // Suspended, never started.
+        // Suspended, never resumed.
         (
             [],
             [
@@ -59,7 +59,7 @@ import Testing
                 .step(.cancelling, .nothing), .step(.finished, .freePlace),
             ]
         ),
-        // Suspended after having run: its place is free.
+        // Suspended after it ran: its place is free.
         (
             [.resume, .admit, .suspend],
             [
@@ -67,7 +67,7 @@ import Testing
                 .step(.cancelling, .nothing), .step(.finished, .nothing),
             ]
         ),
-        // Cancelled while it ran: it keeps its place until it is over.
+        // Cancelled while running: it keeps its place until it has ended.
         (
             [.resume, .admit, .cancel],
             [
@@ -75,7 +75,7 @@ import Testing
                 .step(.cancelling, nil), .step(.finished, .freePlace),
             ]
         ),
-        // Cancelled while it waited: it has no place to free.
+        // Cancelled while waiting: it has no place to free.
         (
             [.resume, .cancel],
             [
@@ -83,7 +83,7 @@ import Testing
                 .step(.cancelling, nil), .step(.finished, .nothing),
             ]
         ),
-        // Over.
+        // Finished.
         (
             [.resume, .admit, .finish],
             [
@@ -94,7 +94,7 @@ import Testing
     ]
 
     @Test(arguments: table.indices)
-    func `each input does what the table says`(row: Int) {
+    func `each input follows the table`(row: Int) {
         let (way, outcomes) = Self.table[row]
         for (input, expected) in zip(Input.allCases, outcomes) {
             var machine = TransferStateMachine()
@@ -103,8 +103,8 @@ import Testing
         }
     }
 
-    @Test func `a place that is taken is freed once, whatever happens`() {
-        // All sequences of six inputs: places taken and freed must agree at the end.
+    @Test func `a place is freed exactly once, for every sequence of inputs`() {
+        // For all sequences of six inputs, the numbers of places taken and freed must be equal at the end.
         func explore(_ machine: TransferStateMachine, places: Int, depth: Int) {
             guard depth > 0 else {
                 var machine = machine
@@ -122,7 +122,7 @@ import Testing
         explore(TransferStateMachine(), places: 0, depth: 6)
     }
 
-    @Test func `it remembers whether it was ever started`() {
+    @Test func `it records whether the task was ever resumed`() {
         var machine = TransferStateMachine()
         #expect(!machine.wasResumed)
         _ = machine.resume()
@@ -138,7 +138,7 @@ import Testing
         return names
     }
 
-    @Test func `so many work at the same time, first come first served`() {
+    @Test func `at most the limit is admitted, first in, first out`() {
         var line = TransferLine<String>(limit: 2)
         for (id, name) in ["a", "b", "c", "d"].enumerated() { line.join(name, id: UInt64(id), priority: .normal) }
         #expect(drain(&line) == ["a", "b"])
@@ -150,7 +150,7 @@ import Testing
         #expect(drain(&line) == [])
     }
 
-    @Test func `a higher priority goes first, and among equals who came first`() {
+    @Test func `a higher priority is admitted first, and equal ones in FIFO order`() {
         var line = TransferLine<String>(limit: 10)
         line.join("low 1", id: 1, priority: .low)
         line.join("normal 1", id: 2, priority: .normal)
@@ -161,7 +161,7 @@ import Testing
         #expect(drain(&line) == ["high 1", "high 2", "normal 1", "normal 2", "low 1", "low 2"])
     }
 
-    @Test func `another priority moves it, and it keeps its time of arrival`() {
+    @Test func `a change of priority keeps the time of arrival`() {
         var line = TransferLine<String>(limit: 10)
         line.join("a", id: 1, priority: .normal)
         line.join("b", id: 2, priority: .high)
@@ -172,7 +172,7 @@ import Testing
         #expect(drain(&line) == ["a", "b", "c"])
     }
 
-    @Test func `who leaves is not admitted`() {
+    @Test func `a removed element is not admitted`() {
         var line = TransferLine<String>(limit: 1)
         line.join("a", id: 1, priority: .normal)
         line.join("b", id: 2, priority: .normal)
@@ -182,7 +182,7 @@ import Testing
     }
 
     @Test(arguments: [0, -5])
-    func `no limit is below one`(limit: Int) {
+    func `a limit below one counts as one`(limit: Int) {
         var line = TransferLine<String>(limit: limit)
         line.join("a", id: 1, priority: .normal)
         line.join("b", id: 2, priority: .normal)
@@ -190,7 +190,7 @@ import Testing
     }
 
     @Test(arguments: [(-1.0, 0.0), (0.3, 0.3), (7, 1), (.nan, 0), (.infinity, 1)])
-    func `a priority lies between 0 and 1`(given: Double, expected: Double) {
+    func `a priority is clamped to 0 to 1`(given: Double, expected: Double) {
         #expect(TransferPriority(rawValue: given).rawValue == expected)
     }
 }
