@@ -76,8 +76,8 @@ public struct Interception: Sendable {
     /// - Parameters:
     ///   - request: The request to pass on; `nil`, the default, passes ``request``.
     ///   - body: Receives the response's head and its body, which is valid only while the closure runs.
-    /// - Throws: Errors of later steps, not wrapped in a ``SessionError`` (for example ``ANHTTP/TransportError``),
-    ///   `CancellationError`, or the error that `body` throws.
+    /// - Throws: The errors of later steps, `CancellationError`, or the error that `body` throws. Errors of lower
+    ///   layers, such as ``ANHTTP/TransportError``, are not wrapped in a ``SessionError`` yet.
     public func proceed(
         with request: Request? = nil, _ body: (ResponseHead, ResponseBody) async throws -> Void
     ) async throws {

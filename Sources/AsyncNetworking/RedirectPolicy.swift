@@ -31,7 +31,7 @@ public struct RedirectPolicy: Sendable {
     /// the redirect as the response. An error that it throws becomes the error of the request.
     public var decision: (@Sendable (Redirection) async throws -> Request?)?
 
-    /// Creates the default policy.
+    /// Creates the default policy, which follows at most 20 redirects.
     public init() {}
 
     /// A redirect that is about to be followed.

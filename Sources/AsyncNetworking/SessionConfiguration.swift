@@ -25,7 +25,7 @@ public struct SessionConfiguration: Sendable {
     public var requestSerializer: any RequestSerializer = .http
     /// The transfer options for requests without options of their own.
     public var transfer = TransferOptions()
-    /// The limits of the connection pool.
+    /// The limits of the connection pool; see ``ANHTTP/ConnectionPool``.
     public var pool = ConnectionPool()
     /// The interceptors around each call, outermost first.
     ///

@@ -30,14 +30,14 @@ import Testing
         #expect(state.latest == 20)
     }
 
-    @Test mutating func `the end comes after the last value`() {
+    @Test mutating func `the end follows the last value`() {
         _ = state.send(10)
         #expect(state.finish().isEmpty)
         #expect(describe(state.next(after: 0)) == "value 10 number 1")
         #expect(describe(state.next(after: 1)) == "end")
     }
 
-    @Test mutating func `nothing comes after the end`() {
+    @Test mutating func `no value follows the end`() {
         _ = state.finish()
         #expect(state.send(10).isEmpty)
         #expect(describe(state.next(after: 0)) == "end")

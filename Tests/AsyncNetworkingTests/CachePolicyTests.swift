@@ -19,7 +19,7 @@ import Testing
         return try #require(transport.requests.last).request.headers.lines
     }
 
-    @Test func `by default nothing is sent`() async throws {
+    @Test func `by default no Cache-Control is sent`() async throws {
         #expect(try await sent(nil) == [])
         #expect(try await sent(.useProtocol) == [])
     }
@@ -34,7 +34,7 @@ import Testing
         #expect(try await sent(.useProtocol, session: .reload) == [])
     }
 
-    @Test func `a field of the request's own stays`() async throws {
+    @Test func `an explicit Cache-Control field is kept`() async throws {
         #expect(try await sent(.reload, headers: [.cacheControl: "max-age=1"]) == ["Cache-Control: max-age=1"])
     }
 

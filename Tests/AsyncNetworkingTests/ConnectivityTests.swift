@@ -122,7 +122,7 @@ import Testing
         #expect(transport.requests.count == 1)
     }
 
-    @Test func `the wait has a limit`() async throws {
+    @Test func `the wait is limited by the connectivity timeout`() async throws {
         let clock = ManualClock()
         let (transport, routes) = (MockTransport(Self.unreachable), Routes())
         let manager = manager(transport, routes) {

@@ -9,7 +9,7 @@ import Testing
 
 /// The tasks and threads in which responses are deserialized.
 @Suite struct DecodingTests {
-    @TaskLocal static var caller = "nobody"
+    @TaskLocal static var caller = "none"
 
     /// Returns the name of the caller, taken from a task-local value.
     private struct CallerSerializer: ResponseSerializer {

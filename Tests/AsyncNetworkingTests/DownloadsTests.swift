@@ -21,7 +21,7 @@ import Testing
         MockResponse([.head(.ok, [.contentLength: "2"]), .chunk(Data("a".utf8)), step, .chunk(Data("b".utf8))])
     }
 
-    @Test func `the file is written, and nothing beside it`() async throws {
+    @Test func `the file is written, and no other file is left`() async throws {
         try await StubServer.with { server in
             server.route("/disk", .generated(3_000_000))
             let manager = SessionManager(for: server)
@@ -34,14 +34,14 @@ import Testing
         }
     }
 
-    @Test func `an empty body makes an empty file`() async throws {
+    @Test func `an empty body creates an empty file`() async throws {
         let manager = SessionManager(on: MockTransport(.status(.noContent)))
         #expect(try await manager.download("x", to: file).value.value.size == 0)
         let attributes = try FileManager.default.attributesOfItem(atPath: file)
         #expect(attributes[.size] as? UInt64 == 0)
     }
 
-    @Test func `the file has its name only when it is complete`() async throws {
+    @Test func `the file appears under its name only when it is complete`() async throws {
         let gate = try ScriptGate()
         let manager = SessionManager(on: MockTransport(Self.halves(.wait(gate))))
         let task = await manager.download("x", to: file)

@@ -62,7 +62,9 @@ import Testing
         ("/a b/é", "http://a.example/a%20b/%C3%A9"),
         ("/a%20b", "http://a.example/a%20b"),
     ])
-    func `Location is relative to the URL that answered`(location: String, expected: String) async throws {
+    func `Location is resolved against the URL of the redirected request`(location: String, expected: String)
+        async throws
+    {
         let transport = MockTransport(.redirect(.found, to: location), .text("end"))
         _ = try await SessionManager(on: transport).get("x?q=1")
         #expect(transport.requests.map(\.request.url.absoluteString) == ["http://a.example/v1/x?q=1", expected])
@@ -73,7 +75,7 @@ import Testing
         ("/b#own", "http://a.example/b#own"),
         ("http://b.example/?q", "http://b.example/?q#top%20left"),
     ])
-    func `a fragment is kept where the new URL has none`(location: String, expected: String) async throws {
+    func `a fragment is kept if the new URL has none`(location: String, expected: String) async throws {
         let transport = MockTransport(.redirect(.found, to: location), .text("end"))
         _ = try await SessionManager(on: transport).get("x#top%20left")
         #expect(transport.requests.last?.request.url.absoluteString == expected)
@@ -207,7 +209,7 @@ import Testing
         #expect(lines == ["Accept: */*"])
     }
 
-    @Test func `the session's own credentials are not sent to another origin either`() async throws {
+    @Test func `the session's credentials are not sent to another origin either`() async throws {
         let lines = try await headersAfter(redirectTo: "//b.example/", headers: [.accept: "*/*"]) {
             $0.headers = [.authorization: "secret", .from: "me"]
         }

@@ -44,7 +44,7 @@ extension SessionManager {
         #expect(transport.requests.isEmpty)
     }
 
-    @Test func `without cancelling, running requests finish, redirects included`() async throws {
+    @Test func `without cancelling, running requests finish, including redirects`() async throws {
         let gate = try ScriptGate()
         let transport = MockTransport { request in
             request.url.path == "/b"

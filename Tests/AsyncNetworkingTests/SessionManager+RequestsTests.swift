@@ -23,7 +23,7 @@ import Testing
         #expect(response.redirects.isEmpty)
     }
 
-    @Test func `a collected body has a limit, the session's or the request's own`() async throws {
+    @Test func `the size of a collected body is limited by the session or the request`() async throws {
         let manager = SessionManager(on: MockTransport(.text("12345678"))) { $0.transfer.maximumBodySize = 7 }
         var request = try Request(url: url("http://a.example/"))
         let error = try await sessionError { [request] in _ = try await manager.data(for: request) }

@@ -54,7 +54,7 @@ public struct ProtectionSpace: Hashable, Sendable, CustomStringConvertible {
     /// The realm, as named by the server or proxy; `nil` if it is not named.
     public var realm: String?
 
-    /// Creates a protection space.
+    /// Creates a protection space, for testing a handler.
     public init(
         asker: Asker = .server, host: String?, port: Int?, isSecure: Bool, scheme: AuthenticationScheme,
         realm: String?

@@ -42,16 +42,16 @@ public actor Authenticator {
     /// The start times of the refreshes within ``refreshPeriod``.
     private var refreshTimes: [Duration] = []
 
-    /// Creates an authenticator.
+    /// Creates an authenticator for the origins of some URLs.
     ///
     /// - Parameters:
     ///   - urls: URLs whose origins receive the token; no other origin does.
     ///   - token: The initial token; `nil`, the default, refreshes before the first request.
-    ///   - leeway: The time before expiry at which a token is refreshed.
-    ///   - refreshLimit: The maximum number of refreshes within `refreshPeriod`.
-    ///   - refreshPeriod: The period over which refreshes are counted.
-    ///   - refresh: Returns a new token. Receives the current one, or `nil`. It runs in a task of its
-    ///     own; all waiting requests throw the error that it throws.
+    ///   - leeway: The time before expiry at which a token is refreshed; 30 s by default.
+    ///   - refreshLimit: The maximum number of refreshes within `refreshPeriod`; 5 by default.
+    ///   - refreshPeriod: The period over which refreshes are counted; 30 s by default.
+    ///   - refresh: Returns a new token. Receives the current one, or `nil`. It runs in a task of its own; all waiting
+    ///     requests throw the error that it throws.
     public init(
         for urls: [URL], token: BearerToken? = nil, leeway: Duration = .seconds(30), refreshLimit: Int = 5,
         refreshPeriod: Duration = .seconds(30), refresh: @escaping @Sendable (BearerToken?) async throws -> BearerToken

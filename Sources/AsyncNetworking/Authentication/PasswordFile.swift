@@ -11,7 +11,7 @@ import FoundationEssentials
 /// would match every host, is ignored. If a host has several entries, the first is used. The file is read once, when it
 /// is first needed; a file that cannot be read has no entries.
 public final class PasswordFile: Sendable {
-    /// The file's path.
+    /// The path of the file.
     public let path: String
     private let entries = Lock<[String: Credential]?>(nil)
 

@@ -28,8 +28,8 @@ public struct DownloadDestination: Sendable {
     ///
     /// - Parameters:
     ///   - path: The path; a relative one is resolved against the working directory when the task starts.
-    ///   - isReplacing: See ``isReplacing``.
-    ///   - makesFolders: See ``makesFolders``.
+    ///   - isReplacing: Whether an existing file is overwritten; see ``isReplacing``.
+    ///   - makesFolders: Whether missing directories are created.
     public static func file(
         _ path: String, isReplacing: Bool = true, makesFolders: Bool = false
     ) -> DownloadDestination {
@@ -41,8 +41,8 @@ public struct DownloadDestination: Sendable {
     /// - Parameters:
     ///   - folder: The directory for the temporary file; `nil`, the default, uses `TMPDIR` or else `/tmp`. If the
     ///     chosen path is on another file system, the file is copied there first and still appears atomically.
-    ///   - isReplacing: See ``isReplacing``.
-    ///   - makesFolders: See ``makesFolders``.
+    ///   - isReplacing: Whether an existing file is overwritten; see ``isReplacing``.
+    ///   - makesFolders: Whether missing directories are created.
     ///   - choose: Receives the temporary file and the response's head, and returns the path. If it throws, the
     ///     download fails with that error and the temporary file is removed.
     public static func chosen(

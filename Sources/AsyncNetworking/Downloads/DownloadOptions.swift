@@ -34,7 +34,7 @@ public struct DownloadOptions: Sendable {
     /// default. It also does so once per second. At most the bytes since the last flush are lost with the process.
     public var flushInterval: Int64 = 8 << 20
 
-    /// Creates the default options.
+    /// Creates the default options: a download that is not durable, and starts over if it cannot be resumed.
     public init() {}
 
     /// The default options with ``isDurable`` set.

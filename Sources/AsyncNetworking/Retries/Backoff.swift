@@ -15,7 +15,7 @@ public struct Backoff: Hashable, Sendable {
     /// Whether each wait is drawn at random between zero and its longest value ("full jitter"); `true` by default.
     public var isJittered: Bool
 
-    /// Creates a backoff.
+    /// Creates a backoff; the defaults double the wait from 0.5 s up to 30 s, with full jitter.
     public init(
         base: Duration = .milliseconds(500), multiplier: Double = 2, maximum: Duration = .seconds(30),
         isJittered: Bool = true

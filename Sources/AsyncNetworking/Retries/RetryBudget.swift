@@ -16,7 +16,7 @@ public struct RetryBudget: Hashable, Sendable {
     /// The number of retries that each second adds; 1 by default.
     public var perSecond: Double
 
-    /// Creates a budget.
+    /// Creates a budget for each host.
     public init(capacity: Double = 10, perRequest: Double = 0.2, perSecond: Double = 1) {
         self.capacity = capacity
         self.perRequest = perRequest

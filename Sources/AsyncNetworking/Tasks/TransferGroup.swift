@@ -11,10 +11,10 @@ import ANSystem
 /// try await group.waitForAll()
 /// ```
 public struct TransferGroup: Sendable {
-    /// The tasks.
+    /// The handles of the group's tasks.
     public let handles: [any TransferHandle]
 
-    /// Creates a group.
+    /// Creates a group of tasks, which may belong to different managers.
     public init(_ handles: [any TransferHandle]) {
         self.handles = handles
     }
@@ -42,8 +42,8 @@ public struct TransferGroup: Sendable {
         try Task.checkCancellation()
     }
 
-    /// The combined progress of all tasks: of upload tasks in sending, of others in receiving. Yields the latest sum
-    /// first, then newer ones until all tasks have ended.
+    /// The combined progress of all tasks: of the request's body for upload tasks, and of the response's body for
+    /// others. Yields the latest sum first, then newer ones until all tasks have ended.
     ///
     /// The total is `nil` until it is known for every task that has not ended. A task that has ended counts as its
     /// completed bytes, in the total as well.
@@ -120,7 +120,7 @@ package struct ProgressSum: Sendable {
         rate += new.rate - old.rate
     }
 
-    /// The sum.
+    /// The current sum.
     package var value: TransferProgress {
         var sum = TransferProgress(completedBytes: completed, totalBytes: unknownTotals == 0 ? total : nil)
         sum.bytesPerSecond = !isOver && rate > 0 ? rate : nil

@@ -156,7 +156,7 @@ extension MockTransport {
             RequestBody.string("abc"), .file(path), .stream(chunks, isReplayable: true),
         ].enumerated() {
             var request = try manager.request(.post, "x", body: body)
-            request.credential = Credential(user: "nobody\(index)", password: "")
+            request.credential = Credential(user: "user\(index)", password: "")
             request.authentication = AuthenticationPolicy.none
             #expect(try await manager.data(for: request).statusCode == 401)
         }
@@ -255,7 +255,7 @@ extension MockTransport {
         let transport = MockTransport.protected()
         let base = try url("http://a.example/v1/")
         let manager = SessionManager(on: transport) {
-            $0.authentication.credentials[base] = Credential(user: "somebody", password: "else")
+            $0.authentication.credentials[base] = Credential(user: "eve", password: "else")
         }
         var request = try manager.request(.get, "x")
         request.credential = ada

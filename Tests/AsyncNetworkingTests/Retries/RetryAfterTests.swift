@@ -15,7 +15,7 @@ import Testing
         return head.retryAfter(now: Self.now)
     }
 
-    @Test func `without the field there is no wait`() throws {
+    @Test func `without the field, the result is nil`() throws {
         #expect(try wait(nil) == nil)
     }
 
