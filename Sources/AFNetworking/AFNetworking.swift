@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 
-// AFNetworking's interface, as Swift saw it, on top of AsyncNetworking. Files that imported AFNetworking on Apple's systems
-// got Foundation with it, which on Linux is three modules.
+// The Swift interface of AFNetworking, implemented on AsyncNetworking. On Apple's platforms `import AFNetworking` also
+// imports Foundation, which on Linux is split into three modules.
 @_exported public import Foundation
 @_exported public import FoundationNetworking
 @_exported public import FoundationXML
 
-/// The version of AFNetworking whose interface this module has, as a number.
+/// The AFNetworking version whose interface this module implements, as a number.
 public let AFNetworkingVersionNumber: Double = 4.0
 
-/// The version of AFNetworking whose interface this module has. ``AsyncNetworking/SessionManager/libraryVersion`` is the
-/// library's own.
+/// The AFNetworking version whose interface this module implements. The version of this library is
+/// ``AsyncNetworking/SessionManager/libraryVersion``.
 public let AFNetworkingVersionString = "4.0.1"

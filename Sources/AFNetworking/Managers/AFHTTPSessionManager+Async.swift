@@ -2,20 +2,28 @@
 
 import ANSystem
 
-// The verbs for callers that await: each calls the one with callbacks, whose serializers and hooks it goes through.
+// Async variants of the verbs. Each calls the variant with callbacks and so uses the same serializers and blocks.
 
-/// What a request came to.
+/// The result of a request that was made with an async verb of ``AFHTTPSessionManager``.
 public struct AFResponse {
-    /// The task.
+    /// The completed task.
     public let task: URLSessionDataTask
-    /// What the response serializer made.
+    /// The object that the response serializer returned; `nil` for a HEAD request or if the serializer returned none.
     public let object: Any?
 }
 
 extension AFHTTPSessionManager {
-    /// Performs a GET; parameters go to the query. Cancelling the calling task cancels the request.
+    /// Performs a GET request with the encoded parameters in its query.
     ///
-    /// - Throws: What `failure` would be given; `CancellationError` when the calling task is cancelled.
+    /// Cancelling the calling task cancels the request.
+    ///
+    /// - Parameters:
+    ///   - urlString: The URL, resolved against the manager's base URL.
+    ///   - parameters: The values to encode with the manager's request serializer; `nil` for none.
+    ///   - headers: Header fields that replace those of the request serializer with the same name.
+    /// - Returns: The task and the object that the response serializer returned.
+    /// - Throws: The error that `failure` receives in the variant with callbacks, or `CancellationError` if the calling
+    ///   task is cancelled.
     public func get(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
     ) async throws -> AFResponse {
@@ -24,7 +32,8 @@ extension AFHTTPSessionManager {
         }
     }
 
-    /// Performs a HEAD; see ``get(_:parameters:headers:)``.
+    /// Performs a HEAD request with the encoded parameters in its query. The `object` of the result is `nil`.
+    /// Parameters and errors are those of ``get(_:parameters:headers:)``.
     public func head(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
     ) async throws -> AFResponse {
@@ -33,7 +42,8 @@ extension AFHTTPSessionManager {
         }
     }
 
-    /// Performs a POST; parameters become the body. See ``get(_:parameters:headers:)``.
+    /// Performs a POST request with the encoded parameters as its body. Parameters and errors are those of
+    /// ``get(_:parameters:headers:)``.
     @discardableResult
     public func post(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
@@ -43,7 +53,8 @@ extension AFHTTPSessionManager {
         }
     }
 
-    /// Performs a POST of a multipart form; see ``get(_:parameters:headers:)``.
+    /// Performs a POST request with a multipart form (RFC 7578): one field per parameter, followed by the parts that
+    /// `block` appends. The other parameters and the errors are those of ``get(_:parameters:headers:)``.
     @discardableResult
     public func post(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil,
@@ -56,7 +67,8 @@ extension AFHTTPSessionManager {
         }
     }
 
-    /// Performs a PUT; parameters become the body. See ``get(_:parameters:headers:)``.
+    /// Performs a PUT request with the encoded parameters as its body. Parameters and errors are those of
+    /// ``get(_:parameters:headers:)``.
     @discardableResult
     public func put(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
@@ -66,7 +78,8 @@ extension AFHTTPSessionManager {
         }
     }
 
-    /// Performs a PATCH; parameters become the body. See ``get(_:parameters:headers:)``.
+    /// Performs a PATCH request with the encoded parameters as its body. Parameters and errors are those of
+    /// ``get(_:parameters:headers:)``.
     @discardableResult
     public func patch(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
@@ -76,7 +89,8 @@ extension AFHTTPSessionManager {
         }
     }
 
-    /// Performs a DELETE; parameters go to the query. See ``get(_:parameters:headers:)``.
+    /// Performs a DELETE request with the encoded parameters in its query. Parameters and errors are those of
+    /// ``get(_:parameters:headers:)``.
     @discardableResult
     public func delete(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
@@ -86,7 +100,7 @@ extension AFHTTPSessionManager {
         }
     }
 
-    /// Starts a task, and waits for one of its callbacks.
+    /// Starts a task and suspends until one of its callbacks is called.
     private func awaiting(
         _ start: (
             _ success: @escaping (URLSessionDataTask, Any?) -> Void,
@@ -118,7 +132,7 @@ extension AFHTTPSessionManager {
         return response.value
     }
 
-    /// A task that somebody waits for.
+    /// The task that an async verb awaits, and whether the calling task was cancelled.
     private struct AwaitedTask: Sendable {
         var task: URLSessionDataTask?
         var isCancelled = false

@@ -5,7 +5,7 @@ import AsyncNetworking
 import Dispatch
 
 extension AFHTTPSessionManager {
-    /// Makes the request of a verb.
+    /// Creates the request for a verb.
     func makeRequest(
         _ method: String, _ urlString: String, _ parameters: Any?, _ headers: [String: String]?
     ) throws -> OriginalRequest {
@@ -18,7 +18,7 @@ extension AFHTTPSessionManager {
             })
     }
 
-    /// Makes a request of Foundation's, with header fields in place of its own.
+    /// Creates a Foundation request, in which `headers` replace the fields with the same name.
     func makeRequest(
         _ urlString: String, _ headers: [String: String]?, _ make: (URL, NSErrorPointer) -> NSMutableURLRequest
     ) throws -> URLRequest {
@@ -30,14 +30,15 @@ extension AFHTTPSessionManager {
 
     private func resolve(_ urlString: String) throws -> URL {
         do throws(SerializationError) {
-            // A subclass may have a base of its own.
+            // A subclass may override `baseURL`.
             return try (isSubclassed ? URLResolver(base: baseURL) : base).resolve(urlString)
         } catch {
             throw NSError.requestSerialization(.badURL, reason: "\(error)", underlying: error)
         }
     }
 
-    /// What `make` returns; where it throws, nil, and `failure` is told later.
+    /// Returns the result of `make`. If `make` throws, returns `nil` and schedules a call to `failure` on the
+    /// completion queue.
     func orTelling<Made>(
         _ failure: ((URLSessionDataTask?, any Error) -> Void)?, _ make: () throws -> Made
     ) -> Made? {
@@ -51,9 +52,10 @@ extension AFHTTPSessionManager {
         }
     }
 
-    /// The parameters of a form.
+    /// Returns the parameters of a multipart form with string keys.
     ///
-    /// - Throws: An error of ``AFURLRequestSerializationErrorDomain`` with the code -1016 for anything but a dictionary.
+    /// - Throws: An error of ``AFURLRequestSerializationErrorDomain`` with code -1016 if `parameters` is not a
+    ///   dictionary.
     static func fields(_ parameters: Any) throws -> [String: Any] {
         if let fields = parameters as? [String: Any] { return fields }
         guard let fields = parameters as? [AnyHashable: Any] else {
@@ -63,7 +65,7 @@ extension AFHTTPSessionManager {
         return Dictionary(fields.map { ("\($0.key.base)", $0.value) }) { first, _ in first }
     }
 
-    /// Performs a request: by the method for any verb where a subclass may have its own.
+    /// Performs a request. For a subclass it calls the overridable `dataTask(withHTTPMethod:…)`.
     func perform(
         _ method: String, _ urlString: String, _ parameters: Any?, _ headers: [String: String]?,
         uploadProgress: ((Progress) -> Void)? = nil, downloadProgress: ((Progress) -> Void)? = nil,
@@ -81,7 +83,7 @@ extension AFHTTPSessionManager {
                 failure: failure))
     }
 
-    /// Makes a task of a verb's, which makes no response of Foundation's for a completion handler.
+    /// Creates the data task of a verb. Its callbacks need no Foundation response, so none is created for them.
     func makeTask(
         _ method: String, _ urlString: String, _ parameters: Any?, _ headers: [String: String]?,
         uploadProgress: ((Progress) -> Void)?, downloadProgress: ((Progress) -> Void)?,
@@ -99,13 +101,14 @@ extension AFHTTPSessionManager {
             isResumed: isResumed)
     }
 
-    /// The task, resumed.
+    /// Resumes the task and returns it.
     func started<Task: URLSessionTask>(_ task: Task?) -> Task? {
         task?.resume()
         return task
     }
 
-    /// What `make`, which may be overridden, makes with a completion handler that calls one of two blocks.
+    /// Returns the task from `make`, which a subclass may have overridden. The completion handler passed to `make`
+    /// calls `success` or `failure`.
     func making<Made: URLSessionDataTask>(
         _ success: ((URLSessionDataTask, Any?) -> Void)?, _ failure: ((URLSessionDataTask?, any Error) -> Void)?,
         _ make: (@escaping (URLResponse, Any?, (any Error)?) -> Void) -> Made
@@ -121,7 +124,8 @@ extension AFHTTPSessionManager {
     }
 }
 
-/// The task whose completion handler needs it, and is made before it. The manager keeps the task until its end.
+/// A holder of the task for its completion handler, which is created before the task. The reference is weak: the
+/// manager retains the task until the task ends.
 private final class MadeTask: Sendable {
     private let state = Lock(State())
 
@@ -130,8 +134,8 @@ private final class MadeTask: Sendable {
         var calls: [Handover<(URLSessionDataTask?) -> Void>] = []
     }
 
-    /// Calls `call` with the task that has ended on this thread, or else with the one that was made; where an override has
-    /// resumed that and is called back before it has returned it, later.
+    /// Calls `call` with the task that is completing on this thread, or else with the created task. If an override
+    /// resumed the task and is called back before it has returned the task, `call` is deferred until ``set(_:)``.
     func use(_ call: @escaping (URLSessionDataTask?) -> Void) {
         if let ended = TaskDriver.ended { return call(ended) }
         let later = Handover(call)
@@ -142,7 +146,7 @@ private final class MadeTask: Sendable {
         if let task { call(task.value as? URLSessionDataTask) }
     }
 
-    /// The task was made; returns those who have waited for it.
+    /// Stores the created task and returns the calls that were deferred until it was known.
     func set(_ task: URLSessionDataTask) -> [(URLSessionDataTask?) -> Void] {
         let calls = state.withLock { state in
             defer { state.calls = [] }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
-// The verbs as AFNetworking 3 had them, without header fields, and with or without progress.
+// The verbs of AFNetworking 3: without header fields, with optional progress.
 
 extension AFHTTPSessionManager {
-    /// Performs a GET; parameters go to the query.
+    /// Starts a GET request with the encoded parameters in its query. Variant of AFNetworking 3, without header fields.
     #if MigrationHints
         @available(*, deprecated, message: "Await it: try await manager.get(…), or the core's session.get(…).")
     #endif
@@ -17,7 +17,8 @@ extension AFHTTPSessionManager {
             failure: failure)
     }
 
-    /// Performs a HEAD; parameters go to the query.
+    /// Starts a HEAD request with the encoded parameters in its query. Variant of AFNetworking 3, without header
+    /// fields.
     #if MigrationHints
         @available(*, deprecated, message: "Await it: try await manager.head(…), or the core's session.head(…).")
     #endif
@@ -29,7 +30,7 @@ extension AFHTTPSessionManager {
         head(urlString, parameters: parameters, headers: nil, success: success, failure: failure)
     }
 
-    /// Performs a POST; parameters become the body.
+    /// Starts a POST request with the encoded parameters as its body. Variant of AFNetworking 3, without header fields.
     #if MigrationHints
         @available(*, deprecated, message: "Await it: try await manager.post(…), or the core's session.post(…).")
     #endif
@@ -43,7 +44,8 @@ extension AFHTTPSessionManager {
             failure: failure)
     }
 
-    /// Performs a POST of a multipart form: a field for each parameter, then what the block appends.
+    /// Starts a POST request with a multipart form (RFC 7578): one field per parameter, followed by the parts that
+    /// `block` appends. Variant of AFNetworking 3, without header fields.
     #if MigrationHints
         @available(*, deprecated, message: "Await it: try await manager.post(…), or the core's session.post(…).")
     #endif
@@ -58,7 +60,7 @@ extension AFHTTPSessionManager {
             success: success, failure: failure)
     }
 
-    /// Performs a PUT; parameters become the body.
+    /// Starts a PUT request with the encoded parameters as its body. Variant of AFNetworking 3, without header fields.
     #if MigrationHints
         @available(*, deprecated, message: "Await it: try await manager.put(…), or the core's session.put(…).")
     #endif
@@ -70,7 +72,8 @@ extension AFHTTPSessionManager {
         put(urlString, parameters: parameters, headers: nil, success: success, failure: failure)
     }
 
-    /// Performs a PATCH; parameters become the body.
+    /// Starts a PATCH request with the encoded parameters as its body. Variant of AFNetworking 3, without header
+    /// fields.
     #if MigrationHints
         @available(*, deprecated, message: "Await it: try await manager.patch(…), or the core's session.patch(…).")
     #endif
@@ -82,7 +85,8 @@ extension AFHTTPSessionManager {
         patch(urlString, parameters: parameters, headers: nil, success: success, failure: failure)
     }
 
-    /// Performs a DELETE; parameters go to the query.
+    /// Starts a DELETE request with the encoded parameters in its query. Variant of AFNetworking 3, without header
+    /// fields.
     #if MigrationHints
         @available(*, deprecated, message: "Await it: try await manager.delete(…), or the core's session.delete(…).")
     #endif
@@ -96,7 +100,7 @@ extension AFHTTPSessionManager {
 }
 
 extension AFURLSessionManager {
-    /// Makes a task that collects the response, without progress; it waits to be resumed.
+    /// Creates a suspended task that collects the response in memory, without progress callbacks.
     public func dataTask(
         with request: URLRequest, completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
     ) -> URLSessionDataTask {

@@ -4,10 +4,11 @@ import ANSystem
 import AsyncNetworking
 import Dispatch
 
-/// Makes and starts requests by their verbs, relative to a base URL, with serializers for parameters and responses.
+/// A manager with a method for each HTTP verb, a base URL, and serializers for parameters and responses.
 ///
-/// A verb returns its task, which runs already; it calls `success` or `failure`, and that once, on the main queue or the
-/// ``AFURLSessionManager/completionQueue``. Where a request cannot be made, it returns nil and calls `failure` without a task.
+/// A verb returns its task, already running, and calls either `success` or `failure` exactly once, on
+/// ``AFURLSessionManager/completionQueue`` or, if that is `nil`, on the main queue. If the request cannot be created,
+/// the verb returns `nil` and calls `failure` without a task.
 open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     let base: URLResolver
     private let serializer: Lock<Handover<AFHTTPRequestSerializer>>
@@ -19,39 +20,46 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         self.init(baseURL: nil, sessionConfiguration: configuration)
     }
 
-    /// Creates a manager with the default configuration.
+    /// Creates a manager with the default configuration and a base URL. A slash is appended to the path of the URL if
+    /// it is missing.
     public convenience init(baseURL url: URL?) {
         self.init(baseURL: url, sessionConfiguration: nil)
     }
 
-    /// Creates a manager.
+    /// Creates a manager with a base URL and a configuration.
     ///
     /// - Parameters:
-    ///   - url: What relative URLs are resolved against, as RFC 3986 says; a missing slash at the end of its path is added.
-    ///   - configuration: See ``AFURLSessionManager/init(sessionConfiguration:)``.
+    ///   - url: The URL against which relative URLs are resolved (RFC 3986 §5), or `nil`. A slash is appended to its
+    ///     path if it is missing.
+    ///   - configuration: The source of timeouts, header fields and further settings; `nil` for the default
+    ///     configuration. See ``AFURLSessionManager/init(sessionConfiguration:)``.
     public init(baseURL url: URL?, sessionConfiguration configuration: URLSessionConfiguration?) {
         base = URLResolver(base: url ?? configuration?.sharedSession?.configuration.baseURL)
         serializer = Lock(Handover(AFHTTPRequestSerializer()))
         super.init(sessionConfiguration: configuration)
     }
 
-    /// What relative URLs are resolved against, with a slash at the end of its path.
+    /// The URL against which relative URLs are resolved, with a slash at the end of its path; `nil` if there is none.
     open var baseURL: URL? { base.base }
 
-    /// What puts parameters into requests: queries and forms unless set.
+    /// The serializer that encodes parameters into requests. Default: an ``AFHTTPRequestSerializer`` (queries and form
+    /// bodies).
     open var requestSerializer: AFHTTPRequestSerializer {
         get { serializer.withLock { $0.value } }
         set { serializer.set(\.self, to: Handover(newValue)) }
     }
 
-    /// What makes objects of responses: JSON unless set. It is looked at when a response is complete.
+    /// The serializer that converts responses to objects. Default: an ``AFJSONResponseSerializer``. It is read when a
+    /// response is complete, so a change also applies to running tasks.
     open var responseSerializer: AFHTTPResponseSerializer {
         get { anyResponseSerializer as? AFHTTPResponseSerializer ?? AFHTTPResponseSerializer() }
         set { anyResponseSerializer = newValue }
     }
 
-    /// What servers must show. One that pins makes sense for https only: where the base URL has another scheme, or where there
-    /// is none, tasks fail as long as it is set; ``setSecurityPolicy(_:)`` says so at once.
+    /// The rules for trusting servers. Default: certificate validation without pinning.
+    ///
+    /// A pinning policy requires an `https` base URL. If the base URL has another scheme or is `nil`, tasks that start
+    /// while the policy is set fail; ``setSecurityPolicy(_:)`` throws the error instead.
     open override var securityPolicy: AFSecurityPolicy {
         get { super.securityPolicy }
         set {
@@ -61,9 +69,9 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         }
     }
 
-    /// Sets what servers must show.
+    /// Sets the rules for trusting servers.
     ///
-    /// - Throws: An error of the domain `Invalid Security Policy` for a policy that pins where the base URL is not https.
+    /// - Throws: An error of the domain `Invalid Security Policy` if the policy pins and the base URL is not `https`.
     public func setSecurityPolicy(_ policy: AFSecurityPolicy) throws {
         if let problem = problem(of: policy) { throw problem }
         securityPolicy = policy
@@ -87,7 +95,8 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
 
     // MARK: Verbs
 
-    /// Performs a GET; parameters go to the query.
+    /// Starts a GET request with the encoded parameters in its query. The arguments are those of
+    /// ``dataTask(withHTTPMethod:urlString:parameters:headers:uploadProgress:downloadProgress:success:failure:)``.
     #if MigrationHints
         @available(*, deprecated, message: "Await it: try await manager.get(…), or the core's session.get(…).")
     #endif
@@ -102,7 +111,8 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
             failure)
     }
 
-    /// Performs a HEAD; parameters go to the query.
+    /// Starts a HEAD request with the encoded parameters in its query. The arguments are those of
+    /// ``dataTask(withHTTPMethod:urlString:parameters:headers:uploadProgress:downloadProgress:success:failure:)``.
     #if MigrationHints
         @available(*, deprecated, message: "Await it: try await manager.head(…), or the core's session.head(…).")
     #endif
@@ -116,7 +126,8 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
             success.map { success in { task, _ in success(task) } }, failure)
     }
 
-    /// Performs a POST; parameters become the body.
+    /// Starts a POST request with the encoded parameters as its body. The arguments are those of
+    /// ``dataTask(withHTTPMethod:urlString:parameters:headers:uploadProgress:downloadProgress:success:failure:)``.
     #if MigrationHints
         @available(*, deprecated, message: "Await it: try await manager.post(…), or the core's session.post(…).")
     #endif
@@ -131,7 +142,9 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
             failure)
     }
 
-    /// Performs a POST of a multipart form: a field for each parameter, then what the block appends.
+    /// Starts a POST request with a multipart form (RFC 7578): one field per parameter, followed by the parts that
+    /// `block` appends. The other arguments are those of
+    /// ``dataTask(withHTTPMethod:urlString:parameters:headers:uploadProgress:downloadProgress:success:failure:)``.
     #if MigrationHints
         @available(*, deprecated, message: "Await it: try await manager.post(…), or the core's session.post(…).")
     #endif
@@ -165,7 +178,8 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
             })
     }
 
-    /// Performs a PUT; parameters become the body.
+    /// Starts a PUT request with the encoded parameters as its body. The arguments are those of
+    /// ``dataTask(withHTTPMethod:urlString:parameters:headers:uploadProgress:downloadProgress:success:failure:)``.
     #if MigrationHints
         @available(*, deprecated, message: "Await it: try await manager.put(…), or the core's session.put(…).")
     #endif
@@ -177,7 +191,8 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         perform("PUT", urlString, parameters, headers, success, failure)
     }
 
-    /// Performs a PATCH; parameters become the body.
+    /// Starts a PATCH request with the encoded parameters as its body. The arguments are those of
+    /// ``dataTask(withHTTPMethod:urlString:parameters:headers:uploadProgress:downloadProgress:success:failure:)``.
     #if MigrationHints
         @available(*, deprecated, message: "Await it: try await manager.patch(…), or the core's session.patch(…).")
     #endif
@@ -189,7 +204,8 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         perform("PATCH", urlString, parameters, headers, success, failure)
     }
 
-    /// Performs a DELETE; parameters go to the query.
+    /// Starts a DELETE request with the encoded parameters in its query. The arguments are those of
+    /// ``dataTask(withHTTPMethod:urlString:parameters:headers:uploadProgress:downloadProgress:success:failure:)``.
     #if MigrationHints
         @available(*, deprecated, message: "Await it: try await manager.delete(…), or the core's session.delete(…).")
     #endif
@@ -201,17 +217,18 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         perform("DELETE", urlString, parameters, headers, success, failure)
     }
 
-    /// Makes a task for any method, which waits to be resumed.
+    /// Creates a suspended task for any HTTP method. Call `resume()` to start it.
     ///
     /// - Parameters:
-    ///   - method: The method, sent as it is.
-    ///   - urlString: Resolved against the base URL.
-    ///   - parameters: Put into the request by the ``requestSerializer``.
-    ///   - headers: Fields that replace all others of the same names.
-    ///   - uploadProgress: Told on the manager's queue how much of the body was sent.
-    ///   - downloadProgress: Told on the manager's queue how much of the response was received.
-    ///   - success: Given the task and what the ``responseSerializer`` made.
-    ///   - failure: Given the task, where there is one, and what went wrong.
+    ///   - method: The HTTP method, sent unchanged.
+    ///   - urlString: The URL, resolved against ``baseURL``.
+    ///   - parameters: The values to encode with ``requestSerializer``; `nil` for none.
+    ///   - headers: Header fields that replace those of the request serializer with the same name.
+    ///   - uploadProgress: Called on the manager's own serial queue with the progress of the request body.
+    ///   - downloadProgress: Called on the manager's own serial queue with the progress of the response body.
+    ///   - success: Called with the task and the object that ``responseSerializer`` returned.
+    ///   - failure: Called with the error and the task; the task is `nil` if the request cannot be created.
+    /// - Returns: The task, or `nil` if the request cannot be created.
     open func dataTask(
         withHTTPMethod method: String, urlString: String, parameters: Any?, headers: [String: String]?,
         uploadProgress: ((Progress) -> Void)?, downloadProgress: ((Progress) -> Void)?,
@@ -234,7 +251,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
 
     // MARK: Copies and archives
 
-    /// Restores a manager with the archived base URL, configuration, serializers and security policy.
+    /// Creates a manager from an archive of its base URL, configuration, serializers and security policy.
     public required init?(coder: NSCoder) {
         base = URLResolver(base: coder.decodeValue(URL.self, forKey: "baseURL"))
         serializer = Lock(Handover(AFHTTPRequestSerializer()))
@@ -259,7 +276,8 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         coder.encode(securityPolicy, forKey: "securityPolicy")
     }
 
-    /// A manager with the same base URL and configuration, and copies of the serializers and the security policy.
+    /// Returns a manager with the same base URL and configuration and with copies of the serializers and the security
+    /// policy.
     open override func copy(with zone: NSZone? = nil) -> Any {
         let copy = AFHTTPSessionManager(baseURL: baseURL, sessionConfiguration: copiedConfiguration)
         if let serializer = requestSerializer.copy(with: zone) as? AFHTTPRequestSerializer {
@@ -272,7 +290,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         return copy
     }
 
-    /// The manager's class, address, base URL, session and tasks.
+    /// The manager's class, address, base URL, session and number of tasks.
     open override var description: String {
         "<\(type(of: self)): \(ObjectIdentifier(self)), baseURL: \(baseURL?.absoluteString ?? "nil"), "
             + "session: \(coreSession), tasks: \(tasks.count)>"

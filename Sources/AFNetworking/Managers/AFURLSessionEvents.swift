@@ -4,15 +4,15 @@ import ANSystem
 import Dispatch
 import Synchronization
 
-/// What happens to a manager's session and tasks: each event is a method that calls the block for it.
+/// The delegate methods for the events of a manager's session and tasks. Each method calls the block set for its event.
 ///
-/// A subclass of ``AFURLSessionManager`` may override the methods, and calls `super`. They are called on the manager's own
-/// serial queue.
+/// A subclass of ``AFURLSessionManager`` may override these methods and must call `super`. They are called on the
+/// manager's own serial queue, except for challenges during TLS handshakes.
 open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, @unchecked Sendable {
-    /// The queue of all that is called but completion handlers and notifications.
+    /// The serial queue for all calls except completion handlers and notifications.
     let sessionQueue = DispatchQueue(label: "com.alamofire.networking.session.manager")
     let state: Lock<ManagerState>
-    /// The answers to what is asked within handshakes.
+    /// The answers to questions asked during TLS handshakes.
     let handshakeAnswers = HandshakeAnswers()
 
     init(_ state: ManagerState) {
@@ -20,20 +20,20 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
         super.init()
     }
 
-    /// Whether somebody listens to more than the ends of tasks: a block, or a subclass.
+    /// Whether any event other than task completion is observed, by a block or a subclass.
     var isObserved: Bool { isSubclassed || hasHooks.load(ordering: .acquiring) }
 
-    /// Whether there ever was a block.
+    /// Whether a block was ever set.
     private let hasHooks = Atomic(false)
 
-    /// Sets a block, or removes it.
+    /// Sets a block, or removes it if `block` is `nil`.
     func setHook<Block>(_ hook: WritableKeyPath<SessionHooks, Handover<Block>?>, _ block: Block?) {
         let hooks: WritableKeyPath<ManagerState, SessionHooks> = \.hooks
         state.set(hooks.appending(path: hook), to: block.map(Handover.init))
         hasHooks.store(true, ordering: .releasing)
     }
 
-    /// Whether methods may be overridden.
+    /// Whether the manager is a subclass, whose methods may be overridden.
     var isSubclassed: Bool { type(of: self) != AFURLSessionManager.self && type(of: self) != AFHTTPSessionManager.self }
 
     private func hook<Block>(_ hook: KeyPath<SessionHooks, Handover<Block>?>) -> Block? {
@@ -42,14 +42,17 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
 
     // MARK: Sessions
 
-    /// The manager was invalidated and its last task is over.
+    /// Called when the manager has been invalidated and its last task has ended.
     open func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
         hook(\.didBecomeInvalid)?(session, error)
         NotificationCenter.default.post(name: .AFURLSessionDidInvalidate, object: session)
     }
 
-    /// A server has shown its certificate, or asks for the client's, and there is a block for it: `completionHandler` takes what
-    /// to make of it, now or later. It is called within the handshake, on the thread of all connections.
+    /// Called when a server presents its certificate or requests a client certificate and a block is set for session
+    /// challenges.
+    ///
+    /// It is called during the TLS handshake, on the thread that serves all connections, and must return at once.
+    /// `completionHandler` takes the decision and may be called later.
     open func urlSession(
         _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
@@ -62,7 +65,8 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
 
     // MARK: Tasks
 
-    /// A redirect is to be followed: `completionHandler` takes the request to follow with, or nil.
+    /// Called before a redirect is followed. `completionHandler` takes the request to send, or `nil` to use the
+    /// redirect response as the result.
     open func urlSession(
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest, completionHandler: @escaping (URLRequest?) -> Void
@@ -71,7 +75,7 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
         completionHandler(decide(session, task, response, request))
     }
 
-    /// A server or proxy asks for a credential: `completionHandler` takes the answer.
+    /// Called when a server or proxy requests a credential. `completionHandler` takes the answer.
     open func urlSession(
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
@@ -97,7 +101,7 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
         }
     }
 
-    /// Ends a task with an error of the handler's.
+    /// Ends a task with an error from the challenge handler.
     private func refuse(
         _ task: URLSessionTask, _ error: any Error,
         _ completionHandler: (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
@@ -106,7 +110,7 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
         completionHandler(.cancelAuthenticationChallenge, nil)
     }
 
-    /// Bytes of a body were sent.
+    /// Called when bytes of the request body have been sent.
     open func urlSession(
         _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
         totalBytesExpectedToSend: Int64
@@ -114,7 +118,8 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
         hook(\.didSendBodyData)?(session, task, bytesSent, totalBytesSent, totalBytesExpectedToSend)
     }
 
-    /// A body has to be sent again: `completionHandler` takes a stream for it, or nil.
+    /// Called when a streamed body must be sent again. `completionHandler` takes a new stream, or `nil` if there is
+    /// none.
     open func urlSession(
         _ session: URLSession, task: URLSessionTask,
         needNewBodyStream completionHandler: @escaping (InputStream?) -> Void
@@ -122,12 +127,12 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
         completionHandler(hook(\.needNewBodyStream)?(session, task))
     }
 
-    /// A task is over.
+    /// Called when a task has ended, before its completion handler.
     open func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         hook(\.didComplete)?(session, task, error)
     }
 
-    /// It is known what a task has cost.
+    /// Called when the metrics of a task are available.
     open func urlSession(
         _ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics
     ) {
@@ -136,7 +141,7 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
 
     // MARK: Data tasks
 
-    /// A response has begun: `completionHandler` takes what is to become of it.
+    /// Called when a response head has been received. `completionHandler` takes the disposition of the response.
     open func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
         completionHandler: @escaping (URLSession.ResponseDisposition) -> Void
@@ -144,19 +149,19 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
         completionHandler(hook(\.didReceiveResponse)?(session, dataTask, response) ?? .allow)
     }
 
-    /// A response goes to a file after all.
+    /// Called when a data task becomes a download task.
     open func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, didBecome downloadTask: URLSessionDownloadTask
     ) {
         hook(\.didBecomeDownload)?(session, dataTask, downloadTask)
     }
 
-    /// A piece of a body has arrived.
+    /// Called when a part of the response body has been received.
     open func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
         hook(\.didReceiveData)?(session, dataTask, data)
     }
 
-    /// A response could be cached: sessions have no cache, so it is not called.
+    /// Never called: sessions have no `URLCache`. It exists for source compatibility.
     open func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse,
         completionHandler: @escaping (CachedURLResponse?) -> Void
@@ -167,7 +172,7 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
 
     // MARK: Download tasks
 
-    /// A download is complete: it is moved to where the block for it says.
+    /// Called when a download is complete. It moves the file to the URL that the block set for this event returns.
     open func urlSession(
         _ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL
     ) {
@@ -175,7 +180,7 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
         move(downloadTask, from: location, to: place)
     }
 
-    /// A piece of a download was written.
+    /// Called when a part of a download has been written.
     open func urlSession(
         _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
         totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64
@@ -183,7 +188,7 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
         hook(\.didWriteData)?(session, downloadTask, bytesWritten, totalBytesWritten, totalBytesExpectedToWrite)
     }
 
-    /// A download goes on in the middle of its file.
+    /// Called when a download resumes at an offset in its file.
     open func urlSession(
         _ session: URLSession, downloadTask: URLSessionDownloadTask, didResumeAtOffset fileOffset: Int64,
         expectedTotalBytes: Int64
@@ -191,7 +196,8 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
         hook(\.didResume)?(session, downloadTask, fileOffset, expectedTotalBytes)
     }
 
-    /// Moves a download, and posts how that went; a file that is there is left alone.
+    /// Moves a download and posts a notification about success or failure. An existing file at the destination is not
+    /// overwritten: the move fails.
     func move(_ task: URLSessionDownloadTask, from location: URL, to place: URL) {
         (task as? any DrivenTask)?.driver.change { $0.place = place }
         do {

@@ -4,37 +4,40 @@ import ANSystem
 import AsyncNetworking
 
 extension AFURLSessionManager {
-    /// Decides on a server, in place of the security policy: it returns `.useCredential` to trust it, and may put a
-    /// credential into the place that it is given.
+    /// A block that decides whether to trust a server, in place of the security policy. It returns `.useCredential` to
+    /// trust the server and may store a credential in its last argument.
     public typealias SessionChallengeBlock = (
         URLSession, URLAuthenticationChallenge, AutoreleasingUnsafeMutablePointer<URLCredential?>?
     ) -> URLSession.AuthChallengeDisposition
 
-    /// Answers a server that wants to know who asks. It returns an `NSError`, which ends the task with this error; a
-    /// `URLCredential`; the `rawValue` of a disposition as a number; or nil, and calls the completion handler later.
+    /// A block that answers an authentication challenge. It returns one of: an `NSError`, with which the task fails; a
+    /// `URLCredential`; an `NSNumber` with the `rawValue` of a disposition; or `nil`, after which it must call the
+    /// completion handler.
     public typealias TaskChallengeBlock = (
         URLSession, URLSessionTask, URLAuthenticationChallenge,
         @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) -> Any?
 
-    /// Sets what decides on servers in place of the security policy, and what servers are shown that ask for a client's
-    /// certificate; `nil` removes it.
+    /// Sets the block that decides whether to trust a server, in place of the security policy, and that answers
+    /// requests for a client certificate; `nil` removes it.
     ///
-    /// It is called within the handshake, on the thread of all connections, and not on the manager's queue: it must return
-    /// at once. `.performDefaultHandling` leaves the decision to the rules of the security policy, and shows no certificate. A
-    /// client's certificate is a credential made of an identity.
+    /// The block is called during the TLS handshake, on the thread that serves all connections, not on the manager's
+    /// queue: it must return at once. `.performDefaultHandling` applies the rules of the security policy and sends no
+    /// client certificate. A client certificate is a `URLCredential` that was created with an identity.
     public func setSessionDidReceiveAuthenticationChallenge(_ block: SessionChallengeBlock?) {
         setHook(\.sessionChallenge, block)
         installHandshakeHooks()
     }
 
-    /// Sets what answers servers and proxies that ask for a credential; nil removes it, and their refusals are responses.
+    /// Sets the block that answers servers and proxies that request a credential; `nil` removes it. Without a block
+    /// their 401 and 407 responses are results.
     ///
-    /// Unless ``setSessionDidReceiveAuthenticationChallenge(_:)`` decides on them, it is asked about servers' certificates too,
-    /// and by servers that want a client's: within the handshake, on the thread of all connections, for one of the tasks to the
-    /// host. A credential made of the trust accepts the server, one made of an identity is shown to it, an error ends the task;
-    /// all else leaves the decision to the rules of the security policy. An answer may come after the handler has returned: the
-    /// connection is then made again, of which the request has not seen anything yet.
+    /// Unless ``setSessionDidReceiveAuthenticationChallenge(_:)`` has set a block, this block also decides on server
+    /// certificates and answers requests for a client certificate. For these it is called during the TLS handshake, on
+    /// the thread that serves all connections, with one of the tasks for the host. A credential created with the trust
+    /// accepts the server, one created with an identity is sent to it, and an error ends the task; any other answer
+    /// applies the rules of the security policy. If the answer comes after the block has returned, the handshake is
+    /// repeated on a new connection; no byte of the request has been sent before.
     public func setAuthenticationChallengeHandler(_ handler: TaskChallengeBlock?) {
         setHook(\.taskChallenge, handler)
         installHandshakeHooks()
@@ -56,7 +59,7 @@ extension AFURLSessionManager {
             switch answer.disposition {
             case .useCredential: isOfSession || answer.credential?.isOfTrust == true ? .accept : .followRules
             case .performDefaultHandling: .followRules
-            default: .refuse("the manager's block refuses it")
+            default: .refuse("the manager's challenge block rejected the server certificate")
             }
         }
     }
@@ -68,23 +71,24 @@ extension AFURLSessionManager {
         case .answered(let answer, _):
             switch answer.disposition {
             case .useCredential: answer.credential?.identity.map { .identity($0) } ?? .none
-            case .cancelAuthenticationChallenge: .refuse("the manager's block shows it no certificate")
+            case .cancelAuthenticationChallenge: .refuse("the manager's challenge block provided no client certificate")
             default: .none
             }
         }
     }
 
-    /// What becomes of a question within a handshake.
+    /// The outcome of a question asked during a TLS handshake.
     private enum Reply {
-        /// There is nobody to ask.
+        /// No task is connecting to the host.
         case nobody
-        /// The answer is not there yet.
+        /// The answer is pending.
         case later
-        /// The answer of the manager's method for the session, or of that for a task.
+        /// The answer of the delegate method for session challenges (`isOfSession`) or for task challenges.
         case answered(ChallengeAnswer, isOfSession: Bool)
     }
 
-    /// Asks the manager's method for challenges of the session, if there is a block for it, or else the one for a task.
+    /// Calls the delegate method for session challenges if a block is set for it, or else the method for task
+    /// challenges.
     private func ask(
         _ question: HandshakeAnswers.Question, host: String, _ challenge: URLAuthenticationChallenge
     ) -> Reply {
@@ -105,8 +109,9 @@ extension AFURLSessionManager {
         return answer.map { .answered($0, isOfSession: isOfSession) } ?? .later
     }
 
-    /// Sets what answers servers and proxies that ask for a credential, as AFNetworking 3 had it: the credential goes into
-    /// the place for it.
+    /// Sets the block that answers servers and proxies that request a credential, with the signature of AFNetworking 3:
+    /// the block stores the credential in its last argument and returns the disposition. `nil` removes it. See
+    /// ``setAuthenticationChallengeHandler(_:)``.
     public func setTaskDidReceiveAuthenticationChallenge(
         _ block: (
             (
@@ -126,7 +131,7 @@ extension AFURLSessionManager {
 }
 
 extension TaskDriver {
-    /// The core's policy for challenges, with the manager's method for them.
+    /// Returns the core's authentication policy with the manager's delegate method as its first challenge handler.
     func authentication(of core: SessionManager) -> AuthenticationPolicy {
         var policy = core.configuration.authentication
         let others = policy.challengeHandler
@@ -137,7 +142,7 @@ extension TaskDriver {
         return policy
     }
 
-    /// The answer of the manager's method; nil for none of its own.
+    /// Returns the answer of the manager's delegate method; `nil` for default handling.
     private func answer(_ challenge: AuthenticationChallenge) async -> AuthenticationChallenge.Answer? {
         guard let task else { return nil }
         let challenge = Handover(URLAuthenticationChallenge.of(challenge))

@@ -4,7 +4,7 @@ import ANSystem
 import AsyncNetworking
 
 extension AFURLSessionManager {
-    /// Makes what is behind a new task.
+    /// Creates the driver of a new task.
     func makeDriver(_ request: OriginalRequest, _ source: TaskSource, _ callbacks: TaskCallbacks) -> TaskDriver {
         let (identifier, generation) = state.withLock { ($0.takeIdentifier(), $0.generation) }
         return TaskDriver(
@@ -12,9 +12,9 @@ extension AFURLSessionManager {
             callbacks: callbacks)
     }
 
-    /// The core's session and request for a task that starts.
+    /// Returns the core session and the core request for a task that is about to start.
     ///
-    /// - Throws: ``AsyncNetworking/SessionError``.
+    /// - Throws: ``AsyncNetworking/SessionError``, or the error of an invalid security policy.
     func coreRequest(for driver: TaskDriver, _ source: TaskSource) throws -> (SessionManager, Request) {
         let original = driver.original
         let limit = original.timeoutInterval
@@ -37,7 +37,7 @@ extension AFURLSessionManager {
         return (core, request)
     }
 
-    /// The core's policy for redirects, with the manager's method for them.
+    /// Returns the core's redirect policy with the manager's delegate method applied after its own decision.
     private func redirects(of core: SessionManager, for driver: TaskDriver) -> RedirectPolicy {
         core.configuration.redirects.with { policy in
             let decide = policy.decision
@@ -52,34 +52,34 @@ extension AFURLSessionManager {
         }
     }
 
-    /// Keeps a task until its end.
+    /// Retains a task until it ends.
     func keep(_ task: URLSessionTask, _ driver: TaskDriver) {
         state.withLock { $0.add(task, driver.identifier, of: driver.generation) }
     }
 
-    /// Lets a task go that is over.
+    /// Releases an ended task.
     func taskEnded(_ identifier: Int) {
         handshakeAnswers.forget(identifier)
         for session in state.withLock({ $0.end(identifier) }) { tellEnd(of: session) }
     }
 
-    /// Ends the session: running tasks end now, with the error -999, or when they are done; then
-    /// `setSessionDidBecomeInvalidBlock` and its notification are told.
+    /// Invalidates the session. Running tasks are cancelled (error -999) or run to completion; then the block of
+    /// ``setSessionDidBecomeInvalidBlock(_:)`` is called and its notification is posted.
     ///
-    /// A session of the core's that the manager shares stays as it is for others.
+    /// A core session that the manager shares is not invalidated.
     ///
     /// - Parameters:
     ///   - cancelPendingTasks: Whether running tasks are cancelled.
-    ///   - resetSession: Whether new tasks begin in a new session; otherwise they fail.
+    ///   - resetSession: Whether later tasks run in a new session; otherwise they fail. Default: `false`.
     public func invalidateSessionCancelingTasks(_ cancelPendingTasks: Bool, resetSession: Bool = false) {
-        // The session is made now, if there is none, because the end is told with it.
+        // Create the session if there is none yet: it is an argument of the notification about its end.
         _ = session
-        // The core takes no more tasks: those that wait to be resumed are among its tasks before.
+        // The core accepts no tasks after this: suspended tasks must be registered with it first.
         if !cancelPendingTasks { for task in tasks { _ = task.transfer } }
         let (tasks, core) = state.withLock { ($0.tasks, $0.invalidate(resetting: resetSession)) }
         if cancelPendingTasks { for task in tasks { task.cancel() } }
         if let core {
-            // It ends when the core has taken note; nobody has to wait for it.
+            // Ends when the core session is invalidated; no caller waits for it.
             Task { await core.invalidate(cancellingTasks: false) }
         }
         for session in state.withLock({ $0.takeEndedSessions() }) { tellEnd(of: session) }
@@ -92,7 +92,7 @@ extension AFURLSessionManager {
         }
     }
 
-    /// Moves a download to where the manager's block, or else `destination`, says.
+    /// Moves a download to the URL from the manager's block or, if that returns `nil`, from `destination`.
     func move(_ task: URLSessionDownloadTask, _ location: URL, destination: () -> URL?) {
         let driver = (task as? any DrivenTask)?.driver
         if isObserved { urlSession(driver?.session ?? session, downloadTask: task, didFinishDownloadingTo: location) }
@@ -102,7 +102,7 @@ extension AFURLSessionManager {
 }
 
 extension TaskDriver {
-    /// Another stream for a body that has to be sent again.
+    /// Returns a new stream for a body that must be sent again.
     func newBodyStream() async -> Handover<InputStream?> {
         guard let task else { return Handover(nil) }
         return await manager.answer(unless: Handover(nil)) { [manager, session] answer in
@@ -110,7 +110,7 @@ extension TaskDriver {
         }
     }
 
-    /// The core's request to follow a redirect with; nil to take the redirect as the response.
+    /// Returns the core request with which to follow a redirect; `nil` to use the redirect response as the result.
     fileprivate func decide(on head: ResponseHead, _ proposed: Request) async throws -> Request? {
         guard let task, let response = HTTPURLResponse.make(head) else { return proposed }
         let request = URLRequest(proposed, basedOn: original.urlRequest)

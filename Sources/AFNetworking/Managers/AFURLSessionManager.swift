@@ -5,14 +5,14 @@ public import AsyncNetworking
 public import Dispatch
 import HTTPTypes
 
-/// Makes tasks that call back, on one ``AsyncNetworking/SessionManager``.
+/// A manager of tasks with callbacks, implemented on one ``AsyncNetworking/SessionManager``.
 ///
-/// Completion handlers are called on the main queue, which a program must serve, by `dispatchMain()`, a run loop or an
-/// asynchronous `main`; ``completionQueue`` names another one. All else that is called, progress and the blocks of
-/// `set…Block`, is called on the manager's own serial queue. All members may be used from any thread.
+/// Completion handlers are called on ``completionQueue``, by default the main queue. The program must then serve the
+/// main queue with `dispatchMain()`, a run loop or an asynchronous `main`. Progress and the blocks of `set…Block`
+/// methods are called on the manager's own serial queue. All members may be used from any thread.
 ///
-/// A manager keeps its tasks until they end, and its tasks keep the manager: it is freed with its last reference once its last
-/// task is over. A task that is neither resumed nor cancelled keeps both, unless
+/// A manager and its tasks retain each other until the tasks end: the manager is freed when its last reference is
+/// released and its last task has ended. A task that is neither resumed nor cancelled retains the manager until
 /// ``invalidateSessionCancelingTasks(_:resetSession:)`` cancels it.
 open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, ResponseSerializing, @unchecked Sendable
 {
@@ -21,37 +21,40 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         self.init(sessionConfiguration: nil)
     }
 
-    /// Creates a manager.
+    /// Creates a manager with a configuration.
     ///
-    /// - Parameter configuration: Its time limits, header fields, connection limit, proxy, cookie and cache switches are
-    ///   taken over; changes that are made to it later are not.
+    /// - Parameter configuration: The source of timeouts, header fields, connection limit, proxy, and cookie and cache
+    ///   settings; `nil` for the default configuration. It is copied: later changes to it have no effect.
     public init(sessionConfiguration configuration: URLSessionConfiguration?) {
         super.init(ManagerState(configuration ?? .default))
     }
 
-    /// Creates a manager of tasks on a session of the core's, which it shares: connections, cookies and policies.
+    /// Creates a manager that runs its tasks on an AsyncNetworking session and shares its connections, cookies and
+    /// policies.
     public convenience init(session: SessionManager) {
         self.init(sessionConfiguration: .sharing(session))
     }
 
     deinit {
-        // A session of its own ends with its last reference.
+        // The manager's own session ends with the manager.
         state.withLock { $0.session }?.end()
     }
 
     // MARK: Parts
 
-    /// The session of the core's that performs the requests; another one after `invalidateSessionCancelingTasks` with
-    /// `resetSession`.
+    /// The AsyncNetworking session that performs the requests. Calling
+    /// ``invalidateSessionCancelingTasks(_:resetSession:)`` with `resetSession` replaces it.
     public var coreSession: SessionManager { state.withLock { $0.core } }
 
-    /// The session, as blocks are told of it: it knows its tasks and its configuration, and performs nothing.
+    /// The session that blocks receive as an argument. It lists the manager's tasks and configuration and transfers no
+    /// data itself.
     open var session: URLSession { state.withLock { $0.session(of: self) } }
 
-    /// The configuration that the manager was made with.
+    /// The configuration with which the manager was created.
     var sessionConfiguration: URLSessionConfiguration { state.withLock { $0.configuration } }
 
-    /// What servers must show; by default a valid chain and the right name. It counts for tasks that start later.
+    /// The rules for trusting servers. Default: a valid certificate chain for the host name, without pinning. A change
+    /// applies to tasks that start later.
     open var securityPolicy: AFSecurityPolicy {
         get { state.withLock { $0.securityPolicy } }
         set {
@@ -60,38 +63,40 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         }
     }
 
-    /// What makes objects of responses, whatever its type.
+    /// The serializer that converts responses to objects, without the static type of ``AFHTTPSessionManager``'s
+    /// `responseSerializer`. Default: an ``AFJSONResponseSerializer``.
     public var anyResponseSerializer: any AFURLResponseSerialization {
         get { state.withLock { $0.responseSerializer.value } }
         set { state.set(\.responseSerializer, to: Handover(newValue)) }
     }
 
-    /// A manager of reachability, which this one does not ask: by default the shared one, not started.
+    /// A reachability manager for use by the program. Default: ``AFNetworkReachabilityManager/shared()``, not
+    /// monitoring. The session manager itself does not read it.
     open var reachabilityManager: AFNetworkReachabilityManager {
         get { state.withLock { $0.reachabilityManager ?? .shared() } }
         set { state.set(\.reachabilityManager, to: newValue) }
     }
 
-    /// Where completion handlers are called; nil, the default, for the main queue.
+    /// The queue on which completion handlers are called. Default: `nil`, the main queue.
     open var completionQueue: DispatchQueue? {
         get { state.withLock { $0.completionQueue } }
         set { state.withLock { $0.completionQueue = newValue } }
     }
 
-    /// The group that completion handlers belong to, each from the moment at which it is about to be called; nil, the
-    /// default, for none.
+    /// The dispatch group of completion handlers: each enters the group when it is scheduled and leaves it when it has
+    /// returned. Default: `nil`, no group.
     open var completionGroup: DispatchGroup? {
         get { state.withLock { $0.completionGroup } }
         set { state.withLock { $0.completionGroup = newValue } }
     }
 
-    /// There is no queue of operations: the setting of the number of connections is in the configuration.
+    /// Unavailable: tasks do not run on an operation queue. The number of connections is limited by the configuration.
     @available(
         *, unavailable, message: "Use URLSessionConfiguration.httpMaximumConnectionsPerHost, or task groups."
     )
     public var operationQueue: OperationQueue { OperationQueue() }
 
-    /// What becomes of a response at this moment, as a subclass may have it.
+    /// The serializer and the queue for a response that is complete now, including overrides in a subclass.
     var delivery: TaskDelivery {
         guard isSubclassed else {
             return state.withLock { state in
@@ -109,29 +114,30 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
 
     // MARK: Tasks
 
-    /// The tasks that are not over, also those that were not resumed: data, upload, then download tasks.
+    /// The tasks that have not ended, including suspended ones: data tasks, then upload tasks, then download tasks.
     open var tasks: [URLSessionTask] { dataTasks + uploadTasks + downloadTasks }
 
-    /// The data tasks that are not over.
+    /// The data tasks that have not ended, including suspended ones.
     open var dataTasks: [URLSessionDataTask] {
         allTasks.filter { !($0 is URLSessionUploadTask) }.compactMap { $0 as? URLSessionDataTask }
     }
 
-    /// The upload tasks that are not over.
+    /// The upload tasks that have not ended, including suspended ones.
     open var uploadTasks: [URLSessionUploadTask] { allTasks.compactMap { $0 as? URLSessionUploadTask } }
 
-    /// The download tasks that are not over.
+    /// The download tasks that have not ended, including suspended ones.
     open var downloadTasks: [URLSessionDownloadTask] { allTasks.compactMap { $0 as? URLSessionDownloadTask } }
 
     private var allTasks: [URLSessionTask] { state.withLock { $0.tasks } }
 
-    /// Makes a task that collects the response; it waits to be resumed.
+    /// Creates a suspended task that collects the response in memory. Call `resume()` to start it.
     ///
     /// - Parameters:
-    ///   - request: What is sent.
-    ///   - uploadProgress: Told on the manager's queue how much of the body was sent.
-    ///   - downloadProgress: Told on the manager's queue how much of the response was received.
-    ///   - completionHandler: Given the response, what the serializer made of it, and what went wrong.
+    ///   - request: The request to send.
+    ///   - uploadProgress: Called on the manager's own serial queue with the progress of the request body.
+    ///   - downloadProgress: Called on the manager's own serial queue with the progress of the response body.
+    ///   - completionHandler: Called with the response, the object that the response serializer returned, and the
+    ///     error.
     open func dataTask(
         with request: URLRequest, uploadProgress: ((Progress) -> Void)?, downloadProgress: ((Progress) -> Void)?,
         completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
@@ -144,7 +150,7 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
                     completion: completionHandler.map { .object($0) } ?? .none)))
     }
 
-    /// Makes a task that sends a file; it waits to be resumed.
+    /// Creates a suspended task that sends the contents of a file. Call `resume()` to start it.
     open func uploadTask(
         with request: URLRequest, fromFile fileURL: URL, progress: ((Progress) -> Void)?,
         completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
@@ -152,7 +158,8 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         makeUploadTask(request, .file(fileURL.path), progress, completionHandler)
     }
 
-    /// Makes a task that sends bytes, or the request's own body where there are none; it waits to be resumed.
+    /// Creates a suspended task that sends `bodyData` or, if that is `nil`, the body of the request. Call `resume()` to
+    /// start it.
     open func uploadTask(
         with request: URLRequest, from bodyData: Data?, progress: ((Progress) -> Void)?,
         completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
@@ -160,9 +167,10 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         makeUploadTask(request, bodyData.map(RequestBody.bytes), progress, completionHandler)
     }
 
-    /// Makes a task that sends the body of the request, a multipart form or another stream; it waits to be resumed.
+    /// Creates a suspended task that sends the body of the request: a multipart form or another stream. Call `resume()`
+    /// to start it.
     ///
-    /// A body of known size is sent with its `Content-Length`.
+    /// If the size of the body is known, it is sent as `Content-Length`.
     open func uploadTask(
         withStreamedRequest request: URLRequest, progress: ((Progress) -> Void)?,
         completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
@@ -170,13 +178,15 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         makeUploadTask(request, nil, progress, completionHandler)
     }
 
-    /// Makes a task that writes the response to a file, whatever its status is; it waits to be resumed.
+    /// Creates a suspended task that writes the response to a file, regardless of its status code. Call `resume()` to
+    /// start it.
     ///
     /// - Parameters:
-    ///   - request: What is sent.
-    ///   - progress: Told on the manager's queue how much of the response was received.
-    ///   - destination: Asked on the manager's queue where the file belongs, which must not be there yet.
-    ///   - completionHandler: Given the response, the file's place, and what went wrong.
+    ///   - request: The request to send.
+    ///   - progress: Called on the manager's own serial queue with the progress of the response body.
+    ///   - destination: Called on the manager's own serial queue. Returns the URL for the file, at which no file may
+    ///     exist yet.
+    ///   - completionHandler: Called with the response, the URL of the file, and the error.
     open func downloadTask(
         with request: URLRequest, progress: ((Progress) -> Void)?,
         destination: ((URL, URLResponse) -> URL)?,
@@ -190,14 +200,16 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
                     completion: completionHandler.map { .file($0) } ?? .none)))
     }
 
-    /// Makes a task that goes on with a download that was cancelled, or has failed; it waits to be resumed.
+    /// Creates a suspended task that resumes a download that was cancelled or has failed. Call `resume()` to start it.
     ///
     /// - Parameters:
-    ///   - resumeData: From `cancel(byProducingResumeData:)`, or from `NSURLSessionDownloadTaskResumeData` of an error. Where
-    ///     it cannot be understood, the task fails.
-    ///   - progress: See ``downloadTask(with:progress:destination:completionHandler:)``.
-    ///   - destination: See there.
-    ///   - completionHandler: See there.
+    ///   - resumeData: The data from `cancel(byProducingResumeData:)`, or the value for
+    ///     ``NSURLSessionDownloadTaskResumeData`` in the user info of an error. If it is not valid resume data, the
+    ///     task fails.
+    ///   - progress: Called on the manager's own serial queue with the progress of the response body.
+    ///   - destination: Called on the manager's own serial queue. Returns the URL for the file, at which no file may
+    ///     exist yet.
+    ///   - completionHandler: Called with the response, the URL of the file, and the error.
     open func downloadTask(
         withResumeData resumeData: Data, progress: ((Progress) -> Void)?, destination: ((URL, URLResponse) -> URL)?,
         completionHandler: ((URLResponse, URL?, (any Error)?) -> Void)?
@@ -226,12 +238,12 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
                     uploadProgress: progress, completion: completionHandler.map { .object($0) } ?? .none)))
     }
 
-    /// How much of a task's body was sent; nil for a task that is over, or of another manager.
+    /// Returns the progress of a task's request body; `nil` if the task has ended or belongs to another manager.
     open func uploadProgress(for task: URLSessionTask) -> Progress? {
         driver(of: task)?.progress(\.uploadProgress)
     }
 
-    /// How much of a task's response was received; nil for a task that is over, or of another manager.
+    /// Returns the progress of a task's response body; `nil` if the task has ended or belongs to another manager.
     open func downloadProgress(for task: URLSessionTask) -> Progress? {
         driver(of: task)?.progress(\.downloadProgress)
     }
@@ -243,35 +255,35 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
 
     // MARK: Copies and archives
 
-    /// Restores a manager with the archived configuration.
+    /// Creates a manager from an archive of its configuration.
     public required init?(coder: NSCoder) {
         super.init(ManagerState(Self.archivedConfiguration(coder) ?? .default))
     }
 
-    /// The configuration of an archive; nil where there is none.
+    /// Returns the configuration in an archive; `nil` if it has none.
     static func archivedConfiguration(_ coder: NSCoder) -> URLSessionConfiguration? {
         coder.decodeValue(ArchivedConfiguration.self, forKey: "sessionConfiguration")?.configuration
     }
 
-    /// Archives what the manager takes over from its configuration; not a shared session of the core's.
+    /// Archives the settings that the manager uses from its configuration. A shared core session is not archived.
     open func encode(with coder: NSCoder) {
         coder.encodeValue(ArchivedConfiguration(sessionConfiguration), forKey: "sessionConfiguration")
     }
 
-    /// True.
+    /// Always `true`.
     open class var supportsSecureCoding: Bool { true }
 
-    /// A manager with the same configuration, and nothing else of this one's.
+    /// Returns a manager with the same configuration. Blocks, serializers, policies and queues are not copied.
     open func copy(with zone: NSZone? = nil) -> Any {
         AFURLSessionManager(sessionConfiguration: copiedConfiguration)
     }
 
-    /// The configuration for a copy, which shares a session of the core's where this manager does.
+    /// The configuration for a copy. If this manager shares a core session, the copy shares it, too.
     var copiedConfiguration: URLSessionConfiguration {
         state.withLock { $0.isShared ? .sharing($0.core) : $0.configuration }
     }
 
-    /// The manager's class, address, session and tasks.
+    /// The manager's class, address, session and number of tasks.
     open override var description: String {
         "<\(type(of: self)): \(ObjectIdentifier(self)), session: \(coreSession), tasks: \(tasks.count)>"
     }

@@ -3,10 +3,12 @@
 public import AsyncNetworking
 
 extension URLSessionTask {
-    /// The core's task that does the work: its progress and events are streams of values. What is to be done to it is done
-    /// to this one; when it ends all the same, by a cancelled core session for example, this one ends and calls back.
+    /// The AsyncNetworking task that performs the transfer, with its streams of progress and events.
     ///
-    /// Nil for a task that is not of ``AFURLSessionManager``, and where the request could not be made.
+    /// To resume, suspend or cancel, use the `URLSessionTask`. If the AsyncNetworking task ends for another reason,
+    /// such as a cancelled core session, the `URLSessionTask` ends and calls its completion handler.
+    ///
+    /// `nil` if the task was not created by an ``AFURLSessionManager`` or its request cannot be created.
     public var transfer: (any TransferHandle)? {
         (self as? any DrivenTask)?.driver.transfer
     }

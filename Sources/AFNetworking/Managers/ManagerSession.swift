@@ -2,11 +2,12 @@
 
 import ANSystem
 
-/// The session that blocks are told of: it knows the manager's configuration and tasks, and hands all else to the manager.
-/// Tasks that it makes without a completion handler are the manager's.
+/// The `URLSession` that blocks receive. It returns the manager's configuration and tasks and forwards the creation of
+/// tasks to the manager.
 ///
-/// Tasks with one, and tasks of an invalidated manager that is gone, are those of Foundation's session, which it descends
-/// from: that one knows neither the manager's security policy nor its header fields.
+/// Two kinds of tasks are created by Foundation's session, its superclass, which knows neither the manager's security
+/// policy nor its header fields: tasks with a completion handler, and tasks created after the manager was invalidated
+/// and freed.
 final class ManagerSession: URLSession, @unchecked Sendable {
     private let manager: Lock<WeakManager>
     private let ownConfiguration: URLSessionConfiguration
@@ -23,7 +24,7 @@ final class ManagerSession: URLSession, @unchecked Sendable {
 
     private var owner: AFURLSessionManager? { manager.withLock { $0.value } }
 
-    /// Gives up what Foundation keeps.
+    /// Invalidates the superclass to release the resources that Foundation holds for it.
     func end() {
         super.invalidateAndCancel()
     }

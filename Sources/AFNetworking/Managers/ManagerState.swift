@@ -3,30 +3,30 @@
 import AsyncNetworking
 import Dispatch
 
-/// What a manager is made of, and what it was told.
+/// The settings, session and unfinished tasks of a manager.
 struct ManagerState: Sendable {
     let configuration: URLSessionConfiguration
     private(set) var core: SessionManager
-    /// Whether others may use the core's session too.
+    /// Whether the core session was passed in and may have other users.
     let isShared: Bool
 
     var securityPolicy = AFSecurityPolicy()
-    /// The shared one where it is nil.
+    /// The reachability manager that was set; `nil` for the shared one.
     var reachabilityManager: AFNetworkReachabilityManager?
     var responseSerializer = Handover<any AFURLResponseSerialization>(AFJSONResponseSerializer())
     var completionQueue: DispatchQueue?
     var completionGroup: DispatchGroup?
     var hooks = SessionHooks()
 
-    /// Whether new tasks fail.
+    /// Whether new tasks fail because the session was invalidated.
     private(set) var isInvalid = false
-    /// The sessions whose end is still to be told, once the last of their tasks is over.
+    /// The invalidated sessions whose end has not been reported because some of their tasks are running.
     private var ending: [(session: ManagerSession?, generation: Int)] = []
     private(set) var session: ManagerSession?
-    /// How many sessions there were before this one.
+    /// The number of sessions before the current one.
     private(set) var generation = 0
     private var lastIdentifier = 0
-    /// The tasks that are not over, whoever else holds them.
+    /// The tasks that have not ended, by identifier. The manager retains them.
     private var unfinished: [Int: (task: URLSessionTask, generation: Int)] = [:]
     private var templates: [Template] = []
 
@@ -44,25 +44,25 @@ struct ManagerState: Sendable {
         return lastIdentifier
     }
 
-    /// Keeps a task until its end, in place of one with the same identifier.
+    /// Retains a task until its end, in place of one with the same identifier.
     mutating func add(_ task: URLSessionTask, _ identifier: Int, of generation: Int) {
         unfinished[identifier] = (task, generation)
     }
 
-    /// Notes that a task is over; returns the sessions that end with it.
+    /// Removes an ended task and returns the invalidated sessions whose last task it was.
     mutating func end(_ identifier: Int) -> [ManagerSession] {
         unfinished[identifier] = nil
         return takeEndedSessions()
     }
 
-    /// The tasks that are not over, oldest first.
+    /// The tasks that have not ended, oldest first.
     var tasks: [URLSessionTask] {
         unfinished.sorted { $0.key < $1.key }.map(\.value.task)
     }
 
     // MARK: Sessions
 
-    /// The present session, or one before it whose tasks are not over.
+    /// Returns the current session, or an invalidated one of the given generation whose tasks have not all ended.
     mutating func session(of manager: AFURLSessionManager, generation: Int? = nil) -> ManagerSession {
         if let old = ending.first(where: { $0.generation == generation }), let session = old.session { return session }
         if let session { return session }
@@ -71,9 +71,9 @@ struct ManagerState: Sendable {
         return made
     }
 
-    /// Takes no more tasks, or takes them in a new session.
+    /// Invalidates the session. New tasks fail or, with `resetting`, run in a new session.
     ///
-    /// - Returns: The core's session that is to end; nil where others use it.
+    /// - Returns: The core session to invalidate; `nil` if it is shared.
     mutating func invalidate(resetting: Bool) -> SessionManager? {
         let old = core
         isInvalid = true
@@ -88,7 +88,7 @@ struct ManagerState: Sendable {
 
     private var nextIsNew = false
 
-    /// The sessions that were invalidated and have ended, because their last task is over.
+    /// Removes and returns the invalidated sessions whose last task has ended.
     mutating func takeEndedSessions() -> [ManagerSession] {
         guard !ending.isEmpty else { return [] }
         let alive = Set(unfinished.values.map(\.generation))
@@ -96,7 +96,7 @@ struct ManagerState: Sendable {
         return ending.filter { !alive.contains($0.generation) }.compactMap(\.session)
     }
 
-    /// Makes the session that a reset has asked for, when it is used.
+    /// Creates the core session after a reset, at its first use.
     mutating func renew() {
         guard nextIsNew else { return }
         nextIsNew = false
@@ -106,8 +106,8 @@ struct ManagerState: Sendable {
 
     // MARK: Requests
 
-    /// A request without URL, with the options for a time limit and a security policy: requests that share one are known
-    /// by the core to have the same options.
+    /// A request without a URL, with the options for a timeout and a security policy. The core recognizes requests
+    /// copied from one template as having equal options.
     private struct Template {
         let timeout: TimeInterval?
         let policy: SecurityPolicy
@@ -115,7 +115,7 @@ struct ManagerState: Sendable {
         let request: Request
     }
 
-    /// A request with options for a time limit; nil for the session's.
+    /// Returns a request with the options for a timeout in seconds; `nil` for the session's timeout.
     mutating func template(timeout: TimeInterval?) -> Request {
         var policy = isShared && !hasOwnPolicy ? core.configuration.securityPolicy : securityPolicy.policy
         if let handshakeHooks { policy.evaluator = handshakeHooks.evaluator }
@@ -134,19 +134,19 @@ struct ManagerState: Sendable {
         return request
     }
 
-    /// Asks the manager's methods for challenges; `nil` if there is no block for any.
+    /// The hooks that call the manager's challenge methods; `nil` if no block is set for challenges.
     var handshakeHooks: HandshakeHooks?
-    /// Why tasks fail under the security policy.
+    /// The error with which tasks fail because the security policy does not fit the base URL; `nil` if it does.
     var policyProblem: NSError?
 
-    /// Whether the security policy was set, so that it counts in place of a shared session's.
+    /// Whether the security policy was set and so takes precedence over that of a shared core session.
     var hasOwnPolicy = false
 }
 
-/// What is asked within handshakes.
+/// The functions that are called during TLS handshakes.
 struct HandshakeHooks: Sendable {
-    /// Decides on servers in place of the security policy.
+    /// Decides whether to trust a server, in place of the security policy.
     let evaluator: SecurityPolicy.Evaluator
-    /// Chooses what servers are shown that ask for a client's certificate.
+    /// Selects the client certificate for a server that requests one.
     let chooser: ClientIdentity.Chooser
 }

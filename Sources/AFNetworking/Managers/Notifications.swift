@@ -1,40 +1,43 @@
 // SPDX-License-Identifier: MIT
 
 extension NSNotification.Name {
-    /// A task was resumed; posted on the main queue, with the task as its object.
+    /// Posted on the main queue when a task has been resumed. The object is the task.
     public static let AFNetworkingTaskDidResume = NSNotification.Name("com.alamofire.networking.task.resume")
-    /// A task was suspended; posted on the main queue, with the task as its object.
+    /// Posted on the main queue when a task has been suspended. The object is the task.
     public static let AFNetworkingTaskDidSuspend = NSNotification.Name("com.alamofire.networking.task.suspend")
-    /// A task is over and its completion handler has returned; posted on the main queue, with the task as its object. The
-    /// user info has what the keys `AFNetworkingTaskDidComplete…` say.
+    /// Posted on the main queue when a task has ended and its completion handler has returned. The object is the task.
+    /// The keys of the user info are the constants `AFNetworkingTaskDidComplete…`.
     public static let AFNetworkingTaskDidComplete = NSNotification.Name("com.alamofire.networking.task.complete")
-    /// A manager was invalidated and its last task is over; posted on its queue, with its session as the object.
+    /// Posted on the manager's own serial queue when it has been invalidated and its last task has ended. The object is
+    /// the session.
     public static let AFURLSessionDidInvalidate = NSNotification.Name("com.alamofire.networking.session.invalidate")
-    /// A download was moved to its place; posted on the manager's queue, with the task as its object.
+    /// Posted on the manager's own serial queue when a download has been moved to its destination. The object is the
+    /// task.
     public static let AFURLSessionDownloadTaskDidMoveFileSuccessfully = NSNotification.Name(
         "com.alamofire.networking.session.download.file-manager-succeed")
-    /// A download could not be moved to its place; posted on the manager's queue, with the task as its object and the user
-    /// info of the error.
+    /// Posted on the manager's own serial queue when a download could not be moved to its destination. The object is
+    /// the task, the user info that of the error.
     public static let AFURLSessionDownloadTaskDidFailToMoveFile = NSNotification.Name(
         "com.alamofire.networking.session.download.file-manager-error")
 }
 
-/// The key of the body, a `Data`; not there for a download that has a place.
+/// The user info key for the response body, a `Data`, in `AFNetworkingTaskDidComplete`. Absent for a download that was
+/// moved to its destination.
 public let AFNetworkingTaskDidCompleteResponseDataKey = "com.alamofire.networking.complete.finish.responsedata"
 
-/// The key of what the serializer made.
+/// The user info key for the object that the response serializer returned, in `AFNetworkingTaskDidComplete`.
 public let AFNetworkingTaskDidCompleteSerializedResponseKey =
     "com.alamofire.networking.task.complete.serializedresponse"
 
-/// The key of the serializer.
+/// The user info key for the response serializer, in `AFNetworkingTaskDidComplete`.
 public let AFNetworkingTaskDidCompleteResponseSerializerKey =
     "com.alamofire.networking.task.complete.responseserializer"
 
-/// The key of a download's place, a `URL`.
+/// The user info key for the destination of a download, a `URL`, in `AFNetworkingTaskDidComplete`.
 public let AFNetworkingTaskDidCompleteAssetPathKey = "com.alamofire.networking.task.complete.assetpath"
 
-/// The key of the error of the transfer or of the serializer.
+/// The user info key for the error of the transfer or the serializer, an `NSError`, in `AFNetworkingTaskDidComplete`.
 public let AFNetworkingTaskDidCompleteErrorKey = "com.alamofire.networking.task.complete.error"
 
-/// The key of what the transfer cost, an ``AFURLSessionTaskMetrics``.
+/// The user info key for the metrics, an ``AFURLSessionTaskMetrics``, in `AFNetworkingTaskDidComplete`.
 public let AFNetworkingTaskDidCompleteSessionTaskMetrics = "com.alamofire.networking.complete.sessiontaskmetrics"

@@ -4,17 +4,17 @@ import AsyncNetworking
 import HTTPTypes
 
 extension SessionConfiguration {
-    /// Takes over what Foundation's configuration says.
+    /// Creates a configuration from Foundation's.
     ///
     /// | Foundation | here |
     /// |---|---|
-    /// | `timeoutIntervalForRequest` | the idle limit |
-    /// | `timeoutIntervalForResource` | the limit on the total; none for a week, which is Foundation's default |
-    /// | `httpAdditionalHeaders` | header fields for every request that lacks them |
-    /// | `httpMaximumConnectionsPerHost` | the limit of the pool |
+    /// | `timeoutIntervalForRequest` | the idle timeout |
+    /// | `timeoutIntervalForResource` | the total timeout; none for a week or more, which is Foundation's default |
+    /// | `httpAdditionalHeaders` | header fields for requests that lack them |
+    /// | `httpMaximumConnectionsPerHost` | the maximum number of connections per host |
     /// | `requestCachePolicy` | the cache policy |
-    /// | `httpShouldSetCookies`, `httpCookieAcceptPolicy` | whether cookies are handled, in a jar of the session's own |
-    /// | `connectionProxyDictionary` | the proxy; that of the environment where there is none |
+    /// | `httpShouldSetCookies`, `httpCookieAcceptPolicy` | whether cookies are handled, in the session's own store |
+    /// | `connectionProxyDictionary` | the proxy; by default the proxy from the environment variables |
     init(_ configuration: URLSessionConfiguration) {
         self.init()
         timeouts.idle = configuration.timeoutIntervalForRequest.limit
@@ -32,12 +32,12 @@ extension SessionConfiguration {
 }
 
 extension TimeInterval {
-    /// The limit of so many seconds; none for zero and less, and for more than 30 years.
+    /// The duration of this number of seconds; `nil` for zero, negative numbers and more than 30 years (10⁹ seconds).
     var limit: Duration? { self > 0 && self < 1e9 ? .seconds(self) : nil }
 }
 
 extension CachePolicy {
-    /// The policy that says the same.
+    /// Creates the cache policy that corresponds to Foundation's.
     init(_ policy: NSURLRequest.CachePolicy) {
         switch policy {
         case .useProtocolCachePolicy: self = .useProtocol
@@ -49,7 +49,8 @@ extension CachePolicy {
 }
 
 extension Proxy {
-    /// The proxy of a dictionary of CFNetwork's: for HTTPS, for HTTP, or SOCKS.
+    /// Creates the proxy of a CFNetwork dictionary, in this order: the proxy for HTTPS, for HTTP, a SOCKS proxy.
+    /// Returns `nil` if it has none that is enabled.
     fileprivate init?(_ dictionary: [AnyHashable: Any]) {
         for (prefix, kind) in [("HTTPS", Kind.http), ("HTTP", .http), ("SOCKS", .socks5)] {
             guard let host = dictionary["\(prefix)Proxy"] as? String,

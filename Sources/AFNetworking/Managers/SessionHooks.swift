@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// What a manager was told to call.
+/// The blocks set on a manager; `nil` for each that is not set.
 struct SessionHooks: Sendable {
     var didBecomeInvalid: Handover<(URLSession, (any Error)?) -> Void>?
     var needNewBodyStream: Handover<(URLSession, URLSessionTask) -> InputStream?>?

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-/// What an archive keeps of a configuration: all that this module takes over from one. Foundation archives none here.
+/// The archived form of a configuration: the settings that this module uses. On Linux `URLSessionConfiguration` is not
+/// an `NSCoding` class.
 struct ArchivedConfiguration: Codable {
     private let timeoutForRequest: TimeInterval
     private let timeoutForResource: TimeInterval
@@ -22,7 +23,7 @@ struct ArchivedConfiguration: Codable {
         proxies = configuration.connectionProxyDictionary.map(Self.texts)
     }
 
-    /// A configuration with what was kept; all else is the default.
+    /// A configuration with the archived settings and defaults for the others.
     var configuration: URLSessionConfiguration {
         let configuration = URLSessionConfiguration.default
         configuration.timeoutIntervalForRequest = timeoutForRequest

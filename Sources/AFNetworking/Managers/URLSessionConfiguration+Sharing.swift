@@ -2,23 +2,23 @@
 
 import AsyncNetworking
 
-// A manager on a session of the core's is made by the same initializer as any other one, so that a subclass which overrides
-// that one is asked too. The session travels in the configuration.
+// A manager on an existing core session is created by the designated initializer, which takes a configuration, so that
+// an override in a subclass is called. The configuration carries the session.
 
 extension URLSessionConfiguration {
-    /// A configuration that stands for a session of the core's.
+    /// Returns a configuration that carries a core session.
     static func sharing(_ session: SessionManager) -> URLSessionConfiguration {
         let configuration = URLSessionConfiguration.default
         configuration.httpAdditionalHeaders = [SharedSession(): session]
         return configuration
     }
 
-    /// The session that the configuration stands for.
+    /// The core session that the configuration carries; `nil` if there is none.
     var sharedSession: SessionManager? {
         httpAdditionalHeaders?[SharedSession()] as? SessionManager
     }
 
-    /// The session that the configuration stands for, which is taken out of it.
+    /// Removes the core session from the configuration and returns it; `nil` if there is none.
     func takeSharedSession() -> SessionManager? {
         guard let session = sharedSession else { return nil }
         httpAdditionalHeaders = nil
@@ -26,5 +26,5 @@ extension URLSessionConfiguration {
     }
 }
 
-/// The key of a session in the header fields of a configuration: no field has it.
+/// The key of the core session in `httpAdditionalHeaders`. It is not a string and so is no header field name.
 private struct SharedSession: Hashable {}

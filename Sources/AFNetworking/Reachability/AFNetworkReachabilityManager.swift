@@ -3,28 +3,30 @@
 import ANSystem
 import AsyncNetworking
 
-/// Whether the network can be reached, and how.
+/// The reachability of the network or of a host.
 public enum AFNetworkReachabilityStatus: Int, Sendable {
-    /// Nothing is known yet.
+    /// The status has not been reported yet.
     case unknown = -1
     /// There is no route.
     case notReachable = 0
-    /// There is a route through a mobile network.
+    /// There is a route through a cellular network.
     case reachableViaWWAN = 1
-    /// There is a route through anything else, a cable among it.
+    /// There is a route through another kind of interface, including Ethernet.
     case reachableViaWiFi = 2
 }
 
 extension NSNotification.Name {
-    /// The status of a reachability manager was reported; posted on the main queue, with the manager as its object.
+    /// Posted on the main queue when a reachability manager has reported a status. The object is the manager; the user
+    /// info has the key ``AFNetworkingReachabilityNotificationStatusItem``.
     public static let AFNetworkingReachabilityDidChange = NSNotification.Name(
         "com.alamofire.networking.reachability.change")
 }
 
-/// The key of the status, as a number, in `NSNotification.Name.AFNetworkingReachabilityDidChange`.
+/// The user info key for the status in `NSNotification.Name.AFNetworkingReachabilityDidChange`: an `NSNumber` with the
+/// raw value of an ``AFNetworkReachabilityStatus``.
 public let AFNetworkingReachabilityNotificationStatusItem = "AFNetworkingReachabilityNotificationStatusItem"
 
-/// A status for people, in English.
+/// Returns a description of a reachability status, in English.
 public func AFStringFromNetworkReachabilityStatus(_ status: AFNetworkReachabilityStatus) -> String {
     switch status {
     case .notReachable: "Not Reachable"
@@ -34,10 +36,10 @@ public func AFStringFromNetworkReachabilityStatus(_ status: AFNetworkReachabilit
     }
 }
 
-/// Watches the routes of the system to anywhere, or to one host or address.
+/// A monitor of the system's routes: of the default route, or of the route to one host or address.
 ///
-/// Do not ask it before a request: the request itself is the better question. Reports come on the main queue, which must
-/// be served; all members may be used from any thread.
+/// Do not check reachability before sending a request: the request itself gives the more reliable answer. Changes are
+/// reported on the main queue, which the program must serve. All members may be used from any thread.
 open class AFNetworkReachabilityManager: NSObject, @unchecked Sendable {
     private let target: ReachabilityTarget
     private let state = Lock(State())
@@ -50,7 +52,7 @@ open class AFNetworkReachabilityManager: NSObject, @unchecked Sendable {
 
     private static let sharedManager = AFNetworkReachabilityManager()
 
-    /// Creates a manager of the way to anywhere.
+    /// Creates a manager for the default route.
     public override convenience init() {
         self.init(target: .defaultRoute)
     }
@@ -64,50 +66,50 @@ open class AFNetworkReachabilityManager: NSObject, @unchecked Sendable {
         stopMonitoring()
     }
 
-    /// The manager of the program; somebody has to start it.
+    /// Returns the shared manager for the default route. It reports nothing until ``startMonitoring()`` is called.
     open class func shared() -> AFNetworkReachabilityManager { sharedManager }
 
-    /// A new manager of the way to anywhere.
+    /// Returns a new manager for the default route.
     open class func manager() -> AFNetworkReachabilityManager { AFNetworkReachabilityManager() }
 
-    /// Creates a manager of the way to a host.
+    /// Creates a manager for the route to a host.
     public convenience init(forDomain domain: String) {
         self.init(target: .host(domain))
     }
 
-    /// Creates a manager of the way to an address, in text form.
+    /// Creates a manager for the route to an IP address in text form.
     public convenience init(forAddress address: String) {
         self.init(target: .host(address))
     }
 
-    /// The last status that was reported; unknown before the first one.
+    /// The status that was reported last; `.unknown` before the first report.
     open var networkReachabilityStatus: AFNetworkReachabilityStatus { state.withLock { $0.status } }
 
-    /// Whether there is a route; false while that is unknown.
+    /// Whether there is a route; `false` while the status is unknown.
     open var isReachable: Bool { isReachableViaWWAN || isReachableViaWiFi }
 
-    /// Whether there is a route through a mobile network.
+    /// Whether there is a route through a cellular network.
     open var isReachableViaWWAN: Bool { networkReachabilityStatus == .reachableViaWWAN }
 
-    /// Whether there is a route through anything else.
+    /// Whether there is a route through another kind of interface, including Ethernet.
     open var isReachableViaWiFi: Bool { networkReachabilityStatus == .reachableViaWiFi }
 
-    /// Starts to watch, anew where it watches already; the present status is reported soon.
+    /// Starts monitoring, or restarts it if it is active. The current status is reported soon afterwards.
     open func startMonitoring() {
         stopMonitoring()
         let statuses = ReachabilityMonitor.shared.statuses(for: target)
-        // It ends with `stopMonitoring()`, at the latest with the manager.
+        // Ends with `stopMonitoring()`, which `deinit` calls, too.
         let monitoring = Task { [weak self] in
             do {
                 for try await status in statuses { self?.report(AFNetworkReachabilityStatus(status)) }
             } catch {
-                // The status was unknown before the error came.
+                // The monitor reported `.unknown` before it threw the error.
             }
         }
         state.withLock { $0.monitoring = monitoring }
     }
 
-    /// Stops to watch; the status stays what it was.
+    /// Stops monitoring. The status keeps its last value.
     open func stopMonitoring() {
         state.withLock { state in
             defer { state.monitoring = nil }
@@ -115,12 +117,12 @@ open class AFNetworkReachabilityManager: NSObject, @unchecked Sendable {
         }?.cancel()
     }
 
-    /// The status for people, in English.
+    /// Returns a description of the current status, in English.
     open func localizedNetworkReachabilityStatusString() -> String {
         AFStringFromNetworkReachabilityStatus(networkReachabilityStatus)
     }
 
-    /// Sets what is called on the main queue for each report; nil removes it.
+    /// Sets the block to call on the main queue when a status is reported; `nil` removes it.
     open func setReachabilityStatusChange(_ block: ((AFNetworkReachabilityStatus) -> Void)?) {
         state.set(\.didChange, to: block.map(Handover.init))
     }
@@ -141,7 +143,7 @@ open class AFNetworkReachabilityManager: NSObject, @unchecked Sendable {
 }
 
 extension AFNetworkReachabilityStatus {
-    /// The status that says the same.
+    /// Creates the status that corresponds to the core's.
     init(_ status: ReachabilityStatus) {
         switch status {
         case .unknown: self = .unknown

@@ -5,11 +5,11 @@ import AsyncNetworking
 import HTTPTypes
 
 extension AFHTTPRequestSerializer {
-    /// Makes what is sent of a verb's parts, without a request of Foundation's in between.
+    /// Returns the request of a verb in the form that the core sends, without creating a `URLRequest`.
     ///
-    /// - Parameter headers: Fields that replace all others of the same names.
-    /// - Returns: The request; nil where it takes one of Foundation's, for a subclass, for a block that writes queries, for
-    ///   a method in lower case, some of which Foundation changes, or where the core would refuse a part of it.
+    /// - Parameter headers: Header fields that replace those of the serializer with the same name.
+    /// - Returns: The request, or `nil` if a `URLRequest` is needed: for a subclass, for a query block, for a method
+    ///   with lowercase letters, some of which Foundation changes, and for parts that the core would refuse.
     func makeRequest(
         _ method: String, _ url: URL, _ parameters: Any?, _ headers: [String: String]?
     ) throws -> MadeRequest? {
@@ -39,7 +39,7 @@ extension AFHTTPRequestSerializer {
         return MadeRequest(method: httpMethod, url: sentURL, headers: fields, body: content, wishes: state.wishes)
     }
 
-    /// Whether methods may be overridden.
+    /// Whether the serializer is a subclass, whose methods may be overridden.
     private var isSubclassed: Bool {
         let type = type(of: self)
         return type != AFHTTPRequestSerializer.self && type != AFJSONRequestSerializer.self
@@ -48,14 +48,14 @@ extension AFHTTPRequestSerializer {
 }
 
 extension URL {
-    /// The URL with this text at the end of its query, which is before the fragment.
+    /// Returns the URL with `query` appended to its query, before the fragment.
     func appendingQueryText(_ query: String) throws -> URL {
         guard !query.isEmpty else { return self }
         let text = absoluteString
         let head = text.prefix { $0 != "#" }
         let separator = !head.contains("?") ? "?" : head.hasSuffix("?") || head.hasSuffix("&") ? "" : "&"
         guard let url = URL(string: "\(head)\(separator)\(query)\(text[head.endIndex...])") else {
-            throw NSError.requestSerialization(.badURL, reason: "The query cannot stand in a URL.")
+            throw NSError.requestSerialization(.badURL, reason: "The query cannot be part of a URL.")
         }
         return url
     }

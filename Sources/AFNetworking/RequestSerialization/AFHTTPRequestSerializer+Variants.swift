@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
-// The same methods in the other forms that Swift code has for them: with `&error`, and throwing.
+// Variants of the same methods for other call sites in Swift: with `error: &error`, and with `try`.
 
 extension AFHTTPRequestSerializer {
-    /// Makes a request with parameters; `error` is set when it cannot be made.
+    /// Creates a request with encoded parameters; sets `error` on failure.
     public func request(
         withMethod method: String, urlString: String, parameters: Any?, error: inout NSError?
     ) -> NSMutableURLRequest {
@@ -12,9 +12,10 @@ extension AFHTTPRequestSerializer {
         }
     }
 
-    /// Makes a request with parameters.
+    /// Creates a request with encoded parameters.
     ///
-    /// - Throws: The error of the serializer.
+    /// - Throws: The error of the serializer, or an error of ``AFURLRequestSerializationErrorDomain`` with code -1000
+    ///   if `urlString` is not a URL.
     public func request(
         withMethod method: String, urlString: String, parameters: Any?
     ) throws -> NSMutableURLRequest {
@@ -23,7 +24,7 @@ extension AFHTTPRequestSerializer {
         }
     }
 
-    /// Makes a request with a multipart form; `error` is set when it cannot be made.
+    /// Creates a request with a multipart form (RFC 7578); sets `error` on failure.
     public func multipartFormRequest(
         withMethod method: String, urlString: String, parameters: [String: Any]?,
         constructingBodyWith block: ((any AFMultipartFormData) -> Void)?, error: inout NSError?
@@ -35,9 +36,10 @@ extension AFHTTPRequestSerializer {
         }
     }
 
-    /// Makes a request with a multipart form.
+    /// Creates a request with a multipart form (RFC 7578): one field per parameter, followed by the parts that `block`
+    /// appends.
     ///
-    /// - Throws: The error of the serializer or of the form.
+    /// - Throws: The first error of the serializer or of a part of the form.
     public func multipartFormRequest(
         withMethod method: String, urlString: String, parameters: [String: Any]?,
         constructingBodyWith block: ((any AFMultipartFormData) -> Void)?
@@ -51,7 +53,7 @@ extension AFHTTPRequestSerializer {
 }
 
 extension AFURLRequestSerialization {
-    /// Returns a request like this one, with the parameters in it; `nil`, and `error` is set, when it cannot be made.
+    /// Returns a copy of the request with the encoded parameters; on failure, sets `error` and returns `nil`.
     public func request(
         bySerializingRequest request: URLRequest, withParameters parameters: Any?, error: inout NSError?
     ) -> URLRequest? {
@@ -60,7 +62,7 @@ extension AFURLRequestSerialization {
         }
     }
 
-    /// Returns a request like this one, with the parameters in it.
+    /// Returns a copy of the request with the encoded parameters.
     ///
     /// - Throws: The error of the serializer.
     public func request(
@@ -70,7 +72,7 @@ extension AFURLRequestSerialization {
             self.request(bySerializingRequest: request, withParameters: parameters, error: $0)
         }
         guard let result else {
-            throw NSError.requestSerialization(.unknown, reason: "The serializer has made no request.").about(request)
+            throw NSError.requestSerialization(.unknown, reason: "The serializer returned no request.").about(request)
         }
         return result
     }

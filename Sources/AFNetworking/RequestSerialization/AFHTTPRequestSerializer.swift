@@ -4,18 +4,18 @@ import ANSystem
 import AsyncNetworking
 import HTTPTypes
 
-/// Puts parameters into the query of GET, HEAD and DELETE, and into a form body for other methods.
+/// A serializer that encodes parameters into the query of GET, HEAD and DELETE requests and into a form body for
+/// others.
 ///
-/// What is set here reaches requests only where it was set: a request otherwise keeps what its session says. All members
-/// may be used from any thread.
+/// For properties that were not set, the session's setting applies. All members may be used from any thread.
 open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecureCoding, NSCopying, @unchecked Sendable
 {
     let state: Lock<RequestSerializerState>
 
-    /// Writes the query or form body of a request itself.
+    /// A block that encodes parameters into the query or the form body of a request.
     public typealias QueryBlock = (URLRequest, Any, NSErrorPointer) -> String?
 
-    /// Creates a serializer with the default fields `User-Agent` and, where there is a locale, `Accept-Language`.
+    /// Creates a serializer with the default fields `User-Agent` and, if the process has a locale, `Accept-Language`.
     public override init() {
         state = Lock(RequestSerializerState(headers: Self.defaultHeaders))
         super.init()
@@ -26,45 +26,45 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         return Dictionary(fields.map { ($0.name.rawName, $0.value) }) { first, _ in first }
     }()
 
-    // MARK: What reaches requests where it is set
+    // MARK: Settings of requests
 
-    /// The encoding of form bodies and of the values in multipart forms; UTF-8 by default.
+    /// The text encoding of form bodies and of the values in multipart forms. Default: UTF-8.
     open var stringEncoding: UInt {
         get { state.withLock { $0.stringEncoding.rawValue } }
         set { state.withLock { $0.stringEncoding = String.Encoding(rawValue: newValue) } }
     }
 
-    /// Whether mobile networks may be used; kept, and without effect here. False until it is set.
+    /// Whether requests may use cellular networks; has no effect on Linux. Reads as `false` until it is set.
     open var allowsCellularAccess: Bool {
         get { state.withLock { $0.wishes.allowsCellularAccess ?? false } }
         set { state.withLock { $0.wishes.allowsCellularAccess = newValue } }
     }
 
-    /// What requests want of caches.
+    /// The cache policy of requests. Default: that of the session.
     open var cachePolicy: NSURLRequest.CachePolicy {
         get { state.withLock { $0.wishes.cachePolicy ?? .useProtocolCachePolicy } }
         set { state.withLock { $0.wishes.cachePolicy = newValue } }
     }
 
-    /// Whether cookies are sent and kept. False until it is set.
+    /// Whether cookies are sent and stored. Reads as `false` until it is set; until then the session decides.
     open var httpShouldHandleCookies: Bool {
         get { state.withLock { $0.wishes.handlesCookies ?? false } }
         set { state.withLock { $0.wishes.handlesCookies = newValue } }
     }
 
-    /// Kept, and without effect: HTTP/2 has taken the place of pipelining.
+    /// Has no effect: libcurl does not pipeline requests. Reads as `false` until it is set.
     open var httpShouldUsePipelining: Bool {
         get { state.withLock { $0.wishes.usesPipelining ?? false } }
         set { state.withLock { $0.wishes.usesPipelining = newValue } }
     }
 
-    /// Kept, and without effect here.
+    /// Has no effect on Linux.
     open var networkServiceType: NSURLRequest.NetworkServiceType {
         get { state.withLock { $0.wishes.serviceType ?? .default } }
         set { state.withLock { $0.wishes.serviceType = newValue } }
     }
 
-    /// How long nothing may move before a request fails, in seconds. 0 until it is set.
+    /// The idle timeout of requests, in seconds. Reads as 0 until it is set; until then the session's timeout applies.
     open var timeoutInterval: TimeInterval {
         get { state.withLock { $0.wishes.timeoutInterval ?? 0 } }
         set { state.withLock { $0.wishes.timeoutInterval = newValue } }
@@ -72,65 +72,67 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
 
     // MARK: Header fields
 
-    /// Fields for every request that has none of the same name.
+    /// The header fields that are added to requests without a field of the same name.
     open var httpRequestHeaders: [String: String] {
         state.withLock { $0.headers }
     }
 
-    /// Sets a field for every request; nil removes it. Names are compared without regard to case.
+    /// Sets a header field for all requests; `nil` removes it. Names are case-insensitive.
     open func setValue(_ value: String?, forHTTPHeaderField field: String) {
         state.withLock { $0.setHeader(field, value) }
     }
 
-    /// The field that every request gets; nil when there is none of this name.
+    /// Returns the header field that is added to all requests; `nil` if there is none with this name.
     open func value(forHTTPHeaderField field: String) -> String? {
         state.withLock { state in
             state.headers.first { $0.key.caseInsensitiveCompare(field) == .orderedSame }?.value
         }
     }
 
-    /// Sets `Authorization` for HTTP Basic (RFC 7617). A server reads the name up to its first colon.
+    /// Sets the `Authorization` field for HTTP Basic authentication (RFC 7617). Servers end the user name at the first
+    /// colon.
     ///
-    /// Control characters cannot be sent: with one of them the field is removed.
+    /// If the name or the password contains control characters, which cannot be sent, the field is removed.
     open func setAuthorizationHeaderFieldWithUsername(_ username: String, password: String) {
-        // A name with a colon makes the same bytes as its start with the rest in the password.
+        // A name with a colon encodes to the same bytes as its first part with the rest moved to the password.
         let parts = "\(username):\(password)".split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         var fields = HTTPFields()
         try? fields.setBasicAuthorization(Credential(user: String(parts[0]), password: String(parts[1])))
         setValue(fields[.authorization], forHTTPHeaderField: "Authorization")
     }
 
-    /// Removes `Authorization`.
+    /// Removes the `Authorization` field.
     open func clearAuthorizationHeader() {
         setValue(nil, forHTTPHeaderField: "Authorization")
     }
 
     // MARK: Queries
 
-    /// The methods, in upper case, whose parameters go to the query: GET, HEAD and DELETE by default.
+    /// The methods, in upper case, whose parameters are encoded into the query. Default: GET, HEAD and DELETE.
     open var httpMethodsEncodingParametersInURI: Set<String> {
         get { state.withLock { $0.methodsInURI } }
         set { state.withLock { $0.methodsInURI = newValue } }
     }
 
-    /// Has queries written in a style, and no more by a block.
+    /// Sets the style of query encoding and removes the block of ``setQueryStringSerializationWith(_:)``.
     open func setQueryStringSerializationWith(_ style: AFHTTPRequestQueryStringSerializationStyle) {
         state.withLock { $0.style = style }
         state.set(\.makeQuery, to: nil)
     }
 
-    /// Has queries and form bodies written by a block, whose text is sent as it is; nil removes it.
+    /// Sets the block that encodes queries and form bodies; its result is sent unchanged. `nil` removes it.
     ///
-    /// The block gets the request, the parameters, and a place for an error, which ends the request.
+    /// The block takes the request, the parameters, and a pointer to an error; if it sets the error, the request fails.
     open func setQueryStringSerializationWith(_ block: QueryBlock?) {
         state.set(\.makeQuery, to: block.map(Handover.init))
     }
 
     // MARK: Requests
 
-    /// Makes a request with parameters.
+    /// Creates a request with encoded parameters.
     ///
-    /// - Returns: The request; where `error` says why it cannot be made, one without a server, which cannot be sent.
+    /// - Returns: The request. On failure `error` is set, and the request has a URL without a host, which cannot be
+    ///   sent.
     open func request(
         withMethod method: String, urlString: String, parameters: Any?, error: NSErrorPointer
     ) -> NSMutableURLRequest {
@@ -143,7 +145,8 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         }
     }
 
-    /// Returns a request like this one with the default fields and the parameters in it.
+    /// Returns a copy of the request with the serializer's header fields and the encoded parameters; on failure, sets
+    /// `error` and returns `nil`.
     open func request(
         bySerializingRequest request: URLRequest, withParameters parameters: Any?, error: NSErrorPointer
     ) -> URLRequest? {
@@ -171,9 +174,10 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
 
     // MARK: Multipart forms
 
-    /// Makes a request with a multipart form (RFC 7578): a field for each parameter, then what the block appends.
+    /// Creates a request with a multipart form (RFC 7578): one field per parameter, followed by the parts that `block`
+    /// appends.
     ///
-    /// Without any part it is the request as it would be without parameters. GET and HEAD have no forms.
+    /// If the form is empty, the request has no body. GET and HEAD requests cannot have a form: `error` is set.
     open func multipartFormRequest(
         withMethod method: String, urlString: String, parameters: [String: Any]?,
         constructingBodyWith block: ((any AFMultipartFormData) -> Void)?, error: NSErrorPointer
@@ -182,7 +186,7 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
             let base = try request(withMethod: method, urlString: urlString, parameters: nil)
             do {
                 guard method != "GET", method != "HEAD" else {
-                    throw NSError.requestSerialization(.unsupportedURL, reason: "\(method) has no multipart form.")
+                    throw NSError.requestSerialization(.unsupportedURL, reason: "A \(method) request cannot have a multipart form.")
                 }
                 let form = MultipartForm()
                 form.append(parameters ?? [:], encoding: String.Encoding(rawValue: stringEncoding))
@@ -196,12 +200,12 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         }
     }
 
-    /// Writes the body of a multipart request to a file, and returns the request without its body at once.
+    /// Writes the body of a multipart request to a file, asynchronously, and returns the request without its body.
     ///
     /// - Parameters:
     ///   - request: The request with the form.
-    ///   - fileURL: Where the body goes; a file that is there is replaced once the body is complete.
-    ///   - handler: Called on the main queue when the file is there, or with what went wrong.
+    ///   - fileURL: The destination of the body. An existing file is replaced when the body is complete.
+    ///   - handler: Called on the main queue with the error, or with `nil` when the file is complete.
     @discardableResult
     open func request(
         withMultipartForm request: URLRequest, writingStreamContentsToFile fileURL: URL,
@@ -211,7 +215,7 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         result.httpBodyStream = nil
         let body = request.httpBodyStream.map { RequestBody.inputStream($0, length: nil, replace: nil) } ?? .none
         let handler = Handover(handler)
-        // It ends with the body.
+        // Ends when the body has been read.
         Task {
             let outcome = await Result { try await body.write(to: fileURL.path) }
             CompletionQueue(queue: nil).call {
@@ -223,9 +227,9 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
 
     // MARK: Parts
 
-    /// What parameters become in a request; serializers of other bodies override it.
+    /// Returns the encoded parameters of a request. Serializers with other bodies override it.
     ///
-    /// - Parameter request: The request that a block is shown which writes queries.
+    /// - Parameter request: Returns the request for the query block; only called if one is set.
     func encode(
         _ parameters: Any?, for method: String, _ request: () -> URLRequest
     ) throws -> EncodedParameters {
@@ -235,12 +239,12 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         return .body(content, contentType: "application/x-www-form-urlencoded")
     }
 
-    /// Whether the parameters of requests with a method go to their query.
+    /// Whether parameters are encoded into the query of requests with this method.
     func encodesParametersInURI(_ method: String) -> Bool {
         httpMethodsEncodingParametersInURI.contains(method.uppercased())
     }
 
-    /// A request with what was set here, and no parameters; `nil` if the string is not a URL.
+    /// Returns a request with the serializer's settings and without parameters; `nil` if the string is not a URL.
     private func makeRequest(_ method: String, _ urlString: String) -> URLRequest? {
         guard let url = URL(string: urlString) else { return nil }
         var request = URLRequest(url: url)
@@ -253,8 +257,8 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         (request as NSURLRequest).mutableCopy() as? NSMutableURLRequest ?? NSMutableURLRequest(url: URL(filePath: "/"))
     }
 
-    /// What `make` returns. Where it throws, the error goes to its place, and the request names no server: who has not looked
-    /// at the error cannot send a request without its parameters. A request without any URL traps in Foundation.
+    /// Returns the result of `make`. If it throws, stores the error and returns a request without a host: a caller that
+    /// ignores the error cannot send a request without its parameters. Foundation traps on a request without a URL.
     private static func orUnsendable(
         _ error: NSErrorPointer, _ make: () throws -> NSMutableURLRequest
     ) -> NSMutableURLRequest {
@@ -274,36 +278,37 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
 
     // MARK: Copies and archives
 
-    /// What an archive keeps: the header fields and the style of queries.
+    /// The archived form: the header fields and the query style.
     struct Archive: Codable {
         var headers: [String: String]
         var style: AFHTTPRequestQueryStringSerializationStyle
     }
 
-    /// Restores the header fields and the style of queries; all else is as in a new serializer.
+    /// Creates a serializer from an archive of its header fields and query style. Other settings have their defaults.
     public required init?(coder: NSCoder) {
         guard let archive = coder.decodeValue(Archive.self, forKey: "HTTPRequestSerializer") else { return nil }
         state = Lock(RequestSerializerState(headers: archive.headers, style: archive.style))
         super.init()
     }
 
-    /// Archives the header fields and the style of queries.
+    /// Archives the header fields and the query style.
     open func encode(with coder: NSCoder) {
         let archive = state.withLock { Archive(headers: $0.headers, style: $0.style) }
         coder.encodeValue(archive, forKey: "HTTPRequestSerializer")
     }
 
-    /// True.
+    /// Always `true`.
     open class var supportsSecureCoding: Bool { true }
 
-    /// A serializer with the same header fields, style and block; all else is as in a new one.
+    /// Returns a serializer with the same header fields, query style and query block. Other settings have their
+    /// defaults.
     open func copy(with zone: NSZone? = nil) -> Any {
         let copy = AFHTTPRequestSerializer()
         copy.takeOver(from: self)
         return copy
     }
 
-    /// Takes what copies keep.
+    /// Copies the header fields, the query style and the query block from another serializer.
     func takeOver(from other: AFHTTPRequestSerializer) {
         let kept = other.state.withLock {
             RequestSerializerState(headers: $0.headers, style: $0.style, makeQuery: $0.makeQuery)

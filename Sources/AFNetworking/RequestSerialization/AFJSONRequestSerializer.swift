@@ -2,9 +2,10 @@
 
 import ANSystem
 
-/// Puts parameters into the query of GET, HEAD and DELETE, and into a JSON body for other methods.
+/// A serializer that encodes parameters into the query of GET, HEAD and DELETE requests and into a JSON body for other
+/// methods.
 ///
-/// Nil parameters make no body and no `Content-Type`.
+/// If the parameters are `nil`, the request has neither a body nor a `Content-Type`.
 open class AFJSONRequestSerializer: AFHTTPRequestSerializer, @unchecked Sendable {
     private let options: Lock<JSONSerialization.WritingOptions>
 
@@ -14,13 +15,13 @@ open class AFJSONRequestSerializer: AFHTTPRequestSerializer, @unchecked Sendable
         super.init()
     }
 
-    /// Creates a serializer with options for the JSON.
+    /// Creates a serializer with options for writing JSON.
     public init(writingOptions: JSONSerialization.WritingOptions) {
         options = Lock(writingOptions)
         super.init()
     }
 
-    /// How the JSON is written.
+    /// The options for writing JSON. Default: none, which gives compact JSON.
     open var writingOptions: JSONSerialization.WritingOptions {
         get { options.withLock { $0 } }
         set { options.withLock { $0 = newValue } }
@@ -41,19 +42,19 @@ open class AFJSONRequestSerializer: AFHTTPRequestSerializer, @unchecked Sendable
             contentType: "application/json")
     }
 
-    /// Restores what an archive keeps, the writing options among it.
+    /// Creates a serializer from an archive of its header fields, query style and writing options.
     public required init?(coder: NSCoder) {
         options = Lock(.init(rawValue: coder.decodeValue(UInt.self, forKey: "writingOptions") ?? 0))
         super.init(coder: coder)
     }
 
-    /// Archives what an archive keeps, the writing options among it.
+    /// Archives the header fields, the query style and the writing options.
     open override func encode(with coder: NSCoder) {
         super.encode(with: coder)
         coder.encodeValue(writingOptions.rawValue, forKey: "writingOptions")
     }
 
-    /// A serializer that keeps what copies keep, the writing options among it.
+    /// Returns a serializer with the same header fields, query style, query block and writing options.
     open override func copy(with zone: NSZone? = nil) -> Any {
         let copy = AFJSONRequestSerializer(writingOptions: writingOptions)
         copy.takeOver(from: self)

@@ -1,38 +1,40 @@
 // SPDX-License-Identifier: MIT
 
-/// A form that is being made: what the block of a multipart request is given.
+/// A multipart form under construction (RFC 7578), passed to the block of a multipart request.
 ///
-/// In names of fields and files, quotation marks and line breaks are escaped as browsers do it. Parts stand in the order
-/// in which they were appended, after those of the parameters.
+/// Quotation marks and line breaks in field and file names are percent-encoded, as browsers do. The parts are sent in
+/// the order in which they were appended, after the fields for the parameters.
 public protocol AFMultipartFormData: AnyObject {
-    /// Appends a file; its name is the URL's last component, its type that of its extension.
+    /// Appends a file. Its file name is the last component of the URL; its media type follows from the path extension.
     ///
-    /// - Throws: An error of ``AFURLRequestSerializationErrorDomain`` with the code -1000 for what is no file that can be read.
+    /// - Throws: An error of ``AFURLRequestSerializationErrorDomain`` with code -1000 if the URL is not a readable
+    ///   file.
     func appendPart(withFileURL fileURL: URL, name: String) throws
 
-    /// Appends a file, which is read when the request is sent, each time that it is sent.
+    /// Appends a file with a file name and a media type. The file is read each time the request is sent.
     ///
-    /// - Throws: An error of ``AFURLRequestSerializationErrorDomain`` with the code -1000 for what is no file that can be read.
+    /// - Throws: An error of ``AFURLRequestSerializationErrorDomain`` with code -1000 if the URL is not a readable
+    ///   file.
     func appendPart(withFileURL fileURL: URL, name: String, fileName: String, mimeType: String) throws
 
-    /// Appends exactly `length` bytes of a stream, as a file.
+    /// Appends a stream as a file. Exactly `length` bytes are sent.
     func appendPart(with inputStream: InputStream?, name: String, fileName: String, length: Int64, mimeType: String)
 
-    /// Appends bytes as a file.
+    /// Appends data as a file.
     func appendPart(withFileData data: Data, name: String, fileName: String, mimeType: String)
 
-    /// Appends a field.
+    /// Appends a field without a file name.
     func appendPart(withForm data: Data, name: String)
 
-    /// Appends a part with header fields of its own, in the order of their names.
+    /// Appends a part with custom header fields, sorted by name.
     func appendPart(withHeaders headers: [String: String]?, body: Data)
 
-    /// Sends the form in packets of so many bytes with a pause after each, in seconds.
+    /// Limits the bandwidth: sends the form in packets of `numberOfBytes`, with a pause of `delay` seconds after each.
     func throttleBandwidth(withPacketSize numberOfBytes: UInt, delay: TimeInterval)
 }
 
 extension AFMultipartFormData {
-    /// Appends a field.
+    /// Appends a field without a file name; another name of ``appendPart(withForm:name:)``.
     public func appendPart(withFormData data: Data, name: String) {
         appendPart(withForm: data, name: name)
     }

@@ -2,9 +2,10 @@
 
 import ANSystem
 
-/// Puts parameters into the query of GET, HEAD and DELETE, and into a property list for other methods.
+/// A serializer that encodes parameters into the query of GET, HEAD and DELETE requests and into a property list for
+/// other methods.
 ///
-/// Nil parameters make no body and no `Content-Type`.
+/// If the parameters are `nil`, the request has neither a body nor a `Content-Type`.
 open class AFPropertyListRequestSerializer: AFHTTPRequestSerializer, @unchecked Sendable {
     private let settings: Lock<Settings>
 
@@ -13,7 +14,7 @@ open class AFPropertyListRequestSerializer: AFHTTPRequestSerializer, @unchecked 
         var writeOptions = 0
     }
 
-    /// Creates a serializer that writes XML.
+    /// Creates a serializer that writes XML property lists.
     public override init() {
         settings = Lock(Settings())
         super.init()
@@ -27,13 +28,13 @@ open class AFPropertyListRequestSerializer: AFHTTPRequestSerializer, @unchecked 
         super.init()
     }
 
-    /// The format that is written.
+    /// The format of the property list. Default: XML.
     open var format: PropertyListSerialization.PropertyListFormat {
         get { .init(rawValue: settings.withLock { $0.format }) ?? .xml }
         set { settings.withLock { $0.format = newValue.rawValue } }
     }
 
-    /// Options that Foundation has no meaning for.
+    /// The options for writing property lists. Foundation defines none.
     open var writeOptions: PropertyListSerialization.WriteOptions {
         get { settings.withLock { $0.writeOptions } }
         set { settings.withLock { $0.writeOptions = newValue } }
@@ -53,19 +54,19 @@ open class AFPropertyListRequestSerializer: AFHTTPRequestSerializer, @unchecked 
         }
     }
 
-    /// Restores what an archive keeps, the format and the options among it.
+    /// Creates a serializer from an archive of its header fields, query style, format and options.
     public required init?(coder: NSCoder) {
         settings = Lock(coder.decodeValue(Settings.self, forKey: "propertyList") ?? Settings())
         super.init(coder: coder)
     }
 
-    /// Archives what an archive keeps, the format and the options among it.
+    /// Archives the header fields, the query style, the format and the options.
     open override func encode(with coder: NSCoder) {
         super.encode(with: coder)
         coder.encodeValue(settings.withLock { $0 }, forKey: "propertyList")
     }
 
-    /// A serializer that keeps what copies keep, the format and the options among it.
+    /// Returns a serializer with the same header fields, query style, query block, format and options.
     open override func copy(with zone: NSZone? = nil) -> Any {
         let copy = AFPropertyListRequestSerializer(format: format, writeOptions: writeOptions)
         copy.takeOver(from: self)

@@ -2,13 +2,13 @@
 
 import AsyncNetworking
 
-/// Collects the parts of a form in the core's form, and the first error among them.
+/// A builder of a core multipart form that keeps the first error of its parts.
 final class MultipartForm: AFMultipartFormData {
     private var form = MultipartFormData()
     private var error: NSError?
     private var throttle: Throttle?
 
-    /// A pause after each packet.
+    /// The packet size in bytes and the pause in seconds after each packet.
     private struct Throttle {
         let packetSize: Int
         let delay: TimeInterval
@@ -21,7 +21,7 @@ final class MultipartForm: AFMultipartFormData {
         }
     }
 
-    /// Puts the form into a request; leaves the request as it is where there is no part.
+    /// Sets the form as the body of a request; leaves the request unchanged if the form is empty.
     ///
     /// - Throws: The first error of a part.
     func finish(_ request: NSMutableURLRequest) throws {
@@ -90,7 +90,7 @@ final class MultipartForm: AFMultipartFormData {
 }
 
 extension RequestBody {
-    /// The same body in packets of a size, with a pause in seconds after each.
+    /// Returns the body in packets of `size` bytes, with a pause in seconds after each.
     fileprivate func inPackets(of size: Int, pause: TimeInterval) -> RequestBody {
         guard case .stream(let length, let isReplayable, let makeReader) = content else { return self }
         return .stream(length: length, isReplayable: isReplayable) {

@@ -2,28 +2,28 @@
 
 import AsyncNetworking
 
-/// Percent-encodes the UTF-8 of a string, except letters, digits and `-._~/?`.
+/// Returns a string with the bytes of its UTF-8 percent-encoded, except letters, digits and `-._~/?`.
 public func AFPercentEscapedStringFromString(_ string: String) -> String {
     URLEncodedFormEncoder.escape(string)
 }
 
-/// Writes parameters as a query: names sorted, `name[key]` for dictionaries, `name[]` for arrays, the bare name for each
-/// element of a set, no `=` for null.
+/// Returns parameters encoded as a query: names are sorted; dictionaries use `name[key]`, arrays `name[]`; the name is
+/// repeated for each element of a set; null has no `=`.
 public func AFQueryStringFromParameters(_ parameters: [AnyHashable: Any]) -> String {
     AFQueryStringFromValue(parameters)
 }
 
-/// The same for any value; one that is no dictionary has no name.
+/// Returns any value encoded as a query. The name is empty if the outermost value is not a dictionary.
 func AFQueryStringFromValue(_ value: Any) -> String {
     AFQueryStringPairsFromKeyAndValue(nil, value).map(\.escaped).joined(separator: "&")
 }
 
-/// The names and values of a dictionary in the order in which they are sent.
+/// Returns the name-value pairs of a dictionary in the order in which they are sent.
 func AFQueryStringPairsFromDictionary(_ dictionary: [AnyHashable: Any]) -> [AFQueryStringPair] {
     AFQueryStringPairsFromKeyAndValue(nil, dictionary)
 }
 
-/// The names and values below a name.
+/// Returns the name-value pairs of a value whose name is `key`, including those of nested values.
 func AFQueryStringPairsFromKeyAndValue(_ key: String?, _ value: Any) -> [AFQueryStringPair] {
     let value = unwrapped(value)
     if value is String { return [AFQueryStringPair(field: key, value: value)] }
@@ -45,23 +45,23 @@ func AFQueryStringPairsFromKeyAndValue(_ key: String?, _ value: Any) -> [AFQuery
     return [AFQueryStringPair(field: key, value: value)]
 }
 
-/// One name and its value.
+/// A name and its value.
 struct AFQueryStringPair {
-    /// The name; nil for a value that stands alone.
+    /// The name; `nil` for a value without a name.
     let field: String?
-    /// The value, which is no dictionary, array or set.
+    /// The value, which is not a dictionary, an array or a set.
     let value: Any
 
-    /// Whether there is no value.
+    /// Whether the value is null.
     var isNull: Bool { value is NSNull }
 
-    /// The pair as part of a query.
+    /// The pair, percent-encoded for a query.
     var escaped: String {
         let name = URLEncodedFormEncoder.escape(field ?? "")
         return isNull ? name : "\(name)=\(URLEncodedFormEncoder.escape(text(of: value)))"
     }
 
-    /// The value as the content of a part of a form.
+    /// Returns the value as the content of a form part.
     ///
     /// - Throws: See ``Swift/String/content(in:)``.
     func data(using encoding: String.Encoding) throws -> Data {
@@ -71,21 +71,21 @@ struct AFQueryStringPair {
 }
 
 extension String {
-    /// The string in an encoding.
+    /// Returns the string in a text encoding.
     ///
-    /// - Throws: An error of ``AFURLRequestSerializationErrorDomain`` with the code -1016 for characters that the encoding does
-    ///   not have.
+    /// - Throws: An error of ``AFURLRequestSerializationErrorDomain`` with code -1016 if the encoding lacks a character
+    ///   of the string.
     func content(in encoding: String.Encoding) throws -> Data {
         guard let data = data(using: encoding) else {
             throw NSError.requestSerialization(
                 .cannotDecodeContentData,
-                reason: "The parameters cannot be written in the serializer's `stringEncoding`.")
+                reason: "The parameters cannot be represented in the serializer's `stringEncoding`.")
         }
         return data
     }
 }
 
-/// A scalar as Objective-C describes it: truth values as 1 and 0, whole numbers without a fraction.
+/// Returns the text of a scalar as Objective-C describes it: Booleans as 1 and 0, whole numbers without a fraction.
 private func text(of value: Any) -> String {
     switch value {
     case let string as String: string
@@ -98,13 +98,13 @@ private func text(of value: Any) -> String {
     }
 }
 
-/// The text that the core's encoder writes for a scalar.
+/// Returns the text that the core's encoder writes for a scalar.
 private func queryText(of scalar: Parameters) -> String? {
     guard let pairs = try? URLEncodedFormEncoder().pairs(["": scalar]) else { return nil }
     return pairs.first?.value
 }
 
-/// The value within an optional; null for none.
+/// Returns the value wrapped in an optional; null for `nil`.
 private func unwrapped(_ value: Any) -> Any {
     guard let optional = value as? any OptionalValue else { return value }
     return optional.content.map(unwrapped) ?? NSNull()
@@ -119,7 +119,7 @@ extension Optional: OptionalValue {
     fileprivate var content: Any? { self }
 }
 
-/// A number as its type has it: whole ones digit by digit, however large they are.
+/// Returns the text of a number according to its type: integers in full, regardless of their size.
 private func text(of number: NSNumber) -> String {
     let text = number.stringValue
     let isWhole = text.utf8.allSatisfy { 0x30...0x39 ~= $0 || $0 == UInt8(ascii: "-") }

@@ -3,7 +3,7 @@
 import AsyncNetworking
 import HTTPTypes
 
-/// What an ``AFHTTPRequestSerializer`` was told; what is nil was not.
+/// The settings of an ``AFHTTPRequestSerializer``.
 struct RequestSerializerState: Sendable {
     var stringEncoding = String.Encoding.utf8
     private(set) var headers: [String: String]
@@ -11,7 +11,7 @@ struct RequestSerializerState: Sendable {
     var methodsInURI: Set<String> = ["GET", "HEAD", "DELETE"]
     var style: AFHTTPRequestQueryStringSerializationStyle
     var makeQuery: Handover<AFHTTPRequestSerializer.QueryBlock>?
-    /// ``headers`` as the core has them, in the order in which they are sent; nil where one of them cannot be sent.
+    /// ``headers`` in the core's form and in the order in which they are sent; `nil` if one of them cannot be sent.
     private(set) var fields: HTTPFields?
 
     init(
@@ -25,24 +25,24 @@ struct RequestSerializerState: Sendable {
         fields = HTTPFields(sorted: headers)
     }
 
-    /// Sets a header field, in place of one whose name differs in case only; nil removes it.
+    /// Sets a header field and replaces one whose name differs only in case; `nil` removes it.
     mutating func setHeader(_ name: String, _ value: String?) {
         headers.setField(name, value)
         fields = HTTPFields(sorted: headers)
     }
 }
 
-/// What a request says besides what it sends; nil leaves it to the session.
+/// Settings of a request besides URL, header fields and body. For each that is `nil`, the session's setting applies.
 struct RequestWishes: Sendable {
     var allowsCellularAccess: Bool?
     var cachePolicy: NSURLRequest.CachePolicy?
     var handlesCookies: Bool?
-    /// Kept, and not part of any request here.
+    /// Stored, but not applied to requests.
     var usesPipelining: Bool?
     var serviceType: NSURLRequest.NetworkServiceType?
     var timeoutInterval: TimeInterval?
 
-    /// Puts the wishes into a request.
+    /// Applies the settings to a request.
     func apply(to request: inout URLRequest) {
         if let allowsCellularAccess { request.allowsCellularAccess = allowsCellularAccess }
         if let cachePolicy { request.cachePolicy = cachePolicy }
@@ -52,19 +52,19 @@ struct RequestWishes: Sendable {
     }
 }
 
-/// What parameters become in a request.
+/// The encoded parameters of a request.
 enum EncodedParameters {
-    /// Nothing.
+    /// No parameters.
     case nothing
-    /// The end of the URL's query; nothing where it is empty.
+    /// Text to append to the query of the URL, possibly empty.
     case query(String)
-    /// The body, with the media type of a request that names none.
+    /// The body, and the media type for a request without a `Content-Type`.
     case body(Data, contentType: String)
 }
 
 extension HTTPFields {
-    /// The fields of a dictionary in the order of their names; nil where a name is none, or is the length, which follows from
-    /// the body.
+    /// Creates fields sorted by name. Returns `nil` if a name is not valid, or if `Content-Length` is among them, which
+    /// follows from the body.
     init?(sorted headers: [String: String]) {
         var fields: [HTTPField] = []
         for (name, value) in headers.sorted(by: { $0.key < $1.key }) {

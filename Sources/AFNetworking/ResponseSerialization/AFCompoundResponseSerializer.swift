@@ -1,35 +1,37 @@
 // SPDX-License-Identifier: MIT
 
-/// Asks other serializers in turn; the first one that makes an object decides.
+/// A serializer that tries other serializers in order and returns the object of the first that returns one.
 ///
-/// Where none does, the object is the body, judged by what this serializer itself takes: the statuses 200 to 299 with any
-/// media type. Serializers that do not descend from ``AFHTTPResponseSerializer`` are not asked.
+/// If none returns an object, the result is the response body, validated by this serializer's own rules: status codes
+/// 200 to 299 and any media type by default. Serializers that are not subclasses of ``AFHTTPResponseSerializer`` are
+/// skipped.
 open class AFCompoundResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
     private let serializers: Handover<[any AFURLResponseSerialization]>
 
-    /// Creates a serializer that asks nobody.
+    /// Creates a serializer without children, which returns the response body.
     public override init() {
         serializers = Handover([])
         super.init()
     }
 
-    /// Creates a serializer that asks these in their order.
+    /// Creates a serializer that tries the given serializers in order.
     public init(responseSerializers: [any AFURLResponseSerialization]) {
         serializers = Handover(responseSerializers)
         super.init()
     }
 
-    /// Creates a serializer that asks these in their order.
+    /// Returns a serializer that tries the given serializers in order.
     public static func compoundSerializer(
         withResponseSerializers serializers: [any AFURLResponseSerialization]
     ) -> AFCompoundResponseSerializer {
         AFCompoundResponseSerializer(responseSerializers: serializers)
     }
 
-    /// Whom it asks.
+    /// The serializers that are tried, in order.
     open var responseSerializers: [any AFURLResponseSerialization] { serializers.value }
 
-    /// Makes the object of the first serializer that has one, with its error if there is one.
+    /// Returns the object of the first serializer that returns one, and sets `error` to that serializer's error, if
+    /// any.
     open override func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
         for case let serializer as AFHTTPResponseSerializer in responseSerializers {
             let pointer = AutoreleasingUnsafeMutablePointer<NSError?>(nil)
@@ -40,7 +42,7 @@ open class AFCompoundResponseSerializer: AFHTTPResponseSerializer, @unchecked Se
         return super.responseObject(for: response, data: data, error: error)
     }
 
-    /// Restores what is acceptable and whom it asks.
+    /// Creates a serializer from an archive of its acceptable responses and its children.
     public required init?(coder: NSCoder) {
         let classes: [AnyClass] = [
             NSArray.self, AFHTTPResponseSerializer.self, AFJSONResponseSerializer.self,
@@ -53,13 +55,13 @@ open class AFCompoundResponseSerializer: AFHTTPResponseSerializer, @unchecked Se
         super.init(coder: coder)
     }
 
-    /// Archives what is acceptable and whom it asks.
+    /// Archives the acceptable responses and the children.
     open override func encode(with coder: NSCoder) {
         super.encode(with: coder)
         coder.encode(responseSerializers as NSArray, forKey: "responseSerializers")
     }
 
-    /// A serializer that takes the same responses and asks the same serializers.
+    /// Returns a serializer with the same acceptable responses and the same children.
     open override func copy(with zone: NSZone? = nil) -> Any {
         AFCompoundResponseSerializer(responseSerializers: responseSerializers).accepting(as: self)
     }

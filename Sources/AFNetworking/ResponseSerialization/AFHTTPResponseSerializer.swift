@@ -2,7 +2,7 @@
 
 import ANSystem
 
-/// Judges responses by status and media type, and returns their bodies as they are.
+/// A serializer that validates the status code and the media type of a response and returns its body as `Data`.
 ///
 /// All members may be used from any thread.
 open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, NSSecureCoding, NSCopying,
@@ -10,31 +10,31 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, NSSec
 {
     private let acceptance: Lock<Acceptance>
 
-    /// What is acceptable.
+    /// The acceptable status codes and media types.
     struct Acceptance: Codable, Sendable {
         var statusCodes: IndexSet? = IndexSet(integersIn: 200...299)
         var contentTypes: Set<String>?
     }
 
-    /// Creates a serializer that takes the statuses 200 to 299 with any media type.
+    /// Creates a serializer that accepts the status codes 200 to 299 and any media type.
     public override init() {
         acceptance = Lock(Acceptance())
         super.init()
     }
 
-    /// Creates a serializer that takes these media types.
+    /// Creates a serializer that accepts the status codes 200 to 299 and the given media types.
     init(contentTypes: Set<String>) {
         acceptance = Lock(Acceptance(contentTypes: contentTypes))
         super.init()
     }
 
-    /// The statuses that are taken: 200 to 299 by default; nil takes all.
+    /// The acceptable status codes; `nil` accepts all. Default: 200 to 299.
     open var acceptableStatusCodes: IndexSet? {
         get { acceptance.withLock { $0.statusCodes } }
         set { acceptance.withLock { $0.statusCodes = newValue } }
     }
 
-    /// The media types that are taken, without parameters; nil takes all.
+    /// The acceptable media types, without parameters; `nil` accepts all, which is the default of this class.
     open var acceptableContentTypes: Set<String>? {
         get { acceptance.withLock { $0.contentTypes } }
         set { acceptance.withLock { $0.contentTypes = newValue } }
@@ -42,11 +42,11 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, NSSec
 
     // MARK: Validation
 
-    /// Judges a response.
+    /// Validates the status code and the media type of a response.
     ///
-    /// - Throws: An error of ``AFURLResponseSerializationErrorDomain``: -1011 for the status, -1016 for the media type,
-    ///   which stands under the first one where both are wrong; ``AFUnnamedError`` for a media type that is wrong where
-    ///   there is no body.
+    /// - Throws: An error of ``AFURLResponseSerializationErrorDomain``: -1011 for the status code, -1016 for the media
+    ///   type. If both are unacceptable, the second is the underlying error of the first. ``AFUnnamedError`` for an
+    ///   unacceptable media type without a body.
     open func validate(_ response: HTTPURLResponse?, data: Data?) throws {
         guard let response else { return }
         let verdict = judge(ResponseFacts(response), data)
@@ -54,21 +54,21 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, NSSec
         if !verdict.isValid { throw AFUnnamedError() }
     }
 
-    /// Makes the object of a response's body, as far as its status and media type allow; here that is the body, whatever
-    /// they are.
+    /// Validates a response and returns the object for its body; sets `error` if the response is unacceptable. This
+    /// class returns the body in any case; subclasses return `nil` for most unacceptable responses.
     open func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
         var verdict = verdict(on: response, data)
         verdict.facts = (response as? HTTPURLResponse).map(ResponseFacts.init)
         return object(of: data, verdict, error)
     }
 
-    /// Makes the object of a body that has been judged; serializers of this module override it.
+    /// Returns the object for a body that has been validated; overridden by the serializers of this module.
     func object(of data: Data?, _ verdict: ResponseVerdict, _ error: NSErrorPointer) -> Any? {
         if let failure = verdict.error { error?.pointee = failure }
         return data
     }
 
-    /// What validation says, as a subclass may have it.
+    /// Returns the result of ``validate(_:data:)``, which a subclass may have overridden.
     private func verdict(on response: URLResponse?, _ data: Data?) -> ResponseVerdict {
         do {
             try validate(response as? HTTPURLResponse, data: data)
@@ -80,8 +80,8 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, NSSec
         }
     }
 
-    /// Whether the object follows from what ``judge(_:_:)`` and ``object(of:_:_:)`` say: a subclass may have overridden what
-    /// takes Foundation's response, and a compound serializer asks others, which may have.
+    /// Whether ``judge(_:_:)`` and ``object(of:_:_:)`` determine the object. A subclass may have overridden a method
+    /// that takes a Foundation response, and so may the children of a compound serializer.
     var needsNoResponse: Bool {
         let type = type(of: self)
         return type == AFJSONResponseSerializer.self || type == AFHTTPResponseSerializer.self
@@ -89,7 +89,7 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, NSSec
             || type == AFXMLDocumentResponseSerializer.self
     }
 
-    /// Judges a response by status and media type.
+    /// Validates a response by status code and media type.
     func judge(_ response: ResponseFacts, _ data: Data?) -> ResponseVerdict {
         let isEmpty = data?.isEmpty ?? true
         var verdict = ResponseVerdict(facts: response)
@@ -113,27 +113,27 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, NSSec
 
     // MARK: Copies and archives
 
-    /// Restores what is acceptable.
+    /// Creates a serializer from an archive of its acceptable responses.
     public required init?(coder: NSCoder) {
         guard let archive = coder.decodeValue(Acceptance.self, forKey: "HTTPResponseSerializer") else { return nil }
         acceptance = Lock(archive)
         super.init()
     }
 
-    /// Archives what is acceptable.
+    /// Archives the acceptable responses.
     open func encode(with coder: NSCoder) {
         coder.encodeValue(acceptance.withLock { $0 }, forKey: "HTTPResponseSerializer")
     }
 
-    /// True.
+    /// Always `true`.
     open class var supportsSecureCoding: Bool { true }
 
-    /// A serializer that takes the same responses.
+    /// Returns a serializer with the same acceptable responses.
     open func copy(with zone: NSZone? = nil) -> Any {
         AFHTTPResponseSerializer().accepting(as: self)
     }
 
-    /// This serializer, which takes what the other one does.
+    /// Copies the acceptable responses from another serializer and returns this one.
     func accepting(as other: AFHTTPResponseSerializer) -> Self {
         let taken = other.acceptance.withLock { $0 }
         acceptance.withLock { $0 = taken }

@@ -2,10 +2,10 @@
 
 import ANSystem
 
-/// Makes Foundation's objects of JSON: dictionaries, arrays, strings, numbers and `NSNull`.
+/// A serializer that returns the Foundation objects for JSON: dictionaries, arrays, strings, numbers and `NSNull`.
 ///
-/// It takes `application/json`, `text/json` and `text/javascript`. A body that is empty, or one space, is nil. The JSON of a
-/// response whose status is not acceptable is made too, beside the error.
+/// It accepts `application/json`, `text/json` and `text/javascript`. For a body that is empty or a single space the
+/// object is `nil`. If only the status code is unacceptable, there are both an object and an error.
 open class AFJSONResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
     private let settings: Lock<Settings>
 
@@ -16,25 +16,25 @@ open class AFJSONResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendab
 
     private static let contentTypes: Set = ["application/json", "text/json", "text/javascript"]
 
-    /// Creates a serializer that takes arrays and objects.
+    /// Creates a serializer that accepts an array or a dictionary as the outermost value.
     public override init() {
         settings = Lock(Settings())
         super.init(contentTypes: Self.contentTypes)
     }
 
-    /// Creates a serializer with options for reading.
+    /// Creates a serializer with options for reading JSON.
     public init(readingOptions: JSONSerialization.ReadingOptions) {
         settings = Lock(Settings(readingOptions: readingOptions.rawValue))
         super.init(contentTypes: Self.contentTypes)
     }
 
-    /// How JSON is read; `fragmentsAllowed` takes any value at the top.
+    /// The options for reading JSON; `fragmentsAllowed` accepts any outermost value. Default: none.
     open var readingOptions: JSONSerialization.ReadingOptions {
         get { .init(rawValue: settings.withLock { $0.readingOptions }) }
         set { settings.withLock { $0.readingOptions = newValue.rawValue } }
     }
 
-    /// Whether nulls are left out of arrays and dictionaries; false by default.
+    /// Whether nulls are removed from arrays and dictionaries. Default: `false`.
     open var removesKeysWithNullValues: Bool {
         get { settings.withLock { $0.removesNulls } }
         set { settings.withLock { $0.removesNulls = newValue } }
@@ -53,22 +53,22 @@ open class AFJSONResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendab
         }
     }
 
-    /// The body of some servers' empty answers.
+    /// The body that some servers send for an empty response.
     private static let oneSpace = Data(" ".utf8)
 
-    /// Restores what is acceptable and how JSON is read.
+    /// Creates a serializer from an archive of its acceptable responses and options.
     public required init?(coder: NSCoder) {
         settings = Lock(coder.decodeValue(Settings.self, forKey: "JSON") ?? Settings())
         super.init(coder: coder)
     }
 
-    /// Archives what is acceptable and how JSON is read.
+    /// Archives the acceptable responses and the options.
     open override func encode(with coder: NSCoder) {
         super.encode(with: coder)
         coder.encodeValue(settings.withLock { $0 }, forKey: "JSON")
     }
 
-    /// A serializer that takes the same responses and reads them in the same way.
+    /// Returns a serializer with the same acceptable responses and options.
     open override func copy(with zone: NSZone? = nil) -> Any {
         let copy = AFJSONResponseSerializer(readingOptions: readingOptions).accepting(as: self)
         copy.removesKeysWithNullValues = removesKeysWithNullValues
