@@ -39,7 +39,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         super.init(sessionConfiguration: configuration)
     }
 
-    /// The URL against which relative URLs are resolved, with a slash at the end of its path; `nil` if there is none.
+    /// The URL against which relative URLs are resolved, with a slash at the end of its path, or `nil`.
     open var baseURL: URL? { base.base }
 
     /// The serializer that encodes parameters into requests. Default: an ``AFHTTPRequestSerializer`` (queries and form

@@ -72,7 +72,7 @@ extension AFURLSessionManager {
     ///   - cancelPendingTasks: Whether running tasks are cancelled.
     ///   - resetSession: Whether later tasks run in a new session; otherwise they fail. Default: `false`.
     public func invalidateSessionCancelingTasks(_ cancelPendingTasks: Bool, resetSession: Bool = false) {
-        // Create the session if there is none yet: it is an argument of the notification about its end.
+        // Create the session if it has not been used yet: it is an argument of the notification about its end.
         _ = session
         // The core accepts no tasks after this: suspended tasks must be registered with it first.
         if !cancelPendingTasks { for task in tasks { _ = task.transfer } }

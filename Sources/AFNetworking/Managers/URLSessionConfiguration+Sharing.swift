@@ -13,12 +13,12 @@ extension URLSessionConfiguration {
         return configuration
     }
 
-    /// The core session that the configuration carries; `nil` if there is none.
+    /// The core session that the configuration carries; `nil` if it carries no session.
     var sharedSession: SessionManager? {
         httpAdditionalHeaders?[SharedSession()] as? SessionManager
     }
 
-    /// Removes the core session from the configuration and returns it; `nil` if there is none.
+    /// Removes the core session from the configuration and returns it; `nil` if the configuration carries no session.
     func takeSharedSession() -> SessionManager? {
         guard let session = sharedSession else { return nil }
         httpAdditionalHeaders = nil

@@ -82,7 +82,7 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         state.withLock { $0.setHeader(field, value) }
     }
 
-    /// Returns the header field that is added to all requests; `nil` if there is none with this name.
+    /// Returns the header field that is added to all requests, or `nil`.
     open func value(forHTTPHeaderField field: String) -> String? {
         state.withLock { state in
             state.headers.first { $0.key.caseInsensitiveCompare(field) == .orderedSame }?.value
@@ -114,7 +114,7 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         set { state.withLock { $0.methodsInURI = newValue } }
     }
 
-    /// Sets the style of query encoding and removes the block of ``setQueryStringSerializationWith(_:)``.
+    /// Sets the style of query encoding and removes the block of `setQueryStringSerializationWith(_:)` with a block.
     open func setQueryStringSerializationWith(_ style: AFHTTPRequestQueryStringSerializationStyle) {
         state.withLock { $0.style = style }
         state.set(\.makeQuery, to: nil)
@@ -186,7 +186,7 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
             let base = try request(withMethod: method, urlString: urlString, parameters: nil)
             do {
                 guard method != "GET", method != "HEAD" else {
-                    throw NSError.requestSerialization(.unsupportedURL, reason: "A \(method) request cannot have a multipart form.")
+                    throw NSError.requestSerialization(.unsupportedURL, reason: "\(method) cannot have a form.")
                 }
                 let form = MultipartForm()
                 form.append(parameters ?? [:], encoding: String.Encoding(rawValue: stringEncoding))

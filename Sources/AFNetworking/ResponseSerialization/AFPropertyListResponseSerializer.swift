@@ -3,10 +3,10 @@
 import ANSystem
 import AsyncNetworking
 
-/// Makes objects of property lists, XML or binary; it takes `application/x-plist`.
+/// A serializer that returns the objects of XML and binary property lists. It accepts `application/x-plist`.
 ///
-/// An empty body is an error, unlike no body at all; so is a list that is nested too deeply, that holds itself, or in the
-/// format of OpenStep.
+/// `error` is set for an empty body, for a list that is nested too deeply or contains itself, and for the OpenStep
+/// format. If there is no body, the object is `nil` without an error.
 open class AFPropertyListResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
     private let settings: Lock<Settings>
 
@@ -15,13 +15,13 @@ open class AFPropertyListResponseSerializer: AFHTTPResponseSerializer, @unchecke
         var readOptions: UInt = 0
     }
 
-    /// Creates a serializer.
+    /// Creates a serializer with default options.
     public override init() {
         settings = Lock(Settings())
         super.init(contentTypes: ["application/x-plist"])
     }
 
-    /// Creates a serializer with options for reading; any format is read.
+    /// Creates a serializer with options for reading. Lists of any format are read, regardless of `format`.
     public init(
         format: PropertyListSerialization.PropertyListFormat, readOptions: PropertyListSerialization.ReadOptions
     ) {
@@ -29,13 +29,13 @@ open class AFPropertyListResponseSerializer: AFHTTPResponseSerializer, @unchecke
         super.init(contentTypes: ["application/x-plist"])
     }
 
-    /// A format; any is read.
+    /// A property list format; has no effect, as all formats are read. Default: XML.
     open var format: PropertyListSerialization.PropertyListFormat {
         get { .init(rawValue: settings.withLock { $0.format }) ?? .xml }
         set { settings.withLock { $0.format = newValue.rawValue } }
     }
 
-    /// How property lists are read.
+    /// The options for reading property lists. Default: none.
     open var readOptions: PropertyListSerialization.ReadOptions {
         get { .init(rawValue: settings.withLock { $0.readOptions }) }
         set { settings.withLock { $0.readOptions = newValue.rawValue } }
@@ -58,19 +58,19 @@ open class AFPropertyListResponseSerializer: AFHTTPResponseSerializer, @unchecke
         }
     }
 
-    /// Restores what is acceptable and the options.
+    /// Creates a serializer from an archive of its acceptable responses, format and options.
     public required init?(coder: NSCoder) {
         settings = Lock(coder.decodeValue(Settings.self, forKey: "propertyList") ?? Settings())
         super.init(coder: coder)
     }
 
-    /// Archives what is acceptable and the options.
+    /// Archives the acceptable responses, the format and the options.
     open override func encode(with coder: NSCoder) {
         super.encode(with: coder)
         coder.encodeValue(settings.withLock { $0 }, forKey: "propertyList")
     }
 
-    /// A serializer that takes the same responses with the same options.
+    /// Returns a serializer with the same acceptable responses, format and options.
     open override func copy(with zone: NSZone? = nil) -> Any {
         AFPropertyListResponseSerializer(format: format, readOptions: readOptions).accepting(as: self)
     }

@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: MIT
 
-/// Makes objects of responses.
+/// A type that converts responses to objects.
 public protocol AFURLResponseSerialization: NSObjectProtocol {
-    /// Makes an object of a response and its body.
+    /// Returns the object for a response and its body.
     ///
-    /// There may be an object and an error at the same time, such as an API's own words about what went wrong.
+    /// There may be both an object and an error, for example the error message of an API.
+    ///
+    /// - Parameters:
+    ///   - response: The response, or `nil`.
+    ///   - data: The body, or `nil`.
+    ///   - error: Set if the response is unacceptable or its body cannot be converted.
     func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any?
 }
 
 extension AFURLResponseSerialization {
-    /// Makes an object of a response and its body; there may be an object and an error at the same time.
+    /// Returns the object for a response and its body, and sets `error` on failure. There may be both an object and an
+    /// error.
     public func responseObject(for response: URLResponse?, data: Data?, error: inout NSError?) -> Any? {
         withErrorPointer(&error) { responseObject(for: response, data: data, error: $0) }
     }
@@ -18,13 +24,14 @@ extension AFURLResponseSerialization {
 /// The domain of errors of response serializers.
 public let AFURLResponseSerializationErrorDomain = "com.alamofire.error.serialization.response"
 
-/// The key of the response that an error is about, an `HTTPURLResponse`.
+/// The user info key for the `HTTPURLResponse` of an error.
 public let AFNetworkingOperationFailingURLResponseErrorKey = "com.alamofire.serialization.response.error.response"
 
-/// The key of the body of the response that an error is about, a `Data`.
+/// The user info key for the response body of an error, a `Data`.
 public let AFNetworkingOperationFailingURLResponseDataErrorKey = "com.alamofire.serialization.response.error.data"
 
-/// Returns JSON without nulls: array elements and dictionary entries that are null are left out, at any depth.
+/// Returns a JSON object without nulls: null elements of arrays and null values of dictionaries are removed at any
+/// depth.
 public func AFJSONObjectByRemovingKeysWithNullValues(
     _ object: Any, _ readingOptions: JSONSerialization.ReadingOptions = []
 ) -> Any {

@@ -5,24 +5,26 @@ import AsyncNetworking
 import AsyncNetworkingXML
 import FoundationXML
 
-/// Makes documents of XML; it takes `application/xml` and `text/xml`. An empty body is an error, and so is a document that
-/// is cut off, or that declares entities: those of Foundation on Linux read the files that a server names.
+/// A serializer that returns an `XMLDocument`. It accepts `application/xml` and `text/xml`.
+///
+/// `error` is set for an empty body, for a truncated document, and for a document that declares entities: `XMLDocument`
+/// on Linux would read the files that external entities refer to.
 open class AFXMLDocumentResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
     private let mask: Lock<UInt>
 
-    /// Creates a serializer.
+    /// Creates a serializer without options.
     public override init() {
         mask = Lock(0)
         super.init(contentTypes: ["application/xml", "text/xml"])
     }
 
-    /// Creates a serializer with options, such as those of `XMLNode.Options`.
+    /// Creates a serializer with options for the document: the raw value of `XMLNode.Options`.
     public init(xmlDocumentOptions mask: UInt) {
         self.mask = Lock(mask)
         super.init(contentTypes: ["application/xml", "text/xml"])
     }
 
-    /// Options, such as those of `XMLNode.Options`.
+    /// The options for the document: the raw value of `XMLNode.Options`. Default: 0, none.
     open var options: UInt {
         get { mask.withLock { $0 } }
         set { mask.withLock { $0 = newValue } }
@@ -39,19 +41,19 @@ open class AFXMLDocumentResponseSerializer: AFHTTPResponseSerializer, @unchecked
         }
     }
 
-    /// Restores what is acceptable and the options.
+    /// Creates a serializer from an archive of its acceptable responses and options.
     public required init?(coder: NSCoder) {
         mask = Lock(coder.decodeValue(UInt.self, forKey: "options") ?? 0)
         super.init(coder: coder)
     }
 
-    /// Archives what is acceptable and the options.
+    /// Archives the acceptable responses and the options.
     open override func encode(with coder: NSCoder) {
         super.encode(with: coder)
         coder.encodeValue(mask.withLock { $0 }, forKey: "options")
     }
 
-    /// A serializer that takes the same responses with the same options.
+    /// Returns a serializer with the same acceptable responses and options.
     open override func copy(with zone: NSZone? = nil) -> Any {
         AFXMLDocumentResponseSerializer(xmlDocumentOptions: options).accepting(as: self)
     }

@@ -4,8 +4,8 @@ import AsyncNetworking
 import AsyncNetworkingXML
 import FoundationXML
 
-/// Makes a parser for XML, which is not started; it takes `application/xml` and `text/xml`. A document that declares
-/// entities is an error.
+/// A serializer that returns an `XMLParser`, which the caller starts. It accepts `application/xml` and `text/xml`.
+/// `error` is set for a document that declares entities.
 open class AFXMLParserResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
     /// Creates a serializer.
     public override init() {
@@ -22,19 +22,19 @@ open class AFXMLParserResponseSerializer: AFHTTPResponseSerializer, @unchecked S
         }
     }
 
-    /// Restores what is acceptable.
+    /// Creates a serializer from an archive of its acceptable responses.
     public required init?(coder: NSCoder) {
         super.init(coder: coder)
     }
 
-    /// A serializer that takes the same responses.
+    /// Returns a serializer with the same acceptable responses.
     open override func copy(with zone: NSZone? = nil) -> Any {
         AFXMLParserResponseSerializer().accepting(as: self)
     }
 }
 
 extension NSError {
-    /// The core's error as one of Foundation's XML parser.
+    /// Creates an error in the domain of Foundation's `XMLParser` from a core error.
     convenience init(xml error: SerializationError) {
         let code: XMLParser.ErrorCode =
             switch error {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 
-/// What validation looks at.
+/// The properties of a response that validation reads.
 struct ResponseFacts {
     let status: Int
-    /// Without parameters, in lower case.
+    /// The media type without parameters, in lower case; `nil` if the response has none.
     let mediaType: String?
     let url: URL?
-    /// The response itself, made when an error needs it.
+    /// Returns the response; called only when an error needs it.
     let response: () -> HTTPURLResponse?
 
     init(_ response: HTTPURLResponse) {
@@ -16,16 +16,16 @@ struct ResponseFacts {
         self.response = { response }
     }
 
-    /// Whether the media type is one of these, in any case.
+    /// Whether the media type is one of `types`, compared without regard to case.
     func hasMediaType(among types: Set<String>) -> Bool {
         guard let mediaType else { return false }
         return types.contains(mediaType) || types.contains { $0.lowercased() == mediaType.lowercased() }
     }
 
-    /// The words for the status in lower case, as Apple's systems have them.
+    /// The reason phrase for the status code in lower case, as on Apple's platforms.
     var phrase: String { HTTPURLResponse.localizedString(forStatusCode: status).lowercased() }
 
-    /// An error about the response.
+    /// Returns an error about the response.
     func error(_ code: URLError.Code, _ text: String, _ data: Data?) -> NSError {
         NSError(
             domain: AFURLResponseSerializationErrorDomain, code: code.rawValue,
@@ -33,7 +33,7 @@ struct ResponseFacts {
         ).adding(userInfo(data))
     }
 
-    /// What errors about the response have in their user info.
+    /// Returns the user info of errors about the response.
     func userInfo(_ data: Data?) -> [String: Any] {
         var userInfo: [String: Any] = [:]
         userInfo[NSURLErrorFailingURLErrorKey] = url

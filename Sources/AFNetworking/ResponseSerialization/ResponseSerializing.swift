@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
 
-/// Something with a response serializer, whose type a descendant may narrow.
+/// An object with a response serializer, whose static type a subclass may narrow.
 ///
-/// A class cannot narrow the type of a property that it inherits; a property of a protocol's can be hidden.
+/// Swift does not let a class narrow the type of an inherited property. A property in a protocol extension can be
+/// shadowed.
 public protocol ResponseSerializing: AnyObject {
-    /// The serializer that is set.
+    /// The response serializer that is set.
     var anyResponseSerializer: any AFURLResponseSerialization { get set }
 }
 
 extension ResponseSerializing {
-    /// What makes objects of responses: JSON unless set. It is looked at when a response is complete.
+    /// The serializer that converts responses to objects. Default: an ``AFJSONResponseSerializer``. It is read when a
+    /// response is complete, so a change also applies to running tasks.
     public var responseSerializer: any AFURLResponseSerialization {
         get { anyResponseSerializer }
         set { anyResponseSerializer = newValue }

@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: MIT
 
-/// What validation throws where there is nothing to say, as for a wrong media type without a body.
+/// An error without a description, thrown by validation for an unacceptable media type if the response has no body.
 ///
-/// Serializers take it for success: there is no object, and no error.
+/// Serializers then return neither an object nor an error, which completion handlers treat as success.
 public struct AFUnnamedError: Error, Sendable {
     /// Creates the error.
     public init() {}
 }
 
-/// What validation says of a response.
+/// The result of validating a response.
 struct ResponseVerdict {
     var isValid = true
-    /// Why it is not valid; an invalid response may have none.
+    /// The reason why the response is not valid; `nil` if it is valid, or for an ``AFUnnamedError``.
     var error: NSError?
-    /// The response; `nil` if it is not one of HTTP.
+    /// The response; `nil` if it is not an HTTP response.
     var facts: ResponseFacts?
 
-    /// Puts the error of a body that cannot be read into its place, with the response, and with that of the validation below.
+    /// Stores the error of an unreadable body, with the facts about the response in its user info and the validation
+    /// error as its underlying error.
     func fail(_ failure: any Error, _ data: Data?, _ error: NSErrorPointer) {
         let failure = (failure as NSError).adding(facts?.userInfo(data) ?? [:])
         error?.pointee = .combined(failure, underlying: error?.pointee)
     }
 
-    /// Whether the body is not to be looked at: its media type was wrong, or nobody would hear of the error.
-    ///
-    /// It puts the error of a failed validation into the place for it.
+    /// Returns whether to skip reading the body, and stores the validation error, if any. The body is skipped if its
+    /// media type is unacceptable, or if the response is invalid and the caller passed no error pointer.
     func stops(_ error: NSErrorPointer) -> Bool {
         guard !isValid else { return false }
         guard let error else { return true }

@@ -3,22 +3,23 @@
 import ANSystem
 public import AsyncNetworking
 
-/// What is compared with pinned certificates.
+/// The part of a certificate chain that is compared with pinned certificates.
 public enum AFSSLPinningMode: UInt, Codable, Sendable {
-    /// Nothing: the system's authorities decide.
+    /// No pinning: the system's certificate authorities decide.
     case none = 0
-    /// The public keys of the chain.
+    /// The public keys of the certificates in the chain.
     case publicKey = 1
-    /// The certificates of the chain.
+    /// The certificates in the chain.
     case certificate = 2
 }
 
-/// What a server has shown in its handshake. On Linux it is a value of the library's.
+/// The certificates that a server presented during its TLS handshake. On Linux this is a value type of AsyncNetworking.
 public typealias SecTrust = ServerTrust
 
-/// What servers must show before a request is sent to them; see ``ANHTTP/SecurityPolicy`` for the rules.
+/// The rules for trusting servers: certificate pinning and validation. See ``ANHTTP/SecurityPolicy`` for how they are
+/// applied.
 ///
-/// It is looked at when a task starts. All members may be used from any thread.
+/// The policy of a manager is read when a task starts. All members may be used from any thread.
 open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
     private let state: Lock<State>
 
@@ -27,9 +28,9 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
         var pinnedCertificates: Set<Data>?
         var allowInvalidCertificates = false
         var validatesDomainName = true
-        /// The policy of the core; nil after a change.
+        /// The core policy with these rules; `nil` after a change.
         var policy: SecurityPolicy?
-        /// What asks a subclass.
+        /// The evaluator that calls the overridable method of a subclass.
         var evaluator: SecurityPolicy.Evaluator?
 
         var rules: TrustRules {
@@ -43,18 +44,19 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
         }
     }
 
-    /// Creates a policy without pins.
+    /// Creates a policy without pinning: a valid certificate chain for the host name is required.
     public override init() {
         state = Lock(State(pinningMode: .none))
         super.init()
     }
 
-    /// Creates a policy that pins the certificates of the main bundle: the files beside the program that end in `.cer`.
+    /// Creates a policy that pins the certificates of the main bundle, which on Linux is the directory of the
+    /// executable. See ``certificates(in:)``.
     public convenience init(pinningMode: AFSSLPinningMode) {
         self.init(pinningMode: pinningMode, withPinnedCertificates: Self.certificates(in: .main))
     }
 
-    /// Creates a policy that pins certificates, in DER.
+    /// Creates a policy that pins the given certificates, in DER.
     public convenience init(pinningMode: AFSSLPinningMode, withPinnedCertificates certificates: Set<Data>) {
         self.init()
         change { state in
@@ -63,57 +65,58 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
         }
     }
 
-    /// A new policy without pins.
+    /// Returns a new policy without pinning.
     open class func `default`() -> AFSecurityPolicy { AFSecurityPolicy() }
 
-    /// The certificates, in DER, of a bundle's files that end in `.cer`, `.crt`, `.der` or `.pem`; files that have none are
-    /// left out.
+    /// Returns the certificates, in DER, of the files with the extensions `.cer`, `.crt`, `.der` and `.pem` in the
+    /// resources of a bundle. Files without a certificate are ignored.
     open class func certificates(in bundle: Bundle) -> Set<Data> {
         guard let path = bundle.resourcePath else { return [] }
         return Set(SecurityPolicy.readableCertificates(inFolder: path))
     }
 
-    /// What is compared with the pinned certificates.
+    /// The part of a certificate chain that is compared with the pinned certificates.
     open var sslPinningMode: AFSSLPinningMode { state.withLock { $0.pinningMode } }
 
-    /// The certificates, in DER.
+    /// The pinned certificates, in DER.
     open var pinnedCertificates: Set<Data>? {
         get { state.withLock { $0.pinnedCertificates } }
         set { change { $0.pinnedCertificates = newValue } }
     }
 
-    /// Whether chains that are not valid are accepted; false by default.
+    /// Whether invalid certificate chains are accepted. Default: `false`.
     open var allowInvalidCertificates: Bool {
         get { state.withLock { $0.allowInvalidCertificates } }
         set { change { $0.allowInvalidCertificates = newValue } }
     }
 
-    /// Whether the certificate must be for the host; true by default.
+    /// Whether the certificate must be valid for the host name. Default: `true`.
     open var validatesDomainName: Bool {
         get { state.withLock { $0.validatesDomainName } }
         set { change { $0.validatesDomainName = newValue } }
     }
 
-    /// Decides on a server, by the rules of this policy.
+    /// Returns whether a server is trusted according to the rules of this policy.
     ///
-    /// The certificates are verified each time, for the domain that is asked for, against the authorities of the session that
-    /// met them: what a ``SecTrust`` says of itself does not count. It is called within the handshake, on the thread of all
-    /// connections: it must return at once.
+    /// The certificates are verified on each call, for the given domain and against the certificate authorities of the
+    /// session that received them; the verification result stored in the ``SecTrust`` is not used. Overrides are called
+    /// during the TLS handshake, on the thread that serves all connections, and must return at once.
     ///
     /// - Parameters:
-    ///   - serverTrust: What the server has shown. One that was made by hand is judged against the system's authorities.
-    ///   - domain: The name or address that the certificate must be for; `nil` validates none.
+    ///   - serverTrust: The certificates that the server presented. A value that the program created is verified
+    ///     against the system's certificate authorities.
+    ///   - domain: The host name or IP address for which the certificate must be valid; `nil` for no check.
     open func evaluateServerTrust(_ serverTrust: SecTrust, forDomain domain: String?) -> Bool {
         var policy = TrustRules(self).policy(evaluator: nil)
         policy.trustRoots = serverTrust.trustRoots
-        // A policy for the present keeps the authorities that it has read.
+        // A policy that verifies for the current time caches the certificate authorities that it has read.
         if abs(serverTrust.date.timeIntervalSinceNow) > 60 { policy.verificationTime = serverTrust.date }
         return !policy.verdict(on: serverTrust.presented.map(\.der), for: domain).isRefused
     }
 
-    /// The core's policy with the same rules.
+    /// The AsyncNetworking policy with the same rules.
     public var policy: SecurityPolicy {
-        // What a subclass says may change at any time, but its evaluator stays: requests of equal policies share connections.
+        // The evaluator of a subclass is created once: requests share connections only if their policies are equal.
         guard type(of: self) == AFSecurityPolicy.self else {
             return TrustRules(self).policy(
                 evaluator: state.withLock { state in
@@ -132,7 +135,7 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
     private func makeEvaluator() -> SecurityPolicy.Evaluator {
         SecurityPolicy.Evaluator { [weak self] trust in
             guard let self else { return .followRules }
-            return evaluateServerTrust(trust, forDomain: trust.host) ? .accept : .refuse("the policy refuses it")
+            return evaluateServerTrust(trust, forDomain: trust.host) ? .accept : .refuse("the policy rejected it")
         }
     }
 
@@ -145,22 +148,22 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
 
     // MARK: Copies and archives
 
-    /// Restores a policy.
+    /// Creates a policy from an archive.
     public required init?(coder: NSCoder) {
         guard let archive = coder.decodeValue(State.self, forKey: "securityPolicy") else { return nil }
         state = Lock(archive)
         super.init()
     }
 
-    /// Archives the policy.
+    /// Archives the rules of the policy.
     open func encode(with coder: NSCoder) {
         coder.encodeValue(state.withLock { $0 }, forKey: "securityPolicy")
     }
 
-    /// True.
+    /// Always `true`.
     open class var supportsSecureCoding: Bool { true }
 
-    /// A policy with the same rules.
+    /// Returns a policy with the same rules.
     open func copy(with zone: NSZone? = nil) -> Any {
         let copy = AFSecurityPolicy()
         let own = state.withLock { $0 }

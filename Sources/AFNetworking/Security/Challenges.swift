@@ -2,54 +2,56 @@
 
 public import AsyncNetworking
 
-/// An identity with which a client shows a server who it is. On Linux it is a value of the library's, read from PEM or
-/// PKCS #12.
+/// A client certificate with its private key, which identifies the client to a server. On Linux this is a value type of
+/// AsyncNetworking, created from PEM or PKCS #12.
 public typealias SecIdentity = ClientIdentity
 
-/// The method of challenges for a client's certificate.
+/// The authentication method of challenges that request a client certificate.
 public let NSURLAuthenticationMethodClientCertificate = "NSURLAuthenticationMethodClientCertificate"
 
-/// The method of challenges to trust a server.
+/// The authentication method of challenges about trusting a server.
 public let NSURLAuthenticationMethodServerTrust = "NSURLAuthenticationMethodServerTrust"
 
 extension URLProtectionSpace {
-    /// What the server has shown; nil for challenges that are not about its certificate.
+    /// The certificates that the server presented; `nil` unless the authentication method is
+    /// ``NSURLAuthenticationMethodServerTrust``.
     public var serverTrust: SecTrust? { (self as? TrustProtectionSpace)?.trust }
 }
 
 extension URLCredential {
-    /// A credential that says that a server is trusted.
+    /// Creates a credential that accepts a server as trusted.
     public convenience init(trust: SecTrust) {
         self.init(user: Self.trustedUser, password: "", persistence: .none)
     }
 
-    /// Whether it says that a server is trusted.
+    /// Whether the credential was created with a server trust.
     var isOfTrust: Bool { user == Self.trustedUser }
 
-    /// Creates a credential for a server that asks for a client's certificate.
+    /// Creates a credential with a client certificate.
     ///
     /// - Parameters:
-    ///   - identity: The certificate, its key, and the certificates between it and an authority.
-    ///   - certificates: Not used: they are part of the identity.
-    ///   - persistence: Not used: the identity counts for the connection that it was asked for.
+    ///   - identity: The certificate, its private key, and the intermediate certificates.
+    ///   - certificates: Ignored: intermediate certificates are part of the identity.
+    ///   - persistence: Ignored: the identity applies to the connection for which it was requested.
     public convenience init(
         identity: SecIdentity, certificates: [Any]?, persistence: URLCredential.Persistence
     ) {
         self.init(user: Self.identifiedUser, password: CodedIdentity(identity).text, persistence: .none)
     }
 
-    /// The identity of a credential for a server that asks for a client's certificate; `nil` for other credentials.
+    /// The client certificate of the credential; `nil` if it was created without one.
     public var identity: SecIdentity? {
         guard user == Self.identifiedUser else { return nil }
         return password.flatMap(CodedIdentity.init)?.identity
     }
 
-    /// No users of a server's: Foundation's class has no room for anything else.
+    // User names that mark a credential, unique per process. Foundation's class can store nothing but a user name and a
+    // password.
     private static let trustedUser = "trust \(UUID())"
     private static let identifiedUser = "identity \(UUID())"
 }
 
-/// A protection space with what a server has shown.
+/// A protection space with the certificates that a server presented.
 private final class TrustProtectionSpace: URLProtectionSpace, @unchecked Sendable {
     let trust: ServerTrust
 
@@ -64,14 +66,14 @@ private final class TrustProtectionSpace: URLProtectionSpace, @unchecked Sendabl
 }
 
 extension URLAuthenticationChallenge {
-    /// The challenge to trust a server.
+    /// Returns the challenge about trusting a server.
     static func of(_ trust: ServerTrust) -> URLAuthenticationChallenge {
         URLAuthenticationChallenge(
             protectionSpace: TrustProtectionSpace(trust), proposedCredential: nil, previousFailureCount: 0,
             failureResponse: nil, error: nil, sender: NoSender())
     }
 
-    /// The challenge of a server that asks for a client's certificate.
+    /// Returns the challenge of a server that requests a client certificate.
     static func forIdentity(host: String) -> URLAuthenticationChallenge {
         URLAuthenticationChallenge(
             protectionSpace: URLProtectionSpace(
@@ -80,7 +82,7 @@ extension URLAuthenticationChallenge {
             proposedCredential: nil, previousFailureCount: 0, failureResponse: nil, error: nil, sender: NoSender())
     }
 
-    /// The challenge of a server or proxy that asks for a credential.
+    /// Returns the challenge of a server or proxy that requests a credential.
     static func of(_ challenge: AuthenticationChallenge) -> URLAuthenticationChallenge {
         let space = challenge.space
         let method: String =
@@ -112,7 +114,7 @@ extension URLAuthenticationChallenge {
     }
 }
 
-/// Takes no answers: they are returned, or given to a completion handler.
+/// A challenge sender that ignores answers: they are passed as return values or to a completion handler.
 private final class NoSender: NSObject, URLAuthenticationChallengeSender {
     func use(_ credential: URLCredential, for challenge: URLAuthenticationChallenge) {}
     func continueWithoutCredential(for challenge: URLAuthenticationChallenge) {}

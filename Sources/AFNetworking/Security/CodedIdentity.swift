@@ -2,7 +2,7 @@
 
 import AsyncNetworking
 
-/// A client's identity as text: Foundation's credentials have room for nothing else.
+/// A client identity encoded as text, to be stored as the password of a `URLCredential`.
 struct CodedIdentity: Codable {
     private let certificates: Source?
     private let key: Source?
@@ -42,16 +42,16 @@ struct CodedIdentity: Codable {
         }
     }
 
-    /// Reads the text of an identity; `nil` for another text.
+    /// Decodes an identity; `nil` if the text is not an encoded identity.
     init?(text: String) {
         guard let coded = try? JSONDecoder().decode(CodedIdentity.self, from: Data(text.utf8)) else { return nil }
         self = coded
     }
 
-    /// The identity as text.
+    /// The encoded identity.
     var text: String { (try? JSONEncoder().encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? "" }
 
-    /// The identity.
+    /// The decoded identity.
     var identity: ClientIdentity? {
         if let bundle { return .pkcs12(bundle.value, passphrase: passphrase ?? "") }
         return certificates.map { .pem(certificates: $0.value, key: key?.value, passphrase: passphrase) }

@@ -4,47 +4,47 @@ import ANSystem
 import AsyncNetworking
 import Foundation
 
-/// The answers of a manager's handlers to what is asked within TLS handshakes.
+/// The answers of a manager's challenge blocks to questions asked during TLS handshakes.
 ///
-/// A handshake cannot wait for an answer: OpenSSL's callbacks return a decision. So one whose answer is not there yet is
-/// refused, before a byte of the request has left; the request waits for the answer, and makes another connection. The answer
-/// is kept until the tasks that need it are over.
+/// A handshake cannot wait for an answer: OpenSSL's callbacks must return a decision. If an answer is pending, the
+/// handshake is refused before any byte of the request has been sent; the request waits for the answer and then opens
+/// another connection. An answer is kept until the tasks that need it have ended.
 final class HandshakeAnswers: Sendable {
-    /// What is asked.
+    /// A question asked during a handshake.
     enum Question: Hashable {
-        /// Whether a server with these certificates, in DER, is trusted.
+        /// Whether to trust a server with these certificates, in DER.
         case trust(host: String, [Data])
-        /// Which identity is shown to a server.
+        /// Which client certificate to send to a server.
         case identity(host: String)
     }
 
-    /// Why a handshake is refused whose answer is not there yet.
+    /// The reason for refusing a handshake whose answer is pending.
     static let pending = "the manager's handler has not answered yet"
 
     private let entries = Lock<[Question: Entry]>([:])
 
     private struct Entry: Sendable {
-        /// Which time the question is asked: an answer to an earlier time does not count.
+        /// Identifies one asking of the question. Answers to an earlier asking are ignored.
         let occasion: UUID
-        /// The thread that asks; `nil` when it has asked.
+        /// The thread that is calling the block; `nil` when the block has returned.
         var askingThread: pthread_t?
-        /// The answer; `nil` before it is there.
+        /// The answer; `nil` while it is pending.
         var answer: ChallengeAnswer?
-        /// Whether the answer was given by the thread that asked, before it had asked.
+        /// Whether the block answered on the calling thread, before it returned.
         var isImmediate = false
-        /// The tasks that need it: the one that is asked about, and those that wait.
+        /// The tasks that need the answer: the one passed to the block, and those that wait.
         var tasks: Set<Int>
-        /// Ended when the answer is there.
+        /// Streams to finish when the answer arrives.
         var waiters: [AsyncStream<Never>.Continuation] = []
     }
 
-    /// The answer to a question; `nil` if it is not there yet.
+    /// Returns the answer to a question; `nil` if it is pending.
     ///
     /// - Parameters:
-    ///   - question: What is asked; while an answer is kept or awaited, `ask` is not called for it.
-    ///   - task: The number of the task that is asked about.
-    ///   - fallback: The answer if `ask` lets go of the function that takes it.
-    ///   - ask: Asks, and may answer at once or later.
+    ///   - question: The question. `ask` is not called while an answer to it is kept or pending.
+    ///   - task: The identifier of the task that is passed to the block.
+    ///   - fallback: The answer if `ask` releases the function that takes the answer without calling it.
+    ///   - ask: Asks the question. It may call its argument at once or later.
     func answer(
         to question: Question, task: Int, unless fallback: ChallengeAnswer,
         _ ask: (@escaping @Sendable (ChallengeAnswer) -> Void) -> Void
@@ -57,7 +57,7 @@ final class HandshakeAnswers: Sendable {
         }
         if let entry { return entry.answer }
         ask(taker(of: question, occasion, fallback))
-        // An immediate answer is for this handshake alone.
+        // An answer given before `ask` returned applies to this handshake only.
         return entries.withLock { entries in
             guard var entry = entries[question], entry.occasion == occasion else { return nil }
             entry.askingThread = nil
@@ -66,7 +66,8 @@ final class HandshakeAnswers: Sendable {
         }
     }
 
-    /// A function that takes the answer to a question, of which the fallback is taken when it is let go of.
+    /// Returns a function that takes the answer to a question. When the function is released uncalled, the fallback is
+    /// the answer.
     private func taker(
         of question: Question, _ occasion: UUID, _ fallback: ChallengeAnswer
     ) -> @Sendable (ChallengeAnswer) -> Void {
@@ -92,7 +93,7 @@ final class HandshakeAnswers: Sendable {
         deinit { take(fallback) }
     }
 
-    /// Takes the first answer to a question.
+    /// Stores the first answer to a question and resumes the tasks that wait for it.
     private func take(_ answer: ChallengeAnswer, to question: Question, _ occasion: UUID) {
         let waiters = entries.withLock { entries -> [AsyncStream<Never>.Continuation] in
             guard var entry = entries[question], entry.occasion == occasion, entry.answer == nil else { return [] }
@@ -105,7 +106,7 @@ final class HandshakeAnswers: Sendable {
         for waiter in waiters { waiter.finish() }
     }
 
-    /// Forgets the answers that only a task has needed which is over.
+    /// Removes the answers that only this task needed, when it has ended.
     func forget(_ task: Int) {
         let waiters = entries.withLock { entries in
             var waiters: [AsyncStream<Never>.Continuation] = []
@@ -120,8 +121,8 @@ final class HandshakeAnswers: Sendable {
         for waiter in waiters { waiter.finish() }
     }
 
-    /// Waits for the answer about what a server has shown, or about identities if it has shown nothing. Returns at once if
-    /// there is one or nobody was asked, and early when the calling task is cancelled.
+    /// Waits for the answer about the given certificates, or about client certificates if `trust` is `nil`. Returns at
+    /// once if the answer is known or the question was not asked, and early if the calling task is cancelled.
     func wait(for trust: ServerTrust?, task: Int) async {
         let (ends, end) = AsyncStream.makeStream(of: Never.self)
         let isWaiting = entries.withLock { entries in
@@ -139,10 +140,10 @@ final class HandshakeAnswers: Sendable {
     }
 }
 
-/// Performs an exchange of a task, and again when the answer has come for want of which its handshake was refused.
+/// An interceptor that repeats an exchange whose handshake was refused because an answer was pending.
 struct HandshakeRetries: Interceptor {
     let answers: HandshakeAnswers
-    /// The number of the task.
+    /// The identifier of the task.
     let task: Int
 
     func intercept(
@@ -162,12 +163,12 @@ struct HandshakeRetries: Interceptor {
 }
 
 extension HandshakeAnswers.Question {
-    /// Whether a server is trusted that has shown this.
+    /// The question whether to trust a server that presented these certificates.
     init(_ trust: ServerTrust) {
         self = .trust(host: trust.host, trust.presented.map(\.der))
     }
 
-    /// Whether it is about what a server has shown, or about identities if it has shown nothing.
+    /// Whether the question is about these certificates, or about client certificates if `trust` is `nil`.
     fileprivate func isAbout(_ trust: ServerTrust?) -> Bool {
         switch self {
         case .trust: trust.map { self == .init($0) } ?? false
@@ -176,7 +177,7 @@ extension HandshakeAnswers.Question {
     }
 }
 
-/// What a handler says to a challenge.
+/// The answer of a challenge block: a disposition and an optional credential.
 struct ChallengeAnswer: Sendable {
     let disposition: URLSession.AuthChallengeDisposition
     let credential: URLCredential?

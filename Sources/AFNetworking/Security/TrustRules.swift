@@ -2,7 +2,7 @@
 
 import AsyncNetworking
 
-/// What an ``AFSecurityPolicy`` asks of servers.
+/// The rules of an ``AFSecurityPolicy``.
 struct TrustRules: Sendable {
     let mode: AFSSLPinningMode
     let pins: Set<Data>
@@ -16,14 +16,14 @@ struct TrustRules: Sendable {
         self.validatesName = validatesName
     }
 
-    /// The rules of a policy, as a subclass may have them.
+    /// Reads the rules of a policy, including overrides in a subclass.
     init(_ policy: AFSecurityPolicy) {
         self.init(
             mode: policy.sslPinningMode, pins: policy.pinnedCertificates ?? [],
             allowsInvalid: policy.allowInvalidCertificates, validatesName: policy.validatesDomainName)
     }
 
-    /// The core's policy with these rules.
+    /// Returns the core policy with these rules.
     func policy(evaluator: SecurityPolicy.Evaluator?) -> SecurityPolicy {
         var policy = SecurityPolicy()
         policy.pinningMode =

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 
-/// A serializer, a policy or a manager of this module's, or of a subclass, as part of a `Codable` value.
+/// A `Codable` wrapper of an `NSSecureCoding` object, such as a serializer, security policy or manager of this module
+/// or a subclass of one.
 ///
-/// It keeps what `NSSecureCoding` keeps: of a subclass too what it encodes under keys, objects, numbers and truth values. A
-/// class that stands within another type cannot be found again, and cannot be archived. The classes are not `Codable` themselves: each subclass would have to bring an
-/// initializer that none has.
+/// It archives what `encode(with:)` of the object encodes, including the objects, numbers and Booleans that a subclass
+/// encodes under its own keys. A class that is nested in another type cannot be found by name and cannot be archived.
+/// The classes are not `Codable` themselves because every subclass would have to implement `init(from:)`.
 ///
 /// ```swift
 /// struct Settings: Codable {
@@ -12,46 +13,47 @@
 /// }
 /// ```
 public struct AFArchived<Object: NSObject & NSSecureCoding>: Codable {
-    /// What is archived.
+    /// The wrapped object.
     public var object: Object
 
-    /// Takes what is to be archived.
+    /// Creates a wrapper of an object.
     public init(_ object: Object) {
         self.object = object
     }
 
-    /// Restores an object.
+    /// Decodes an object.
     ///
-    /// - Throws: `DecodingError` where there is no archive of such an object.
+    /// - Throws: `DecodingError` if the data is not an archive of an `Object`.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         guard let object = try container.decode(ArchivedObject.self).restored(as: [Object.self]) as? Object else {
             throw DecodingError.dataCorruptedError(
-                in: container, debugDescription: "This is no archive of \(Object.self).")
+                in: container, debugDescription: "The data is not an archive of \(Object.self).")
         }
         self.object = object
     }
 
-    /// Archives the object.
+    /// Encodes the object.
     ///
-    /// - Throws: `EncodingError` for a class that stands within another type; what the encoder throws.
+    /// - Throws: `EncodingError` if the class of the object, or of an object in it, is nested in another type or not
+    ///   `NSCoding`; any error of the encoder.
     public func encode(to encoder: any Encoder) throws {
         guard let archived = ArchivedObject(object) else {
             throw EncodingError.invalidValue(
                 object,
-                .init(codingPath: encoder.codingPath, debugDescription: "\(type(of: object)) is not at the top level."))
+                .init(codingPath: encoder.codingPath, debugDescription: "\(type(of: object)) is a nested type."))
         }
         var container = encoder.singleValueContainer()
         try container.encode(archived)
     }
 }
 
-/// An object as its class archives it.
+/// The class name of an object and the values that it encoded.
 private struct ArchivedObject: Codable {
     var name: String
     var entries: [String: ArchivedValue]
 
-    /// Nil where the object, or one in it, is of a class that cannot be found by its name.
+    /// Returns `nil` if the class of the object, or of an object in it, cannot be found by name.
     init?(_ object: any NSCoding & NSObject) {
         name = String(reflecting: type(of: object))
         guard let found = NSClassFromString(name), found == type(of: object) else { return nil }
@@ -61,7 +63,7 @@ private struct ArchivedObject: Codable {
         entries = coder.entries
     }
 
-    /// The object, where its class is one of these or descends from one.
+    /// Returns the object if its class is one of `classes` or a subclass of one; otherwise `nil`.
     func restored(as classes: [AnyClass]) -> Any? {
         guard let found = NSClassFromString(name) as? NSObject.Type,
             classes.contains(where: { found.isSubclass(of: $0) })
@@ -72,7 +74,7 @@ private struct ArchivedObject: Codable {
     }
 }
 
-/// What the classes of this module archive under a key.
+/// A value archived under a key.
 private enum ArchivedValue: Codable {
     case data(Data)
     case text(String)
@@ -82,10 +84,11 @@ private enum ArchivedValue: Codable {
     case integer(Int64)
 }
 
-/// Archives objects as `Codable` values. Foundation's archiver makes bytes, and traps where they are of another class.
+/// An `NSCoder` that archives objects as `Codable` values. Foundation's archiver produces bytes and traps on decoding
+/// an object of another class.
 private final class ValueCoder: NSCoder {
     private(set) var entries: [String: ArchivedValue]
-    /// Whether something could not be archived.
+    /// Whether a value could not be archived.
     private(set) var hasFailed = false
 
     init(_ entries: [String: ArchivedValue] = [:]) {

@@ -2,7 +2,8 @@
 
 import ANSystem
 
-/// Gives one answer: the first one that it is told, or its fallback when nobody can tell it any more.
+/// A one-time answer that resumes a continuation: with the first value that it is given, or with the fallback when it
+/// is freed without one.
 final class Answer<Value: Sendable>: Sendable {
     private let waiter: Lock<CheckedContinuation<Value, Never>?>
     private let fallback: Value
@@ -16,7 +17,7 @@ final class Answer<Value: Sendable>: Sendable {
         give(fallback)
     }
 
-    /// Gives the answer, unless it was given.
+    /// Gives the answer. Has no effect after the first call.
     func give(_ value: Value) {
         waiter.withLock { waiter in
             defer { waiter = nil }
@@ -26,8 +27,8 @@ final class Answer<Value: Sendable>: Sendable {
 }
 
 extension AFURLSessionManager {
-    /// Asks on the manager's queue, and waits for the answer. One that can never be given any more is the fallback, and so is
-    /// that of a task which is cancelled meanwhile.
+    /// Asks a question on the manager's own queue and suspends until the answer. Returns the fallback if the function
+    /// that takes the answer is released uncalled, or if the calling task is cancelled.
     func answer<Value: Sendable>(
         unless fallback: Value, _ ask: @escaping @Sendable (_ answer: @escaping @Sendable (Value) -> Void) -> Void
     ) async -> Value {
@@ -51,7 +52,7 @@ extension AFURLSessionManager {
     }
 }
 
-/// What is asked; whoever can answer keeps the answer.
+/// A pending question. The reference is weak: the functions that can give the answer retain it.
 private struct Question<Value: Sendable>: Sendable {
     weak var answer: Answer<Value>?
     var isCancelled = false

@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: MIT
 
-/// A place for a second result, under the name that Objective-C's out-parameters have in Swift.
+/// A reference to an out-parameter, with the name that such parameters of Objective-C methods have in Swift on Apple's
+/// platforms.
 ///
-/// It is no pointer: nothing can go wrong with it. Where a method takes one, `nil` and `&variable` work too.
+/// It is an object, not a pointer, and is memory-safe. Methods that take one also accept `nil` and `&variable`.
 public final class AutoreleasingUnsafeMutablePointer<Pointee> {
-    /// What is in the place.
+    /// The referenced value.
     public var pointee: Pointee
 
-    /// Creates a place with a value in it.
+    /// Creates a reference with an initial value.
     public init(_ pointee: Pointee) {
         self.pointee = pointee
     }
 }
 
-/// A place for an error; nil where the caller does not want to know.
+/// A reference to an error out-parameter; `nil` if the caller ignores the error.
 public typealias NSErrorPointer = AutoreleasingUnsafeMutablePointer<NSError?>?
 
-/// Runs `body` with a place for an error, and puts that into a variable afterwards.
+/// Calls `body` with an error out-parameter and copies its value to `error` afterwards.
 func withErrorPointer<Result>(_ error: inout NSError?, _ body: (NSErrorPointer) -> Result) -> Result {
     let pointer = AutoreleasingUnsafeMutablePointer<NSError?>(error)
     defer { error = pointer.pointee }
     return body(pointer)
 }
 
-/// Runs `body` with a place for an error, and throws what is in it afterwards.
+/// Calls `body` with an error out-parameter and throws the error that it stores.
 func throwingError<Result>(_ body: (NSErrorPointer) -> Result) throws -> Result {
     let pointer = AutoreleasingUnsafeMutablePointer<NSError?>(nil)
     let result = body(pointer)

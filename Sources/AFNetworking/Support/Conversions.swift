@@ -4,11 +4,11 @@ import AsyncNetworking
 import HTTPTypes
 
 extension Request {
-    /// Takes method, URL, header fields and body of a request of Foundation's.
+    /// Copies method, URL, header fields and body from a Foundation request.
     ///
     /// - Parameters:
-    ///   - request: The request; its policies and limits are left to the caller.
-    ///   - replaceStream: Makes another stream where the body has to be sent again.
+    ///   - request: The request. Its cache policy, timeout and cookie settings are not copied.
+    ///   - replaceStream: Returns a new stream when the body must be sent again.
     mutating func take(
         _ request: URLRequest, replaceStream: (@Sendable () async -> Handover<InputStream?>)? = nil
     ) throws(SessionError) {
@@ -39,7 +39,8 @@ extension Request {
 }
 
 extension URLRequest {
-    /// The request as Foundation has it, without its body, based on the one that a task was made with.
+    /// Creates the Foundation form of a core request. Settings are copied from the original request of the task; a
+    /// streamed body is not converted.
     init(_ request: Request, basedOn original: URLRequest) {
         self = original
         url = request.url
@@ -54,8 +55,8 @@ extension URLRequest {
 }
 
 extension URLRequest {
-    /// Sets a header field, in place of one whose name differs in case only. Foundation's own method changes the case of the
-    /// name.
+    /// Sets a header field and replaces one whose name differs only in case. Foundation's
+    /// `setValue(_:forHTTPHeaderField:)` would change the case of the name.
     mutating func setField(_ name: String, _ value: String) {
         var fields = allHTTPHeaderFields ?? [:]
         fields.setField(name, value)
@@ -64,7 +65,7 @@ extension URLRequest {
 }
 
 extension [String: String] {
-    /// Sets a header field, in place of one whose name differs in case only; `nil` removes it.
+    /// Sets a header field and replaces one whose name differs only in case; `nil` removes it.
     mutating func setField(_ name: String, _ value: String?) {
         for other in keys where other.caseInsensitiveCompare(name) == .orderedSame { self[other] = nil }
         self[name] = value
@@ -72,7 +73,7 @@ extension [String: String] {
 }
 
 extension HTTPURLResponse {
-    /// The head as Foundation has it.
+    /// Creates a Foundation response from a response head; `nil` if Foundation rejects it.
     static func make(_ head: ResponseHead) -> HTTPURLResponse? {
         TaskResponse(
             url: head.url, statusCode: head.status.code, httpVersion: head.version.rawValue,
@@ -81,7 +82,7 @@ extension HTTPURLResponse {
 }
 
 extension HTTPFields {
-    /// The fields as a dictionary; values of one name are joined by commas (RFC 9110 §5.3).
+    /// The fields as a dictionary; values of fields with the same name are joined by commas (RFC 9110 §5.3).
     var dictionary: [String: String] {
         var result: [String: String] = [:]
         for field in self { result.merge([field.name.rawName: field.value]) { "\($0), \($1)" } }
@@ -90,7 +91,7 @@ extension HTTPFields {
 }
 
 extension ResponseHead {
-    /// The bytes that are expected of the body; -1 where that is unknown, as for one that is compressed.
+    /// The expected number of bytes in the body; -1 if it is unknown, which includes compressed bodies.
     var expectedContentLength: Int64 {
         if let coding = headers.first(.contentEncoding), coding.lowercased() != "identity" { return -1 }
         return headers.first(.contentLength).flatMap(Int64.init) ?? -1
@@ -98,7 +99,7 @@ extension ResponseHead {
 }
 
 extension ResponseFacts {
-    /// The facts of a head, whose response is made only when an error needs it.
+    /// Creates the facts about a response from its head. `response` is called only when an error needs it.
     init(_ head: ResponseHead, response: @escaping () -> HTTPURLResponse?) {
         status = head.status.code
         mediaType = head.mediaType

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 
-// What Foundation does with pointers only, and this module therefore with the word `unsafe`: here and nowhere else.
+// Foundation functions that take pointers. This is the only file of the module with the keyword `unsafe`.
 
 extension InputStream {
-    /// The next bytes, at most `count`; nil at the end. It may block.
+    /// Reads at most `count` bytes; `nil` at the end. May block.
     func readChunk(upTo count: Int) throws -> Data? {
         if streamStatus == .notOpen { open() }
         var bytes = [UInt8](repeating: 0, count: count)
-        // The array is as long as it says.
+        // The array has `count` elements.
         let length = unsafe read(&bytes, maxLength: count)
         guard length >= 0 else { throw streamError ?? CocoaError(.fileReadUnknown) }
         return length == 0 ? nil : Data(bytes.prefix(length))

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 
-/// A value on its way to the queue where it is used: a closure, a serializer, what a serializer made.
+/// A wrapper that transfers a value to the queue on which it is used: a closure, a serializer or an object from a
+/// serializer.
 ///
-/// AFNetworking's interface says by its documentation, and not by types, which queue that is. A value is handed over once,
-/// through a lock or a queue, and not used on both sides at the same time.
+/// It is unchecked because AFNetworking's interface specifies queues in its documentation, not by types. A value is
+/// transferred once, through a lock or a queue, and is not used on both sides at the same time.
 struct Handover<Value>: @unchecked Sendable {
     let value: Value
 

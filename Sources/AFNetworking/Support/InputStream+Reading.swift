@@ -3,7 +3,8 @@
 import AsyncNetworking
 import Dispatch
 
-/// The stream of a request whose body the library has made: it carries the body itself, which is what is sent.
+/// The stream of a request whose body this library created. It is empty and carries the `RequestBody` that is sent
+/// instead.
 final class BodyStream: InputStream {
     let body: RequestBody
 
@@ -14,7 +15,8 @@ final class BodyStream: InputStream {
 }
 
 extension RequestBody {
-    /// The bytes of a stream, and of those that `replace` makes each time that the body is sent again.
+    /// Returns a body that reads from a stream and, each time it must be sent again, from a new stream that `replace`
+    /// returns.
     static func inputStream(
         _ stream: InputStream, length: Int64?, replace: (@Sendable () async -> Handover<InputStream?>)?
     ) -> RequestBody {

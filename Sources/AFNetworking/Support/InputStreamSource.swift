@@ -3,7 +3,7 @@
 import ANSystem
 import AsyncNetworking
 
-/// The streams of one body: the first one, and others for each time that it is sent again.
+/// The streams of one body: the first one, and replacements for each time that the body must be sent again.
 final class InputStreamSource: Sendable {
     private let first: Lock<Handover<InputStream>?>
     private let replace: (@Sendable () async -> Handover<InputStream?>)?
@@ -13,7 +13,9 @@ final class InputStreamSource: Sendable {
         self.replace = replace
     }
 
-    /// The stream to read now.
+    /// Returns the stream for the next reading of the body.
+    ///
+    /// - Throws: `RequestBodyProblem.notReplayable` if there is no replacement.
     func next() async throws -> Handover<InputStream> {
         if let stream = first.withLock({ stream in
             defer { stream = nil }

@@ -7,7 +7,7 @@ extension NSCoder {
         encode(data as NSData, forKey: key)
     }
 
-    /// Reads a value that was archived as JSON; nil when there is none.
+    /// Decodes a value that was archived as JSON; `nil` if the key is absent or the value cannot be decoded.
     func decodeValue<Value: Decodable>(_ type: Value.Type, forKey key: String) -> Value? {
         guard containsValue(forKey: key), let data = decodeObject(of: NSData.self, forKey: key) else { return nil }
         return try? JSONDecoder().decode(type, from: data as Data)

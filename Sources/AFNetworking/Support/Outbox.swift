@@ -3,19 +3,19 @@
 import ANSystem
 import Dispatch
 
-/// Notifications on their way to the main queue. All that are sent before the queue gets to them are posted at once: waking
-/// the queue costs more than posting.
+/// A buffer of notifications for the main queue. Notifications that are sent before the main queue runs are posted
+/// together, because waking the queue costs more than posting.
 ///
-/// They are posted by an operation of `OperationQueue.main`, not by a block on `DispatchQueue.main`. Under `dispatchMain()`
-/// and an asynchronous `main` the main queue runs on other threads than the main one, so that in a block
-/// `OperationQueue.current` is nil: Foundation would then send an observer's block to the main queue and wait for it there,
-/// on the main queue, forever.
+/// They are posted by an operation of `OperationQueue.main`, not by a block on `DispatchQueue.main`. Under
+/// `dispatchMain()` and an asynchronous `main`, the main queue runs on threads other than the main thread, so
+/// `OperationQueue.current` is `nil` in such a block. Foundation would then dispatch an observer's block to the main
+/// queue and wait for it there: on the main queue, forever.
 final class Outbox: Sendable {
     static let main = Outbox()
 
     private let waiting = Lock<[@Sendable () -> Void]>([])
 
-    /// Runs a block on the main queue, after those that were sent before.
+    /// Runs a block on the main queue, after the blocks sent before.
     func send(_ block: @escaping @Sendable () -> Void) {
         let isFirst = waiting.withLock { waiting in
             waiting.append(block)
@@ -32,14 +32,14 @@ final class Outbox: Sendable {
     }
 }
 
-/// Where completion handlers are called.
+/// The queue on which completion handlers are called, and their dispatch group.
 struct CompletionQueue: Sendable {
-    /// The queue; `nil` for the main queue, whose handlers are operations: see ``Outbox``.
+    /// The queue; `nil` for the main queue, where handlers run as operations (see ``Outbox``).
     let queue: DispatchQueue?
-    /// The group that a handler belongs to until it has returned.
+    /// The group that a handler enters when it is scheduled and leaves when it has returned.
     var group: DispatchGroup?
 
-    /// Calls a completion handler, and then `afterwards` on the main queue.
+    /// Schedules a completion handler, and then `afterwards` on the main queue.
     func call(_ handler: @escaping @Sendable () -> Void, afterwards: (@Sendable () -> Void)? = nil) {
         if let queue {
             return queue.async(group: group) {
@@ -48,7 +48,7 @@ struct CompletionQueue: Sendable {
             }
         }
         group?.enter()
-        // An operation for each handler: blocks that a program has sent to the main queue before come before it.
+        // One operation per handler keeps the order with blocks that the program dispatched to the main queue before.
         OperationQueue.main.addOperation { [group] in
             handler()
             group?.leave()

@@ -4,7 +4,7 @@ import ANSystem
 import AsyncNetworking
 
 extension RequestBody {
-    /// Writes the body to a file, which appears under its name when it is complete.
+    /// Writes the body to a file, which appears at `path` only when it is complete.
     func write(to path: String) async throws {
         var file = try AtomicFile(destination: path)
         switch content {
@@ -20,7 +20,7 @@ extension RequestBody {
 }
 
 extension Result where Failure == any Error {
-    /// What an async function returns or throws.
+    /// Creates the result of calling an async function.
     init(_ body: () async throws -> Success) async {
         do {
             self = .success(try await body())

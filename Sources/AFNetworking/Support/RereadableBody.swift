@@ -3,10 +3,10 @@
 import ANSystem
 import AsyncNetworking
 
-/// A streamed body whose beginning can be read again without another stream: an exchange reads ahead of its handshake, and
-/// nothing of it has been sent when that is refused.
+/// A streamed body whose beginning can be read again without a new stream. An exchange reads ahead during the TLS
+/// handshake; if the handshake is refused, nothing that it read has been sent.
 final class RereadableBody: Sendable {
-    /// More than an exchange reads ahead, which is 512 KiB and one chunk.
+    /// The maximum number of bytes to keep. An exchange reads at most 512 KiB and one chunk ahead, which is less.
     private static let limit = 1 << 20
 
     private let makeOriginal: @Sendable () throws -> BodyReader
@@ -14,7 +14,7 @@ final class RereadableBody: Sendable {
 
     private struct State: Sendable {
         var reader: Handover<BodyReader>?
-        /// What was read; `nil` once it is more than is kept.
+        /// The chunks read so far; `nil` once they exceed the limit.
         var beginning: [Data]? = []
         var count = 0
     }
@@ -23,7 +23,7 @@ final class RereadableBody: Sendable {
         self.makeOriginal = makeOriginal
     }
 
-    /// The same body, of which the beginning can be read again; one that is no stream as it is.
+    /// Returns the body with a beginning that can be read again. Bodies that are not streams are returned unchanged.
     static func of(_ body: RequestBody) -> RequestBody {
         guard case .stream(let length, let isReplayable, let makeReader) = body.content else { return body }
         let rereadable = RereadableBody(makeReader)
@@ -35,7 +35,7 @@ final class RereadableBody: Sendable {
         return BodyReader { if let chunk = beginning.popFirst() { chunk } else { try await self.next() } }
     }
 
-    /// Reads on where the last reader has stopped; one is used at a time.
+    /// Reads the next chunk of the original body, continuing after the previous reader. Readers are used one at a time.
     private func next() async throws -> Data? {
         let known = state.withLock { $0.reader }
         let reader = if let known { known } else { Handover(try makeOriginal()) }

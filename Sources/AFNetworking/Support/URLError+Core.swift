@@ -2,17 +2,17 @@
 
 import AsyncNetworking
 
-/// The key of what a download that failed can be resumed with, a `Data`, in the user info of its error.
+/// The user info key for the resume data of a failed download, a `Data`.
 public let NSURLSessionDownloadTaskResumeData = "NSURLSessionDownloadTaskResumeData"
 
-/// What a task ended with.
+/// The errors with which a task fails.
 struct TaskFailure {
-    /// What its hooks hear.
+    /// The error passed to blocks and delegate methods.
     let raw: any Error
-    /// What its completion handler hears, where that differs.
+    /// The error passed to the completion handler. It differs from `raw` for a rejected server certificate.
     let effective: any Error
 
-    /// Translates an error of the core's.
+    /// Converts a core error.
     init(_ error: any Error, url: URL?) {
         if case .transport(.tls(let failure, let facts)) = error as? SessionError, failure.isVerdict {
             raw = URLError(.cancelled, url: url, underlying: error)
@@ -30,7 +30,7 @@ struct TaskFailure {
 }
 
 extension URLError {
-    /// An error with the URL that failed.
+    /// Creates an error with the URL that failed.
     init(
         _ code: URLError.Code, url: URL?, underlying: (any Error)? = nil, text: String? = nil,
         resumeData: ResumeData? = nil
@@ -44,7 +44,8 @@ extension URLError {
         self.init(code, userInfo: userInfo)
     }
 
-    /// The error of Foundation's for one of the core's, which is underneath; others stay as they are.
+    /// Converts a core error to a `URLError` with the core error as its underlying error. Other errors are returned
+    /// unchanged.
     static func of(_ error: any Error, url: URL?) -> any Error {
         switch error {
         case is CancellationError: URLError(.cancelled, url: url, text: "cancelled")
@@ -55,7 +56,7 @@ extension URLError {
 }
 
 extension SessionError {
-    /// The number that says the same in Foundation's domain.
+    /// The corresponding code in `NSURLErrorDomain`.
     fileprivate var code: URLError.Code {
         switch self {
         case .transport(let error): error.code
@@ -76,7 +77,7 @@ extension SessionError {
 }
 
 extension TransportError {
-    /// The number that says the same in Foundation's domain.
+    /// The corresponding code in `NSURLErrorDomain`.
     fileprivate var code: URLError.Code {
         switch self {
         case .invalidRequest(.scheme): .unsupportedURL
@@ -102,7 +103,7 @@ extension TransportError {
 }
 
 extension TransportError.TLSFailure {
-    /// Whether it is the verdict on a server that could be spoken to.
+    /// Whether the failure is the rejection of a server certificate, as opposed to a failed handshake.
     fileprivate var isVerdict: Bool {
         switch self {
         case .handshake, .badTrustRoots, .badSecurityPolicy, .badClientIdentity, .clientCertificateRefused, .keyLog:

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 
-/// A task whose response is collected.
+/// A task that collects the response in memory.
 ///
-/// Foundation's class has it restate that it is sendable: its one property is.
+/// `@unchecked Sendable` restates the conformance inherited from Foundation. The only stored property is `Sendable`.
 final class AFDataTask: URLSessionDataTask, DrivenTask, @unchecked Sendable {
     let driver: TaskDriver
 
-    /// Creates the task of a driver: one that waits to be resumed, or one that starts at once.
+    /// Creates the task of a driver: running if `isResumed`, otherwise suspended.
     init(_ driver: TaskDriver, isResumed: Bool = false) {
         self.driver = driver
         super.init()

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 
-/// A task whose response is written to a file.
+/// A task that writes the response to a file.
 ///
-/// Foundation's class has it restate that it is sendable: its one property is.
+/// `@unchecked Sendable` restates the conformance inherited from Foundation. The only stored property is `Sendable`.
 final class AFDownloadTask: URLSessionDownloadTask, DrivenTask, @unchecked Sendable {
     let driver: TaskDriver
 
-    /// Creates the task of a driver, which waits to be resumed.
+    /// Creates the suspended task of a driver.
     init(_ driver: TaskDriver) {
         self.driver = driver
         super.init()

@@ -2,13 +2,13 @@
 
 public import AsyncNetworking
 
-/// What a task cost. Foundation's own members stay empty here: they can be filled by Foundation only.
+/// The metrics of a task, in ``exchanges``. The inherited properties are empty because only Foundation can set them.
 ///
-/// Foundation's class has it restate that it is sendable: its one property is.
+/// `@unchecked Sendable` restates the conformance inherited from Foundation. The only stored property is `Sendable`.
 public final class AFURLSessionTaskMetrics: URLSessionTaskMetrics, @unchecked Sendable {
     private let core: TransferCore?
 
-    /// What each exchange cost, those of redirects among them, in their order; none where nothing was sent.
+    /// The metrics of each exchange in order, including those of redirects; empty if nothing was sent.
     public var exchanges: [TransferMetrics] { core?.exchanges ?? [] }
 
     init(of core: TransferCore?) {

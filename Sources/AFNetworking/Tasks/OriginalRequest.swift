@@ -3,15 +3,15 @@
 import AsyncNetworking
 import HTTPTypes
 
-/// The request that a task was made with.
+/// The request with which a task was created.
 enum OriginalRequest: Sendable {
-    /// One of Foundation's.
+    /// A Foundation request.
     case given(URLRequest)
-    /// What a serializer of this module's has made for the core. Foundation's request takes longer to make than all else
-    /// that a verb does, and is made when somebody asks for it.
+    /// A request that a serializer of this module created for the core. Its Foundation form, whose creation takes
+    /// longer than the rest of a verb, is created on demand.
     case made(MadeRequest)
 
-    /// The request as Foundation has it.
+    /// The request as a Foundation request.
     var urlRequest: URLRequest {
         switch self {
         case .given(let request): request
@@ -26,17 +26,16 @@ enum OriginalRequest: Sendable {
         }
     }
 
-    /// How long nothing may move, in seconds; nil where the request was told nothing.
+    /// The idle timeout in seconds; `nil` if it was not set.
     var timeoutInterval: TimeInterval? {
         switch self {
-        // This is what requests have that were told nothing.
+        // 60 is the default of `URLRequest`.
         case .given(let request): request.timeoutInterval == 60 ? nil : request.timeoutInterval
         case .made(let made): made.wishes.timeoutInterval
         }
     }
 
-    /// Puts what is to be sent into a request of the core's, for a driver that is asked for another stream where the body has
-    /// to be sent again.
+    /// Copies the request to a core request. The driver is asked for a new stream if the body must be sent again.
     func fill(_ request: inout Request, for driver: TaskDriver) throws(SessionError) {
         switch self {
         case .given(let given):
@@ -57,7 +56,7 @@ enum OriginalRequest: Sendable {
     }
 }
 
-/// A request without a stream, as the core sends it.
+/// A request without a stream, in the form that the core sends.
 struct MadeRequest: Sendable {
     let method: HTTPRequest.Method
     let url: URL

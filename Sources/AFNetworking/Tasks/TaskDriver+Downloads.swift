@@ -3,13 +3,13 @@
 import AsyncNetworking
 
 extension TaskDriver {
-    /// A place for a file that has none yet.
+    /// Returns the URL of a temporary file that does not exist yet.
     static func makeTemporaryPlace() -> URL {
         FileManager.default.temporaryDirectory.appending(
             path: "CFNetworkDownload_\(UInt64.random(in: .min ... .max)).tmp")
     }
 
-    /// Makes the core's download, which goes on where an earlier one was.
+    /// Creates the core download, which resumes an earlier one if there is resume data.
     func makeDownload(
         _ session: SessionManager, _ request: Request, _ resumeData: ResumeData?, _ priority: TransferPriority
     ) -> DownloadTask {
@@ -24,7 +24,7 @@ extension TaskDriver {
         return task
     }
 
-    /// Moves what has come to where it belongs: also the page that came in place of what was asked for.
+    /// Moves the downloaded file to its destination. The body of a response that validation rejected is moved, too.
     private func received(
         _ file: Result<Response<DownloadedFile>, any Error>, at temporary: URL
     ) async -> Result<Void, any Error> {
@@ -77,7 +77,7 @@ extension TaskDriver {
         manager.sessionQueue.async { [self] in didWrite(written, progress.completedBytes, of: expected) }
     }
 
-    /// Tells that a piece of a download was written; on the manager's queue.
+    /// Reports that a part of a download has been written; called on the manager's own queue.
     func didWrite(_ count: Int64, _ total: Int64, of expected: Int64) {
         tell(\.downloadProgress, \.downloadProgress, total, of: expected < 0 ? nil : expected)
         guard manager.isObserved, let task = task as? URLSessionDownloadTask else { return }

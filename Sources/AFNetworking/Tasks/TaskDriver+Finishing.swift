@@ -3,7 +3,7 @@
 import AsyncNetworking
 
 extension TaskDriver {
-    /// Ends the task: hooks, then the completion handler, then the notification.
+    /// Ends the task: calls the hooks, then the completion handler, then posts the notification.
     func finish(_ result: Result<Void, any Error>) async {
         var ending = Ending(delivery: manager.delivery)
         var raw: (any Error)?
@@ -22,7 +22,7 @@ extension TaskDriver {
             raw = failure.raw
             ending.error = outcome.challengeError ?? failure.effective
         }
-        // What was sent to the manager's queue before is heard before the end.
+        // Calls scheduled earlier on the manager's queue must run before the task ends.
         let isWatched = isFollowed || manager.isObserved
         if isWatched { await onSessionQueue { Handover(()) } }
         let (callbacks, task, dataTask) = change { [raw] state in state.finish(raw) }
@@ -32,7 +32,7 @@ extension TaskDriver {
         if let task { deliver(Handover(ending), of: task, to: callbacks) }
     }
 
-    /// Calls the completion handler, then posts that the task is over.
+    /// Calls the completion handler, then posts the notification.
     private func deliver(
         _ ending: Handover<Ending>, of task: URLSessionTask, to callbacks: Handover<TaskCallbacks>
     ) {
@@ -58,7 +58,7 @@ extension TaskDriver {
         }
     }
 
-    /// The response, or one that says nothing where there is none.
+    /// The response received, or an empty response.
     private var givenResponse: URLResponse {
         response
             ?? URLResponse(
@@ -76,7 +76,7 @@ extension TaskDriver {
         } else {
             ending.object = ending.delivery.serializer.responseObject(for: response, data: ending.data, error: pointer)
         }
-        // What names its response names its request too; errors of other serializers stay as they are.
+        // An error with a response gets the request, too. Errors of other serializers are left unchanged.
         ending.error = pointer.pointee.map { error in
             let isNamed = error.userInfo[AFNetworkingOperationFailingURLResponseErrorKey] != nil
             return isNamed ? error.about(original.urlRequest) : error
@@ -95,28 +95,28 @@ extension TaskDriver {
 }
 
 extension TaskState {
-    /// Whether something was sent to the manager's queue that has to be heard before the end.
+    /// Whether progress calls may be scheduled on the manager's queue, which must run before the task ends.
     fileprivate var isWatched: Bool {
         callbacks.value.uploadProgress != nil || callbacks.value.downloadProgress != nil || uploadProgress != nil
             || downloadProgress != nil
     }
 }
 
-/// What becomes of a task's response.
+/// The serializer and the completion queue for a response.
 struct TaskDelivery {
-    /// What makes objects of responses.
+    /// The serializer that converts the response to an object.
     let serializer: any AFURLResponseSerialization
     let completionQueue: CompletionQueue
 }
 
-/// What a task ended with.
+/// The arguments of the completion handler and the notification.
 private struct Ending {
     let delivery: TaskDelivery
     var object: Any?
     var error: (any Error)?
     var data = Data()
     var file: URL?
-    /// The task that callbacks are told of.
+    /// The task passed to callbacks.
     var dataTask: URLSessionDataTask?
     var core: TransferCore?
 
@@ -124,20 +124,20 @@ private struct Ending {
         self.delivery = delivery
     }
 
-    /// Posts that the task is over; on the main queue.
+    /// Posts the completion notification; called on the main queue.
     func post(of task: URLSessionTask) {
         let keys = Self.keys.value
         var userInfo = [AnyHashable: Any](minimumCapacity: 5)
         userInfo[keys.serializer] = delivery.serializer
         if let file { userInfo[keys.assetPath] = file } else { userInfo[keys.data] = data }
         if let object { userInfo[keys.object] = object }
-        // In an `Any`, `as? NSError` finds objects only.
+        // `as? NSError` on an `Any` succeeds only for objects.
         if let error { userInfo[keys.error] = error as NSError }
         if let core { userInfo[keys.metrics] = AFURLSessionTaskMetrics(of: core) }
         NotificationCenter.default.post(name: .AFNetworkingTaskDidComplete, object: task, userInfo: userInfo)
     }
 
-    /// The keys, made once: to make one of a string takes longer than to use it.
+    /// The user info keys, created once: creating an `AnyHashable` from a string takes longer than using it.
     private struct Keys {
         let serializer = AnyHashable(AFNetworkingTaskDidCompleteResponseSerializerKey)
         let assetPath = AnyHashable(AFNetworkingTaskDidCompleteAssetPathKey)

@@ -4,7 +4,7 @@ import ANSystem
 import AsyncNetworking
 
 extension TaskDriver {
-    /// Reads a response; runs in the core's task.
+    /// Reads a response; called in the core task.
     func receive(_ head: ResponseHead, _ body: ResponseBody, _ core: TransferCore) async throws {
         let expected = head.expectedContentLength
         change { state in
@@ -21,7 +21,7 @@ extension TaskDriver {
     }
 
     private func receiveData(_ body: ResponseBody, _ expected: Int64, _ core: TransferCore) async throws {
-        // The manager's requests have the options of its session.
+        // Requests of the manager have the options of its session.
         let limit = core.request?.maximumBodySize ?? 0
         var data = Data()
         defer { change { [data] in $0.data = data } }
@@ -54,7 +54,7 @@ extension TaskDriver {
         await moveDownload(from: temporary)
     }
 
-    /// Takes note of a piece of the body, and tells whoever listens.
+    /// Counts a part of the body and reports it to the progress object, the callbacks and the hooks.
     private func didReceive(_ chunk: Data, _ expected: Int64) async {
         let (total, isWatched) = change { state in
             state.counts.received += Int64(chunk.count)
@@ -75,7 +75,7 @@ extension TaskDriver {
         }
     }
 
-    /// Asks what is to become of a response.
+    /// Asks the manager's delegate method for the disposition of a response.
     private func decide(_ head: ResponseHead) async throws {
         guard let dataTask = task as? URLSessionDataTask, let response else { return }
         let disposition = await manager.answer(unless: URLSession.ResponseDisposition.cancel) {
@@ -90,7 +90,7 @@ extension TaskDriver {
                 state.source = .dataToFile
                 state.dataTask = dataTask
             }
-            // The manager keeps it in place of the other one.
+            // It replaces the data task as the object that the manager retains.
             let downloadTask = AFDownloadTask(self)
             await onSessionQueue { [manager, session] in
                 manager.urlSession(session, dataTask: dataTask, didBecome: downloadTask)
@@ -100,7 +100,7 @@ extension TaskDriver {
         }
     }
 
-    /// Moves a download to where it belongs; it stays nowhere where nobody says where that is.
+    /// Moves a download to its destination; deletes it if no destination is given.
     func moveDownload(from temporary: URL) async {
         await onSessionQueue { [self] in
             defer { try? FileManager.default.removeItem(at: temporary) }

@@ -4,21 +4,21 @@ import ANSystem
 import AsyncNetworking
 import Dispatch
 
-/// What is behind a task of a manager's: its state, what it was given, and the core's task that does the work.
+/// The implementation of a manager's task: its state, its callbacks, and the core task that performs the transfer.
 ///
-/// A task keeps its manager, and the manager keeps its tasks until they end.
+/// A task retains its manager, and the manager retains its tasks until they end.
 final class TaskDriver: Sendable {
     let manager: AFURLSessionManager
     let identifier: Int
-    /// Which of the manager's sessions the task belongs to.
+    /// The generation of the manager's session to which the task belongs.
     let generation: Int
     let original: OriginalRequest
     private let state: Lock<TaskState>
-    /// Held while the task is resumed, suspended or cancelled, so that the core hears of it in the same order. Handlers of a
-    /// cancellation run meanwhile, so what is only read is not under it.
+    /// Held while the task is resumed, suspended or cancelled, so that the core receives these calls in the same order.
+    /// Cancellation handlers run while it is held, so properties that are only read do not acquire it.
     private let steering = NSLock()
 
-    /// Makes a driver of a task that waits to be resumed.
+    /// Creates the driver of a suspended task.
     init(
         manager: AFURLSessionManager, identifier: Int, generation: Int, original: OriginalRequest, source: TaskSource,
         callbacks: TaskCallbacks
@@ -30,13 +30,13 @@ final class TaskDriver: Sendable {
         state = Lock(TaskState(source: source, callbacks: callbacks))
     }
 
-    /// Becomes what is behind a task that waits to be resumed.
+    /// Becomes the driver of a suspended task.
     func adopt(_ task: URLSessionTask) {
         state.withLock { $0.task = WeakTask(task) }
         manager.keep(task, self)
     }
 
-    /// Becomes what is behind a task, and starts it.
+    /// Becomes the driver of a task and starts it.
     func begin(_ task: URLSessionTask) {
         steering.withLock {
             state.withLock { $0.begin(task) }
@@ -46,16 +46,16 @@ final class TaskDriver: Sendable {
         }
     }
 
-    /// The session that hooks are told of.
+    /// The session passed to hooks.
     var session: URLSession { manager.state.withLock { $0.session(of: manager, generation: generation) } }
 
-    /// The task whose completion handler is being called, if it collects.
+    /// The task whose completion handler is being called on this thread; `nil` for a download.
     @TaskLocal static var ended: URLSessionDataTask?
 
-    /// The task that users see; `nil` when it is over and they have all dropped it.
+    /// The task that users see; `nil` when it has ended and has been freed.
     var task: URLSessionTask? { state.withLock { $0.task?.value } }
 
-    // MARK: What users do
+    // MARK: Commands
 
     func resume() {
         steering.withLock {
@@ -85,7 +85,7 @@ final class TaskDriver: Sendable {
         }
     }
 
-    /// Cancels, and hands over what a download needs to go on later, on the manager's queue.
+    /// Cancels the task and passes the resume data, if any, to the completion handler on the manager's own queue.
     func cancel(producingResumeData completionHandler: @escaping (Data?) -> Void) {
         let completionHandler = Handover(completionHandler)
         let interrupted: TaskWork? = steering.withLock {
@@ -97,14 +97,15 @@ final class TaskDriver: Sendable {
             case .goOn(let work): return work
             }
         }
-        // It ends with the transfer.
+        // Ends with the transfer.
         Task { [manager] in
             let archived = await interrupted?.interrupt()?.archived
             manager.sessionQueue.async { completionHandler.value(archived) }
         }
     }
 
-    /// The core's task, made now if there is none yet; nil when the request cannot be made, or was never sent.
+    /// The core task, created on first access; `nil` if the request cannot be created or the task ended before it
+    /// was sent.
     var transfer: TransferCore? {
         steering.withLock {
             if state.withLock({ $0.core == nil && $0.phase == .suspended }) { try? makeWork(isResumed: false) }
@@ -112,7 +113,7 @@ final class TaskDriver: Sendable {
         }
     }
 
-    // MARK: What is seen
+    // MARK: Properties of the task
 
     var taskState: URLSessionTask.State { state.withLock { $0.phase } }
     var error: (any Error)? { state.withLock { $0.error } }
@@ -129,7 +130,7 @@ final class TaskDriver: Sendable {
 
     private var sentRequest: Request? { state.withLock { $0.core }?.sentRequest }
 
-    /// The response, made of the head when it is asked for the first time.
+    /// The response, created from the head at first access.
     var response: HTTPURLResponse? {
         let (made, head) = state.withLock { ($0.response, $0.head) }
         if let made { return made }
@@ -163,7 +164,7 @@ final class TaskDriver: Sendable {
 
     // MARK: Progress
 
-    /// The progress of a direction, which cancels, suspends and resumes the task.
+    /// Returns the progress of the upload or the download. It cancels, suspends and resumes the task.
     func progress(_ direction: any WritableKeyPath<TaskState, Progress?> & Sendable) -> Progress {
         let made = Progress(totalUnitCount: NSURLSessionTransferSizeUnknown)
         made.isCancellable = true
@@ -178,12 +179,12 @@ final class TaskDriver: Sendable {
         }
     }
 
-    /// The progress of what the task is for.
+    /// The upload progress of an upload task, otherwise the download progress.
     var overallProgress: Progress {
         progress(state.withLock { $0.source.isUpload } ? \.uploadProgress : \.downloadProgress)
     }
 
-    // MARK: Work
+    // MARK: The core task
 
     private func start() {
         guard let work = state.withLock({ $0.work }) else { return launch() }
@@ -194,14 +195,15 @@ final class TaskDriver: Sendable {
         do { try makeWork(isResumed: true) } catch { end(with: error) }
     }
 
-    /// Ends the task before its work began. There may be some that was looked at and never resumed: then that ends the task.
+    /// Ends the task before its transfer has begun. If a core task was created by ``transfer`` and not resumed, it is
+    /// cancelled, which ends this task.
     private func end(with error: any Error) {
         if let work = state.withLock({ $0.work }) { return work.transfer.cancel() }
-        // It ends at once.
+        // Ends at once.
         Task { await finish(.failure(error)) }
     }
 
-    /// Makes the core's task, which ends this one when it is over.
+    /// Creates the core task, which ends this task when it ends.
     private func makeWork(isResumed: Bool) throws {
         let (source, number) = state.withLock { ($0.source, $0.priority) }
         let priority = TransferPriority(rawValue: Double(number))
@@ -230,12 +232,12 @@ final class TaskDriver: Sendable {
         Outbox.main.send { NotificationCenter.default.post(name: name, object: task) }
     }
 
-    /// Changes the state.
+    /// Changes the state under its lock.
     func change<Result>(_ change: (inout TaskState) -> Result) -> Result {
         state.withLock(change)
     }
 
-    /// Does something on the manager's queue, and waits for it.
+    /// Runs a function on the manager's own queue and waits for its result.
     func onSessionQueue<Result>(_ body: @escaping @Sendable () -> Handover<Result>) async -> Result {
         await withCheckedContinuation { continuation in
             manager.sessionQueue.async { continuation.resume(returning: body()) }
@@ -244,7 +246,7 @@ final class TaskDriver: Sendable {
 
     private func didSend(_ progress: TransferProgress) {
         let (task, sent, isWatched) = state.withLock { state in
-            // Of a body that is sent again the count begins anew.
+            // The count restarts when a body is sent again.
             let before = progress.completedBytes < state.counts.sent ? 0 : state.counts.sent
             let sent = progress.completedBytes - before
             state.counts.sent = progress.completedBytes
@@ -264,7 +266,7 @@ final class TaskDriver: Sendable {
         }
     }
 
-    /// Brings a progress up to date, and tells the block for it; on the manager's queue.
+    /// Updates a progress object and calls the progress callback; called on the manager's own queue.
     func tell(
         _ block: any KeyPath<TaskCallbacks, ((Progress) -> Void)?> & Sendable,
         _ direction: any WritableKeyPath<TaskState, Progress?> & Sendable, _ completed: Int64, of total: Int64?

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-/// A response whose suggested name is the URL's where the server names none, as on Apple's systems, and that names a file in
-/// whatever folder it is appended to: in no other one.
+/// A response with a safe suggested file name. If the server suggests none, it is the last component of the URL, as on
+/// Apple's platforms. It contains no `/` and is neither `.` nor `..`, so appending it to a directory gives a file in
+/// that directory.
 final class TaskResponse: HTTPURLResponse, @unchecked Sendable {
     override var suggestedFilename: String? {
         let given = super.suggestedFilename

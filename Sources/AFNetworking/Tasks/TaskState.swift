@@ -2,18 +2,18 @@
 
 import AsyncNetworking
 
-/// Where a task is, and what is known of it.
+/// The state of a task.
 struct TaskState: Sendable {
-    /// The manager keeps it until it is over.
+    /// The task object. The reference is weak; the manager retains the task until it ends.
     var task: WeakTask?
     var source: TaskSource
     private(set) var callbacks: Handover<TaskCallbacks>
     private(set) var phase = URLSessionTask.State.suspended
-    /// The core's task, from before its work begins.
+    /// The core task; set before its transfer begins.
     var core: TransferCore?
-    /// What keeps the core's task.
+    /// The owner of the core task.
     var work: TaskWork?
-    /// Whether the work was begun, or would have been.
+    /// Whether the task was resumed or cancelled at least once.
     private(set) var wasStarted = false
 
     var head: ResponseHead?
@@ -22,15 +22,15 @@ struct TaskState: Sendable {
     var error: (any Error)?
     var uploadProgress: Progress?
     var downloadProgress: Progress?
-    /// The task that has become a download, which callbacks are told of until it is over.
+    /// The data task that became a download task, which callbacks receive until it ends.
     var dataTask: URLSessionDataTask?
     var description: String?
     var priority = URLSessionTask.defaultPriority
-    /// What the handler of challenges has ended the task with.
+    /// The error with which the challenge handler ended the task.
     var challengeError: (any Error)?
-    /// Where the download was put.
+    /// The URL to which the download was moved.
     var place: URL?
-    /// What has arrived of a response that is collected.
+    /// The part of the body received so far, if it is collected in memory.
     var data = Data()
 
     init(source: TaskSource, callbacks: TaskCallbacks) {
@@ -38,17 +38,17 @@ struct TaskState: Sendable {
         self.callbacks = Handover(callbacks)
     }
 
-    /// What a change asks for.
+    /// The action that follows from a change of the state.
     enum Step {
-        /// Nothing.
+        /// No action.
         case none
-        /// That the work begins, or ends before it began.
+        /// Start the transfer, or end the task before its transfer started.
         case start
-        /// That the core's task is told.
+        /// Pass the change to the core task.
         case goOn(TaskWork)
     }
 
-    /// Starts with its task.
+    /// Starts running with the given task object.
     mutating func begin(_ task: URLSessionTask) {
         self.task = WeakTask(task)
         phase = .running
@@ -81,13 +81,13 @@ struct TaskState: Sendable {
         return work.map(Step.goOn) ?? .none
     }
 
-    /// Gives away what a completion handler is told of.
+    /// Returns the outcome of the transfer and releases the body.
     mutating func takeOutcome() -> TaskOutcome {
         defer { data = Data() }
         return TaskOutcome(core: core, head: head, data: data, place: place, challengeError: challengeError)
     }
 
-    /// Is over; gives away what was kept for the way.
+    /// Ends the task. Returns the callbacks and the task objects that they receive, and releases them.
     mutating func finish(
         _ error: (any Error)?
     ) -> (callbacks: Handover<TaskCallbacks>, task: URLSessionTask?, dataTask: URLSessionDataTask?) {
@@ -102,7 +102,7 @@ struct TaskState: Sendable {
     }
 }
 
-/// What a task has brought.
+/// The outcome of a transfer.
 struct TaskOutcome {
     let core: TransferCore?
     let head: ResponseHead?
@@ -111,15 +111,15 @@ struct TaskOutcome {
     let challengeError: (any Error)?
 }
 
-/// What a task does.
+/// The kind of a task.
 enum TaskSource: Sendable {
-    /// Sends a request and collects the response.
+    /// Sends a request and collects the response in memory.
     case data
-    /// Sends a body, or that of the request.
+    /// Sends a body, or that of the request if it is `nil`.
     case upload(RequestBody?)
-    /// Writes the response to a file, from the beginning or after what is there.
+    /// Writes the response to a file, from the beginning or after the bytes that the resume data describes.
     case download(ResumeData?)
-    /// Writes the response to a file after all.
+    /// Writes the response of a data task that became a download task to a file.
     case dataToFile
 
     var isUpload: Bool { if case .upload = self { true } else { false } }
@@ -134,28 +134,28 @@ enum TaskSource: Sendable {
     }
 }
 
-/// What a task was given to call.
+/// The callbacks of a task.
 struct TaskCallbacks {
     var uploadProgress: ((Progress) -> Void)?
     var downloadProgress: ((Progress) -> Void)?
     var destination: ((URL, URLResponse) -> URL)?
     var completion = Completion.none
 
-    /// What is called when a task is over.
+    /// The callback at the end of a task.
     enum Completion {
-        /// Nothing.
+        /// No callback.
         case none
         /// The blocks of a verb.
         case blocks(
             success: ((URLSessionDataTask, Any?) -> Void)?, failure: ((URLSessionDataTask?, any Error) -> Void)?)
-        /// The completion handler of a task that collects.
+        /// The completion handler of a data or upload task.
         case object((URLResponse, Any?, (any Error)?) -> Void)
-        /// The completion handler of a download.
+        /// The completion handler of a download task.
         case file((URLResponse, URL?, (any Error)?) -> Void)
     }
 }
 
-/// How much a task has moved; -1 where the whole is not known.
+/// The numbers of bytes transferred and expected; -1 if a total is unknown.
 struct TaskCounts: Sendable {
     var sent: Int64 = 0
     var received: Int64 = 0
@@ -163,7 +163,7 @@ struct TaskCounts: Sendable {
     var expectedToReceive = NSURLSessionTransferSizeUnknown
 }
 
-/// A task that does not stay because of this.
+/// A weak reference to a task.
 struct WeakTask: Sendable {
     private(set) weak var value: URLSessionTask?
 
@@ -172,7 +172,7 @@ struct WeakTask: Sendable {
     }
 }
 
-/// A task of this module's.
+/// A task that was created by this module.
 protocol DrivenTask: URLSessionTask {
     var driver: TaskDriver { get }
 }

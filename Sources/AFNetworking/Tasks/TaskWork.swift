@@ -2,14 +2,14 @@
 
 import AsyncNetworking
 
-/// The core's task behind a task.
+/// The core task of a task.
 enum TaskWork: Sendable {
-    /// It collects the response.
+    /// A core task that collects the response in memory.
     case collection(TransferTask<Void>)
-    /// It writes the response to a file.
+    /// A core task that writes the response to a file.
     case download(DownloadTask)
 
-    /// Resumes, suspends and cancels it.
+    /// The core task, to resume, suspend or cancel.
     var transfer: TransferCore {
         switch self {
         case .collection(let task): task.core
@@ -17,7 +17,7 @@ enum TaskWork: Sendable {
         }
     }
 
-    /// Cancels it, and returns what it takes to go on later.
+    /// Cancels the core task and returns the resume data; `nil` if the task is not a resumable download.
     func interrupt() async -> ResumeData? {
         switch self {
         case .collection(let task):
@@ -29,10 +29,10 @@ enum TaskWork: Sendable {
 }
 
 extension ResumeData {
-    /// As Foundation has it: bytes that nobody looks into.
+    /// The resume data encoded as Foundation has it: opaque bytes.
     var archived: Data? { try? JSONEncoder().encode(self) }
 
-    /// What ``archived`` has made.
+    /// Decodes the bytes from ``archived``; `nil` if they are not valid.
     init?(archived: Data) {
         guard let data = try? JSONDecoder().decode(ResumeData.self, from: archived) else { return nil }
         self = data
