@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 
-// Code as users of AFNetworking write it in Swift: a target of its own in the language mode 5, without our settings, so
-// that what compiles here compiles for them.
+// Swift code as users of AFNetworking write it. The target has language mode 5 and none of this package's settings, so
+// code that compiles here also compiles for them.
 
 import AFNetworking
 
-/// One call site: it does something at a server and reports what came of it.
+/// A call site, which uses AFNetworking against a server and reports the result as text.
 public struct CallSite: @unchecked Sendable, CustomStringConvertible {
     public let description: String
     public let expected: String
@@ -25,7 +25,7 @@ public struct CallSite: @unchecked Sendable, CustomStringConvertible {
         + others
 }
 
-/// The most common form: a singleton that descends from the session manager.
+/// The most common form: a singleton that subclasses the session manager.
 class NetworkTools: AFHTTPSessionManager, @unchecked Sendable {
     static let shared: NetworkTools = {
         let tools = NetworkTools()
@@ -56,7 +56,7 @@ class NetworkTools: AFHTTPSessionManager, @unchecked Sendable {
     }
 }
 
-/// A manager with an initializer of its own, which Xcode has asked for `init(coder:)`.
+/// A manager with its own initializer. Swift then requires it to implement `init(coder:)`.
 class APIClient: AFHTTPSessionManager, @unchecked Sendable {
     let version: Int
 
@@ -76,7 +76,7 @@ class APIClient: AFHTTPSessionManager, @unchecked Sendable {
     }
 }
 
-/// A manager without anything to archive.
+/// A manager without archived properties.
 class UploadManager: AFURLSessionManager, @unchecked Sendable {
     override init(sessionConfiguration configuration: URLSessionConfiguration?) {
         super.init(sessionConfiguration: configuration)
@@ -87,20 +87,20 @@ class UploadManager: AFURLSessionManager, @unchecked Sendable {
     }
 }
 
-/// What a dictionary of the echo server says.
+/// Returns the request line and the body in a response of the echo server.
 func line(_ json: Any?) -> String {
     guard let dictionary = json as? [String: Any] else { return "\(String(describing: json))" }
     return "\(dictionary["method"] as? String ?? "?") \(dictionary["target"] as? String ?? "?") \(dictionary["body"] as? String ?? "")"
         .trimmingCharacters(in: .whitespaces)
 }
 
-/// A header field that the echo server received.
+/// Returns a header field of the request in a response of the echo server.
 func field(_ name: String, _ json: Any?) -> String {
     let headers = (json as? [String: Any])?["headers"] as? [[String]] ?? []
     return headers.first { $0[0].lowercased() == name.lowercased() }?[1] ?? "none"
 }
 
-/// Keeps what an observer is removed by.
+/// The token with which an observer is removed.
 final class NotificationToken: @unchecked Sendable {
     var token: NSObjectProtocol?
 }

@@ -62,14 +62,14 @@ extension CallSite {
                 success: { task, _ in report("\((task.response as! HTTPURLResponse).statusCode)") },
                 failure: { _, e in report("\(e)") })
         },
-        CallSite("a challenge that is refused with an error", "mine 7") { server, report in
+        CallSite("a challenge rejected with an error", "mine 7") { server, report in
             let manager = AFHTTPSessionManager(baseURL: URL(string: server))
             manager.setAuthenticationChallengeHandler { _, _, _, _ in NSError(domain: "mine", code: 7, userInfo: nil) }
             manager.get(
                 "private", parameters: nil, headers: nil, progress: nil, success: nil,
                 failure: { _, e in report("\((e as NSError).domain) \((e as NSError).code)") })
         },
-        CallSite("limits on what is fetched", "stopped") { server, report in
+        CallSite("a limit on the size of responses", "stopped") { server, report in
             let manager = AFHTTPSessionManager(baseURL: URL(string: server))
             manager.setDataTaskDidReceiveDataBlock { (_, task, _) in
                 if task.countOfBytesReceived >= 1000 { task.cancel() }
@@ -93,13 +93,13 @@ extension CallSite {
                 "get", parameters: nil, headers: nil, progress: nil, success: { _, r in report(line(r)) },
                 failure: { _, e in report("\(e)") })
         },
-        CallSite("what tasks are told at their end, as a method without its last word", "complete") { server, report in
+        CallSite("the block for completed tasks, by its shortened Swift name", "complete") { server, report in
             let manager = AFURLSessionManager()
             var text = ""
             manager.setTaskDidComplete { _, _, _ in text = "complete" }
             manager.dataTask(with: URLRequest(url: URL(string: server + "get")!)) { _, _, _ in report(text) }.resume()
         },
-        CallSite("a certificate of one's own", "no challenge") { server, report in
+        CallSite("a pinned certificate of the user", "no challenge") { server, report in
             let manager = AFHTTPSessionManager(baseURL: URL(string: server))
             manager.setAuthenticationChallengeHandler { session, task, challenge, completionHandler in
                 if challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodServerTrust {
@@ -113,7 +113,7 @@ extension CallSite {
                 report("failed")
             }
         },
-        CallSite("what tasks are told at their end", "complete nil") { server, report in
+        CallSite("the block for completed tasks", "complete nil") { server, report in
             let manager = AFURLSessionManager()
             var text = ""
             manager.setTaskDidCompleteBlock { (session, task, error) in
@@ -124,7 +124,7 @@ extension CallSite {
     ]
 
     static let others = [
-        CallSite("pinning that is set up", "certificate false 0") { _, report in
+        CallSite("a configured pinning policy", "certificate false 0") { _, report in
             let policy = AFSecurityPolicy(pinningMode: .certificate, withPinnedCertificates: Set<Data>())
             policy.allowInvalidCertificates = true
             policy.validatesDomainName = false
@@ -178,7 +178,7 @@ extension CallSite {
             }
             manager.startMonitoring()
         },
-        CallSite("a reachability manager of one's own", "known") { _, report in
+        CallSite("a separate reachability manager", "known") { _, report in
             let manager = AFNetworkReachabilityManager()
             manager.setReachabilityStatusChange { status in
                 report(status == .unknown ? "unknown" : "known")
@@ -186,7 +186,7 @@ extension CallSite {
             }
             manager.startMonitoring()
         },
-        CallSite("a client's certificate by a block", "no challenge") { server, report in
+        CallSite("a client certificate from a block", "no challenge") { server, report in
             let manager = AFHTTPSessionManager(baseURL: URL(string: server))
             manager.setSessionDidReceiveAuthenticationChallenge { (session, challenge, credential) -> URLSession.AuthChallengeDisposition in
                 guard challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodClientCertificate else {
@@ -204,7 +204,7 @@ extension CallSite {
             let number: Double = AFNetworkingVersionNumber
             report("\(Int(number)) \(AFNetworkingVersionString.hasPrefix("4."))")
         },
-        CallSite("a subclass that is restored from an archive", "https://example.com/ 7") { _, report in
+        CallSite("a subclass restored from an archive", "https://example.com/ 7") { _, report in
             let client = try! NSKeyedUnarchiver.unarchivedObject(
                 ofClass: APIClient.self,
                 from: NSKeyedArchiver.archivedData(
@@ -239,7 +239,7 @@ extension CallSite {
                 dataTasks.forEach { $0.cancel() }
             }
         },
-        CallSite("a queue of one's own", "not main") { server, report in
+        CallSite("a completion queue", "not main") { server, report in
             let manager = AFHTTPSessionManager(baseURL: URL(string: server))
             let queue = DispatchQueue(label: "mine")
             let key = DispatchSpecificKey<String>()
@@ -251,7 +251,7 @@ extension CallSite {
                 success: { _, _ in report(DispatchQueue.getSpecific(key: key) ?? "another") },
                 failure: { _, e in report("\(e)") })
         },
-        CallSite("the end of a task by its notification", "GET /get") { server, report in
+        CallSite("the completion of a task by its notification", "GET /get") { server, report in
             let manager = AFHTTPSessionManager(baseURL: URL(string: server))
             let task = manager.dataTask(with: URLRequest(url: URL(string: server + "get")!)) { _, _, _ in }
             let observer = NotificationToken()

@@ -2,7 +2,7 @@
 
 import AFNetworking
 
-/// Observers on `OperationQueue.main` of all notifications, and of one that a completion handler posts itself.
+/// Observers on `OperationQueue.main` of all notifications, including one that a completion handler posts.
 public final class MainQueueObservers {
     private static let names: [Notification.Name] = [
         .AFNetworkingTaskDidResume, .AFNetworkingTaskDidSuspend, .AFNetworkingTaskDidComplete,
@@ -22,7 +22,8 @@ public final class MainQueueObservers {
         manager.responseSerializer = AFHTTPResponseSerializer()
     }
 
-    /// Makes requests of which each notification comes, and calls `finish` when all have been heard and the queue still works.
+    /// Makes requests that cause each notification. Calls `finish` when all were received and the main queue still runs
+    /// blocks.
     public func run(_ finish: @escaping () -> Void) {
         for name in Self.names {
             let token = NotificationCenter.default.addObserver(forName: name, object: nil, queue: .main) { [self] _ in

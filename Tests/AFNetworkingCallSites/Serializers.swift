@@ -2,7 +2,7 @@
 
 import AFNetworking
 
-/// A serializer that signs, as in many apps.
+/// A request serializer that signs requests, as in many apps.
 class SigningSerializer: AFHTTPRequestSerializer, @unchecked Sendable {
     override func request(
         withMethod method: String, urlString URLString: String, parameters: Any?, error: NSErrorPointer
@@ -15,7 +15,7 @@ class SigningSerializer: AFHTTPRequestSerializer, @unchecked Sendable {
     }
 }
 
-/// A serializer that knows the API's errors.
+/// A response serializer that converts the error responses of an API.
 class APIResponseSerializer: AFJSONResponseSerializer, @unchecked Sendable {
     override init() {
         super.init()
@@ -85,7 +85,7 @@ extension CallSite {
                 "x", parameters: ["id": 1], headers: nil, success: { _, r in report(line(r)) },
                 failure: { _, e in report("\(e)") })
         },
-        CallSite("a query of one's own", "GET /get?custom") { server, report in
+        CallSite("a custom query encoding", "GET /get?custom") { server, report in
             let manager = AFHTTPSessionManager(baseURL: URL(string: server))
             manager.requestSerializer.setQueryStringSerializationWith { (request, parameters, error) -> String in
                 return "custom"
@@ -94,7 +94,7 @@ extension CallSite {
                 "get", parameters: ["a": 1], headers: nil, progress: nil, success: { _, r in report(line(r)) },
                 failure: { _, e in report("\(e)") })
         },
-        CallSite("a request by hand, with nil for the error", "POST /post a=1") { server, report in
+        CallSite("a request from the serializer, with nil for the error", "POST /post a=1") { server, report in
             let request = AFHTTPRequestSerializer().request(
                 withMethod: "POST", urlString: server + "post", parameters: ["a": 1], error: nil)
             request.timeoutInterval = 15
@@ -104,7 +104,7 @@ extension CallSite {
                 report(line(object))
             }.resume()
         },
-        CallSite("a request by hand, with a variable for the error", "GET /get?a=1 nil") { server, report in
+        CallSite("a request from the serializer, with a variable for the error", "GET /get?a=1 nil") { server, report in
             var serializationError: NSError?
             let manager = AFHTTPSessionManager()
             let request = manager.requestSerializer.request(
@@ -114,7 +114,7 @@ extension CallSite {
                 report("\(line(object)) \(error.map { "\($0)" } ?? "nil")")
             }.resume()
         },
-        CallSite("a request made of another one, with a variable for the error", "POST /post a=1 nil") { server, report in
+        CallSite("a request based on another one, with a variable for the error", "POST /post a=1 nil") { server, report in
             var request = URLRequest(url: URL(string: server + "post")!)
             request.httpMethod = "POST"
             var error: NSError?
@@ -126,7 +126,7 @@ extension CallSite {
                 report("\(line(object)) \(failed.map { "\($0)" } ?? "nil")")
             }.resume()
         },
-        CallSite("a request by hand that throws", "GET /get") { server, report in
+        CallSite("a request from the serializer, with try", "GET /get") { server, report in
             do {
                 let request = try AFJSONRequestSerializer().request(
                     withMethod: "GET", urlString: server + "get", parameters: nil)
@@ -138,7 +138,7 @@ extension CallSite {
                 report("\(error)")
             }
         },
-        CallSite("JSON that is none", "-1016 The `parameters` argument is not valid JSON.") { server, report in
+        CallSite("parameters that are not valid JSON", "-1016 The `parameters` argument is not valid JSON.") { server, report in
             let manager = AFHTTPSessionManager(baseURL: URL(string: server))
             manager.requestSerializer = AFJSONRequestSerializer()
             manager.post(
@@ -166,7 +166,7 @@ extension CallSite {
     ]
 
     static let responseSerializers = [
-        CallSite("text/html among the types", "ok") { server, report in
+        CallSite("text/html as an acceptable type", "ok") { server, report in
             let manager = AFHTTPSessionManager(baseURL: URL(string: server))
             manager.responseSerializer.acceptableContentTypes?.insert("text/html")
             manager.get(
@@ -174,7 +174,7 @@ extension CallSite {
                 success: { _, r in report((r as? [String: Any])?["status"] as? String ?? "?") },
                 failure: { _, e in report("\(e)") })
         },
-        CallSite("types from NSSet", "ok") { server, report in
+        CallSite("acceptable types from NSSet", "ok") { server, report in
             let manager = AFHTTPSessionManager(baseURL: URL(string: server))
             manager.responseSerializer.acceptableContentTypes =
                 NSSet(objects: "application/json", "text/html", "text/plain") as? Set<String>
@@ -183,7 +183,7 @@ extension CallSite {
                 success: { _, r in report((r as? [String: Any])?["status"] as? String ?? "?") },
                 failure: { _, e in report("\(e)") })
         },
-        CallSite("the error of a type", "Request failed: unacceptable content-type: text/html") { server, report in
+        CallSite("the error for an unacceptable type", "Request failed: unacceptable content-type: text/html") { server, report in
             AFHTTPSessionManager(baseURL: URL(string: server)).get(
                 "html-json", parameters: nil, headers: nil, progress: nil, success: nil,
                 failure: { _, error in report(error.localizedDescription) })
@@ -208,7 +208,7 @@ extension CallSite {
                 report(user?["nickname"] == nil ? user?["name"] as? String ?? "?" : "null")
             }.resume()
         },
-        CallSite("a serializer with errors of its own", "API 404 no such user") { server, report in
+        CallSite("a serializer with custom errors", "API 404 no such user") { server, report in
             let manager = AFHTTPSessionManager(baseURL: URL(string: server))
             manager.responseSerializer = APIResponseSerializer()
             manager.get(
@@ -259,7 +259,7 @@ extension CallSite {
                 success: { _, r in report(String(decoding: r as? Data ?? Data(), as: UTF8.self)) },
                 failure: { _, e in report("\(e)") })
         },
-        CallSite("statuses from NSIndexSet", "418") { server, report in
+        CallSite("acceptable status codes from NSIndexSet", "418") { server, report in
             let manager = AFHTTPSessionManager(baseURL: URL(string: server))
             let codes = NSMutableIndexSet(indexesIn: NSRange(location: 200, length: 100))
             codes.add(418)

@@ -55,7 +55,7 @@ extension CallSite {
                         mimeType: "application/octet-stream")
                 }, progress: nil, success: { _, json in report(parts(json)) }, failure: { _, e in report("\(e)") })
         },
-        CallSite("a part with headers of its own", "true") { server, report in
+        CallSite("a part with custom headers", "true") { server, report in
             AFHTTPSessionManager(baseURL: URL(string: server)).post(
                 "post", parameters: nil, headers: nil,
                 constructingBodyWith: { formData in
@@ -80,7 +80,7 @@ extension CallSite {
                 })
             uploadTask?.resume()
         },
-        CallSite("a multipart request that throws", "-1000") { server, report in
+        CallSite("a multipart request, with try", "-1000") { server, report in
             do {
                 _ = try AFHTTPRequestSerializer().multipartFormRequest(
                     withMethod: "POST", urlString: server + "post", parameters: [:],
@@ -151,7 +151,7 @@ extension CallSite {
                 }
             ).resume()
         },
-        CallSite("a download that is cancelled", "-999 nil") { server, report in
+        CallSite("a cancelled download", "-999 nil") { server, report in
             let task = AFURLSessionManager().downloadTask(
                 with: URLRequest(url: URL(string: server + "hang")!), progress: nil, destination: nil,
                 completionHandler: { _, url, error in
@@ -160,7 +160,7 @@ extension CallSite {
             task.resume()
             task.cancel { (resumeData) in _ = resumeData }
         },
-        CallSite("a download of what is missing", "-1011 moved") { server, report in
+        CallSite("a download of a missing resource", "-1011 moved") { server, report in
             let place = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
             AFURLSessionManager().downloadTask(
                 with: URLRequest(url: URL(string: server + "missing")!), progress: nil, destination: { _, _ in place },

@@ -4,7 +4,7 @@ import AFNetworking
 
 extension CallSite {
     static let verbs = [
-        CallSite("get with a URL in full", "GET /get") { server, report in
+        CallSite("get with an absolute URL", "GET /get") { server, report in
             let manager = AFHTTPSessionManager()
             manager.get(
                 server + "get", parameters: nil, headers: nil, progress: nil,
@@ -32,7 +32,7 @@ extension CallSite {
                 success: { (task: URLSessionDataTask!, response: Any!) -> Void in report(line(response)) },
                 failure: { (task: URLSessionDataTask!, error: Error!) -> Void in report("failed") })
         },
-        CallSite("a singleton that descends from the manager", "GET /get?a=1") { server, report in
+        CallSite("a singleton that subclasses the manager", "GET /get?a=1") { server, report in
             NetworkTools.shared.request(type: .GET, url: server + "get", parameters: ["a": 1]) { (json, error) in
                 report(line(json))
             }
@@ -87,14 +87,14 @@ extension CallSite {
                 "get", parameters: nil, headers: ["Authorization": "Bearer abc"], progress: nil,
                 success: { _, r in report(field("Authorization", r)) }, failure: { _, e in report("\(e)") })
         },
-        CallSite("the status in success", "201") { server, report in
+        CallSite("the status code in success", "201") { server, report in
             AFHTTPSessionManager(baseURL: URL(string: server)).post(
                 "created", parameters: nil, headers: nil, progress: nil,
                 success: { task, _ in
                     if let response = task.response as? HTTPURLResponse { report("\(response.statusCode)") }
                 }, failure: nil)
         },
-        CallSite("the status in failure", "404") { server, report in
+        CallSite("the status code in failure", "404") { server, report in
             AFHTTPSessionManager(baseURL: URL(string: server)).get(
                 "missing", parameters: nil, headers: nil, progress: nil, success: nil,
                 failure: { task, error in

@@ -6,7 +6,7 @@ import AsyncNetworkingTesting
 import Dispatch
 import Testing
 
-/// Rows HSM-001…032; URL composition; header precedence; where callbacks arrive.
+/// Requirements HSM-001…032: the verbs, URL resolution, header field precedence, and the queues of callbacks.
 @Suite(.timeLimit(.minutes(1))) struct AFHTTPSessionManagerTests {
     @Test func `a GET calls success with the task and the JSON`() async throws {
         try await StubServer.with { server in
@@ -21,7 +21,7 @@ import Testing
         }
     }
 
-    @Test func `callbacks arrive on the main queue unless told otherwise`() async throws {
+    @Test func `callbacks run on the main queue unless a completion queue is set`() async throws {
         try await StubServer.with { server in
             server.route("/", .json("{}"))
             let manager = AFHTTPSessionManager(for: server)
@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    @Test func `each verb sends its method, and its parameters where they belong`() async throws {
+    @Test func `each verb sends its method, with the parameters in the query or the body`() async throws {
         try await StubServer.with { server in
             server.fallback { _ in .echo }
             let manager = AFHTTPSessionManager(for: server)
@@ -85,7 +85,7 @@ import Testing
         ("foo", "/v1/foo"), ("foo?bar=baz", "/v1/foo?bar=baz"), ("/foo", "/foo"), ("foo/", "/v1/foo/"),
         ("/foo/", "/foo/"), ("../x", "/x"), ("?a=b", "/v1/?a=b"), ("", "/v1/"),
     ])
-    func `URLs are resolved against the base`(path: String, target: String) async throws {
+    func `URLs are resolved against the base URL`(path: String, target: String) async throws {
         try await StubServer.with { server in
             server.fallback { _ in .json("{}") }
             let manager = AFHTTPSessionManager(baseURL: server.url("/v1"))
@@ -100,12 +100,12 @@ import Testing
         ("http://x.com/p#f", "http://x.com/p/#f"), ("http://example.com", "http://example.com"),
         ("http://x.com/a/", "http://x.com/a/"), ("http://x.com/?", "http://x.com/?"),
     ])
-    func `a base gets the slash that it lacks`(base: String, result: String) {
+    func `a missing slash is appended to the base URL`(base: String, result: String) {
         #expect(AFHTTPSessionManager(baseURL: URL(string: base)).baseURL?.absoluteString == result)
         #expect(AFHTTPSessionManager().baseURL == nil)
     }
 
-    @Test func `fields of the call win over those of the serializer, which win over those of the session`() async throws
+    @Test func `fields of a call override those of the serializer, which override those of the session`() async throws
     {
         try await StubServer.with { server in
             server.route("/", .json("{}"))
@@ -127,7 +127,7 @@ import Testing
         }
     }
 
-    @Test func `a status that is not acceptable fails with the body, and the object is dropped`() async throws {
+    @Test func `an unacceptable status code fails with the body in the error and without an object`() async throws {
         try await StubServer.with { server in
             server.route("/", .json(#"{"reason": "gone"}"#, status: 410))
             let result = await AFHTTPSessionManager(for: server).fetch("")
@@ -140,7 +140,7 @@ import Testing
         }
     }
 
-    @Test func `a request that cannot be made fails without a task, later`() async throws {
+    @Test func `a request that cannot be created calls failure asynchronously and without a task`() async throws {
         let manager = AFHTTPSessionManager(baseURL: URL(string: "http://example.com"))
         manager.completionQueue = DispatchQueue(label: "completion")
         manager.requestSerializer = AFJSONRequestSerializer()
@@ -157,7 +157,7 @@ import Testing
         #expect(Set(log.entries) == ["nil", "failure"])
     }
 
-    @Test func `a policy that pins is for https only`() async throws {
+    @Test func `a pinning policy requires an https base URL`() async throws {
         let policy = AFSecurityPolicy(pinningMode: .publicKey, withPinnedCertificates: [])
         let plain = AFHTTPSessionManager(baseURL: URL(string: "http://127.0.0.1:1/"))
         plain.completionQueue = DispatchQueue(label: "completion")
@@ -173,7 +173,7 @@ import Testing
         try AFHTTPSessionManager(baseURL: URL(string: "https://example.com")).setSecurityPolicy(policy)
     }
 
-    @Test func `serializers and policies are copied, hooks and queues are not`() throws {
+    @Test func `a copy has copies of serializers and policy, but no hooks and queues`() throws {
         let manager = AFHTTPSessionManager(baseURL: URL(string: "https://example.com/v1"))
         manager.requestSerializer = AFJSONRequestSerializer(writingOptions: .prettyPrinted)
         manager.responseSerializer = AFHTTPResponseSerializer()
@@ -190,7 +190,7 @@ import Testing
         #expect(manager.description.contains("baseURL: https://example.com/v1/"))
     }
 
-    @Test func `a manager can share a session of the core's`() async throws {
+    @Test func `a manager can share a core session`() async throws {
         try await StubServer.with { server in
             server.fallback { _ in .json("{}") }
             let session = SessionManager(baseURL: server.url("/api/")) { $0.headers[.accept] = "text/x" }
@@ -268,7 +268,7 @@ import Testing
         }
     }
 
-    @Test func `a copy of a manager on a session of the core's is on it too`() {
+    @Test func `a copy of a manager with a shared core session shares the session`() {
         let session = SessionManager()
         let copy = AFHTTPSessionManager(session: session).copy() as? AFHTTPSessionManager
         #expect(copy?.coreSession === session)
@@ -302,7 +302,7 @@ import Testing
         }
     }
 
-    @Test func `a subclass can override the methods that verbs go through`() async throws {
+    @Test func `a subclass can override the methods that verbs call`() async throws {
         final class Recording: AFHTTPSessionManager, @unchecked Sendable {
             let log = Log<String>()
             override func dataTask(
@@ -335,7 +335,7 @@ import Testing
 }
 
 extension URLSessionDataTask {
-    /// The task, resumed.
+    /// Resumes the task and returns it.
     var nowResumed: URLSessionDataTask {
         resume()
         return self

@@ -4,7 +4,8 @@ import AFNetworking
 import AsyncNetworking
 import Testing
 
-/// Rows REQ-035, REQ-055, RES-015, RES-061, SEC-011, USM-014, USM-015, HSM-030: what archives keep, and what Codable values do.
+/// Requirements REQ-035, REQ-055, RES-015, RES-061, SEC-011, USM-014, USM-015, HSM-030: archives and `Codable`
+/// wrappers.
 @Suite struct ArchivesTests {
     private func restored<Object: NSObject & NSSecureCoding>(_ object: Object) throws -> Object {
         let data = try NSKeyedArchiver.archivedData(withRootObject: object, requiringSecureCoding: true)
@@ -24,7 +25,7 @@ import Testing
         return configuration
     }
 
-    @Test func `a manager of URL sessions keeps its configuration`() throws {
+    @Test func `an archived URL session manager keeps its configuration`() throws {
         let manager = AFURLSessionManager(sessionConfiguration: configuration)
         manager.completionQueue = .global()
         let copy = try restored(manager)
@@ -43,7 +44,7 @@ import Testing
         #expect(taken.anyResponseSerializer is AFJSONResponseSerializer)
     }
 
-    @Test func `a manager of HTTP sessions keeps base, serializers and policy too`() throws {
+    @Test func `an archived HTTP session manager keeps base URL, serializers and policy`() throws {
         let manager = AFHTTPSessionManager(
             baseURL: URL(string: "https://example.com/v1"), sessionConfiguration: configuration)
         let request = AFJSONRequestSerializer(writingOptions: .sortedKeys)
@@ -74,7 +75,7 @@ import Testing
         var policy: AFArchived<AFSecurityPolicy>
     }
 
-    @Test func `all of them are parts of Codable values`() throws {
+    @Test func `serializers, policies and managers can be wrapped in Codable values`() throws {
         let settings = Settings(
             serializer: AFArchived(AFJSONRequestSerializer(writingOptions: .sortedKeys)),
             policy: AFArchived(AFSecurityPolicy(pinningMode: .certificate, withPinnedCertificates: [])))
@@ -84,7 +85,7 @@ import Testing
         #expect(decoded.policy.object.sslPinningMode == .certificate)
     }
 
-    @Test func `subclasses come back as what they are`() throws {
+    @Test func `subclasses are restored with their type and properties`() throws {
         let serializer = CountingSerializer()
         serializer.count = 5
         serializer.isOn = true
@@ -103,14 +104,14 @@ import Testing
 
     private final class Nested: AFJSONRequestSerializer, @unchecked Sendable {}
 
-    @Test func `a class within another type cannot be archived`() {
+    @Test func `a nested class cannot be archived`() {
         #expect(throws: EncodingError.self) { try JSONEncoder().encode(AFArchived(Nested())) }
         let manager = AFHTTPSessionManager()
         manager.requestSerializer = Nested()
         #expect(throws: EncodingError.self) { try JSONEncoder().encode(AFArchived(manager)) }
     }
 
-    @Test func `what is no archive, or one of something else, is an error`() throws {
+    @Test func `decoding data that is not an archive of the type throws an error`() throws {
         let other = try JSONEncoder().encode(AFArchived(AFHTTPResponseSerializer()))
         for text in [Data(#""""#.utf8), Data(#""AAAA""#.utf8), Data("5".utf8), other] {
             #expect(throws: DecodingError.self) {
@@ -120,7 +121,7 @@ import Testing
     }
 }
 
-/// A serializer with something of its own, as subclasses archive it.
+/// A subclass that archives properties of its own.
 final class CountingSerializer: AFHTTPRequestSerializer, @unchecked Sendable {
     var count = 0
     var isOn = false

@@ -6,7 +6,7 @@ import AsyncNetworkingTesting
 import Dispatch
 import Testing
 
-/// The verbs that are awaited, and the task of the core's behind each task.
+/// The async verbs, and the core task of each task.
 @Suite(.timeLimit(.minutes(1))) struct AsyncVerbsTests {
     @Test func `each verb can be awaited`() async throws {
         try await StubServer.with { server in
@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    @Test func `errors are thrown, and cancelling the caller cancels the request`() async throws {
+    @Test func `errors are thrown, and cancelling the calling task cancels the request`() async throws {
         try await StubServer.with { server in
             server.route("/hang", .hang)
             let manager = AFHTTPSessionManager(for: server)
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test func `the task behind a task tells its progress and events as values`() async throws {
+    @Test func `the core task of a task has streams of progress and events`() async throws {
         try await StubServer.with { server in
             server.route("/", .json("{}"))
             let manager = AFHTTPSessionManager(for: server)

@@ -5,14 +5,14 @@ import AFNetworkingCallSites
 import AsyncNetworkingTesting
 import Testing
 
-/// Code as users wrote it for AFNetworking 3 and 4 compiles and does what it did.
+/// Code that was written for AFNetworking 3 and 4 compiles and has the same results.
 @Suite(.timeLimit(.minutes(2))) struct CallSitesTests {
-    @Test func `there are at least 60 of them`() {
+    @Test func `there are at least 60 call sites`() {
         #expect(CallSite.all.count >= 60)
     }
 
     @Test(arguments: CallSite.all)
-    func `a call site reports what it did on Apple's systems`(site: CallSite) async throws {
+    func `a call site has the same result as on Apple's platforms`(site: CallSite) async throws {
         try await StubServer.with { server in
             serve(on: server)
             let (reports, continuation) = AsyncStream.makeStream(of: String.self)

@@ -6,7 +6,7 @@ import AsyncNetworkingTesting
 import Dispatch
 import Testing
 
-/// Rows USM-024, USM-025, USM-043…045, USM-065, USM-066; the algorithm of downloads.
+/// Requirements USM-024, USM-025, USM-043…045, USM-065, USM-066: downloads and their destinations.
 @Suite(.timeLimit(.minutes(1))) struct DownloadsTests {
     private let folder = FileManager.default.temporaryDirectory.appending(path: "af-downloads-\(UUID())")
 
@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    @Test func `a file is moved to where the task's closure says, and that is told before the handler`() async throws {
+    @Test func `a file is moved to the task's destination before the completion handler runs`() async throws {
         try await StubServer.with { server in
             server.route("/file", .generated(200_000))
             let manager = AFHTTPSessionManager(for: server)
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test func `the manager's block comes first, and the task's closure where that one says nothing`() async throws {
+    @Test func `the manager's destination block is asked first, then the task's`() async throws {
         try await StubServer.with { server in
             server.route("/file", .text("x"))
             let manager = AFHTTPSessionManager(for: server)
@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    @Test func `a move that fails is told by a notification alone`() async throws {
+    @Test func `a failed move is reported by a notification only`() async throws {
         try await StubServer.with { server in
             server.route("/file", .text("new"))
             let place = folder.appending(path: "there")
@@ -80,7 +80,7 @@ import Testing
         }
     }
 
-    @Test func `an error page is moved too, and reported`() async throws {
+    @Test func `the body of an error response is moved, and the error reported`() async throws {
         try await StubServer.with { server in
             server.route("/file", .text("no", status: 404))
             let place = folder.appending(path: "page")
@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    @Test func `a serializer judges the head of a download, and has no body to read`() async throws {
+    @Test func `a serializer validates the head of a download and receives no body`() async throws {
         try await StubServer.with { server in
             server.route("/file", .text("x"))
             let manager = AFURLSessionManager(sessionConfiguration: .default)
@@ -112,7 +112,7 @@ import Testing
         }
     }
 
-    @Test func `a download goes on where it was interrupted`() async throws {
+    @Test func `an interrupted download is resumed`() async throws {
         try await StubServer.with { server in
             let gate = try ScriptGate()
             let bytes = StubServer.generatedBytes(100_000)
@@ -159,7 +159,7 @@ import Testing
             }
             #expect(result.error == nil)
             try #expect(Data(contentsOf: place) == bytes)
-            // Nothing orders the callbacks of two tasks.
+            // The order of callbacks of two tasks is not specified.
             #expect(log.entries.sorted() == ["-999", "true of 100000"])
             let broken = await callback { done in
                 manager.downloadTask(
@@ -173,7 +173,7 @@ import Testing
 }
 
 extension Observer {
-    /// Hears a notification about any task at a server.
+    /// Observes a notification about any task for a server.
     convenience init(_ name: NSNotification.Name, at server: StubServer, _ receive: @escaping @Sendable () -> Void) {
         let port = server.endpoint.port
         self.init(name, of: nil) { note in

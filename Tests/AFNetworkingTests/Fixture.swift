@@ -12,20 +12,20 @@ private let onMainQueue: DispatchSpecificKey<Bool> = {
     return key
 }()
 
-/// What a callback was given.
+/// The arguments of a callback.
 struct Callback: @unchecked Sendable {
     var task: URLSessionTask?
     var response: URLResponse?
     var object: Any?
     var error: NSError?
-    /// Whether the callback runs on the main queue, which need not be on the main thread.
+    /// Whether the callback runs on the main queue, possibly on a thread other than the main thread.
     var isOnMainQueue = DispatchQueue.getSpecific(key: onMainQueue) == true
 
     var text: String? { (object as? Data).map { String(decoding: $0, as: UTF8.self) } }
     var dictionary: [String: Any]? { object as? [String: Any] }
 }
 
-/// Notes things in their order, from any thread.
+/// A thread-safe list of entries in the order in which they were added.
 final class Log<Entry: Sendable>: Sendable {
     private let state = Lock([Entry]())
 
@@ -33,7 +33,7 @@ final class Log<Entry: Sendable>: Sendable {
     var entries: [Entry] { state.withLock { $0 } }
 }
 
-/// Waits for one call of a callback.
+/// Calls `start` and returns the arguments of the first call of its callback.
 func callback(_ start: (@escaping @Sendable (Callback) -> Void) throws -> Void) async rethrows -> Callback {
     let (stream, continuation) = AsyncStream.makeStream(of: Callback.self)
     try start { continuation.yield($0) }
@@ -42,7 +42,7 @@ func callback(_ start: (@escaping @Sendable (Callback) -> Void) throws -> Void) 
 }
 
 extension AFHTTPSessionManager {
-    /// A manager for a stub server, away from proxies and the main queue.
+    /// Creates a manager for a stub server, without proxies and with a completion queue other than the main queue.
     convenience init(for server: StubServer, _ configure: (URLSessionConfiguration) -> Void = { _ in }) {
         let configuration = URLSessionConfiguration.default
         configure(configuration)
@@ -50,7 +50,7 @@ extension AFHTTPSessionManager {
         completionQueue = DispatchQueue(label: "completion")
     }
 
-    /// Calls a verb and waits for its success or failure.
+    /// Calls a verb and returns the arguments of `success` or `failure`.
     func call(
         _ verb: (
             _ success: @escaping (URLSessionDataTask, Any?) -> Void,
@@ -66,12 +66,12 @@ extension AFHTTPSessionManager {
         }
     }
 
-    /// The outcome of a GET.
+    /// Performs a GET and returns the arguments of its callback.
     func fetch(_ path: String, parameters: Any? = nil, headers: [String: String]? = nil) async -> Callback {
         await call { get(path, parameters: parameters, headers: headers, progress: nil, success: $0, failure: $1) }
     }
 
-    /// The outcome of a GET that is called on a thread of its own, for methods that wait.
+    /// Performs a GET from a dispatch queue's thread, for code that blocks, and returns the arguments of its callback.
     func fetchFromOwnThread(_ path: String) async -> Callback {
         let caller = DispatchQueue(label: "caller")
         return await callback { done in

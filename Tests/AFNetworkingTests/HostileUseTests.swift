@@ -8,10 +8,11 @@ import Dispatch
 import Glibc
 import Testing
 
-/// What users and servers may do, and what then must not happen: traps, hangs, callbacks that are lost, files elsewhere.
+/// Unusual and hostile input from users and servers must not cause traps, hangs, lost callbacks, or files outside a
+/// directory.
 @Suite(.timeLimit(.minutes(1))) struct HostileUseTests {
     @Test(arguments: [TimeInterval.infinity, .greatestFiniteMagnitude, .nan, -1, 0])
-    func `a time limit may be any number`(limit: TimeInterval) async throws {
+    func `a timeout may be any number`(limit: TimeInterval) async throws {
         try await StubServer.with { server in
             server.fallback { _ in .json("{}") }
             let manager = AFHTTPSessionManager(for: server) {
@@ -29,7 +30,7 @@ import Testing
         }
     }
 
-    @Test func `a suggested name stays in its folder`() async throws {
+    @Test func `a suggested file name stays in its directory`() async throws {
         try await StubServer.with { server in
             server.fallback { request in
                 guard request.target.hasPrefix("/named") else { return .text("x") }
@@ -46,7 +47,7 @@ import Testing
         }
     }
 
-    @Test func `a task that waits for the answer to a challenge can be cancelled`() async throws {
+    @Test func `a task that waits for an answer to a challenge can be cancelled`() async throws {
         try await StubServer.with { server in
             server.fallback { _ in .status(401, headers: ["WWW-Authenticate": "Basic realm=\"x\""]) }
             let manager = AFHTTPSessionManager(for: server)
@@ -66,16 +67,16 @@ import Testing
         }
     }
 
-    /// An answer that is given late.
+    /// The completion handler of a challenge, to be called late.
     private struct Kept: @unchecked Sendable {
         let answer: (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     }
 
-    @Test func `a verb whose response goes to a file calls back with its task`() async throws {
+    @Test func `a verb whose response becomes a download calls back with its data task`() async throws {
         try await StubServer.with { server in
             server.fallback { _ in .json(#"{"a": 1}"#) }
             let manager = AFHTTPSessionManager(for: server)
-            // Foundation calls the case deprecated, because its own sessions cannot do it.
+            // Foundation deprecates `.becomeDownload` (raw value 2), because its own sessions do not support it.
             manager.setDataTaskDidReceiveResponseBlock { _, _, _ in .init(rawValue: 2) ?? .cancel }
             let result = await manager.fetch("")
             #expect(result.error == nil)
@@ -83,7 +84,7 @@ import Testing
         }
     }
 
-    /// Comes back to a manager as it goes.
+    /// An object that uses its managers in `deinit`.
     private final class Owner: @unchecked Sendable {
         let manager: AFHTTPSessionManager
         let reachability: AFNetworkReachabilityManager
@@ -100,7 +101,7 @@ import Testing
         }
     }
 
-    @Test func `an owner may end with the block that keeps it`() {
+    @Test func `an owner may be freed together with the block that retains it`() {
         let manager = AFHTTPSessionManager()
         let reachability = AFNetworkReachabilityManager.manager()
         func owner() -> Owner { Owner(manager, reachability) }
@@ -119,7 +120,7 @@ import Testing
         #expect(manager.tasks.isEmpty)
     }
 
-    @Test func `a task that is resumed and suspended at once from all sides ends after the last resume`() async throws {
+    @Test func `a task that is resumed and suspended from many threads completes after the last resume`() async throws {
         try await StubServer.with { server in
             server.fallback { _ in .json("{}") }
             let manager = AFHTTPSessionManager(for: server)
@@ -136,7 +137,7 @@ import Testing
         }
     }
 
-    @Test func `looking at a task before it is resumed changes nothing`() async throws {
+    @Test func `reading the properties of a suspended task does not change it`() async throws {
         try await StubServer.with { server in
             server.fallback { _ in .json("{}") }
             let manager = AFHTTPSessionManager(for: server)
@@ -164,7 +165,7 @@ import Testing
         }
     }
 
-    @Test func `a task that was looked at and dropped unresumed waits, and ends with its session`() async throws {
+    @Test func `a suspended task that was read and released is kept until its session ends`() async throws {
         let manager = AFHTTPSessionManager(baseURL: URL(string: "http://127.0.0.1:1/"))
         manager.completionQueue = DispatchQueue(label: "completion")
         let log = Log<Int>()
@@ -189,7 +190,7 @@ import Testing
         try await eventually { dropped == nil }
     }
 
-    @Test func `a task that was started by its core task goes on when it is dropped`() async throws {
+    @Test func `a task that was resumed by its core task completes after it was released`() async throws {
         try await StubServer.with { server in
             server.fallback { _ in .json("{}") }
             let manager = AFHTTPSessionManager(for: server)
@@ -207,7 +208,7 @@ import Testing
         }
     }
 
-    @Test func `a completion handler does not overtake what was sent to the main queue before`() async throws {
+    @Test func `a completion handler runs after blocks that were dispatched to the main queue before`() async throws {
         try await StubServer.with { server in
             server.fallback { _ in .json("{}") }
             let manager = AFHTTPSessionManager(for: server)
@@ -222,7 +223,7 @@ import Testing
                             done(Callback())
                         }, failure: { _, _ in done(Callback()) })
                     DispatchQueue.main.async { log.add("sent") }
-                    // The queue is busy until the request is over, of which nothing tells but on this queue.
+                    // Keep the queue busy until the request ends. Its end can only be observed on this queue.
                     while !manager.tasks.isEmpty { usleep(100) }
                 }
             }
@@ -230,7 +231,7 @@ import Testing
         }
     }
 
-    @Test func `who starts a task by its core task is called back all the same`() async throws {
+    @Test func `a task that was resumed by its core task calls its completion handler`() async throws {
         try await StubServer.with { server in
             server.fallback { _ in .json("{}") }
             let manager = AFHTTPSessionManager(for: server)
@@ -247,7 +248,7 @@ import Testing
         }
     }
 
-    @Test func `who handles the cancellation of a request may look at its task`() async throws {
+    @Test func `a cancellation handler of a request may read its task`() async throws {
         struct Waiting: Interceptor {
             let began: AsyncStream<Void>.Continuation
             let held: Log<URLSessionDataTask>

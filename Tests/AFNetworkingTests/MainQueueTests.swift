@@ -4,10 +4,11 @@ import AFNetworking
 import AsyncNetworkingTesting
 import Testing
 
-/// Observers on `OperationQueue.main`, in programs that serve the main queue in each way. A program that hangs ends by SIGALRM.
+/// Observers on `OperationQueue.main`, in programs that serve the main queue in different ways. A program that hangs is
+/// terminated by SIGALRM.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct MainQueueTests {
     @Test(arguments: [["AsyncMain"], ["BlockingMain", "dispatchMain"], ["BlockingMain", "runLoop"]])
-    func `observers on the main queue hear every notification, and the queue goes on`(program: [String]) async throws {
+    func `observers on the main queue receive every notification, and the queue runs on`(program: [String]) async throws {
         try await StubServer.with { server in
             server.fallback { _ in .text("hello") }
             let process = Process()

@@ -7,11 +7,11 @@ import Dispatch
 import Glibc
 import Testing
 
-/// What managers leave behind, and that each handler is called once whatever happens. Each test that counts has a process
-/// of its own; one that hangs ends by SIGALRM.
+/// The lifetime of managers, and that each completion handler is called exactly once. Each test that counts resources
+/// runs in its own process; one that hangs is terminated by SIGALRM.
 @Suite(.serialized, .timeLimit(.minutes(3))) struct ManagerLifetimeTests {
     @Test(arguments: [false, true])
-    func `1,000 managers leave nothing, with and without invalidation`(invalidates: Bool) async {
+    func `1,000 managers leak nothing, with and without invalidation`(invalidates: Bool) async {
         if invalidates {
             await #expect(processExitsWith: .success) { try await useManagers(invalidating: true) }
         } else {
@@ -19,12 +19,12 @@ import Testing
         }
     }
 
-    @Test func `a manager lives as long as its last task, and no longer`() async throws {
+    @Test func `a manager is freed when its last task has ended`() async throws {
         try await StubServer.with { server in
             let gate = try ScriptGate()
             server.route("/", Script([.wait(gate), .reply(Reply(body: .string("{}")))]))
             weak var manager: AFHTTPSessionManager?
-            // Of the result nothing may stay that holds the task.
+            // The result must not be kept: it retains the task.
             async let isSuccess = { () async -> Bool in
                 let made = AFHTTPSessionManager(for: server)
                 made.responseSerializer = AFHTTPResponseSerializer()
@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    @Test func `a manager dropped while a task runs calls the handler all the same, once`() async throws {
+    @Test func `a manager that is released while a task runs calls the handler exactly once`() async throws {
         try await StubServer.with { server in
             let gate = try ScriptGate()
             server.route(
@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test func `each of 2,000 tasks that end in all ways at once calls its handler once`() async throws {
+    @Test func `each of 2,000 tasks that end in different ways at once calls its handler once`() async throws {
         try await StubServer.with { server in
             server.route("/quick", .json("{}"))
             server.route("/silent", .hang)
@@ -93,7 +93,8 @@ import Testing
     }
 }
 
-/// Makes 1,000 managers, uses each, and drops it; the process must then hold what it held after the first ones.
+/// Creates, uses and releases 1,000 managers. Afterwards the process must have the same resources as after the first
+/// ones.
 private func useManagers(invalidating: Bool) async throws {
     alarm(100)
     try await StubServer.with { server in
@@ -117,7 +118,7 @@ private func useManager(_ server: StubServer, invalidating: Bool) async throws {
     if invalidating { manager.invalidateSessionCancelingTasks(true, resetSession: false) }
 }
 
-/// A manager that is counted.
+/// A manager that counts its instances.
 private final class Counted: AFHTTPSessionManager, @unchecked Sendable {
     static let alive = Counter()
 
@@ -131,7 +132,7 @@ private final class Counted: AFHTTPSessionManager, @unchecked Sendable {
     deinit { Counted.alive.add(-1) }
 }
 
-/// A number that many change.
+/// A number that several threads may change.
 final class Counter: Sendable {
     private let log = Log<Int>()
 
@@ -139,13 +140,14 @@ final class Counter: Sendable {
     var value: Int { log.entries.reduce(0, +) }
 }
 
-/// The threads of the core's loops.
+/// Returns the number of threads of the core's event loops.
 private func threads() -> Int {
     let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
     return tasks.count { (try? String(contentsOfFile: "/proc/self/task/\($0)/comm", encoding: .utf8)) == "ANCurl\n" }
 }
 
-/// The open descriptors, but for the timers and queues that the runtime makes when it first needs them.
+/// Returns the number of open file descriptors, except for those of timers and queues that the runtime creates on first
+/// use.
 private func descriptors() -> Int {
     let numbers = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
     return numbers.count { number in
@@ -155,7 +157,7 @@ private func descriptors() -> Int {
     }
 }
 
-/// Waits until a condition holds; the time limit of the test ends it.
+/// Waits until a condition holds, or the time limit of the test has passed.
 func eventually(_ condition: () throws -> Bool) async throws {
     while try !condition() { try await Task.sleep(for: .milliseconds(1)) }
 }

@@ -4,9 +4,9 @@ import Testing
 
 @testable import AFNetworking
 
-/// Rows REQ-001…003; algorithm of query strings, points 1, 3–8 and 10.
+/// Requirements REQ-001…003: percent encoding and query strings.
 @Suite struct QueryStringTests {
-    @Test func `68 characters stay, all others become the hexadecimal of their UTF-8`() {
+    @Test func `68 characters are not escaped, all others are percent-encoded as UTF-8`() {
         let ascii = (0..<128).map { String(UnicodeScalar(UInt8($0))) }
         let kept = ascii.filter { AFPercentEscapedStringFromString($0) == $0 }
         #expect(kept.count == 68)
@@ -65,7 +65,7 @@ import Testing
     ]
 
     @Test(arguments: samples)
-    func `parameters become a query`(sample: Sample) {
+    func `parameters are encoded as a query`(sample: Sample) {
         #expect(AFQueryStringFromParameters(sample.parameters) == sample.query)
     }
 }

@@ -4,9 +4,9 @@ import AFNetworking
 import Dispatch
 import Testing
 
-/// Rows RCH-001…020.
+/// Requirements RCH-001…020: the reachability manager.
 @Suite(.timeLimit(.minutes(1))) struct ReachabilityTests {
-    @Test func `words and numbers are what they were`() {
+    @Test func `descriptions, raw values and keys are those of AFNetworking`() {
         let all: [AFNetworkReachabilityStatus] = [.unknown, .notReachable, .reachableViaWWAN, .reachableViaWiFi]
         #expect(all.map(\.rawValue) == [-1, 0, 1, 2])
         #expect(
@@ -19,7 +19,7 @@ import Testing
         #expect(AFNetworkingReachabilityNotificationStatusItem == "AFNetworkingReachabilityNotificationStatusItem")
     }
 
-    @Test func `nothing is known before the first report, which comes on the main queue`() async {
+    @Test func `the status is unknown until the first report, which is delivered on the main queue`() async {
         let manager = AFNetworkReachabilityManager(forAddress: "127.0.0.1")
         #expect(manager.networkReachabilityStatus == .unknown)
         #expect(!manager.isReachable)
@@ -46,7 +46,7 @@ import Testing
         #expect(AFNetworkReachabilityManager.shared() === AFNetworkReachabilityManager.shared())
     }
 
-    @Test func `a manager without a target watches the way to anywhere`() async {
+    @Test func `a manager without a target monitors the default route`() async {
         let manager = AFNetworkReachabilityManager()
         #expect(manager.networkReachabilityStatus == .unknown)
         let reported = await callback { done in

@@ -6,7 +6,7 @@ import AsyncNetworkingTesting
 import Dispatch
 import Testing
 
-/// Rows REQ-010…036, REQ-050…074; body rules and header precedence of the serializers.
+/// Requirements REQ-010…036, REQ-050…074: bodies and header field precedence of the request serializers.
 @Suite struct RequestSerializersTests {
     private let url = "http://example.com/path"
 
@@ -17,7 +17,7 @@ import Testing
     }
 
     @Test(arguments: ["GET", "HEAD", "DELETE"])
-    func `parameters go to the query for the methods that have one`(method: String) throws {
+    func `parameters are encoded into the query for GET, HEAD and DELETE`(method: String) throws {
         for serializer in [
             AFHTTPRequestSerializer(), AFJSONRequestSerializer(), AFPropertyListRequestSerializer(),
         ] {
@@ -33,14 +33,14 @@ import Testing
         ("http://h/p?x=1", "http://h/p?x=1&a=1"), ("http://h/p?", "http://h/p?a=1"),
         ("http://h/p#f", "http://h/p?a=1#f"), ("http://h", "http://h?a=1"),
     ])
-    func `the query is joined to the URL's own`(url: String, result: String) throws {
+    func `the query is appended to that of the URL`(url: String, result: String) throws {
         try #expect(request(AFHTTPRequestSerializer(), "GET", ["a": 1], url: url).url?.absoluteString == result)
         try #expect(request(AFHTTPRequestSerializer(), "GET", [String: Any](), url: url).url?.absoluteString == url)
     }
 
     private typealias Body = (serializer: AFHTTPRequestSerializer, parameters: Any?, body: String?, type: String?)
 
-    @Test func `bodies are as each serializer makes them`() throws {
+    @Test func `each serializer encodes the body in its format`() throws {
         let form = "application/x-www-form-urlencoded"
         let bodies: [Body] = [
             (AFHTTPRequestSerializer(), nil, "", form),
@@ -63,7 +63,7 @@ import Testing
         #expect(decoded == ["a": 1])
     }
 
-    @Test func `what was not set does not reach requests, and what was set does`() throws {
+    @Test func `only properties that were set are applied to requests`() throws {
         let serializer = AFHTTPRequestSerializer()
         #expect(serializer.timeoutInterval == 0)
         #expect(!serializer.httpShouldHandleCookies)
@@ -83,7 +83,7 @@ import Testing
         #expect(touched.cachePolicy == .reloadIgnoringLocalCacheData)
     }
 
-    @Test func `header fields are set, found and removed in any case`() {
+    @Test func `header fields are set, found and removed regardless of case`() {
         let serializer = AFHTTPRequestSerializer()
         #expect(serializer.value(forHTTPHeaderField: "user-agent") != nil)
         serializer.setValue("1", forHTTPHeaderField: "X-One")
@@ -97,7 +97,7 @@ import Testing
         #expect(serializer.value(forHTTPHeaderField: "Authorization") == nil)
     }
 
-    @Test func `a field of the request's own, and a default type, stay`() throws {
+    @Test func `header fields of the request are kept, and a default Content-Type, too`() throws {
         let serializer = AFJSONRequestSerializer()
         serializer.setValue("default", forHTTPHeaderField: "X-A")
         serializer.setValue("application/vnd.api+json", forHTTPHeaderField: "Content-Type")
@@ -110,7 +110,7 @@ import Testing
         #expect(original.httpBody == nil)
     }
 
-    @Test func `a block writes queries and bodies, for every method, until a style is set`() throws {
+    @Test func `a block encodes queries and bodies for every method until a style is set`() throws {
         let serializer = AFHTTPRequestSerializer()
         serializer.setQueryStringSerializationWith { request, parameters, _ in
             "raw(\((parameters as? [String: Int])?.count ?? -1))"
@@ -122,7 +122,7 @@ import Testing
         try #expect(request(serializer, "GET", ["a": 1]).url?.query == "a=1")
     }
 
-    @Test func `an error of the block is the error of the request`() {
+    @Test func `an error from the block becomes the error of the request`() {
         let serializer = AFHTTPRequestSerializer()
         serializer.setQueryStringSerializationWith { _, _, error in
             error?.pointee = NSError(domain: "mine", code: 7)
@@ -137,7 +137,7 @@ import Testing
         #expect(error?.code == 7)
     }
 
-    @Test func `what is no JSON fails with -1016 and its reason`() throws {
+    @Test func `parameters that are not valid JSON fail with -1016 and a reason`() throws {
         for parameters: Any in ["text", Double.nan, [1: 2], ["a": Data()], ["a": Double.infinity]] {
             let error = #expect(throws: NSError.self) { try request(AFJSONRequestSerializer(), "POST", parameters) }
             #expect(error?.domain == "com.alamofire.error.serialization.request")
@@ -146,11 +146,11 @@ import Testing
         }
     }
 
-    @Test func `what is no property list fails with Foundation's error`() {
+    @Test func `parameters that are not a property list fail with Foundation's error`() {
         #expect(throws: (any Error).self) { try request(AFPropertyListRequestSerializer(), "POST", ["a": NSNull()]) }
     }
 
-    @Test func `copies keep header fields, style and block, and nothing else`() throws {
+    @Test func `a copy has the same header fields, style and block, and otherwise defaults`() throws {
         let serializer = AFJSONRequestSerializer(writingOptions: .sortedKeys)
         serializer.setValue("v", forHTTPHeaderField: "X-A")
         serializer.setQueryStringSerializationWith { _, _, _ in "block" }
@@ -166,7 +166,7 @@ import Testing
         #expect(copy.httpMethodsEncodingParametersInURI == ["GET", "HEAD", "DELETE"])
     }
 
-    @Test func `archives keep header fields and options`() throws {
+    @Test func `an archive keeps header fields and options`() throws {
         let serializer = AFJSONRequestSerializer(writingOptions: .prettyPrinted)
         serializer.setValue("v", forHTTPHeaderField: "X-A")
         serializer.timeoutInterval = 9
@@ -178,7 +178,7 @@ import Testing
         #expect(restored.timeoutInterval == 0)
     }
 
-    @Test func `methods with their parameters in the query can be chosen`() throws {
+    @Test func `the methods with parameters in the query can be set`() throws {
         for serializer in [AFHTTPRequestSerializer(), AFJSONRequestSerializer()] {
             serializer.httpMethodsEncodingParametersInURI = ["POST"]
             let post = try request(serializer, "POST", ["a": 1])
@@ -188,7 +188,7 @@ import Testing
         }
     }
 
-    @Test func `bodies and the values of forms are in the serializer's encoding`() async throws {
+    @Test func `bodies and form values are encoded in the serializer's text encoding`() async throws {
         let serializer = AFHTTPRequestSerializer()
         serializer.stringEncoding = String.Encoding.utf16BigEndian.rawValue
         #expect(try request(serializer, "POST", ["a": "b"]).httpBody == Data([0, 97, 0, 61, 0, 98]))
@@ -196,12 +196,12 @@ import Testing
             withMethod: "POST", urlString: url, parameters: ["a": "b"], constructingBodyWith: nil)
         let plain = try AFHTTPRequestSerializer().multipartFormRequest(
             withMethod: "POST", urlString: url, parameters: ["a": "bc"], constructingBodyWith: nil)
-        // Two bytes for the one letter, and one for each part of the name.
+        // "b" in UTF-16 and "bc" in UTF-8 both take two bytes.
         let lengths = [form, plain].map { $0.value(forHTTPHeaderField: "Content-Length") }
         #expect(lengths[0] == lengths[1])
     }
 
-    @Test func `names of header fields keep their spelling`() async throws {
+    @Test func `header field names keep their spelling`() async throws {
         let names = ["x-api-KEY", "ETag-thing", "X-ID"]
         let serializer = AFHTTPRequestSerializer()
         for name in names { serializer.setValue("1", forHTTPHeaderField: name) }
@@ -216,7 +216,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `names of header fields are sent as they were given`(isForm: Bool) async throws {
+    func `header field names are sent as they were spelled`(isForm: Bool) async throws {
         try await StubServer.with { server in
             server.route("/", .json("{}"))
             let manager = AFHTTPSessionManager(for: server)
@@ -239,21 +239,21 @@ import Testing
         }
     }
 
-    /// A serializer that makes nothing, with or without saying why.
+    /// A serializer that returns no request, with or without an error.
     private final class Refusing: AFHTTPRequestSerializer, @unchecked Sendable {
         override func request(
             bySerializingRequest request: URLRequest, withParameters parameters: Any?, error: NSErrorPointer
         ) -> URLRequest? { nil }
     }
 
-    @Test func `a request that cannot be made is none, whoever refuses it`() async throws {
+    @Test func `a request that cannot be created is an error, in every way to create one`() async throws {
         #expect(throws: NSError.self) { try request(Refusing(), "POST", ["a": 1]) }
         #expect(throws: NSError.self) {
             try Refusing().multipartFormRequest(
                 withMethod: "POST", urlString: url, parameters: ["a": 1], constructingBodyWith: nil)
         }
         #expect(throws: NSError.self) { try request(AFHTTPRequestSerializer(), "GET", nil, url: "http://[") }
-        // A failure that is not looked at is no request without its parameters: what is returned cannot be sent.
+        // If the error is ignored, the returned request cannot be sent: it would lack its parameters.
         let ignored: [NSMutableURLRequest] = [
             AFJSONRequestSerializer().request(
                 withMethod: "POST", urlString: url, parameters: ["a": Double.nan], error: nil),
@@ -278,7 +278,7 @@ import Testing
         }
     }
 
-    @Test func `text that the encoding does not have is an error`() {
+    @Test func `text that the encoding cannot represent is an error`() {
         let serializer = AFHTTPRequestSerializer()
         serializer.stringEncoding = String.Encoding.ascii.rawValue
         serializer.setQueryStringSerializationWith { _, _, _ in "ü" }
@@ -290,7 +290,7 @@ import Testing
         }
     }
 
-    @Test func `an error has the request that it is about`() throws {
+    @Test func `an error contains its request`() throws {
         let error = #expect(throws: NSError.self) { try request(AFJSONRequestSerializer(), "POST", ["a": Date()]) }
         let about = error?.userInfo[AFNetworkingOperationFailingURLRequestErrorKey] as? URLRequest
         #expect(about?.url?.absoluteString == url)
@@ -301,7 +301,7 @@ import Testing
         #expect(list?.userInfo[AFNetworkingOperationFailingURLRequestErrorKey] is URLRequest)
     }
 
-    @Test func `a colon in a user's name is sent as it is, and a control character sends nothing`() {
+    @Test func `a colon in a user name is sent unchanged, and a control character removes the field`() {
         let serializer = AFHTTPRequestSerializer()
         serializer.setAuthorizationHeaderFieldWithUsername("a:b", password: "c:ü")
         let field = serializer.value(forHTTPHeaderField: "Authorization")
@@ -312,7 +312,7 @@ import Testing
         #expect(serializer.value(forHTTPHeaderField: "Authorization") == nil)
     }
 
-    @Test func `constants are what they were`() {
+    @Test func `constants have the values of AFNetworking`() {
         #expect(AFURLRequestSerializationErrorDomain == "com.alamofire.error.serialization.request")
         #expect(AFNetworkingOperationFailingURLRequestErrorKey == "com.alamofire.serialization.request.error.response")
         #expect(kAFUploadStream3GSuggestedPacketSize == 16384)

@@ -4,7 +4,7 @@ import AFNetworking
 import AsyncNetworkingTesting
 import Testing
 
-/// Rows RES-001…073; the algorithm of validation, the table of JSON outcomes, compound serializers.
+/// Requirements RES-001…073: validation, the table of JSON results, and compound serializers.
 @Suite struct ResponseSerializersTests {
     private static let url = URL(string: "http://example.com/x") ?? URL(filePath: "/")
 
@@ -24,13 +24,13 @@ import Testing
         return (object, error)
     }
 
-    /// One row of the table of JSON outcomes.
+    /// One row of the table of JSON results.
     struct Row: CustomTestStringConvertible, Sendable {
         let status: Int
         let type: String?
         let body: String
         let hasObject: Bool
-        /// Domain's last word and code, the outer error first.
+        /// The last component of the domain and the code of each error, outermost first.
         let errors: [String]
 
         var testDescription: String { "\(status) \(type ?? "no type") \(body)" }
@@ -70,7 +70,7 @@ import Testing
     ]
 
     @Test(arguments: rows)
-    func `JSON comes out as the table says`(row: Row) throws {
+    func `JSON results follow the table`(row: Row) throws {
         let (object, error) = try outcome(AFJSONResponseSerializer(), row.status, row.type, row.body)
         #expect((object != nil) == row.hasObject)
         var errors: [String] = []
@@ -86,7 +86,7 @@ import Testing
         (404, "not found"), (500, "internal server error"), (411, "length required"), (415, "unsupported media type"),
         (599, "server error"), (299, "success"),
     ])
-    func `an error tells status, response and body`(status: Int, phrase: String) throws {
+    func `an error contains status code, response and body`(status: Int, phrase: String) throws {
         let serializer = AFHTTPResponseSerializer()
         serializer.acceptableStatusCodes = IndexSet(integer: 200)
         let (object, error) = try outcome(serializer, status, "text/plain", "body")
@@ -99,14 +99,14 @@ import Testing
         #expect(found.userInfo[AFNetworkingOperationFailingURLResponseDataErrorKey] as? Data == Data("body".utf8))
     }
 
-    @Test func `a wrong type is named`() throws {
+    @Test func `an unacceptable content type is named in the error`() throws {
         let html = try outcome(AFJSONResponseSerializer(), 200, "text/html", "x").error
         #expect(html?.localizedDescription == "Request failed: unacceptable content-type: text/html")
         let none = try outcome(AFJSONResponseSerializer(), 200, nil, "x").error
         #expect(none?.localizedDescription == "Request failed: unacceptable content-type: (null)")
     }
 
-    @Test func `nil accepts all, and more can be accepted`() throws {
+    @Test func `nil accepts everything, and types can be added`() throws {
         let serializer = AFJSONResponseSerializer()
         serializer.acceptableContentTypes?.insert("text/html")
         try #expect(outcome(serializer, 200, "text/html", "[]").error == nil)
@@ -116,7 +116,7 @@ import Testing
         #expect(object is [Any] && error == nil)
     }
 
-    @Test func `a subclass that judges is asked`() throws {
+    @Test func `an overridden validation is called`() throws {
         final class Strict: AFJSONResponseSerializer, @unchecked Sendable {
             override func validate(_ response: HTTPURLResponse?, data: Data?) throws {
                 throw NSError(domain: "strict", code: 1)
@@ -127,7 +127,7 @@ import Testing
         #expect(error?.domain == "strict")
     }
 
-    @Test func `nulls are left out at any depth where that is asked for`() throws {
+    @Test func `nulls are removed at any depth if the option is set`() throws {
         let serializer = AFJSONResponseSerializer()
         serializer.removesKeysWithNullValues = true
         let text = #"{"a": null, "b": [1, null, {"c": null}], "d": {"e": null, "f": 2}}"#
@@ -149,7 +149,7 @@ import Testing
         #expect(nothing.object == nil && nothing.error == nil)
     }
 
-    @Test func `XML comes as a parser, or as a document`() throws {
+    @Test func `XML is returned as a parser or a document`() throws {
         let parser = try outcome(AFXMLParserResponseSerializer(), 200, "application/xml", "<a>x</a>").object
         #expect((parser as? XMLParser)?.parse() == true)
         try #expect(outcome(AFXMLParserResponseSerializer(), 200, "text/xml", "").object is XMLParser)
@@ -174,13 +174,13 @@ import Testing
         }
     }
 
-    @Test func `a document that is cut off is an error, not a part of it`() throws {
+    @Test func `a truncated document is an error`() throws {
         let broken = try outcome(AFXMLDocumentResponseSerializer(), 200, "text/xml", "<a><b>x</b>")
         #expect(broken.object == nil)
         #expect(broken.error?.domain == XMLParser.errorDomain)
     }
 
-    @Test func `the first serializer with an object decides, and otherwise the body`() throws {
+    @Test func `the first serializer with an object determines the result, otherwise it is the body`() throws {
         let serializer = AFCompoundResponseSerializer.compoundSerializer(withResponseSerializers: [
             AFJSONResponseSerializer(), AFPropertyListResponseSerializer(),
         ])
@@ -194,7 +194,7 @@ import Testing
         try #expect(outcome(serializer, 404, "text/html", "<p>").error?.code == -1011)
     }
 
-    @Test func `copies keep what is accepted`() throws {
+    @Test func `copies have the same acceptable responses`() throws {
         let serializer = AFJSONResponseSerializer(readingOptions: .fragmentsAllowed)
         serializer.acceptableContentTypes = nil
         serializer.acceptableStatusCodes = IndexSet(integer: 201)
@@ -206,7 +206,7 @@ import Testing
         #expect(copy.removesKeysWithNullValues)
     }
 
-    @Test func `constants are what they were`() {
+    @Test func `constants have the values of AFNetworking`() {
         #expect(AFURLResponseSerializationErrorDomain == "com.alamofire.error.serialization.response")
         #expect(
             AFNetworkingOperationFailingURLResponseErrorKey == "com.alamofire.serialization.response.error.response")
@@ -215,7 +215,7 @@ import Testing
     }
 
     @Test(arguments: ["json", "plist", "xml", "document"])
-    func `an error of a body that cannot be read has the response and the body`(kind: String) throws {
+    func `the error for an unreadable body contains the response and the body`(kind: String) throws {
         let serializer: AFHTTPResponseSerializer =
             switch kind {
             case "json": AFJSONResponseSerializer()
@@ -235,7 +235,7 @@ import Testing
     }
 
     @Test(arguments: ["/broken", "/missing"])
-    func `an error of a task has the request too`(path: String) async throws {
+    func `the error of a task contains its request`(path: String) async throws {
         try await StubServer.with { server in
             server.route("/broken", .reply(headers: ["Content-Type": "application/json"], body: .string("{invalid}")))
             server.route("/missing", .json("{}", status: 404))

@@ -6,8 +6,8 @@ import AsyncNetworkingTesting
 import Dispatch
 import Testing
 
-/// A subclass of a serializer is given Foundation's requests and responses, which this module's own classes do without: both
-/// ways must come to the same.
+/// Subclasses of serializers receive Foundation requests and responses, which this module's own classes do not need.
+/// Both code paths must have the same results.
 @Suite(.timeLimit(.minutes(1))) struct RoutesTests {
     private final class FormSubclass: AFHTTPRequestSerializer, @unchecked Sendable {}
     private final class JSONSubclass: AFJSONRequestSerializer, @unchecked Sendable {}
@@ -22,7 +22,7 @@ import Testing
         (AFPropertyListRequestSerializer(), ListSubclass()),
     ]
 
-    /// A request as its task and its server have it; how it fails where it does.
+    /// A request as the task and the server report it, or its error.
     private struct Outcome: Equatable {
         var lines: [String]
         var original: [String: String]?
@@ -58,7 +58,7 @@ import Testing
     }
 
     @Test(arguments: ["GET", "DELETE", "get", "POST", "PUT", "REPORT", "BAD METHOD"], 0..<3)
-    func `requests are the same`(method: String, index: Int) async throws {
+    func `both code paths create the same requests`(method: String, index: Int) async throws {
         let (own, subclass) = Self.pairs[index]
         for parameters in [nil, [:], ["b": "ü &", "a": [1, 2]], ["x": NSObject()]] as [[String: Any]?] {
             for headers in [nil, ["X-B": "2", "content-type": "text/x"], ["bad name": "x"]] as [[String: String]?] {
@@ -77,7 +77,7 @@ import Testing
         headers.map { Dictionary($0.map { ($0.key.lowercased(), $0.value) }) { first, _ in first } }
     }
 
-    @Test func `what a serializer was told reaches requests`() async throws {
+    @Test func `settings of a serializer are applied to requests`() async throws {
         for serializer in [AFHTTPRequestSerializer(), FormSubclass()] {
             serializer.timeoutInterval = 7
             serializer.httpShouldHandleCookies = false
@@ -100,7 +100,7 @@ import Testing
     }
 
     @Test(arguments: ResponseSerializersTests.rows)
-    func `responses are judged the same`(row: ResponseSerializersTests.Row) async throws {
+    func `both code paths validate responses equally`(row: ResponseSerializersTests.Row) async throws {
         try await StubServer.with { server in
             server.fallback { _ in
                 .reply(

@@ -6,9 +6,9 @@ import AsyncNetworkingTesting
 import Dispatch
 import Testing
 
-/// Rows SEC-001…011, USM-031, USM-032; the truth table of trust over TLS; the kinds of answers to challenges.
+/// Requirements SEC-001…011, USM-031, USM-032: the truth table of server trust over TLS, and the answers to challenges.
 @Suite(.timeLimit(.minutes(1))) struct SecurityTests {
-    /// One row of the truth table, with the server's certificate from an authority that the system does not know.
+    /// One row of the truth table, for a server certificate from an authority that is not in the system's store.
     struct Row: CustomTestStringConvertible, Sendable {
         let mode: AFSSLPinningMode
         let allowsInvalid: Bool
@@ -40,7 +40,7 @@ import Testing
     ]
 
     @Test(arguments: rows)
-    func `servers are trusted as the table says`(row: Row) async throws {
+    func `servers are trusted according to the table`(row: Row) async throws {
         let own = try TestCertificate.selfSigned()
         let other = try TestCertificate.selfSigned()
         try await StubServer.with(.init(tls: .init(own))) { server in
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    @Test func `a server that is refused is -1202 for the handler, and cancelled for the hook`() async throws {
+    @Test func `a rejected server is -1202 for the completion handler, and -999 for the hook`() async throws {
         try await StubServer.with(.init(tls: .init(TestCertificate.selfSigned()))) { server in
             let manager = AFHTTPSessionManager(for: server)
             let log = Log<Int>()
@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test func `a block, or a subclass of the policy, decides in place of the rules`() async throws {
+    @Test func `a block or a subclass of the policy decides in place of the rules`() async throws {
         final class Trusting: AFSecurityPolicy, @unchecked Sendable {
             override func evaluateServerTrust(_ serverTrust: SecTrust, forDomain domain: String?) -> Bool {
                 domain == "127.0.0.1" && !serverTrust.presented.isEmpty
@@ -95,14 +95,14 @@ import Testing
         }
     }
 
-    @Test func `a policy that is not the manager's own is asked for its own rules`() async throws {
+    @Test func `a policy other than the manager's own applies its own rules`() async throws {
         try await StubServer.with(.init(tls: .init(TestCertificate.selfSigned()))) { server in
             server.route("/", .json("{}"))
             let lax = AFSecurityPolicy()
             lax.allowInvalidCertificates = true
             lax.validatesDomainName = false
             let pinned = AFSecurityPolicy(pinningMode: .certificate, withPinnedCertificates: [Data([1])])
-            // The manager's own policy, one that asks for more, and one that asks for as little.
+            // The manager's own policy, a stricter one, and one that is equally lax.
             for (policy, isAccepted) in [(lax, true), (AFSecurityPolicy(), false), (pinned, false)] {
                 let manager = AFHTTPSessionManager(for: server)
                 manager.securityPolicy = lax
@@ -116,7 +116,7 @@ import Testing
         }
     }
 
-    @Test func `a trust that was made by hand is worth what its certificates are`() throws {
+    @Test func `a trust that the program created is verified by its certificates`() throws {
         let certificate = try TestCertificate.selfSigned()
         var trust = ServerTrust(host: "localhost", date: Date(), presented: [], chain: [])
         let strict = AFSecurityPolicy()
@@ -127,7 +127,7 @@ import Testing
             der: certificate.derData, publicKey: try PublicKeyPin("sha256/" + certificate.publicKeySHA256),
             subject: "", issuer: "", notBefore: .distantPast, notAfter: .distantFuture)
         trust.presented = [shown]
-        // What it says of itself does not count.
+        // The verification results stored in the trust are ignored.
         trust.chain = [shown]
         #expect(!strict.evaluateServerTrust(trust, forDomain: "localhost"))
         trust.failure = .rejected("by hand")
@@ -138,7 +138,7 @@ import Testing
         #expect(!pinned.evaluateServerTrust(trust, forDomain: "localhost"))
     }
 
-    @Test func `the manager's own policy looks at the name that it is asked for`() async throws {
+    @Test func `the manager's own policy verifies the given domain`() async throws {
         final class Asking: AFSecurityPolicy, @unchecked Sendable {
             let domain: String?
 
@@ -171,7 +171,7 @@ import Testing
         }
     }
 
-    @Test func `the policy of a shared session's manager knows the session's authorities`() async throws {
+    @Test func `a policy verifies against the authorities of the shared session`() async throws {
         let authority = try TestCertificateAuthority()
         try await StubServer.with(.init(tls: .init(authority.issue()))) { server in
             server.route("/", .json("{}"))
@@ -190,7 +190,7 @@ import Testing
         }
     }
 
-    @Test func `certificates of a folder are read, whatever else is in it`() throws {
+    @Test func `certificates are read from a directory that also has other files`() throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "af-certificates-\(UUID())")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -198,7 +198,7 @@ import Testing
         try certificates[0].derData.write(to: folder.appending(path: "a.cer"))
         try certificates[1].pemData.write(to: folder.appending(path: "z.pem"))
         try Data("no certificate".utf8).write(to: folder.appending(path: "b.cer"))
-        // It begins as a certificate does.
+        // The beginning is that of a DER certificate.
         try Data([0x30, 0x82, 0x00, 0x04, 1, 2, 3, 4]).write(to: folder.appending(path: "c.cer"))
         try Data(certificates[0].derData.dropLast(9)).write(to: folder.appending(path: "d.cer"))
         try Data().write(to: folder.appending(path: "e.cer"))
@@ -208,7 +208,7 @@ import Testing
         #expect(AFSecurityPolicy.certificates(in: bundle) == Set(certificates.map(\.derData)))
     }
 
-    @Test func `a handler of challenges is asked about certificates too`() async throws {
+    @Test func `a challenge handler is also called for server certificates`() async throws {
         try await StubServer.with(.init(tls: .init(TestCertificate.selfSigned()))) { server in
             server.route("/", .json("{}"))
             func outcome(_ answer: @escaping (SecTrust) -> Any?) async -> Int {
@@ -224,19 +224,19 @@ import Testing
             #expect(await outcome { URLCredential(trust: $0) } == 0)
             #expect(await outcome { _ in NSError(domain: "mine", code: 7) } == 7)
             #expect(await outcome { _ in nil } == -1202)
-            // What is meant for a server that asks for a password trusts none.
+            // A credential with a password does not trust a server.
             #expect(await outcome { _ in URLCredential(user: "", password: "", persistence: .none) } == -1202)
             #expect(await outcome { _ in NSNumber(value: 1) } == -1202)
         }
     }
 
-    /// What a handler has been asked, and how it answers, later.
+    /// A challenge and its completion handler, to be called later.
     private struct Asked: @unchecked Sendable {
         let challenge: URLAuthenticationChallenge
         let answer: (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     }
 
-    /// A manager whose handler keeps what it is asked.
+    /// Returns a manager whose handler defers its answers, and the stream of challenges.
     private func deferringManager(_ server: StubServer) -> (AFHTTPSessionManager, AsyncStream<Asked>) {
         let manager = AFHTTPSessionManager(for: server)
         let (asked, continuation) = AsyncStream.makeStream(of: Asked.self)
@@ -273,7 +273,7 @@ import Testing
         }
     }
 
-    @Test func `a body that can be read once is sent whole after a late answer`() async throws {
+    @Test func `a body that can be read only once is sent completely after a deferred answer`() async throws {
         try await StubServer.with(.init(tls: .init(TestCertificate.selfSigned()))) { server in
             server.route("/", .json("{}"))
             let (manager, asked) = deferringManager(server)
@@ -294,7 +294,7 @@ import Testing
         }
     }
 
-    @Test func `requests that wait for the same answer share it, and a later one is asked about again`() async throws {
+    @Test func `requests that wait for the same answer share it, and a later request asks again`() async throws {
         try await StubServer.with(.init(tls: .init(TestCertificate.selfSigned()))) { server in
             server.fallback { _ in .reply(headers: ["Connection": "close"], body: .string("x")) }
             let (manager, asked) = deferringManager(server)
@@ -303,7 +303,7 @@ import Testing
                 for _ in 0..<4 { group.addTask { await manager.fetch("").error == nil } }
                 return await group.reduce(into: [Bool]()) { $0.append($1) }
             }
-            // Each of them has tried to connect before the answer comes.
+            // Each has tried to connect before the answer is given.
             _ = try await server.activity { $0.failedHandshakes.count >= 4 }
             let log = Log<String>()
             manager.setAuthenticationChallengeHandler { _, _, challenge, _ in
@@ -333,7 +333,7 @@ import Testing
         }
     }
 
-    @Test func `an answer that comes after its task has ended does not count for another one`() async throws {
+    @Test func `an answer that comes after its task has ended does not apply to another task`() async throws {
         try await StubServer.with(.init(tls: .init(TestCertificate.selfSigned()))) { server in
             let (manager, asked) = deferringManager(server)
             var iterator = asked.makeAsyncIterator()
@@ -351,7 +351,7 @@ import Testing
         }
     }
 
-    /// A server that wants clients to show a certificate of an authority, and an identity of that authority.
+    /// Runs a server that requires client certificates from an authority, and creates an identity from that authority.
     private func withMutualServer(
         _ version: TLSVersion, _ body: (StubServer, SecIdentity) async throws -> Void
     ) async throws {
@@ -367,7 +367,7 @@ import Testing
     }
 
     @Test(arguments: [TLSVersion.v1_2, .v1_3], ["session", "task", "later"])
-    func `a server that asks for a client's certificate is shown the identity of the credential`(
+    func `a server that requests a client certificate receives that of the credential`(
         version: TLSVersion, kind: String
     ) async throws {
         try await withMutualServer(version) { server, identity in
@@ -402,7 +402,7 @@ import Testing
         }
     }
 
-    @Test func `a server that asks for no certificate makes no challenge for one`() async throws {
+    @Test func `a server that requests no client certificate causes no challenge for one`() async throws {
         try await StubServer.with(.init(tls: .init(TestCertificate.selfSigned()))) { server in
             server.route("/", .json("{}"))
             let manager = AFHTTPSessionManager(for: server)
@@ -416,7 +416,7 @@ import Testing
         }
     }
 
-    @Test func `a credential of an identity keeps it, and others have none`() {
+    @Test func `a credential with an identity returns it, and others return nil`() {
         let identities: [SecIdentity] = [
             .pem(certificates: .file("/a"), key: .data(Data([1])), passphrase: "p"), .pem(certificates: .file("/a")),
             .pkcs12(.data(Data([0, 255])), passphrase: "p"),
@@ -428,7 +428,7 @@ import Testing
         #expect(URLCredential(user: "a", password: "b", persistence: .none).identity == nil)
     }
 
-    @Test func `a handler of challenges may answer in four ways`() async throws {
+    @Test func `a challenge handler may answer in four ways`() async throws {
         try await StubServer.with { server in
             server.route("/") { request in
                 guard request.headers["Authorization"] == nil else { return .json("{}") }
@@ -468,7 +468,7 @@ import Testing
         }
     }
 
-    @Test func `a policy is copied and archived with all it has`() throws {
+    @Test func `copies and archives of a policy have all its properties`() throws {
         let policy = AFSecurityPolicy(pinningMode: .certificate, withPinnedCertificates: [Data([1])])
         policy.allowInvalidCertificates = true
         policy.validatesDomainName = false

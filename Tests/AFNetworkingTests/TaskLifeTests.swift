@@ -6,11 +6,11 @@ import AsyncNetworkingTesting
 import Dispatch
 import Testing
 
-/// Rows USM-002…013, USM-020…026, USM-061…075; ordering of completion; invalidation; a callback comes exactly once.
+/// Requirements USM-002…013, USM-020…026, USM-061…075: task states, order of callbacks, invalidation.
 @Suite(.timeLimit(.minutes(1))) struct TaskLifeTests {
     private func request(_ server: StubServer, _ path: String = "/") -> URLRequest { URLRequest(url: server.url(path)) }
 
-    @Test func `a task waits to be resumed, and tells where it is`() async throws {
+    @Test func `a task waits to be resumed and reports its state`() async throws {
         try await StubServer.with { server in
             server.route("/", .json(#"{"a": 1}"#))
             let manager = AFHTTPSessionManager(for: server)
@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test func `notifications and their keys have the names that they had`() {
+    @Test func `notifications and their keys have the names of AFNetworking`() {
         let names: [NSNotification.Name] = [
             .AFNetworkingTaskDidResume, .AFNetworkingTaskDidSuspend, .AFNetworkingTaskDidComplete,
             .AFURLSessionDidInvalidate, .AFURLSessionDownloadTaskDidMoveFileSuccessfully,
@@ -64,7 +64,7 @@ import Testing
             ])
     }
 
-    @Test func `hooks and progress come on one serial queue, notifications on the main one`() async throws {
+    @Test func `hooks and progress run on one serial queue, notifications on the main queue`() async throws {
         try await StubServer.with { server in
             server.route("/", .generated(300_000))
             let manager = AFHTTPSessionManager(for: server)
@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    @Test func `hooks, completion handler and notification come in their order`() async throws {
+    @Test func `hooks, completion handler and notification run in order`() async throws {
         try await StubServer.with { server in
             server.route("/", .json("{}"))
             let manager = AFHTTPSessionManager(for: server)
@@ -125,7 +125,7 @@ import Testing
         }
     }
 
-    @Test func `resuming and suspending are told once each`() async throws {
+    @Test func `resuming and suspending are posted once each`() async throws {
         try await StubServer.with { server in
             let gate = try ScriptGate()
             server.route("/", Script([.wait(gate), .reply(Reply(body: .string("{}")))]))
@@ -160,7 +160,7 @@ import Testing
         }
     }
 
-    @Test func `a task that is cancelled fails with -999, in whatever state it is`() async throws {
+    @Test func `a cancelled task fails with -999 in any state`() async throws {
         try await StubServer.with { server in
             server.route("/", .hang)
             let manager = AFHTTPSessionManager(for: server)
@@ -185,7 +185,7 @@ import Testing
         }
     }
 
-    @Test func `errors of the network have Foundation's numbers, and the core's underneath`() async throws {
+    @Test func `network errors have Foundation's codes and the core error as underlying error`() async throws {
         try await StubServer.with { server in
             server.route("/reset", .resetAfter(bytes: 60))
             server.route("/slow", .hang)
@@ -200,7 +200,7 @@ import Testing
         }
     }
 
-    @Test func `what arrived before a task failed is in its notification alone`() async throws {
+    @Test func `the part of a body received before a failure is only in the notification`() async throws {
         try await StubServer.with { server in
             server.route("/", .truncated(declared: 10, sent: 4))
             let manager = AFHTTPSessionManager(for: server)
@@ -222,7 +222,7 @@ import Testing
         }
     }
 
-    @Test func `a response can be refused by its head, or go to a file after all`() async throws {
+    @Test func `a response can be rejected by its head or become a download`() async throws {
         try await StubServer.with { server in
             server.route("/", .json(#"{"a": 1}"#))
             let manager = AFHTTPSessionManager(for: server)
@@ -231,7 +231,7 @@ import Testing
             let place = FileManager.default.temporaryDirectory.appending(path: "af-\(UUID())")
             defer { try? FileManager.default.removeItem(at: place) }
             let log = Log<String>()
-            // Foundation calls the case deprecated, because its own sessions cannot do it.
+            // Foundation deprecates `.becomeDownload` (raw value 2), because its own sessions do not support it.
             manager.setDataTaskDidReceiveResponseBlock { _, _, _ in .init(rawValue: 2) ?? .cancel }
             manager.setDataTaskDidBecomeDownloadTaskBlock { _, data, download in
                 log.add("\(data.taskIdentifier == download.taskIdentifier)")
@@ -272,7 +272,7 @@ import Testing
         }
     }
 
-    @Test func `the serializer is looked at when the response is complete`() async throws {
+    @Test func `the serializer is read when the response is complete`() async throws {
         try await StubServer.with { server in
             let gate = try ScriptGate()
             server.route("/", Script([.wait(gate), .reply(Reply(body: .string("text")))]))
@@ -286,7 +286,7 @@ import Testing
     }
 
     @Test(arguments: [true, false], [true, false])
-    func `invalidation ends tasks or lets them finish, and tells when all is over`(
+    func `invalidation cancels tasks or lets them finish, and is reported after the last one`(
         cancels: Bool, resets: Bool
     ) async throws {
         try await StubServer.with { server in
@@ -322,7 +322,7 @@ import Testing
         }
     }
 
-    @Test func `the end of a session waits for its own tasks, and hooks are told of theirs`() async throws {
+    @Test func `each session ends after its own tasks, and hooks receive the session of their task`() async throws {
         try await StubServer.with { server in
             let gates = [try ScriptGate(), try ScriptGate()]
             server.route("/0", Script([.wait(gates[0]), .reply(Reply(body: .string("{}")))]))
@@ -349,7 +349,7 @@ import Testing
             gates[0].open()
             #expect(await old.value.error == nil)
             var iterator = ended.stream.makeAsyncIterator()
-            // The task of the new session still runs.
+            // The task of the new session is still running.
             #expect(await iterator.next() == ObjectIdentifier(sessions.entries[0]))
             gates[1].open()
             #expect(await new.value.error == nil)
@@ -357,7 +357,7 @@ import Testing
         }
     }
 
-    @Test func `a task that waits to be resumed is not ended by an invalidation that lets tasks finish`() async throws {
+    @Test func `a suspended task survives an invalidation that lets tasks finish`() async throws {
         try await StubServer.with { server in
             server.route("/", .json("{}"))
             let manager = AFHTTPSessionManager(for: server)
@@ -373,7 +373,7 @@ import Testing
         }
     }
 
-    @Test func `tasks of the session are the manager's`() async throws {
+    @Test func `the session lists the manager's tasks`() async throws {
         try await StubServer.with { server in
             server.route("/", .json("{}"))
             let manager = AFHTTPSessionManager(for: server) { $0.httpAdditionalHeaders = ["X-A": "a"] }
@@ -386,7 +386,7 @@ import Testing
         }
     }
 
-    @Test func `a callback that cancels is not called again`() async throws {
+    @Test func `a callback that cancels its task is not called again`() async throws {
         try await StubServer.with { server in
             server.route("/", .generated(300_000))
             let manager = AFHTTPSessionManager(for: server)
@@ -410,7 +410,7 @@ import Testing
         }
     }
 
-    @Test func `progress cancels its task`() async throws {
+    @Test func `progress objects cancel and suspend their task`() async throws {
         try await StubServer.with { server in
             server.route("/", .hang)
             let manager = AFHTTPSessionManager(for: server)
@@ -419,7 +419,7 @@ import Testing
             let task = try #require(manager.tasks.first)
             let progress = try #require(manager.downloadProgress(for: task))
             #expect(progress.totalUnitCount == -1)
-            // Foundation calls the handlers on a queue of its own.
+            // Foundation calls the handlers on its own queue.
             progress.pause()
             try await eventually { task.state == .suspended }
             progress.resume()
@@ -431,7 +431,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `a handler is in the group until it has returned`(isOnMainQueue: Bool) async throws {
+    func `a completion handler is in the group until it has returned`(isOnMainQueue: Bool) async throws {
         try await StubServer.with { server in
             server.route("/", .json("{}"))
             let manager = AFHTTPSessionManager(for: server)
@@ -453,7 +453,7 @@ import Testing
         }
     }
 
-    @Test func `a suspended task that nobody holds is among the tasks until it ends`() async throws {
+    @Test func `a suspended task without other references is kept until it ends`() async throws {
         try await StubServer.with { server in
             server.route("/", .json("{}"))
             let manager = AFHTTPSessionManager(for: server)
@@ -483,7 +483,7 @@ import Testing
         }
     }
 
-    @Test func `a session ends when its suspended tasks have ended`() async throws {
+    @Test func `an invalidated session ends when its suspended tasks have ended`() async throws {
         try await StubServer.with { server in
             server.route("/", .json("{}"))
             let manager = AFHTTPSessionManager(for: server)
@@ -504,7 +504,7 @@ import Testing
     }
 }
 
-/// Hears a notification about one object as long as it lives.
+/// An observer of a notification about one object, removed in `deinit`.
 final class Observer: Sendable {
     private let token: Token
 
@@ -512,7 +512,7 @@ final class Observer: Sendable {
         token = Token(NotificationCenter.default.addObserver(forName: name, object: object, queue: nil, using: receive))
     }
 
-    /// Keeps an observer for as long as the tests run.
+    /// Retains an observer until the process ends.
     static func keep(_ observer: Observer) {
         kept.add(observer)
     }

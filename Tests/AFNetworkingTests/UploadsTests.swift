@@ -5,7 +5,8 @@ import AsyncNetworkingTesting
 import Dispatch
 import Testing
 
-/// Rows REQ-031, REQ-032, REQ-040…046, HSM-013, USM-021…023, USM-033, USM-035; multipart bodies byte for byte.
+/// Requirements REQ-031, REQ-032, REQ-040…046, HSM-013, USM-021…023, USM-033, USM-035: uploads, and multipart bodies
+/// byte by byte.
 @Suite(.timeLimit(.minutes(1))) struct UploadsTests {
     private func post(
         _ manager: AFHTTPSessionManager, _ parameters: [String: Any]?,
@@ -18,7 +19,7 @@ import Testing
         }
     }
 
-    @Test func `a form has its fields first, its length, and a line at its end`() async throws {
+    @Test func `a form has its fields first, its length, and a final line break`() async throws {
         try await StubServer.with { server in
             server.route("/", .json("{}"))
             let manager = AFHTTPSessionManager(for: server)
@@ -40,7 +41,7 @@ import Testing
     }
 
     @Test(arguments: [(["foo": "bar"], 111)])
-    func `the length of a form is that of its parts and lines`(parameters: [String: String], length: Int) throws {
+    func `the length of a form is that of its parts and boundaries`(parameters: [String: String], length: Int) throws {
         let request = try AFHTTPRequestSerializer().multipartFormRequest(
             withMethod: "POST", urlString: "http://h/", parameters: parameters, constructingBodyWith: nil)
         #expect(request.value(forHTTPHeaderField: "Content-Length") == "\(length)")
@@ -56,7 +57,7 @@ import Testing
         #expect(request.value(forHTTPHeaderField: "Content-Length") == "244")
     }
 
-    @Test func `a form without parts is the request without parameters, and GET has none`() throws {
+    @Test func `a form without parts is a request without parameters, and GET cannot have a form`() throws {
         let serializer = AFHTTPRequestSerializer()
         let request = try serializer.multipartFormRequest(
             withMethod: "POST", urlString: "http://h/", parameters: nil, constructingBodyWith: nil)
@@ -73,7 +74,7 @@ import Testing
         ("file:///does/not/exist", "File URL not reachable."),
         ("file:///tmp", "File URL not reachable."),
     ])
-    func `what is no file is refused with its reason`(url: String, reason: String) throws {
+    func `a URL that is not a readable file is rejected with a reason`(url: String, reason: String) throws {
         let log = Log<NSError>()
         _ = try AFHTTPRequestSerializer().multipartFormRequest(
             withMethod: "POST", urlString: "http://h/", parameters: nil
@@ -90,11 +91,11 @@ import Testing
         #expect(error.localizedFailureReason == reason)
     }
 
-    @Test func `parts have the header fields and the length that they were given`() async throws {
+    @Test func `parts have the given header fields and length`() async throws {
         try await StubServer.with { server in
             server.route("/", .json("{}"))
             let manager = AFHTTPSessionManager(for: server)
-            // The stream has eight bytes; one that has more than it was said to have is an error.
+            // The stream has eight bytes; more bytes than the given length are an error.
             for length in [6, 8] as [Int64] {
                 let result = await post(manager, nil) { form in
                     form.appendPart(withHeaders: ["X-Part": "1"], body: Data("raw".utf8))
@@ -113,7 +114,7 @@ import Testing
         }
     }
 
-    @Test func `a field of the call takes the place of the form's own`() async throws {
+    @Test func `a header field of the call replaces that of the form`() async throws {
         try await StubServer.with { server in
             server.route("/", .json("{}"))
             let manager = AFHTTPSessionManager(for: server)
@@ -139,7 +140,7 @@ import Testing
         #expect(result.error != nil)
     }
 
-    @Test func `the length of a stream is what its request says`() async throws {
+    @Test func `a stream has the length in its request's Content-Length`() async throws {
         try await StubServer.with { server in
             server.route("/", .json("{}"))
             let manager = AFHTTPSessionManager(for: server)
@@ -160,7 +161,7 @@ import Testing
         }
     }
 
-    @Test func `the body of a form is written to a file, and the request loses it`() async throws {
+    @Test func `the body of a form is written to a file and removed from the request`() async throws {
         let serializer = AFHTTPRequestSerializer()
         let request = try serializer.multipartFormRequest(
             withMethod: "POST", urlString: "http://h/", parameters: ["foo": "bar"], constructingBodyWith: nil)
@@ -178,7 +179,7 @@ import Testing
         try #expect(Data(contentsOf: place).count == 111)
     }
 
-    @Test func `streams are sent, and again where another one is made`() async throws {
+    @Test func `streams are sent, and sent again if a block returns a new one`() async throws {
         try await StubServer.with { server in
             server.route("/", .redirect(307, to: "/next"))
             server.route("/next", .echo)
@@ -201,7 +202,7 @@ import Testing
     }
 
     @Test(arguments: ["bytes", "JSON", "form"])
-    func `an upload without data sends the request's own body`(kind: String) async throws {
+    func `an upload without data sends the body of the request`(kind: String) async throws {
         try await StubServer.with { server in
             server.route("/", .json("{}"))
             let manager = AFHTTPSessionManager(for: server)
@@ -236,7 +237,7 @@ import Testing
         }
     }
 
-    @Test func `a form whose parameters are no fields is an error`() async throws {
+    @Test func `form parameters that are not a dictionary are an error`() async throws {
         try await StubServer.with { server in
             server.route("/", .json("{}"))
             let manager = AFHTTPSessionManager(for: server)
@@ -250,7 +251,7 @@ import Testing
         }
     }
 
-    @Test func `progress of an upload ends with the whole`() async throws {
+    @Test func `upload progress ends with the total`() async throws {
         try await StubServer.with { server in
             server.route("/", .json("{}"))
             let manager = AFHTTPSessionManager(for: server)

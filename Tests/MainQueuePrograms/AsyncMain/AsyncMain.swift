@@ -3,8 +3,8 @@
 import AFNetworkingCallSites
 import Glibc
 
-/// A program whose `main` is asynchronous: `AsyncMain URL`. It ends with 0 when its observers have heard all, and by SIGALRM
-/// when its main queue hangs.
+/// A program with an asynchronous `main`: `AsyncMain URL`. It exits with status 0 when its observers have received all
+/// notifications, and is terminated by SIGALRM if its main queue hangs.
 @main
 struct AsyncMain {
     static func main() async {

@@ -4,8 +4,9 @@ import AFNetworkingCallSites
 import Dispatch
 import Foundation
 
-/// A program whose `main` serves the main queue and never returns: `BlockingMain URL dispatchMain` or
-/// `BlockingMain URL runLoop`. It ends with 0 when its observers have heard all, and by SIGALRM when its main queue hangs.
+/// A program with a `main` that serves the main queue and never returns: `BlockingMain URL dispatchMain` or
+/// `BlockingMain URL runLoop`. It exits with status 0 when its observers have received all notifications, and is
+/// terminated by SIGALRM if its main queue hangs.
 @main
 struct BlockingMain {
     static func main() {
