@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-// Asks for values that a server does not send as they should be, and prints what the errors say:
+// Requests documents that are not what the caller expects, and prints the errors:
 //
-//     swift run DecodeErrors          a server inside the program
+//     swift run DecodeErrors          with a server in this process
 
 import AsyncNetworking
 import AsyncNetworkingTesting
@@ -19,7 +19,7 @@ struct Problem: Decodable, Sendable {
     var detail: String
 }
 
-/// Prints what a request comes to: its value, or its error.
+/// Prints the value or the error of a request.
 func show<Value>(_ title: String, _ request: () async throws -> Value) async {
     print("\n\(title)")
     do {
@@ -38,7 +38,7 @@ func show<Value>(_ title: String, _ request: () async throws -> Value) async {
     }
 }
 
-/// Asks a server for each kind of document.
+/// Requests each kind of document from a server.
 func demonstrate(_ server: StubServer) async {
     server.fallback { request in
         switch request.target {
@@ -48,24 +48,24 @@ func demonstrate(_ server: StubServer) async {
         case "/truncated": .json(#"{"users":[{"id":1,"name":"A"#)
         case "/empty": .status(204)
         case "/problem":
-            .json(#"{"title":"No such user","detail":"Users have numbers up to 41."}"#, status: 404)
+            .json(#"{"title":"No such user","detail":"User IDs range from 1 to 41."}"#, status: 404)
         default: .text("<html>Service login required</html>")
         }
     }
     let api = SessionManager(baseURL: server.url("/")) { $0.proxy = .none }
     let users = DecodableResponseSerializer([String: [User]].self)
 
-    await show("What was asked for") { try await api.get("intact", as: users).value }
-    await show("A value is missing") { try await api.get("missing", as: users).value }
-    await show("A value is of another type") { try await api.get("mistyped", as: users).value }
-    await show("The document is cut off") { try await api.get("truncated", as: users).value }
-    await show("There is no body") { try await api.get("empty", as: users).value }
-    await show("There is no body, and there need not be one") {
+    await show("The expected document") { try await api.get("intact", as: users).value }
+    await show("A missing value") { try await api.get("missing", as: users).value }
+    await show("A value of the wrong type") { try await api.get("mistyped", as: users).value }
+    await show("A truncated document") { try await api.get("truncated", as: users).value }
+    await show("No body") { try await api.get("empty", as: users).value }
+    await show("No body, decoded as an optional") {
         try await api.get("empty", as: .decodable([String: [User]]?.self)).value as Any
     }
-    await show("The API explains its error") { try await api.get("problem", as: users).value }
-    await show("Something in between answers with a page") { try await api.get("page", as: users).value }
-    await show("The page, as what it is") { try await api.get("page", as: .string).value }
+    await show("An error document of the API") { try await api.get("problem", as: users).value }
+    await show("A login page from a gateway") { try await api.get("page", as: users).value }
+    await show("The login page as a string") { try await api.get("page", as: .string).value }
 }
 
 do {

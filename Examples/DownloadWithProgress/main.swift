@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
-// Downloads a file and shows how far it is:
+// Downloads a file and prints its progress:
 //
-//     swift run DownloadWithProgress              from a server inside the program, which takes two seconds
-//     swift run DownloadWithProgress URL FILE     from a server of yours
+//     swift run DownloadWithProgress              from a server in this process, in two seconds
+//     swift run DownloadWithProgress URL FILE     from another server
 
 import AsyncNetworking
 import AsyncNetworkingTesting

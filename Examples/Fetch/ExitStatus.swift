@@ -2,7 +2,7 @@
 
 import AsyncNetworking
 
-/// How the program ends: the numbers are those of curl(1), where it has one.
+/// The exit statuses of the program; those that curl(1) has, too, are numbered as in curl.
 package enum ExitStatus: Int32, CaseIterable, Sendable {
     case success = 0
     case unsupportedScheme = 1
@@ -34,42 +34,42 @@ package enum ExitStatus: Int32, CaseIterable, Sendable {
     case interrupted = 130
     case terminated = 143
 
-    /// What the number means.
+    /// The meaning of the exit status.
     var meaning: String {
         switch self {
-        case .success: "all went well"
-        case .unsupportedScheme: "the scheme, or a redirect's, is neither http nor https"
-        case .usage: "the command line makes no sense"
+        case .success: "success"
+        case .unsupportedScheme: "the scheme of the URL or of a redirect is neither http nor https"
+        case .usage: "the command line is not valid"
         case .badURL: "a URL is malformed"
-        case .notBuiltIn: "the system's libcurl lacks what was asked for"
-        case .cannotResolve: "the host's name has no address"
-        case .cannotConnect: "no connection to the host"
+        case .notBuiltIn: "the system's libcurl lacks a required feature"
+        case .cannotResolve: "the host name cannot be resolved"
+        case .cannotConnect: "the host cannot be connected to"
         case .invalidResponse: "the response is not valid HTTP"
-        case .truncated: "the body ended too early"
+        case .truncated: "the body is truncated"
         case .refusedStatus: "with --fail, -o or -O: the status is 400 or above"
         case .cannotWrite: "the output cannot be written"
         case .cannotRead: "a file to send cannot be read"
-        case .timedOut: "a limit on time ran out"
-        case .badRange: "the server sent another part of the file than it was asked for"
+        case .timedOut: "the request timed out"
+        case .badRange: "the server did not send the requested range"
         case .tlsHandshake: "the TLS handshake failed"
         case .tooManyRedirects: "too many redirects"
-        case .emptyReply: "the server closed without an answer"
-        case .sendFailed: "the connection broke while sending"
-        case .receiveFailed: "the connection broke while receiving"
+        case .emptyReply: "the server closed the connection without a response"
+        case .sendFailed: "the connection was lost while sending"
+        case .receiveFailed: "the connection was lost while receiving"
         case .untrusted: "the server's certificate is not trusted"
-        case .contentEncoding: "the body cannot be unpacked"
-        case .tooLarge: "a limit on size was passed"
-        case .cannotSendAgain: "a redirect wants a body again that is gone"
-        case .internalError: "a defect of this program; please report it"
-        case .wrongChecksum: "the file has not the checksum that it must have"
-        case .badTrustRoots: "the file of --cacert cannot be used"
-        case .proxyFailed: "the proxy refused or broke down"
+        case .contentEncoding: "the body cannot be decompressed"
+        case .tooLarge: "the response exceeds a size limit"
+        case .cannotSendAgain: "a redirect requires the body again, which cannot be replayed"
+        case .internalError: "internal error; please report it"
+        case .wrongChecksum: "the file does not have the given checksum"
+        case .badTrustRoots: "the file given with --cacert cannot be used"
+        case .proxyFailed: "the proxy refused the connection or failed"
         case .interrupted: "Ctrl-C"
         case .terminated: "SIGTERM"
         }
     }
 
-    /// All numbers with their meanings, one a line.
+    /// The exit statuses with their meanings, one per line.
     static var table: String {
         allCases.map { status in
             let number = String(status.rawValue)
@@ -77,12 +77,13 @@ package enum ExitStatus: Int32, CaseIterable, Sendable {
         }.joined(separator: "\n")
     }
 
-    /// Whether an error is one of the library or of this program, made before anything was sent.
+    /// Whether an error, thrown before a request was sent, is one of the library or this program and not one of the argument
+    /// parser.
     static func knows(_ error: any Error) -> Bool {
         error is UsageError || error is SessionError || error is TransportError || error is SerializationError
     }
 
-    /// The status for an error of the library or of this program.
+    /// Creates the exit status for an error of the library or this program.
     package init(for error: any Error) {
         self =
             switch error {

@@ -3,26 +3,26 @@
 package import ArgumentParser
 package import AsyncNetworking
 
-/// `fetch URL…`: what the tool is for.
+/// The command `fetch`, which fetches URLs.
 package struct FetchCommand: ParsableCommand {
     package static let configuration = CommandConfiguration(
         commandName: "fetch",
-        abstract: "Fetch URLs over HTTP: print what they answer, or save it.",
+        abstract: "Fetch URLs over HTTP and print or save the responses.",
         usage: """
             fetch [<options>] <url> ...
             fetch demo [<url>]
             """,
         discussion: """
-            Several URLs are fetched at the same time, and printed in the order given. Redirects are followed, and \
-            compressed bodies unpacked. A bar for each transfer appears on standard error when they take their time. \
-            What is saved appears under its name when it is complete; Ctrl-C, or a failure, leaves what has come in \
-            FILE.part where the server allows to go on with it, which --continue does. \
-            The exit status is that of the first URL that failed; --exit-statuses lists them.
+            URLs are fetched concurrently and printed in the given order. Redirects are followed, and compressed \
+            bodies are decompressed. Longer transfers show a progress bar on standard error. A saved file appears \
+            under its name when it is complete. After Ctrl-C or a failure, the part received remains in FILE.part if \
+            the server supports resuming; --continue resumes it. \
+            The exit status is that of the first URL that failed; --exit-statuses lists all.
             """,
         version: SessionManager.libraryVersion,
         subcommands: [DemoCommand.self])
 
-    @Argument(help: ArgumentHelp("What to fetch; https:// is assumed where no scheme is given.", valueName: "url"))
+    @Argument(help: ArgumentHelp("The URL to fetch; the default scheme is https.", valueName: "url"))
     var urls: [String] = []
     @OptionGroup(title: "Request") var request: RequestOptions
     @OptionGroup(title: "Body") var body: BodyOptions
@@ -33,7 +33,7 @@ package struct FetchCommand: ParsableCommand {
 
     package init() {}
 
-    /// Fetches all URLs; ends with the status of the first that failed.
+    /// Fetches all URLs. Returns the status of the first one that failed.
     func perform() async throws -> ExitStatus {
         guard !listsExitStatuses else {
             StandardStream.output.print(ExitStatus.table + "\n")
@@ -47,7 +47,7 @@ package struct FetchCommand: ParsableCommand {
         return await Interruption.guarding {
             await withTaskGroup { group in
                 if !output.isSilent {
-                    // It ends when the jobs have, by the cancellation below.
+                    // Ends by the cancellation below, after the jobs.
                     group.addTask { await ProgressReporter(board: board, console: console).run() }
                 }
                 let statuses = await withSession(configure: { $0 = configuration }) { session in
@@ -60,11 +60,11 @@ package struct FetchCommand: ParsableCommand {
         }
     }
 
-    /// The requests to make and where their responses go.
+    /// Creates a job for each URL.
     ///
-    /// - Throws: ``UsageError``, `SerializationError` for a URL, `TransportError` for a header.
+    /// - Throws: ``UsageError``, `SerializationError` for a URL, `TransportError` for a header field.
     package func makeJobs() throws -> [FetchJob] {
-        guard !urls.isEmpty else { throw UsageError("There is no URL.") }
+        guard !urls.isEmpty else { throw UsageError("No URL is given.") }
         if urls.count > 1, output.file != nil {
             throw UsageError("-o takes one URL; -O saves each URL under its own name.")
         }
@@ -80,7 +80,7 @@ package struct FetchCommand: ParsableCommand {
         }
     }
 
-    /// How the session is made.
+    /// Creates the configuration of the session.
     package func makeConfiguration() throws -> SessionConfiguration {
         var configuration = SessionConfiguration()
         try network.configure(&configuration)

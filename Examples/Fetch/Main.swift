@@ -3,7 +3,7 @@
 import ArgumentParser
 import Glibc
 
-/// Where the program begins: parses the command line, runs the command, and ends with one of ``ExitStatus``.
+/// The entry point: parses the command line, runs the command, and exits with an ``ExitStatus``.
 @main
 enum Main {
     static func main() async {
@@ -14,7 +14,7 @@ enum Main {
     private static func status() async -> ExitStatus {
         do {
             let words = CommandLine.arguments.dropFirst()
-            // argument-parser would take the word for a URL.
+            // ArgumentParser would parse `demo` as a URL.
             let command: any ParsableCommand =
                 words.first == "demo"
                 ? try DemoCommand.parse(Array(words.dropFirst())) : try FetchCommand.parseAsRoot(Array(words))
@@ -22,7 +22,7 @@ enum Main {
             case let command as FetchCommand: return try await command.perform()
             case let command as DemoCommand: return try await command.perform()
             default:
-                // Help and the like, which argument-parser does by itself.
+                // Help and other commands that ArgumentParser implements.
                 var command = command
                 try command.run()
                 return .success
@@ -31,7 +31,7 @@ enum Main {
             StandardStream.error.print("fetch: \(error)\n")
             return ExitStatus(for: error)
         } catch {
-            // Help, the version, and what argument-parser has to say about the options.
+            // Help, the version, and ArgumentParser's errors about options.
             let message = FetchCommand.fullMessage(for: error) + "\n"
             guard FetchCommand.exitCode(for: error) != .success else {
                 StandardStream.output.print(message)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// A command line that makes no sense, in words that say why.
+/// An error in the command line, with a description.
 package struct UsageError: Error, CustomStringConvertible {
     package let description: String
 

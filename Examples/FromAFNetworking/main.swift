@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-// The same small program three times: it asks for a user and posts a note, first with callbacks, then with both, then with
-// async functions alone. It talks to a server inside the program.
+// The same program three times: it requests a user and posts a note with callbacks, with callbacks and async functions,
+// and with async functions only. The server runs in this process.
 //
 //     swift run FromAFNetworking
 
@@ -13,11 +13,11 @@ struct User: Decodable, Sendable {
     var name: String
 }
 
-/// 1. As it was written for AFNetworking: callbacks on the main queue, which `main` serves while it awaits.
+/// 1. As written for AFNetworking: callbacks on the main queue, which an asynchronous `main` serves while it awaits.
 func withCallbacks(_ base: URL, done: @escaping @Sendable () -> Void) {
     let manager = AFHTTPSessionManager(baseURL: base)
     manager.get("user", parameters: nil, headers: nil, progress: nil) { _, json in
-        let name = (json as? [String: Any])?["name"] as? String ?? "nobody"
+        let name = (json as? [String: Any])?["name"] as? String ?? "unknown"
         print("callbacks: the user is \(name)")
         manager.post("notes", parameters: ["author": name], headers: nil, progress: nil) { task, _ in
             print("callbacks: status \((task.response as? HTTPURLResponse)?.statusCode ?? 0)")
@@ -32,7 +32,8 @@ func withCallbacks(_ base: URL, done: @escaping @Sendable () -> Void) {
     }
 }
 
-/// 2. On the way: one session for both; the first call has moved, the second awaits the shim.
+/// 2. During the migration: both interfaces share one session. The first call uses AsyncNetworking; the second awaits
+///   an async verb of the AFNetworking module.
 func mixed(_ base: URL) async throws {
     let session = SessionManager(baseURL: base)
     let manager = AFHTTPSessionManager(session: session)
@@ -42,7 +43,7 @@ func mixed(_ base: URL) async throws {
     print("mixed: status \((response.task.response as? HTTPURLResponse)?.statusCode ?? 0)")
 }
 
-/// 3. Moved to the end: AFNetworking is not imported any more.
+/// 3. After the migration: nothing of the AFNetworking module is used.
 func asynchronous(_ base: URL) async throws {
     let session = SessionManager(baseURL: base)
     let user = try await session.get("user", as: .decodable(User.self)).value

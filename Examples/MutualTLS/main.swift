@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-// A server that asks clients who they are, and two clients: one that shows a certificate, and one that has none.
+// A server that requires client certificates, and two clients: one with a certificate and one without.
 //
 //     swift run MutualTLS
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-// Shows the keys of a server's certificates, or asks it for a page with some of them pinned:
+// Prints the public key pins of a server's certificates, or requests a page with pinned keys:
 //
 //     swift run PinACertificate https://example.com/
 //     swift run PinACertificate https://example.com/ sha256/…= sha256/…=

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
-// Posts the same parameters in several forms, and shows what a server gets:
+// Posts the same parameters in several encodings and prints the requests that the server receives:
 //
-//     swift run PostForm          a server inside the program
-//     swift run PostForm URL      a server of yours
+//     swift run PostForm          to a server in this process
+//     swift run PostForm URL      to another server
 
 import AsyncNetworking
 import AsyncNetworkingTesting
@@ -18,7 +18,7 @@ struct Order: Encodable {
 }
 
 let serializers: [(String, any RequestSerializer)] = [
-    ("as AFNetworking does it", .http),
+    ("as AFNetworking encodes it", .http),
     (
         "with options",
         HTTPRequestSerializer(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-// Twenty requests at a time meet a token that has ended; one refresh serves them all:
+// Sends twenty concurrent requests with an expired token, which is refreshed once for all of them:
 //
 //     swift run RefreshAToken
 
@@ -22,7 +22,7 @@ struct Narrator: EventMonitor {
     }
 }
 
-/// Asks for twenty pages with a token that the server does not take any more.
+/// Requests twenty pages with a token that the server no longer accepts.
 func askForPages(of server: StubServer) async throws {
     let logIn = SessionManager(baseURL: server.url("/"))
     let authenticator = Authenticator(for: [server.url("/")], token: BearerToken("ended")) { old in
@@ -36,7 +36,7 @@ func askForPages(of server: StubServer) async throws {
     }
     try await withThrowingTaskGroup(of: Int.self) { group in
         for number in 1...20 { group.addTask { try await api.get("pages/\(number)").statusCode } }
-        for try await status in group where status != 200 { print("Refused by \(status)") }
+        for try await status in group where status != 200 { print("Status \(status)") }
     }
 }
 

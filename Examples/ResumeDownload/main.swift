@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 
-// Goes on with a download as often as its server breaks off, and after this program was killed:
+// Resumes a download whenever the connection is lost, and after this program was killed:
 //
-//     swift run ResumeDownload              from a server inside the program, which breaks off every 300 kB
-//     swift run ResumeDownload URL FILE     from a server of yours; kill it and run it again
+//     swift run ResumeDownload              from a server in this process, which closes every 300 kB
+//     swift run ResumeDownload URL FILE     from another server; kill the program and run it again
 
 import AsyncNetworking
 import AsyncNetworkingTesting
 import FoundationEssentials
 
-/// Downloads until the file is there. As long as each attempt brings bytes, there is another one.
+/// Downloads a file, and resumes as long as each attempt receives more bytes.
 func download(_ url: URL, to path: String) async throws {
     let api = SessionManager()
     var offset: Int64 = -1
@@ -22,7 +22,7 @@ func download(_ url: URL, to path: String) async throws {
         } catch let error as SessionError {
             guard let data = error.resumeData, data.offset > offset else { throw error }
             offset = data.offset
-            print("Broken off: \(offset) of \(data.totalBytes.map(String.init) ?? "?") bytes are there.")
+            print("Interrupted: \(offset) of \(data.totalBytes.map(String.init) ?? "?") bytes received.")
         }
     }
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
-// Asks a server that is down for a while, and tells what happens:
+// Sends a request to a server that is temporarily unavailable, and prints the events:
 //
-//     swift run RetryWithBackoff          a server inside the program, which is down for three attempts
-//     swift run RetryWithBackoff URL      a server of yours
+//     swift run RetryWithBackoff          to a server in this process, which fails three times
+//     swift run RetryWithBackoff URL      to another server
 
 import AsyncNetworking
 import AsyncNetworkingTesting
@@ -41,7 +41,7 @@ do {
             server.enqueue(.close)
             server.enqueue(.status(503, headers: ["Retry-After": "1"]))
             server.enqueue(.status(502))
-            server.fallback { _ in .text("up again") }
+            server.fallback { _ in .text("available") }
             try await ask(server.url("/"))
         }
     }

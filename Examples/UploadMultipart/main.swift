@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 
-// Uploads a form with fields, bytes, a file and a sequence whose length nobody knows, and shows the progress:
+// Uploads a form with fields, data, a file and a sequence of unknown length, and prints the progress:
 //
-//     swift run UploadMultipart                a file made for it, to a server inside the program
-//     swift run UploadMultipart FILE URL       a file and a server of yours
+//     swift run UploadMultipart                a temporary file, to a server in this process
+//     swift run UploadMultipart FILE URL       a file to another server
 
 import AsyncNetworking
 import AsyncNetworkingTesting
 import FoundationEssentials
 
-/// Lines that are made while they are sent.
+/// Lines that are generated while they are sent.
 struct Countdown: AsyncSequence, Sendable {
     struct AsyncIterator: AsyncIteratorProtocol {
         var left = 10

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
-// Sends a file and shows how far it is:
+// Sends a file and prints its progress:
 //
-//     swift run UploadWithProgress              20 MB to a server inside the program, which reads slowly
-//     swift run UploadWithProgress FILE URL     to a server of yours, by PUT
+//     swift run UploadWithProgress              20 MB to a server in this process, which reads slowly
+//     swift run UploadWithProgress FILE URL     to another server, with PUT
 
 import AsyncNetworking
 import AsyncNetworkingTesting

@@ -2,8 +2,8 @@
 
 import AsyncNetworking
 
-// Prints whether the network, or each host or address that is named, is reachable, and each change of it, until it is
-// interrupted: `WatchReachability [HOST…]`.
+// Prints the reachability of the network, or of each given host or address, and each change until it is interrupted:
+// `WatchReachability [HOST…]`.
 let names = CommandLine.arguments.dropFirst()
 let targets: [(name: String, target: ReachabilityTarget)] =
     names.isEmpty ? [("default route", .defaultRoute)] : names.map { ($0, .host($0)) }

@@ -105,8 +105,7 @@ import Testing
         #expect(AFHTTPSessionManager().baseURL == nil)
     }
 
-    @Test func `fields of a call override those of the serializer, which override those of the session`() async throws
-    {
+    @Test func `fields of a call override those of the serializer, which override those of the session`() async throws {
         try await StubServer.with { server in
             server.route("/", .json("{}"))
             let manager = AFHTTPSessionManager(for: server) {

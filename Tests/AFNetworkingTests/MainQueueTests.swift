@@ -8,7 +8,7 @@ import Testing
 /// terminated by SIGALRM.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct MainQueueTests {
     @Test(arguments: [["AsyncMain"], ["BlockingMain", "dispatchMain"], ["BlockingMain", "runLoop"]])
-    func `observers on the main queue receive every notification, and the queue runs on`(program: [String]) async throws {
+    func `observers on the main queue receive every notification without blocking it`(program: [String]) async throws {
         try await StubServer.with { server in
             server.fallback { _ in .text("hello") }
             let process = Process()

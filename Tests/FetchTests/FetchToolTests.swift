@@ -204,7 +204,7 @@ import Testing
         try await FetchTool.with { tool in
             let outcome = try await tool.run("demo")
             #expect(outcome.status == 0, "\(outcome.text)")
-            #expect(outcome.text.contains("All 10 steps went as they should"))
+            #expect(outcome.text.contains("All 10 steps succeeded"))
             #expect(try tool.files == [])
         }
     }

@@ -4,20 +4,20 @@ import AsyncNetworking
 import AsyncNetworkingTesting
 import FoundationEssentials
 
-/// The tour against a server inside this program, which speaks TLS with a certificate of an authority made for it.
+/// The demo against a TLS server in this process, with a certificate from a temporary authority.
 struct BuiltInTour {
     let api: SessionManager
     let server: StubServer
     let folder: TemporaryFolder
     private let progress = DemoProgress()
 
-    /// Runs all steps with servers of their own.
+    /// Runs all steps with temporary servers.
     static func run(_ report: inout DemoReport, folder: TemporaryFolder) async throws {
         let authority = try TestCertificateAuthority()
-        // `StubServer.with` would copy the report into its closure; this scope ends the server all the same.
+        // `StubServer.with` would copy the report into its closure. The server ends with this scope.
         let server = try StubServer(.init(tls: .init(authority.issue())))
         addRoutes(to: server)
-        report.say("A tour of AsyncNetworking \(SessionManager.libraryVersion), against a server inside this program:")
+        report.say("A tour of AsyncNetworking \(SessionManager.libraryVersion), with a server in this process:")
         report.say(server.url().absoluteString)
         do {
             try await withSession(baseURL: server.url(), configure: { $0.tls.trustRoots = .pem(authority.pemData) }) {
@@ -60,10 +60,10 @@ struct BuiltInTour {
 
     private func run(_ report: inout DemoReport) async throws {
         try await report.step(
-            "JSON from the server becomes a value of the program",
+            "JSON from the server is decoded as a Swift value",
             #"let user = try await api.get("users/7", as: .decodable(User.self)).value"#, getJSON)
         try await report.step(
-            "A form is sent by POST; the server says what it received",
+            "A form is sent with POST; the server returns what it received",
             #"try await api.post("echo", parameters: ["name": "Ada", "tags": ["math", "code"]], as: …)"#, postForm)
         try await report.step(
             "A file of \(Quantity.bytes(Self.uploadSize)) is uploaded, with progress",
@@ -81,19 +81,19 @@ struct BuiltInTour {
             "A download is cancelled: it ends at once and leaves no file",
             "download.cancel()", cancelDownload)
         try await report.step(
-            "A server that signed its own certificate is refused",
+            "A server with a self-signed certificate is rejected",
             #"try await SessionManager().get("https://…")"#, refuseCertificate)
         try await report.step(
-            "An interim response, 103 Early Hints, is heard before the final one",
+            "An interim response, 103 Early Hints, is received before the final one",
             "try await api.withResponse(for: request, reporting: events) { head, body in … }", hearEarlyHints)
         try await report.step(
             "Lines are read as they arrive",
             "for try await line in body.lines { … }", readLines)
         try await report.step(
-            "200 requests at once share 6 connections",
+            "200 concurrent requests share 6 connections",
             "configuration.maximumConnectionsPerHost = 6", shareConnections)
         try await report.step(
-            "A server that never answers meets a limit on time",
+            "A request to a server that does not respond times out",
             "request.options = api.configuration.transfer.with { $0.timeouts.total = .milliseconds(300) }", timeOut)
     }
 
@@ -146,10 +146,10 @@ struct BuiltInTour {
         let start = ContinuousClock.now
         do {
             _ = try await download.value
-            throw DemoFailure("The download went on.")
+            throw DemoFailure("The download was not cancelled.")
         } catch is CancellationError {
             let time = ContinuousClock.now - start
-            try expect(folder.names() == before, "A file was left.")
+            try expect(folder.names() == before, "A file was left behind.")
             try await server.activity { $0.requests.contains { $0.path == "/slow.img" && $0.isAbandoned } }
             return [
                 "CancellationError \(Quantity.time(time)) later, after \(Quantity.bytes(received)); no file is left"
@@ -163,8 +163,8 @@ struct BuiltInTour {
             _ = try await SessionManager().get(server.url().absoluteString)
         } catch let error as SessionError where error.isTrustFailure {
             await server.stop()
-            try expect(server.activity.requests.isEmpty, "The request was sent all the same.")
-            return ["\(error)", "The server saw no request"]
+            try expect(server.activity.requests.isEmpty, "The request was sent.")
+            return ["\(error)", "The server received no request"]
         } catch {
             await server.stop()
             throw error
@@ -220,6 +220,6 @@ struct BuiltInTour {
         } catch let error as SessionError where error.isTimeout {
             return ["\(error)"]
         }
-        throw DemoFailure("The request ended.")
+        throw DemoFailure("The request did not time out.")
     }
 }

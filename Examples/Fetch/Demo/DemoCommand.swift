@@ -3,17 +3,17 @@
 import ArgumentParser
 import AsyncNetworking
 
-/// `fetch demo`: a tour of the library.
+/// The command `fetch demo`, which demonstrates the library.
 struct DemoCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "fetch demo",
-        abstract: "Show what the library does, against a server inside this program or a URL of yours.",
+        abstract: "Demonstrate the library with a server in this process or a URL.",
         discussion: """
-            The URL is asked by GET and HEAD, and sent a small form by POST and a file of 1 MB by PUT. Nothing is left \
-            behind on this machine. The exit status is 0 when everything went as it should.
+            The URL receives a GET, a HEAD, a POST with a small form, and a PUT with a file of 1 MB. No files are left \
+            behind on this machine. The exit status is 0 if all steps succeed.
             """)
 
-    @Argument(help: "The URL to try it on; https:// is assumed where no scheme is given.")
+    @Argument(help: "The URL to use; the default scheme is https.")
     var url: String?
 
     func perform() async throws -> ExitStatus {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// Something in a tour that is not as it should be.
+/// The failure of a demo step.
 struct DemoFailure: Error, CustomStringConvertible {
     let description: String
 
@@ -9,7 +9,7 @@ struct DemoFailure: Error, CustomStringConvertible {
     }
 }
 
-/// Fails a step unless a condition holds.
+/// Throws a failure unless a condition holds.
 func expect(_ condition: Bool, _ failure: @autoclosure () -> String) throws {
     guard condition else { throw DemoFailure(failure()) }
 }

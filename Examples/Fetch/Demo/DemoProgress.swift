@@ -2,12 +2,12 @@
 
 import AsyncNetworking
 
-/// Shows the progress of a transfer of a tour: a bar on a terminal, a line for each quarter otherwise.
+/// A display of a transfer's progress: a bar on a terminal, otherwise a line for each quarter.
 struct DemoProgress {
     private let console = Console()
     private let clock = ContinuousClock()
 
-    /// Follows a transfer's progress to its end.
+    /// Displays the progress of a transfer until it ends.
     func follow(_ progress: ProgressStream<TransferProgress>, label: String) async {
         let start = clock.now
         var rate = RateEstimate()

@@ -2,7 +2,7 @@
 
 import AsyncNetworking
 
-/// Prints a tour: numbered steps, the code of each, what came of it, and whether that is as it should be.
+/// A printer of numbered demo steps: the code of each, its result, and whether it succeeded.
 struct DemoReport {
     private var count = 0
     private var firstFailure: ExitStatus?
@@ -16,14 +16,14 @@ struct DemoReport {
     /// Whether a step has failed.
     var hasFailure: Bool { firstFailure != nil }
 
-    /// Prints lines that belong to no step.
+    /// Prints text between steps.
     func say(_ text: String) {
         StandardStream.output.print(text + "\n")
     }
 
-    /// Performs a step; `body` returns what came of it, or throws when that is not as it should be.
+    /// Performs and prints a step. `body` returns the lines of the result, or throws if the step fails.
     ///
-    /// - Throws: `CancellationError` when the tour was cancelled.
+    /// - Throws: `CancellationError` if the demo is cancelled.
     mutating func step(_ title: String, _ code: String, _ body: () async throws -> [String]) async throws {
         count += 1
         say("\n\(count). \(title)")
@@ -40,10 +40,10 @@ struct DemoReport {
         }
     }
 
-    /// Prints the sum and returns the status of the tour.
+    /// Prints the summary and returns the exit status of the demo.
     func finish() -> ExitStatus {
         let time = Quantity.time(clock.now - start)
-        say(firstFailure == nil ? "\nAll \(count) steps went as they should, in \(time)." : "\nSome steps failed.")
+        say(firstFailure == nil ? "\nAll \(count) steps succeeded in \(time)." : "\nSome steps failed.")
         return firstFailure ?? .success
     }
 }

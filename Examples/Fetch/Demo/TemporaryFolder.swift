@@ -2,11 +2,11 @@
 
 import FoundationEssentials
 
-/// A folder that is gone, with all that is in it, when its scope ends.
+/// A temporary directory that is deleted with its contents at the end of a scope.
 struct TemporaryFolder: Sendable {
     private let path: String
 
-    /// Makes a folder, lends it to `body`, and removes it.
+    /// Creates a directory, passes it to `body`, and deletes it.
     static func with(_ body: (TemporaryFolder) async throws -> Void) async throws {
         let name = "fetch-demo-" + String(UInt64.random(in: .min ... .max), radix: 36)
         let folder = TemporaryFolder(path: FileManager.default.temporaryDirectory.appending(path: name).path)
@@ -15,12 +15,12 @@ struct TemporaryFolder: Sendable {
         try await body(folder)
     }
 
-    /// The path of a file in the folder.
+    /// Returns the path of a file in the directory.
     func path(_ name: String) -> String {
         "\(path)/\(name)"
     }
 
-    /// The names of the files in the folder.
+    /// Returns the sorted names of the files in the directory.
     func names() throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: path).sorted()
     }

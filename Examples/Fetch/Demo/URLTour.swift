@@ -4,7 +4,8 @@ import AsyncNetworking
 import AsyncNetworkingTesting
 import FoundationEssentials
 
-/// The tour on a URL of the user's: what it answers is shown; only what goes wrong below HTTP's statuses is a failure.
+/// The demo with a URL from the command line. It prints the responses; a step fails on errors, but not on a status
+/// code.
 struct URLTour {
     let url: URL
     let folder: TemporaryFolder
@@ -17,12 +18,12 @@ struct URLTour {
 
     /// Runs all steps.
     func run(_ report: inout DemoReport) async throws {
-        report.say("A tour of AsyncNetworking \(SessionManager.libraryVersion), on \(Request(url: url)).")
+        report.say("A tour of AsyncNetworking \(SessionManager.libraryVersion) with \(Request(url: url)).")
         try await withSession { api in
             try await report.step("GET", "let response = try await api.data(for: Request(url: url))") {
                 try await get(api)
             }
-            guard !report.hasFailure else { return report.say("\nThe other steps need a server that answers.") }
+            guard !report.hasFailure else { return report.say("\nThe other steps require a server that responds.") }
             try await report.step("HEAD", "try await api.head(url)") {
                 try await head(api)
             }
@@ -40,7 +41,7 @@ struct URLTour {
             }
         }
         guard !report.hasFailure else { return }
-        try await report.step("A certificate that is not trusted", "configuration.tls.trustRoots = .pem(…)") {
+        try await report.step("An untrusted certificate", "configuration.tls.trustRoots = .pem(…)") {
             try await refuseCertificate()
         }
     }
@@ -87,15 +88,15 @@ struct URLTour {
         download.cancel()
         do {
             let size = try await download.value.value.size
-            return ["The server was quicker: all \(Quantity.bytes(size)) had come"]
+            return ["The download completed before it was cancelled: \(Quantity.bytes(size))"]
         } catch is CancellationError {
-            try expect(folder.names() == before, "A file was left.")
+            try expect(folder.names() == before, "A file was left behind.")
             return ["CancellationError; no file is left"]
         }
     }
 
     private func refuseCertificate() async throws -> [String] {
-        guard url.scheme?.lowercased() == "https" else { return ["Not tried: the URL has no certificate."] }
+        guard url.scheme?.lowercased() == "https" else { return ["Skipped: the scheme is not https."] }
         let stranger = try TestCertificateAuthority()
         do {
             try await withSession(configure: { $0.tls.trustRoots = .pem(stranger.pemData) }) { api in
@@ -104,7 +105,7 @@ struct URLTour {
         } catch let error as SessionError where error.isTrustFailure {
             return ["\(error)"]
         }
-        throw DemoFailure("The certificate was accepted, although its authority is not trusted.")
+        throw DemoFailure("The certificate of an untrusted authority was accepted.")
     }
 
     private static func summary(_ response: Response<Data>) -> String {
@@ -114,7 +115,7 @@ struct URLTour {
             "Status \(response.statusCode), \(response.head.version), \(Quantity.bytes(Int64(response.value.count)))\(type)\(redirects)"
     }
 
-    /// The first lines of a text.
+    /// Returns the first lines of a text.
     private static func beginning(of response: Response<Data>) -> [String] {
         guard let text = String(validating: response.value.prefix(2000), as: UTF8.self), !text.contains("\0") else {
             return []

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// What the built-in server has at `users/7`.
+/// The user that the server in this process returns for `users/7`.
 struct User: Codable, Equatable, Sendable {
     var id: Int
     var name: String

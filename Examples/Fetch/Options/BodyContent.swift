@@ -3,18 +3,18 @@
 import AsyncNetworking
 import FoundationEssentials
 
-/// What a request sends, and what follows from it for the rest of the request.
+/// The body of a request and the properties of the request that follow from it.
 struct BodyContent: Sendable {
-    /// The method, unless another one is asked for.
+    /// The method, unless another one is given.
     var method = HTTPRequest.Method.get
     /// The body.
     var body = RequestBody.none
-    /// Fields that the body brings along.
+    /// Header fields for the body.
     var headers: HTTPFields = [:]
-    /// The path of the file that is sent, where the server is told its name.
+    /// The path of an uploaded file whose name completes the URL; otherwise `nil`.
     var uploadName: String?
 
-    /// The URL to send it to: one that ends with a slash gets the name of the file.
+    /// Returns the URL for the upload: the name of the file is appended to a URL that ends with a slash.
     func url(for url: URL) -> URL {
         guard let name = uploadName?.split(separator: "/").last, url.path(percentEncoded: true).hasSuffix("/") else {
             return url

@@ -4,42 +4,42 @@ import ArgumentParser
 import AsyncNetworking
 import FoundationEssentials
 
-/// The options that say what is sent.
+/// The options for the request body.
 struct BodyOptions: ParsableArguments {
     @Option(
         name: [.customShort("d"), .customLong("data")], parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
-            "Send a form by POST: text, @FILE, or @- for standard input; repeated ones are joined by &. -H changes the type.",
+            "Send a form with POST: text, @FILE, or @- for standard input; repeated values are joined by &. -H sets the type.",
             valueName: "data"))
     var data: [String] = []
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("Send JSON by POST: text, @FILE, or @- for standard input.", valueName: "data"))
+        help: ArgumentHelp("Send JSON with POST: text, @FILE, or @- for standard input.", valueName: "data"))
     var json: String?
     @Option(
         name: [.customShort("F"), .customLong("form")], parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
-            "Send a field of a multipart form by POST; may be repeated.",
+            "Send a field of a multipart form with POST; may be repeated.",
             valueName: "name=value|name=@file[;type=…]"))
     var fields: [String] = []
     @Option(
         name: [.customShort("T"), .customLong("upload-file")],
         help: ArgumentHelp(
-            "Send a file by PUT, - for standard input; a URL ending in / gets its name.", valueName: "file"))
+            "Send a file with PUT, - for standard input; a URL ending in / gets its name.", valueName: "file"))
     var file: String?
 
     init() {}
 
-    /// What is sent, read from the files by need.
+    /// Creates the body. Files are read when the body is sent.
     ///
-    /// - Throws: ``UsageError``, or `SerializationError` for a file of a form.
+    /// - Throws: ``UsageError``, or `SerializationError` for a file in a form.
     func makeContent() throws -> BodyContent {
         let given = [
             data.isEmpty ? nil : "-d", json.map { _ in "--json" }, fields.isEmpty ? nil : "-F", file.map { _ in "-T" },
         ]
         .compactMap(\.self)
         guard given.count <= 1 else {
-            throw UsageError("A request has one body; \(given.joined(separator: " and ")) do not go together.")
+            throw UsageError("A request has one body; \(given.joined(separator: " and ")) cannot be combined.")
         }
         if !data.isEmpty {
             return BodyContent(
@@ -64,7 +64,7 @@ struct BodyOptions: ParsableArguments {
         if data.count == 1 { return try Self.source(data[0]) }
         let pieces = try data.map { text in
             guard text.hasPrefix("@") else { return Data(text.utf8) }
-            guard text != "@-" else { throw UsageError("@- does not go with another -d.") }
+            guard text != "@-" else { throw UsageError("@- cannot be combined with another -d.") }
             do {
                 return try Data(contentsOf: URL(filePath: String(text.dropFirst())))
             } catch {
@@ -87,11 +87,11 @@ struct BodyOptions: ParsableArguments {
         return form
     }
 
-    /// The body that an argument means: text, a file, or standard input.
+    /// Returns the body for an argument: text, a file, or standard input.
     private static func source(_ text: String) throws -> RequestBody {
         guard text.hasPrefix("@") else { return .string(text) }
         let path = String(text.dropFirst())
-        guard !path.isEmpty else { throw UsageError("@ wants the name of a file.") }
+        guard !path.isEmpty else { throw UsageError("@ requires a file name.") }
         return path == "-" ? .stream(StandardInput()) : .file(path)
     }
 }

@@ -2,14 +2,14 @@
 
 package import AsyncNetworking
 
-/// One URL to fetch.
+/// A URL to fetch.
 package struct FetchJob: Sendable {
-    /// Its position on the command line.
+    /// The position of the URL on the command line.
     package var index: Int
-    /// What it is called in messages; empty when it is the only one.
+    /// The name of the job in messages; empty if it is the only one.
     package var name: String
-    /// What is sent.
+    /// The request to send.
     package var request: Request
-    /// Where the body goes.
+    /// The destination of the body.
     package var target: OutputTarget
 }

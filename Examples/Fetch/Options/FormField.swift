@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 
-/// A field of a multipart form as `-F` names it: `name=value`, or `name=@file;type=image/png;filename=a.png`.
+/// A field of a multipart form, given with `-F` as `name=value` or `name=@file;type=image/png;filename=a.png`.
 package struct FormField: Equatable {
     package let name: String
     package let content: Content
 
-    /// What a field holds.
+    /// The value of a field.
     package enum Content: Equatable {
         case text(String)
         case file(path: String, fileName: String?, mediaType: String?)
@@ -13,7 +13,7 @@ package struct FormField: Equatable {
 
     package init(_ text: String) throws(UsageError) {
         guard let equals = text.firstIndex(of: "="), equals > text.startIndex else {
-            throw UsageError("“\(text)” is not a field of a form, such as name=value or name=@file.")
+            throw UsageError("“\(text)” is not a form field such as name=value or name=@file.")
         }
         name = String(text[..<equals])
         let value = text[equals...].dropFirst()
@@ -33,7 +33,7 @@ package struct FormField: Equatable {
                 throw UsageError("“;\(part)” of -F is neither ;type= nor ;filename=.")
             }
         }
-        guard let path = parts.first, !path.isEmpty else { throw UsageError("“\(text)” names no file.") }
+        guard let path = parts.first, !path.isEmpty else { throw UsageError("“\(text)” lacks a file name.") }
         content = .file(path: String(path), fileName: fileName, mediaType: mediaType)
     }
 }

@@ -4,9 +4,9 @@ import ArgumentParser
 import AsyncNetworking
 import FoundationEssentials
 
-/// The options that say how connections are made.
+/// The options for connections.
 struct NetworkOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("Trust the authorities of a PEM file instead of the system's.", valueName: "file"))
+    @Option(help: ArgumentHelp("Trust the authorities in a PEM file instead of the system's.", valueName: "file"))
     var cacert: String?
     @Flag(name: [.customLong("http1"), .customLong("http1.1")], help: "Use HTTP/1.1 only.")
     var isHTTP1 = false
@@ -15,42 +15,42 @@ struct NetworkOptions: ParsableArguments {
     @Option(
         name: [.customShort("x"), .customLong("proxy")],
         help: ArgumentHelp(
-            "The proxy: http, https, socks4a, socks5 or socks5h; otherwise the environment's.",
+            "The proxy (http, https, socks4a, socks5 or socks5h); default: from the environment.",
             valueName: "[scheme://][user:password@]host[:port]"))
     var proxy: String?
     @Option(
         help: ArgumentHelp(
-            "With -x, hosts to reach directly, with commas between; * alone means no proxy.", valueName: "hosts"))
+            "With -x, hosts to connect to directly, separated by commas; * disables proxies.", valueName: "hosts"))
     var noproxy: String?
     @Option(
         parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
-            "Connect to an address instead of looking up a host; may be repeated.", valueName: "host:port:address"))
+            "Connect to an address instead of resolving a host; may be repeated.", valueName: "host:port:address"))
     var resolve: [String] = []
     @Option(help: ArgumentHelp("Connect through a Unix-domain socket.", valueName: "path"))
     var unixSocket: String?
-    @Option(help: ArgumentHelp("The most time for a connection, TLS included; 30 unless set.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("The connection timeout, including TLS; default: 30.", valueName: "seconds"))
     var connectTimeout: Double?
     @Option(
         name: [.customShort("m"), .customLong("max-time")],
-        help: ArgumentHelp("The most time for a URL, body included.", valueName: "seconds"))
+        help: ArgumentHelp("The total timeout for a URL, including the body.", valueName: "seconds"))
     var maxTime: Double?
-    @Option(help: ArgumentHelp("The most URLs that are fetched at the same time.", valueName: "number"))
+    @Option(help: ArgumentHelp("The maximum number of concurrent requests.", valueName: "number"))
     var parallel = 6
 
     init() {}
 
-    /// Puts the options into a session's configuration.
+    /// Applies the options to the configuration of a session.
     func configure(_ configuration: inout SessionConfiguration) throws(UsageError) {
-        guard 1...1000 ~= parallel else { throw UsageError("--parallel wants a number from 1 to 1000.") }
-        // URLs wait for their turn to be printed with their connection open: each needs one of its own.
+        guard 1...1000 ~= parallel else { throw UsageError("--parallel requires a number from 1 to 1000.") }
+        // URLs that wait to be printed keep their connections open, so each needs its own.
         configuration.pool.maximumConnectionsPerHost = max(parallel, configuration.pool.maximumConnectionsPerHost)
         if let cacert { configuration.tls.trustRoots = .file(cacert) }
         if let connectTimeout {
             configuration.timeouts.connect = try Self.duration(connectTimeout, of: "--connect-timeout")
         }
         if let maxTime { configuration.timeouts.total = try Self.duration(maxTime, of: "--max-time") }
-        guard !(isHTTP1 && isHTTP2) else { throw UsageError("--http1 and --http2-prior-knowledge exclude each other.") }
+        guard !(isHTTP1 && isHTTP2) else { throw UsageError("--http1 and --http2-prior-knowledge cannot be combined.") }
         if isHTTP1 { configuration.transfer.httpVersion = .http1 }
         if isHTTP2 { configuration.transfer.httpVersion = .http2PriorKnowledge }
         configuration.transfer.connection.unixSocketPath = unixSocket
@@ -62,7 +62,7 @@ struct NetworkOptions: ParsableArguments {
         let bypass = (noproxy ?? "").split(separator: ",").map { String($0.drop { $0 == " " }) }
         guard let proxy else {
             guard noproxy == nil || bypass == ["*"] else {
-                throw UsageError("--noproxy with hosts needs -x; in the environment it is NO_PROXY.")
+                throw UsageError("--noproxy with hosts requires -x; for proxies from the environment, set NO_PROXY.")
             }
             return bypass == ["*"] ? .none : .environment
         }
@@ -75,7 +75,7 @@ struct NetworkOptions: ParsableArguments {
             let host = components.host, !host.isEmpty
         else { throw UsageError("“\(text)” is not a proxy, such as http://proxy.example:3128.") }
         guard let kind = Proxy.Kind(rawValue: components.scheme ?? "") else {
-            throw UsageError("The proxy's scheme is none of http, https, socks4a, socks5 and socks5h.")
+            throw UsageError("The scheme of the proxy must be http, https, socks4a, socks5 or socks5h.")
         }
         return Proxy(
             kind, host: host, port: components.port ?? (kind == .https ? 443 : 1080),

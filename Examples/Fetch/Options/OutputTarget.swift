@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
-/// Where a response's body goes.
+/// The destination of a response body.
 package enum OutputTarget: Equatable, Sendable {
-    /// To standard output; binary bodies to a terminal only when told so.
+    /// Standard output. Binary bodies are printed on a terminal only if `takesBinary`.
     case standardOutput(takesBinary: Bool)
-    /// To a file.
+    /// The file at this path.
     case file(String)
 }

@@ -2,10 +2,10 @@
 
 package import FoundationEssentials
 
-/// The name for a file that a URL suggests, made harmless.
+/// The file name in a URL, made safe.
 package enum RemoteName {
-    /// The last component of the URL's path without what could leave the folder, hide the file, look like an option or
-    /// upset a terminal; nil when nothing is left.
+    /// Returns the last component of the URL's path without characters that could leave the directory, hide the file,
+    /// look like an option, or control a terminal; `nil` if nothing remains.
     package static func of(_ url: URL) -> String? {
         let path = url.path(percentEncoded: false)
         guard let last = path.split(separator: "/", omittingEmptySubsequences: false).last else { return nil }
@@ -15,7 +15,7 @@ package enum RemoteName {
             name.unicodeScalars.append(isHarmless ? scalar : "_")
         }
         name = String(name.drop { $0 == "." || $0 == "-" || $0 == " " })
-        // A name may have 255 bytes; a part of that is left for the name of the temporary file.
+        // File names are limited to 255 bytes; the temporary file needs a longer name.
         while name.utf8.count > 200 { name.removeLast() }
         return name.isEmpty ? nil : name
     }

@@ -4,11 +4,11 @@ import ArgumentParser
 import AsyncNetworking
 import FoundationEssentials
 
-/// The options that say what is asked for.
+/// The options for the request.
 struct RequestOptions: ParsableArguments {
     @Option(
         name: [.customShort("X", allowingJoined: true), .customLong("request")],
-        help: ArgumentHelp("The method; GET, or what a body makes of it.", valueName: "method"))
+        help: ArgumentHelp("The method; default: GET, or POST or PUT with a body.", valueName: "method"))
     var method: String?
     @Option(
         name: [.customShort("H"), .customLong("header")], parsing: .unconditionalSingleValue,
@@ -16,20 +16,20 @@ struct RequestOptions: ParsableArguments {
     var headers: [String] = []
     @Option(
         name: [.customShort("u"), .customLong("user")], parsing: .unconditional,
-        help: ArgumentHelp("Credentials, sent by the Basic scheme.", valueName: "user:password"))
+        help: ArgumentHelp("Credentials for Basic authentication.", valueName: "user:password"))
     var user: String?
-    @Flag(name: [.customShort("I"), .customLong("head")], help: "Ask for the head only, and print it.")
+    @Flag(name: [.customShort("I"), .customLong("head")], help: "Request only the head with HEAD, and print it.")
     var isHead = false
-    @Flag(name: .customLong("no-follow"), help: "Take a redirect as the answer.")
+    @Flag(name: .customLong("no-follow"), help: "Do not follow redirects.")
     var staysPut = false
     @Flag(name: [.customShort("L"), .customLong("location")], help: .hidden)
     var follows = false
 
     init() {}
 
-    /// The request for one URL.
+    /// Creates the request for a URL.
     ///
-    /// - Throws: ``UsageError``, `SerializationError` for the URL, `TransportError` for a header.
+    /// - Throws: ``UsageError``, `SerializationError` for the URL, `TransportError` for a header field.
     func makeRequest(_ text: String, content: BodyContent) throws -> Request {
         let url = try content.url(for: URLResolver(base: nil).resolve(text.contains("://") ? text : "https://" + text))
         var request = Request(method: try makeMethod(content), url: url, headers: try makeHeaders(), body: content.body)
@@ -40,7 +40,7 @@ struct RequestOptions: ParsableArguments {
     private func makeMethod(_ content: BodyContent) throws -> HTTPRequest.Method {
         guard let method else { return isHead ? .head : content.method }
         guard let method = HTTPRequest.Method(method) else { throw UsageError("“\(method)” is not a method.") }
-        guard !isHead || method == .head else { throw UsageError("-I is a method of its own; it does not go with -X.") }
+        guard !isHead || method == .head else { throw UsageError("-I implies HEAD and cannot be combined with -X.") }
         return method
     }
 

@@ -3,9 +3,9 @@
 package import AsyncNetworking
 import FoundationEssentials
 
-/// Heads as text, each line with its end.
+/// The text of heads, with a line break after each line.
 package enum HeadText {
-    /// The request line and the fields that the program asked for; the library adds some.
+    /// Returns the request line and the header fields set by the program. The library adds others.
     package static func of(_ request: Request) -> String {
         let url = request.url
         let query = url.query(percentEncoded: true).map { "?" + $0 } ?? ""
@@ -15,13 +15,13 @@ package enum HeadText {
             + "Host: \(url.host(percentEncoded: true) ?? "")\(port)\n" + of(hidingSecrets(request.headers)) + "\n"
     }
 
-    /// The status line, the fields, and an empty line.
+    /// Returns the status line, the header fields, and an empty line.
     package static func of(_ head: ResponseHead) -> String {
         let phrase = head.status.reasonPhrase
         return "\(head.version) \(head.status.code)\(phrase.isEmpty ? "" : " " + phrase)\n" + of(head.headers) + "\n"
     }
 
-    /// The fields.
+    /// Returns the header fields.
     package static func of(_ fields: HTTPFields) -> String {
         fields.map { "\($0.name.rawName): \($0.value)\n" }.joined()
     }
@@ -36,7 +36,7 @@ package enum HeadText {
 }
 
 extension String {
-    /// The text with a word before each of its lines.
+    /// Returns the text with a prefix before each line.
     func prefixed(_ prefix: String) -> String {
         split(separator: "\n", omittingEmptySubsequences: false).dropLast().map { prefix + $0 + "\n" }.joined()
     }

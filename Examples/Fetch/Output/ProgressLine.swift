@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 
-/// The line that shows how far the transfers have come.
+/// A line with the progress of a transfer.
 package struct ProgressLine {
-    /// What is shown before the rest: a name, or `2 of 5`.
+    /// The text before the progress: a name, or `2 of 5`.
     package var label: String
-    /// Bytes moved.
+    /// The number of bytes transferred.
     package var completedBytes: Int64
-    /// All bytes, where known.
+    /// The total number of bytes; `nil` if unknown.
     package var totalBytes: Int64?
     /// The time since the start.
     package var elapsed: Duration
-    /// The speed.
+    /// The current speed.
     package var rate: RateEstimate
 
     package init(
@@ -23,7 +23,7 @@ package struct ProgressLine {
         self.rate = rate
     }
 
-    /// The line for a terminal: never wider than `columns`, with a bar where there is room.
+    /// Returns the line for a terminal: less than `columns` wide, with a bar if it fits.
     package func bar(columns: Int) -> String {
         let facts = self.facts
         var shown = label

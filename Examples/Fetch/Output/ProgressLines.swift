@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 
-/// The lines that show how far several transfers have come: one each, and one for all of them.
+/// The lines with the progress of several transfers: one each, and one for all.
 package struct ProgressLines {
-    /// The transfers that run.
+    /// The running transfers.
     package var transfers: [ProgressLine]
-    /// All of them together, and those that are over.
+    /// The sum of all transfers, including completed ones.
     package var total: ProgressLine
 
     package init(transfers: [ProgressLine], total: ProgressLine) {
@@ -12,8 +12,8 @@ package struct ProgressLines {
         self.total = total
     }
 
-    /// The lines for a terminal: never wider than `columns`, and fewer than `rows`. Of more transfers than there is room
-    /// for, the first ones are shown.
+    /// Returns the lines for a terminal: each less than `columns` wide, and fewer than `rows`. If not all transfers
+    /// fit, the first ones are shown.
     package func bars(columns: Int, rows: Int) -> [String] {
         let room = max(0, rows - 2)
         var lines = transfers.prefix(room).map { $0.bar(columns: columns) }

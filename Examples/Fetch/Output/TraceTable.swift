@@ -2,9 +2,9 @@
 
 package import AsyncNetworking
 
-/// What an exchange cost, as a small table.
+/// A table of the metrics of an exchange.
 package enum TraceTable {
-    /// The table: each step with its own time and the time since the start, then bytes and the connection.
+    /// Returns the table: each step with its duration and the time since the start, then bytes and the connection.
     package static func text(_ metrics: TransferMetrics, title: String) -> String {
         var rows: [(String, String, String)] = []
         var last = Duration.zero

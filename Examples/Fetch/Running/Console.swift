@@ -2,14 +2,14 @@
 
 import Synchronization
 
-/// Standard error, shared by messages and the progress bars, which live in its last lines.
+/// Standard error, shared by messages and the progress bars in its last lines.
 final class Console: Sendable {
     /// Whether bars can be drawn.
     let isTerminal = StandardStream.error.isTerminal
-    /// How many lines the bars take.
+    /// The number of lines of the bars on the screen.
     private let barCount = Mutex(0)
 
-    /// Prints whole lines; bars give way to them.
+    /// Prints whole lines in place of the bars.
     func print(_ text: String) {
         barCount.withLock { count in
             StandardStream.error.print(Self.erasure(of: count) + text)
@@ -17,7 +17,7 @@ final class Console: Sendable {
         }
     }
 
-    /// Draws bars, one a line, in place of those before.
+    /// Draws bars, one per line, in place of the previous ones.
     func draw(bars: (_ columns: Int, _ rows: Int) -> [String]) {
         let (columns, rows) = StandardStream.error.size
         let bars = bars(columns, rows)
@@ -27,13 +27,13 @@ final class Console: Sendable {
         }
     }
 
-    /// Takes the bars away.
+    /// Erases the bars.
     func eraseBars() {
         print("")
     }
 
-    /// Up to the first of so many lines and back to its start, then erase to the end of the line, or of the screen
-    /// (ECMA-48 §8.3.22, §8.3.41, §8.3.39).
+    /// The control sequences that move the cursor to the start of the first of `count` lines and erase to the end of
+    /// the line or of the screen (ECMA-48 §8.3.22, §8.3.41, §8.3.39).
     private static func erasure(of count: Int) -> String {
         switch count {
         case 0: ""

@@ -3,7 +3,7 @@
 import AsyncNetworking
 import Synchronization
 
-/// Listens to the exchanges of one job: passes progress on to the board and keeps what they cost.
+/// An event sink for the exchanges of a job: reports progress to the board and collects the metrics.
 final class ExchangeWatcher: TransferEventSink {
     private let id: Int
     private let board: TransferBoard
@@ -16,7 +16,7 @@ final class ExchangeWatcher: TransferEventSink {
         self.narrator = narrator
     }
 
-    /// What the exchanges cost, in their order: redirects first.
+    /// The metrics of the exchanges in order, including those of redirects.
     var metrics: [TransferMetrics] { finished.withLock { $0 } }
 
     func receive(_ event: TransferEvent) {

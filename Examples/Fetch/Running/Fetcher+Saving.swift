@@ -4,9 +4,9 @@ import AsyncNetworking
 import FoundationEssentials
 
 extension Fetcher {
-    /// Saves the response of a job as a file that appears when it is complete.
+    /// Saves the response of a job to a file, which appears when it is complete.
     ///
-    /// What has come before a failure stays beside it, where a later run can go on with it.
+    /// After a failure the part received remains beside it, and a later run can resume it.
     func save(
         _ job: FetchJob, to path: String, after previous: Turn?, _ narrator: Narrator, _ watcher: ExchangeWatcher
     ) async throws {
@@ -45,7 +45,7 @@ extension Fetcher {
             case .response(let head): narrator.say(head: head)
             case .metrics(let metrics): watcher.receive(.finished(metrics))
             case .continued(let offset, _) where !output.isSilent:
-                narrator.tell("\(path): going on after \(Quantity.bytes(offset))\n")
+                narrator.tell("\(path): resuming after \(Quantity.bytes(offset))\n")
             default: break
             }
         }
@@ -66,17 +66,17 @@ extension Fetcher {
             "\(path): \(Quantity.bytes(response.value.size)) in \(Quantity.time(elapsed))\(rate)\n")
     }
 
-    /// Says what is left of a file that is not complete; removes what nobody can go on with.
+    /// Reports the incomplete part of a file, or deletes it if it cannot be resumed.
     private func keep(_ data: ResumeData?, of path: String, _ narrator: Narrator) {
         guard let data else {
             ResumeData.left(at: path)?.discard()
             return
         }
         let bytes = Quantity.bytes(data.offset)
-        narrator.tell("fetch: \(path): \(bytes) are in \(path).part; fetch --continue goes on with them.\n")
+        narrator.tell("fetch: \(path): \(bytes) are in \(path).part; fetch --continue resumes the download.\n")
     }
 
-    /// An answer that is no file, in the words of an answer that is not printed.
+    /// Returns the status error for an error response, as for a response that is printed.
     private static func statusError(for error: any Error) -> (any Error)? {
         (error as? SessionError)?.rejection.map { StatusError(head: $0.head) }
     }

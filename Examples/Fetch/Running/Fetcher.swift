@@ -3,19 +3,19 @@
 import AsyncNetworking
 import FoundationEssentials
 
-/// Performs jobs with one session: several at a time, their output one after the other.
+/// A runner of jobs with one session: it performs several concurrently and prints their output in order.
 struct Fetcher: Sendable {
     let session: SessionManager
     let output: OutputOptions
-    /// How files are saved.
+    /// The options for saving files.
     let options: DownloadOptions
     let console: Console
     let board: TransferBoard
 
     /// Performs all jobs and returns their statuses in the order of the jobs.
     ///
-    /// Jobs begin in their order, and no more of them than there are connections to a host: so the job whose turn it is
-    /// never waits for a connection that a later one holds.
+    /// Jobs start in order, and at most as many as there are connections per host: the job whose output is next never
+    /// waits for a connection held by a later job.
     func run(_ jobs: [FetchJob], atOnce limit: Int) async -> [ExitStatus] {
         let turns = jobs.map { _ in Turn() }
         var statuses = [ExitStatus](repeating: .success, count: jobs.count)
@@ -79,7 +79,7 @@ struct Fetcher: Sendable {
         }
     }
 
-    /// A bar is for files; a body that is printed on the terminal is its own progress.
+    /// Shows a bar for a saved file only: a printed body shows its own progress.
     private func beginProgress(of job: FetchJob) {
         switch job.target {
         case .file(let path): board.begin(job.index, label: path)
@@ -102,7 +102,7 @@ struct Fetcher: Sendable {
         }
     }
 
-    /// The sentence for an error; nil where the user knows, having pressed Ctrl-C or closed the pipe.
+    /// Returns the message for an error; `nil` if the user caused it by Ctrl-C or by closing the pipe.
     private static func message(for error: any Error) -> String? {
         switch error {
         case is CancellationError, OutputError.readerGone: nil

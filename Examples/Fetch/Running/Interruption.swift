@@ -4,11 +4,13 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// Ctrl-C and SIGTERM: the first cancels the work, one that follows after a second ends the program on the spot.
+/// The handling of Ctrl-C and SIGTERM: the first signal cancels the work; one that follows after a second terminates
+/// the program.
 ///
-/// Not at once: timeout(1) and others signal the program and its process group, so that one request to end comes twice.
+/// A second signal within a second is ignored: timeout(1) and others signal the program and its process group, so the
+/// same request to terminate arrives twice.
 enum Interruption {
-    /// Runs `work` and returns its status, or that of the signal that cancelled it; either way once it is really over.
+    /// Runs `work` and returns its status, or that of the signal that cancelled it, when the work has ended.
     static func guarding(_ work: @escaping @Sendable () async -> ExitStatus) async -> ExitStatus {
         let signals = signals
         return await withTaskGroup(of: ExitStatus?.self) { group in
@@ -25,7 +27,7 @@ enum Interruption {
     }
 
     private static let firstSignal = Mutex<ContinuousClock.Instant?>(nil)
-    /// Kept, so that a second signal is heard.
+    /// The signal sources, retained to receive a second signal.
     nonisolated(unsafe) private static var sources: [any DispatchSourceSignal] = []
 
     private static var signals: AsyncStream<ExitStatus> {

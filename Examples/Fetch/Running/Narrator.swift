@@ -4,7 +4,8 @@ import AsyncNetworking
 import FoundationEssentials
 import Synchronization
 
-/// Tells what happens to one job on standard error: at once when it is the job's turn, later otherwise.
+/// A printer of messages about a job on standard error: immediately during the job's turn, otherwise deferred until
+/// then.
 final class Narrator: Sendable {
     /// The narrator of the job that the current task performs.
     @TaskLocal static var current: Narrator?
@@ -25,10 +26,10 @@ final class Narrator: Sendable {
         state = Mutex(State(isLive: isLive, urls: [url]))
     }
 
-    /// The URLs that were asked for: the job's own, then those of redirects.
+    /// The requested URLs: that of the job, then those of redirects.
     var urls: [URL] { state.withLock { $0.urls } }
 
-    /// Tells a text of whole lines.
+    /// Prints whole lines.
     func tell(_ text: String) {
         let isLive = state.withLock { state in
             if !state.isLive { state.waiting += text }
@@ -37,7 +38,7 @@ final class Narrator: Sendable {
         if isLive { console.print(text) }
     }
 
-    /// Tells what had to wait, and the rest at once from now on.
+    /// Prints the deferred messages, and later ones immediately.
     func goLive() {
         let waiting = state.withLock { state in
             state.isLive = true
@@ -47,25 +48,25 @@ final class Narrator: Sendable {
         if !waiting.isEmpty { console.print(waiting) }
     }
 
-    /// Tells a request's head, as far as the program knows it.
+    /// Prints a request head, without the fields that the library adds.
     func say(request: Request) {
         guard isVerbose else { return }
         tell(HeadText.of(request).prefixed("> "))
     }
 
-    /// Tells a response's head.
+    /// Prints a response head.
     func say(head: ResponseHead) {
         guard isVerbose else { return }
         tell(HeadText.of(head).prefixed("< "))
     }
 
-    /// Tells trailer fields.
+    /// Prints trailer fields.
     func say(trailers: HTTPFields) {
         guard isVerbose, !trailers.isEmpty else { return }
         tell(HeadText.of(trailers).prefixed("< "))
     }
 
-    /// Tells of a redirect.
+    /// Prints a redirect.
     func say(redirection: RedirectPolicy.Redirection) {
         state.withLock { $0.urls.append(redirection.proposed.url) }
         say(head: redirection.head)

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 
-/// Why a standard stream could not be used.
+/// An error of a standard stream.
 enum OutputError: Error, CustomStringConvertible {
-    /// Whoever read the output has gone, as `head` does when it has seen enough.
+    /// The reader of the output has closed it, as `head` does when it has read enough.
     case readerGone
-    /// The body has bytes that would upset a terminal.
+    /// The body contains bytes that could control a terminal.
     case binary
-    /// The system refused, for this reason.
+    /// An error of the operating system, with its description.
     case system(String)
 
     var description: String {
         switch self {
-        case .readerGone: "Nobody reads the output any more."
+        case .readerGone: "The reader of the output has closed it."
         case .binary: "The body is binary and the output a terminal; save it with -o FILE, or print it with -o -."
         case .system(let reason): "The output cannot be written: \(reason)."
         }

@@ -2,8 +2,8 @@
 
 import AsyncNetworking
 
-/// Shows the progress of a run ten times a second on a terminal: a bar for each transfer, and one for all of them where there
-/// are several. Otherwise it is a line every few seconds.
+/// A reporter of the progress of all jobs: on a terminal, ten times a second, a bar for each transfer and one for all;
+/// otherwise a line every few seconds.
 struct ProgressReporter {
     let board: TransferBoard
     let console: Console
@@ -20,7 +20,7 @@ struct ProgressReporter {
         var rates: [Int: RateEstimate] = [:]
         var total = RateEstimate()
         let interval: Duration = console.isTerminal ? .milliseconds(100) : .seconds(5)
-        // What is over in a moment needs no bar.
+        // Short transfers need no bar.
         var pause: Duration = console.isTerminal ? .milliseconds(300) : interval
         while (try? await clock.sleep(for: pause)) != nil {
             pause = interval

@@ -2,7 +2,7 @@
 
 import FoundationEssentials
 
-/// Standard input as chunks. It is looked at from time to time instead of waited for, so that cancelling ends it.
+/// Standard input as a sequence of chunks. It is polled, so that cancellation ends it.
 struct StandardInput: AsyncSequence, Sendable {
     func makeAsyncIterator() -> Iterator { Iterator() }
 

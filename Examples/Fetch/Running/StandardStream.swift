@@ -3,23 +3,23 @@
 import FoundationEssentials
 import Glibc
 
-/// The standard streams, and all else that the program asks of the C library.
+/// The standard streams, and the other functions of the C library that the program calls.
 enum StandardStream: Int32 {
     case input = 0
     case output = 1
     case error = 2
 
-    /// Whether a person sits at the other end.
+    /// Whether the stream is a terminal.
     var isTerminal: Bool { isatty(rawValue) == 1 }
 
-    /// The size of the terminal; 80 columns and 24 rows where it is not told.
+    /// The size of the terminal; 80 columns and 24 rows if it is unknown.
     var size: (columns: Int, rows: Int) {
         var size = winsize()
         guard unsafe ioctl(rawValue, UInt(TIOCGWINSZ), &size) == 0 else { return (80, 24) }
         return (size.ws_col > 0 ? Int(size.ws_col) : 80, size.ws_row > 0 ? Int(size.ws_row) : 24)
     }
 
-    /// Writes all bytes; waits as long as the reader wants.
+    /// Writes all bytes; blocks while the reader is not ready.
     func write(_ data: Data) throws(OutputError) {
         var written = 0
         while written < data.count {
@@ -39,18 +39,18 @@ enum StandardStream: Int32 {
         }
     }
 
-    /// Writes text, for messages: what cannot be written is lost.
+    /// Writes a message; errors are ignored.
     func print(_ text: String) {
         try? write(Data(text.utf8))
     }
 
-    /// Whether reading would not have to wait.
+    /// Whether reading would not block.
     var isReadable: Bool {
         var entry = pollfd(fd: rawValue, events: Int16(POLLIN), revents: 0)
         return unsafe poll(&entry, 1, 0) != 0
     }
 
-    /// Reads what is there, at most so many bytes; empty at the end.
+    /// Reads the available bytes, at most `count`; empty at the end.
     func read(upTo count: Int) throws(OutputError) -> Data {
         var bytes = [UInt8](repeating: 0, count: count)
         while true {
@@ -66,12 +66,12 @@ enum StandardStream: Int32 {
         _ = unsafe poll(&entry, 1, -1)
     }
 
-    /// Makes writing to a pipe without reader an error instead of the program's end.
+    /// Makes writing to a closed pipe an error instead of a fatal signal.
     static func ignoreBrokenPipes() {
         _ = signal(SIGPIPE, SIG_IGN)
     }
 
-    /// Leaves a signal to whoever watches for it by other means.
+    /// Ignores a signal, which another mechanism handles.
     static func ignore(_ number: Int32) {
         _ = signal(number, SIG_IGN)
     }

@@ -2,7 +2,7 @@
 
 import AsyncNetworking
 
-/// A status that `--fail` takes for an error.
+/// A status code that `--fail` treats as an error.
 struct StatusError: Error, CustomStringConvertible {
     let head: ResponseHead
 

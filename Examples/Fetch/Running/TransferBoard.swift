@@ -3,7 +3,7 @@
 import AsyncNetworking
 import Synchronization
 
-/// How far all transfers of a run have come.
+/// The progress of all transfers.
 final class TransferBoard: Sendable {
     private let entries = Mutex([Int: Entry]())
 
@@ -13,40 +13,40 @@ final class TransferBoard: Sendable {
         var isDone = false
     }
 
-    /// All transfers together.
+    /// The sum of all transfers.
     struct Summary {
         var label: String
         var completedBytes: Int64
         var totalBytes: Int64?
-        /// Whether a transfer runs.
+        /// Whether a transfer is running.
         var isActive: Bool
-        /// Whether there is only one.
+        /// Whether there is only one transfer.
         var isSingle: Bool
     }
 
-    /// Notes that a transfer begins that is worth showing.
+    /// Adds a transfer whose progress is shown.
     func begin(_ id: Int, label: String) {
         entries.withLock { $0[id] = Entry(label: label) }
     }
 
-    /// Notes how far a transfer has come.
+    /// Updates the progress of a transfer.
     func report(_ progress: TransferProgress, of id: Int) {
         entries.withLock { $0[id]?.progress = progress }
     }
 
-    /// Notes that a transfer has ended.
+    /// Marks a transfer as ended.
     func end(_ id: Int) {
         entries.withLock { $0[id]?.isDone = true }
     }
 
-    /// A transfer that runs.
+    /// A running transfer.
     struct Transfer {
         var id: Int
         var label: String
         var progress: TransferProgress
     }
 
-    /// The transfers that run, in their order.
+    /// The running transfers in order.
     var active: [Transfer] {
         entries.withLock { entries in
             entries.filter { !$0.value.isDone }.sorted { $0.key < $1.key }
@@ -54,7 +54,7 @@ final class TransferBoard: Sendable {
         }
     }
 
-    /// All transfers together; a single one keeps its label.
+    /// The sum of all transfers. A single transfer keeps its label.
     var summary: Summary {
         let entries = entries.withLock { Array($0.values) }
         let done = entries.count { $0.isDone }

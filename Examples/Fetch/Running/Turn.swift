@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// A moment that one job brings about and the next one waits for: the end of the first one's output.
+/// A one-time event between two jobs: the end of the first one's output, for which the second waits.
 struct Turn: Sendable {
     private let stream: AsyncStream<Void>
     private let continuation: AsyncStream<Void>.Continuation
@@ -9,12 +9,12 @@ struct Turn: Sendable {
         (stream, continuation) = AsyncStream.makeStream()
     }
 
-    /// Returns when the moment has come, or when the calling task is cancelled.
+    /// Waits for the event; returns early if the calling task is cancelled.
     func wait() async {
         for await _ in stream {}
     }
 
-    /// Lets go whoever waits.
+    /// Signals the event.
     func pass() {
         continuation.finish()
     }
