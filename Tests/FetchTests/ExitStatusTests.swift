@@ -5,7 +5,7 @@ import Fetch
 import Testing
 
 @Suite struct ExitStatusTests {
-    /// The numbers of libcurl-errors(3), and of shells for signals.
+    /// Errors with the exit statuses of libcurl-errors(3) and, for signals, of shells.
     private static let table: [(any Error & Sendable, Int32)] = {
         let facts = TransferFacts()
         return [
@@ -36,7 +36,7 @@ import Testing
     }()
 
     @Test(arguments: table.indices)
-    func `errors have curl's numbers`(row: Int) {
+    func `errors have the exit statuses of curl`(row: Int) {
         let (error, number) = Self.table[row]
         #expect(ExitStatus(for: error).rawValue == number, "\(error)")
     }

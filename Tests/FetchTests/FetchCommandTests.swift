@@ -15,7 +15,7 @@ import Testing
         try FetchCommand.parse(words + ["http://localhost/"]).makeConfiguration()
     }
 
-    @Test func `a URL alone is asked by GET and printed`() throws {
+    @Test func `a URL without options is fetched with GET and printed`() throws {
         let job = try job("http://localhost/a?b=c")
         #expect(job.request.method == .get)
         #expect(job.request.url.absoluteString == "http://localhost/a?b=c")
@@ -24,7 +24,7 @@ import Testing
         #expect(job.target == .standardOutput(takesBinary: false))
     }
 
-    @Test func `https is assumed where no scheme is given`() throws {
+    @Test func `the default scheme is https`() throws {
         #expect(try job("example.com/x").request.url.absoluteString == "https://example.com/x")
     }
 
@@ -41,7 +41,7 @@ import Testing
     ]
 
     @Test(arguments: methods)
-    func `options make method and type`(words: [String], method: String, type: String?) throws {
+    func `options set the method and the content type`(words: [String], method: String, type: String?) throws {
         let request = try #require(try FetchCommand.parse(words + ["http://localhost/"]).makeJobs().first).request
         #expect(request.method.rawValue == method)
         #expect(request.headers[.contentType] == type)
@@ -51,30 +51,30 @@ import Testing
         #expect(try job("-d", "a=b", "-d", "c", "http://localhost/").request.body.length == 5)
     }
 
-    @Test func `a form is multipart with its boundary in the type`() throws {
+    @Test func `a form is sent as multipart with its boundary in the content type`() throws {
         let request = try job("-F", "a=b", "-F", "f=@/etc/hostname", "http://localhost/").request
         #expect(request.method == .post)
         #expect(request.headers[.contentType]?.hasPrefix("multipart/form-data; boundary=") == true)
         #expect(request.body.isReplayable)
     }
 
-    @Test func `a header keeps colons and loses blanks before its value`() throws {
+    @Test func `a header field keeps its colons and loses whitespace before its value`() throws {
         let request = try job("-H", "X-Time:  12:30", "-H", "X-Empty:", "http://localhost/").request
         #expect(request.headers.map { "\($0.name)=\($0.value)" } == ["X-Time=12:30", "X-Empty="])
     }
 
-    @Test func `credentials become a Basic field`() throws {
+    @Test func `credentials are sent as a Basic authorization field`() throws {
         // RFC 7617 §2.
         let request = try job("-u", "Aladdin:open sesame", "http://localhost/").request
         #expect(request.headers[.authorization] == "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==")
     }
 
-    @Test func `a file is sent under its name to a URL that ends with a slash`() throws {
+    @Test func `the name of an uploaded file is appended to a URL that ends with a slash`() throws {
         #expect(try job("-T", "/etc/hostname", "http://localhost/up/").request.url.path() == "/up/hostname")
         #expect(try job("-T", "/etc/hostname", "http://localhost/up").request.url.path() == "/up")
     }
 
-    @Test func `bodies go to files by name`() throws {
+    @Test func `bodies are saved under the given or the remote name`() throws {
         #expect(try job("-o", "x.bin", "http://localhost/").target == .file("x.bin"))
         #expect(try job("-O", "http://localhost/a/b.iso?c").target == .file("b.iso"))
         #expect(try job("-o", "-", "http://localhost/").target == .standardOutput(takesBinary: true))
@@ -87,7 +87,7 @@ import Testing
         ["-O", "http://a/x", "http://b/x"], ["-I", "-X", "GET", "http://localhost/"], ["-d", "@", "http://localhost/"],
         ["-d", "@-", "-d", "x", "http://localhost/"], ["-F", "nothing", "http://localhost/"],
     ])
-    func `a command line without sense is refused`(words: [String]) throws {
+    func `an invalid command line is rejected`(words: [String]) throws {
         #expect(throws: UsageError.self) { try FetchCommand.parse(words).makeJobs() }
     }
 
@@ -96,13 +96,13 @@ import Testing
         ["--parallel", "0"], ["--http1", "--http2-prior-knowledge"], ["--resolve", "host:x:1.2.3.4"],
         ["-x", "ftp://proxy"], ["-x", "http://"], ["--noproxy", "a,b"],
     ])
-    func `connection options without sense are refused`(words: [String]) throws {
+    func `invalid connection options are rejected`(words: [String]) throws {
         #expect(throws: (any Error).self) {
             try FetchCommand.parse(words + ["http://localhost/"]).makeConfiguration()
         }
     }
 
-    @Test func `connection options reach the session`() throws {
+    @Test func `connection options are set in the session configuration`() throws {
         let configuration = try configuration(
             "--cacert", "/ca.pem", "--http1", "--connect-timeout", "2.5", "--max-time", "10", "--unix-socket", "/s",
             "--resolve", "example.com:443:[::1]", "--parallel", "9", "--no-follow")

@@ -6,7 +6,7 @@ import Fetch
 import FoundationEssentials
 import Testing
 
-/// The built program, saving files.
+/// Saving files with the built executable.
 @Suite(.timeLimit(.minutes(1))) struct FetchSavingTests {
     private static let bytes = StubServer.generatedBytes(200_000)
 
@@ -22,7 +22,7 @@ import Testing
         server.fallback { file.script(for: $0) }
     }
 
-    @Test func `Ctrl-C leaves a file to go on with, and says so`() async throws {
+    @Test func `Ctrl-C leaves a part that can be resumed, and reports it`() async throws {
         try await with { tool, server, base in
             serve(ServedFile(Self.bytes, pace: .init(bytes: 2_000, every: .milliseconds(20))), by: server)
             let outcome = try await tool.runOnTerminal("-o", "a", base + "/a", interruptAt: "a  [")
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    @Test func `a failure does so too, and another link may go on with it`() async throws {
+    @Test func `a failure leaves a part that can be resumed with another URL`() async throws {
         try await with { tool, server, base in
             serve(ServedFile(Self.bytes, interruption: .close(after: 50_000)), by: server)
             let outcome = try await tool.run("-o", "a", base + "/a?signature=1")
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test func `without the option it starts over`() async throws {
+    @Test func `without --continue the download starts over`() async throws {
         try await with { tool, server, base in
             serve(ServedFile(Self.bytes, interruption: .close(after: 50_000)), by: server)
             _ = try await tool.run("-o", "a", base + "/a")
@@ -84,7 +84,7 @@ import Testing
         ["--checksum", "sha256:00", "-o", "a"], ["--checksum", "md5:00", "-o", "a"], ["--continue"],
         ["--checksum", "sha256:\(String(repeating: "0", count: 64))"],
     ])
-    func `options that make no sense are errors`(words: [String]) async throws {
+    func `invalid combinations of options are errors`(words: [String]) async throws {
         try await with { tool, server, base in
             let outcome = try await tool.run(words + [base])
             #expect(outcome.status == 2, "\(outcome.errors)")
@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    @Test func `an error page is no file`() async throws {
+    @Test func `an error response is not saved`() async throws {
         try await with { tool, server, base in
             server.route("/a", .text("no", status: 404))
             let outcome = try await tool.run("-o", "a", base + "/a")
@@ -102,13 +102,13 @@ import Testing
         }
     }
 
-    @Test func `a terminal gets a bar for each file, and one for all`() async throws {
+    @Test func `a terminal shows a bar for each file and one for all`() async throws {
         try await with { tool, server, base in
             let drip = Script.drip(bytes: 20_000, every: .milliseconds(50), body: .generated(200_000))
             for name in ["a", "b", "c"] { server.route("/" + name, drip) }
             let outcome = try await tool.runOnTerminal("-O", base + "/a", base + "/b", base + "/c")
             #expect(outcome.status == 0)
-            // Four lines, of which the cursor is in the last; the terminal makes CR LF of each LF.
+            // Four lines with the cursor in the last one. The terminal converts LF to CR LF.
             let screen = outcome.text
             #expect(screen.contains(/a  \[[=> ]+\][^\n]*\r\nb  \[[=> ]+\][^\n]*\r\nc  \[[=> ]+\][^\n]*\r\n0 of 3  \[/))
             #expect(screen.contains("\r\u{1B}[3A\u{1B}[J"))
@@ -129,7 +129,7 @@ import Testing
             .map { $0.hasPrefix("…") ? $0 : String($0.prefix { $0 != " " }) }
     }
 
-    @Test func `all are shown where there is room, and the sum always`() {
+    @Test func `all bars are shown if there is room, and the total always`() {
         #expect(labels(3, rows: 24) == ["1", "2", "3", "all"])
         #expect(labels(3, rows: 5) == ["1", "2", "3", "all"])
         #expect(labels(3, rows: 4) == ["1", "… and 2 more", "all"])

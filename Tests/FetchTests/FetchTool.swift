@@ -4,12 +4,12 @@ import Dispatch
 import FoundationEssentials
 import Glibc
 
-/// Runs the program itself, as a user's shell would.
+/// A runner of the built executable, as from a shell.
 struct FetchTool: Sendable {
-    /// A folder that is the program's working folder; removed by ``with(_:)``.
+    /// The working directory of the program; deleted by ``with(_:)``.
     let folder: String
 
-    /// What the program did.
+    /// The result of running the program.
     struct Outcome {
         var status: Int32
         var output: Data
@@ -18,13 +18,13 @@ struct FetchTool: Sendable {
         var text: String { String(decoding: output, as: UTF8.self) }
     }
 
-    /// Something that the system refused.
+    /// An error of a system call.
     struct Failure: Error {
         let call: String
         let code: Int32
     }
 
-    /// Lends a tool with an empty folder.
+    /// Creates a runner with an empty directory and passes it to `body`.
     static func with(_ body: (FetchTool) async throws -> Void) async throws {
         let folder = "/tmp/an-fetch-\(UInt64.random(in: .min ... .max))"
         try FileManager.default.createDirectory(atPath: folder + "/work", withIntermediateDirectories: true)
@@ -32,22 +32,22 @@ struct FetchTool: Sendable {
         try await body(FetchTool(folder: folder))
     }
 
-    /// The names of the files that the program has left in its folder.
+    /// The names of the files that the program left in its directory.
     var files: [String] {
         get throws { try FileManager.default.contentsOfDirectory(atPath: folder + "/work").sorted() }
     }
 
-    /// A file in the program's folder.
+    /// Reads a file in the program's directory.
     func read(_ name: String) throws -> Data {
         try Data(contentsOf: URL(filePath: "\(folder)/work/\(name)"))
     }
 
-    /// Runs the program with files as its streams.
+    /// Runs the program with its standard streams redirected to files.
     func run(_ words: String..., input: String = "") async throws -> Outcome {
         try await run(words, input: input)
     }
 
-    /// Runs the program with files as its streams, and with more variables in its environment.
+    /// Runs the program with its standard streams redirected to files and with additional environment variables.
     func run(
         _ words: [String], input: String = "", environment: [String: String] = [:]
     ) async throws -> Outcome {
@@ -63,7 +63,7 @@ struct FetchTool: Sendable {
             errors: String(decoding: try Data(contentsOf: URL(filePath: folder + "/err")), as: UTF8.self))
     }
 
-    /// Runs the program with a standard output whose reader has gone.
+    /// Runs the program with a closed pipe as its standard output.
     func runWithoutReader(_ words: String...) async throws -> Outcome {
         var ends: [Int32] = [0, 0]
         let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
@@ -80,11 +80,11 @@ struct FetchTool: Sendable {
         return Outcome(status: status, output: Data(), errors: String(decoding: errors, as: UTF8.self))
     }
 
-    /// Runs the program on a pseudo-terminal, with Ctrl-C typed when the screen has shown a text.
+    /// Runs the program on a pseudo-terminal, and types Ctrl-C when the screen contains a text.
     func runOnTerminal(_ words: String..., interruptAt trigger: String? = nil) async throws -> Outcome {
         let (master, path) = try Self.openTerminal()
         let process = try unsafe spawn(words, newSession: true) { actions in
-            // The first terminal that a session's leader opens becomes its own.
+            // The first terminal that a session leader opens becomes its controlling terminal.
             for stream: Int32 in 0...2 {
                 unsafe posix_spawn_file_actions_addopen(&actions, stream, path, O_RDWR, 0)
             }
@@ -94,7 +94,8 @@ struct FetchTool: Sendable {
         return Outcome(status: await Self.wait(process), output: screen, errors: "")
     }
 
-    /// A pseudo-terminal of 24 lines of 100 columns: this side, and the path of the other. See pty(7), ioctl_tty(2).
+    /// Opens a pseudo-terminal of 24 rows and 100 columns. Returns the master's descriptor and the path of the slave;
+    /// see pty(7) and ioctl_tty(2).
     private static func openTerminal() throws -> (master: Int32, path: String) {
         let master = unsafe open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
         var isLocked: Int32 = 0
@@ -113,7 +114,7 @@ struct FetchTool: Sendable {
         var buffer = [UInt8](repeating: 0, count: 4096)
         while true {
             let count = unsafe Glibc.read(master, &buffer, buffer.count)
-            // EIO when the last process has closed its side, see pty(7).
+            // EIO after the last process has closed the slave; see pty(7).
             guard count > 0 else { return screen }
             screen.append(contentsOf: buffer[..<count])
             if let text = trigger, screen.firstRange(of: text) != nil {
@@ -158,7 +159,7 @@ struct FetchTool: Sendable {
         return process
     }
 
-    /// The program lies beside the tests, in the same build folder.
+    /// The path of the executable, in the build directory of the tests.
     private static var program: String {
         get throws {
             let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
@@ -172,7 +173,7 @@ struct FetchTool: Sendable {
         }
     }
 
-    /// The exit status; 128 and the signal's number where a signal ended the program.
+    /// Returns the exit status, or 128 and the signal number if a signal terminated the program.
     private static func wait(_ process: pid_t) async -> Int32 {
         await blocking {
             var status: Int32 = 0
@@ -181,7 +182,7 @@ struct FetchTool: Sendable {
         }
     }
 
-    /// Runs what blocks on a thread of its own.
+    /// Runs a blocking function on a separate thread.
     private static func blocking<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
         await withCheckedContinuation { continuation in
             DispatchQueue.global().async { continuation.resume(returning: body()) }

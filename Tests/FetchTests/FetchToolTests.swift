@@ -5,7 +5,7 @@ import AsyncNetworkingTesting
 import FoundationEssentials
 import Testing
 
-/// The built program against a server of ours.
+/// The built executable with a stub server.
 @Suite(.timeLimit(.minutes(1))) struct FetchToolTests {
     private func with(
         _ options: StubServer.Options = .init(), _ body: (FetchTool, StubServer, _ base: String) async throws -> Void
@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    @Test func `a body is printed as it is`() async throws {
+    @Test func `a body is printed unchanged`() async throws {
         try await with { tool, server, base in
             server.route("/a", .text("hello"))
             let outcome = try await tool.run(base + "/a")
@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    @Test func `binary bodies go through a pipe unharmed`() async throws {
+    @Test func `binary bodies are written to a pipe unchanged`() async throws {
         try await with { tool, server, base in
             server.route("/a", .generated(300_000))
             let outcome = try await tool.run(base + "/a")
@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test func `a body is saved, and nothing printed but a notice`() async throws {
+    @Test func `a body is saved and only a notice printed`() async throws {
         try await with { tool, server, base in
             server.route("/a.bin", .generated(300_000))
             let outcome = try await tool.run("-O", base + "/a.bin")
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test func `several URLs are fetched at once and printed in their order`() async throws {
+    @Test func `several URLs are fetched concurrently and printed in order`() async throws {
         try await with { tool, server, base in
             let gate = try ScriptGate()
             let first = StubServer.generatedBytes(200_000)
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    @Test func `more URLs than run at once do not wait for each other for ever`() async throws {
+    @Test func `more URLs than may run concurrently do not deadlock`() async throws {
         try await with { tool, server, base in
             server.fallback { .text($0.path) }
             let outcome = try await tool.run(
@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test func `standard input is sent as it comes`() async throws {
+    @Test func `standard input is sent as a stream`() async throws {
         try await with { tool, server, base in
             server.route("/", .status(204))
             _ = try await tool.run("-d", "@-", base, input: "some text\n")
@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    @Test func `heads are shown where they are asked for`() async throws {
+    @Test func `heads are printed on request`() async throws {
         try await with { tool, server, base in
             server.route("/old", .redirect(302, to: "/new"))
             server.route("/new", .reply(headers: ["X-A": "b"], body: .string("c")))
@@ -112,7 +112,7 @@ import Testing
         }
     }
 
-    @Test func `failures have curl's numbers and one sentence`() async throws {
+    @Test func `failures have the exit statuses of curl and a message of one sentence`() async throws {
         try await with { tool, server, base in
             server.route("/404", .text("no", status: 404))
             server.route("/hang", .hang)
@@ -133,7 +133,7 @@ import Testing
         }
     }
 
-    @Test func `a certificate of its own is refused, and one of the given authority taken`() async throws {
+    @Test func `a self-signed certificate is rejected, and one of the given authority accepted`() async throws {
         let authority = try TestCertificateAuthority()
         try await with(.init(tls: .init(authority.issue()))) { tool, server, base in
             server.route("/", .text("hello"))
@@ -145,7 +145,7 @@ import Testing
         }
     }
 
-    @Test func `the environment names the authorities, and no file for secrets`() async throws {
+    @Test func `SSL_CERT_FILE sets the authorities, and SSLKEYLOGFILE is ignored`() async throws {
         let authority = try TestCertificateAuthority()
         try await with(.init(tls: .init(authority.issue()))) { tool, server, base in
             server.route("/", .text("hello"))
@@ -154,13 +154,13 @@ import Testing
             let outcome = try await tool.run(
                 [base], environment: ["SSL_CERT_FILE": tool.folder + "/ca.pem", "SSLKEYLOGFILE": keys])
             #expect(outcome.text == "hello", "\(outcome.errors)")
-            // libcurl makes the file at its start, and finds nothing to write.
+            // libcurl creates the file at its start but writes nothing to it.
             let logged = try? tool.read("keys.log")
             #expect(logged?.isEmpty != false)
         }
     }
 
-    @Test func `a pipe without reader ends the program quietly`() async throws {
+    @Test func `a closed pipe ends the program without a message`() async throws {
         try await with { tool, server, base in
             server.route("/", .generated(10_000_000))
             let outcome = try await tool.runWithoutReader(base)
@@ -169,7 +169,7 @@ import Testing
         }
     }
 
-    @Test func `a terminal gets a bar while a file is saved, and a notice at the end`() async throws {
+    @Test func `a terminal shows a bar while a file is saved, and a notice at the end`() async throws {
         try await with { tool, server, base in
             server.route("/a", .drip(bytes: 100_000, every: .milliseconds(50), body: .generated(1_000_000)))
             let outcome = try await tool.runOnTerminal("-o", "a", base + "/a")
@@ -180,7 +180,7 @@ import Testing
         }
     }
 
-    @Test func `a terminal is spared binary bodies`() async throws {
+    @Test func `binary bodies are not printed on a terminal`() async throws {
         try await with { tool, server, base in
             server.route("/a", .generated(1000))
             let outcome = try await tool.runOnTerminal(base + "/a")
@@ -190,7 +190,7 @@ import Testing
         }
     }
 
-    @Test func `Ctrl-C ends a download and leaves no file`() async throws {
+    @Test func `Ctrl-C ends a download without leaving a file`() async throws {
         try await with { tool, server, base in
             server.route("/a", .drip(bytes: 1000, every: .milliseconds(20), body: .generated(1_000_000)))
             let outcome = try await tool.runOnTerminal("-o", "a", base + "/a", interruptAt: "a  [")
@@ -200,7 +200,7 @@ import Testing
         }
     }
 
-    @Test func `the demo ends well and leaves nothing behind`() async throws {
+    @Test func `the demo succeeds and leaves no files`() async throws {
         try await FetchTool.with { tool in
             let outcome = try await tool.run("demo")
             #expect(outcome.status == 0, "\(outcome.text)")
@@ -209,7 +209,7 @@ import Testing
         }
     }
 
-    @Test func `the demo visits a URL`() async throws {
+    @Test func `the demo runs with a URL`() async throws {
         try await with { tool, server, base in
             server.fallback { _ in .text("hello\n") }
             let outcome = try await tool.run("demo", base + "/x")

@@ -21,7 +21,7 @@ import Testing
     }
 
     @Test(arguments: ["", "a", "=b", "f=@", "f=@;type=x", "f=@x;what=y"])
-    func `another text is refused`(text: String) {
+    func `an invalid field is rejected`(text: String) {
         #expect(throws: UsageError.self) { try FormField(text) }
     }
 }

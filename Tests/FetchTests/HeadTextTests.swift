@@ -6,14 +6,14 @@ import FoundationEssentials
 import Testing
 
 @Suite struct HeadTextTests {
-    @Test func `a request is shown without its credentials`() throws {
+    @Test func `a request is printed without its credentials`() throws {
         let url = try #require(URL(string: "http://h:8080/a%20b?c=d"))
         let request = Request(method: .post, url: url, headers: [.authorization: "Basic eA==", .accept: "x/y"])
         #expect(
             HeadText.of(request) == "POST /a%20b?c=d\nHost: h:8080\nAuthorization: …\nAccept: x/y\n\n")
     }
 
-    @Test func `a response is shown as it came`() throws {
+    @Test func `a response is printed as it was received`() throws {
         let url = try #require(URL(string: "http://h/"))
         let head = ResponseHead(
             status: .init(code: 299, reasonPhrase: "Sure"), headers: [.setCookie: "a=1", .setCookie: "b=2"], url: url)

@@ -16,7 +16,7 @@ import Testing
         (Duration.zero, "0:00"), (.milliseconds(1), "0:01"), (.seconds(59), "0:59"), (.seconds(59.5), "1:00"),
         (.seconds(3599), "59:59"), (.seconds(3723), "1:02:03"), (.seconds(-3), "0:00"),
     ])
-    func `clocks count up to the next second`(duration: Duration, text: String) {
+    func `clock times are rounded up to seconds`(duration: Duration, text: String) {
         #expect(Quantity.clock(duration) == text)
     }
 
@@ -24,11 +24,11 @@ import Testing
         (Duration.microseconds(40), "0.0 ms"), (.microseconds(31_549), "31.5 ms"), (.milliseconds(1000), "1.0 s"),
         (.seconds(75), "75.0 s"),
     ])
-    func `times have one digit after the point`(duration: Duration, text: String) {
+    func `times have one decimal place`(duration: Duration, text: String) {
         #expect(Quantity.time(duration) == text)
     }
 
-    @Test func `absurd rates do not trap`() {
+    @Test func `infinite and negative rates do not trap`() {
         #expect(Quantity.rate(.infinity) == "9.0 EB/s")
         #expect(Quantity.rate(-1) == "0 B/s")
     }

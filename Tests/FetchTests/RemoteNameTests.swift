@@ -11,11 +11,11 @@ import Testing
         ("http://h/a%5Cb", "a_b"), ("http://h/%1B%5B2Jx%0A", "_[2Jx_"), ("http://h/caf%C3%A9", "café"),
         ("http://h/", nil), ("http://h", nil), ("http://h/a/", nil), ("http://h/..", nil), ("http://h/%2E%2E", nil),
     ])
-    func `a URL suggests a harmless name`(text: String, name: String?) throws {
+    func `the file name in a URL is made safe`(text: String, name: String?) throws {
         #expect(RemoteName.of(try #require(URL(string: text))) == name)
     }
 
-    @Test func `a long name leaves room for the temporary one`() throws {
+    @Test func `a long name leaves room for that of the temporary file`() throws {
         let url = try #require(URL(string: "http://h/" + String(repeating: "%C3%A9", count: 300)))
         #expect(RemoteName.of(url) == String(repeating: "é", count: 100))
     }

@@ -5,7 +5,7 @@ import Fetch
 import Testing
 
 @Suite struct TraceTableTests {
-    @Test func `steps have their own time and the time since the start`() {
+    @Test func `each step has its duration and the time since the start`() {
         var metrics = TransferMetrics()
         metrics.queued = .milliseconds(1)
         metrics.nameLookup = .milliseconds(3)
@@ -38,7 +38,7 @@ import Testing
                 """)
     }
 
-    @Test func `a reused connection has no steps to make it`() {
+    @Test func `a reused connection has no connection steps`() {
         var metrics = TransferMetrics()
         metrics.nameLookup = .zero
         metrics.connect = .zero

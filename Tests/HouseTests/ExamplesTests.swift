@@ -3,7 +3,7 @@
 import Foundation
 import Testing
 
-/// The examples that bring their own server do what they show, to their end.
+/// The examples with a server of their own succeed.
 @Suite struct ExamplesTests {
     private static let folder = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
 

@@ -7,7 +7,7 @@ import Testing
     private static let folders = ["Sources", "Tests", "Examples", "Benchmarks"]
 
     @Test(arguments: folders)
-    func `every Swift file begins with its licence`(folder: String) {
+    func `every Swift file begins with its license`(folder: String) {
         let files = SourceTree.files(in: folder).filter { $0.hasSuffix(".swift") && !$0.hasSuffix("/Package.swift") }
         let bare = files.filter { SourceFile(path: $0).lines.first != "// SPDX-License-Identifier: MIT" }
         #expect(bare == [])
@@ -15,17 +15,17 @@ import Testing
 
     @Test(arguments: SourceTree.sources)
     func `a file in Sources has at most 320 lines`(file: SourceFile) {
-        // The last line end makes an empty piece.
+        // The final line break adds an empty element.
         #expect(file.lines.count - 1 <= 320)
     }
 
     @Test(arguments: folders)
-    func `no path has a space`(folder: String) {
+    func `no path contains a space`(folder: String) {
         #expect(SourceTree.files(in: folder).filter { $0.contains(where: \.isWhitespace) } == [])
     }
 
     @Test(arguments: SourceTree.sources)
-    func `nothing is left to do`(file: SourceFile) {
+    func `there are no unfinished tasks in comments`(file: SourceFile) {
         let places = file.lines.indices.filter { file.lines[$0].contains("TODO") || file.lines[$0].contains("FIXME") }
         #expect(places.map { "\(file.path):\($0 + 1)" } == [])
     }
@@ -35,13 +35,13 @@ import Testing
         #expect(SourceTree.modules.contains("ANSystem"))
     }
 
-    @Test func `every target of make in the README exists`() throws {
+    @Test func `every make target in the README exists`() throws {
         guard let readme = SourceTree.text(of: "README.md") else { return }
         let makefile = try #require(SourceTree.text(of: "Makefile"))
         let targets = Set(makefile.matches(of: /(?m)^([a-z][a-z-]*):/).map { String($0.1) })
         let named = Set(readme.matches(of: /\bmake ([a-z][a-z-]*)/).map { String($0.1) })
         #expect(targets.contains("test"))
-        // Words of prose, such as "make sure", are not in code quotes.
+        // Phrases such as "make sure" are not in code quotes.
         let quoted = Set(readme.matches(of: /(?m)(?:`|^\s*\$?\s*)make ([a-z][a-z-]*)/).map { String($0.1) })
         #expect(named.intersection(quoted).subtracting(targets) == [])
     }

@@ -2,19 +2,19 @@
 
 import Testing
 
-/// The tower: each module and all that its files may import. Every arrow points down.
+/// The layers: each module with the modules that its files may import. All dependencies point down.
 @Suite struct LayeringTests {
     private static let tower: [String: Set<String>] = [
-        // 1: foreign code.
+        // 1: C libraries.
         "CCurl": [],
         "COpenSSL": [],
         "CLinux": [],
         "CZlib": [],
         "CDecoders": [],
-        // 2: values and the port; the loop.
+        // 2: values and the transport protocol; the event loop.
         "ANSystem": ["CDecoders", "CLinux", "CZlib", "Glibc", "Synchronization"],
         "ANHTTP": ["HTTPTypes", "FoundationEssentials", "Synchronization"],
-        // 3: bytes to values; libcurl; netlink.
+        // 3: serialization; libcurl; netlink.
         "ANSerialization": ["ANHTTP", "ANSystem", "HTTPTypes", "FoundationEssentials"],
         "ANCurl": [
             "ANHTTP", "ANSystem", "CCurl", "COpenSSL", "HTTPTypes", "FoundationEssentials", "Glibc", "Synchronization",
@@ -25,32 +25,32 @@ import Testing
             "ANHTTP", "ANSerialization", "ANCurl", "ANReachability", "ANSystem", "HTTPTypes", "FoundationEssentials",
             "Synchronization",
         ],
-        // 5: products for particular users.
+        // 5: products for particular uses.
         "AsyncNetworkingXML": ["AsyncNetworking", "FoundationXML", "Foundation"],
         "AsyncNetworkingImages": ["AsyncNetworking", "HTTPTypes", "FoundationEssentials"],
         "AFNetworking": [
             "AsyncNetworking", "AsyncNetworkingXML", "ANSystem", "HTTPTypes", "Dispatch", "Foundation",
             "FoundationNetworking", "FoundationXML", "Synchronization",
         ],
-        // Beside it: for tests.
+        // Beside the layers: test support.
         "AsyncNetworkingTesting": [
             "ANHTTP", "ANSystem", "CLinux", "COpenSSL", "HTTPTypes", "FoundationEssentials", "Glibc", "Synchronization",
         ],
     ]
 
-    @Test func `every module has its place in the tower`() {
+    @Test func `every module is in a layer`() {
         #expect(Set(SourceTree.modules).subtracting(Self.tower.keys) == [])
     }
 
     @Test(arguments: SourceTree.sources)
     func `a file imports only what its module may`(file: SourceFile) throws {
-        let allowed = try #require(Self.tower[file.module], "\(file.path) belongs to no module of the tower")
+        let allowed = try #require(Self.tower[file.module], "\(file.path) is not in a module of the layers")
         for (module, line) in file.imports {
             #expect(allowed.contains(module), "\(file.path):\(line): \(file.module) must not import \(module)")
         }
     }
 
-    @Test func `the tower has no circles`() {
+    @Test func `the layers have no cycles`() {
         var below = Self.tower.mapValues { $0.filter { Self.tower[$0] != nil } }
         while let bottom = below.first(where: \.value.isEmpty)?.key {
             below[bottom] = nil
@@ -59,13 +59,13 @@ import Testing
         #expect(below.isEmpty)
     }
 
-    @Test func `only the products on top import all of Foundation`() {
+    @Test func `only the top products import all of Foundation`() {
         let heavy: Set = ["Foundation", "FoundationNetworking", "FoundationXML", "FoundationInternationalization"]
         let importers = Self.tower.filter { !$0.value.isDisjoint(with: heavy) }.keys
         #expect(Set(importers) == ["AFNetworking", "AsyncNetworkingXML"])
     }
 
-    @Test func `imports are read as they are written`() {
+    @Test func `all forms of import declarations are recognized`() {
         let file = SourceFile(
             path: "Sources/M/F.swift",
             text: """

@@ -3,8 +3,9 @@
 import Foundation
 import Testing
 
-/// What a program that uses the library loads: FoundationEssentials, and neither all of Foundation nor its ICU.
-@Suite(.enabled(if: Build.isPlain, "A sanitizer's build links other things."), .serialized)
+/// The shared libraries that a program with the library loads: FoundationEssentials, but neither Foundation nor its
+/// ICU.
+@Suite(.enabled(if: Build.isPlain, "A build with a sanitizer links other libraries."), .serialized)
 struct LinkageTests {
     private static let heavy: Set = [
         "libFoundation.so", "lib_FoundationICU.so", "libFoundationInternationalization.so",
@@ -24,7 +25,7 @@ struct LinkageTests {
         #expect(libraries.intersection(Self.heavy) == [])
     }
 
-    @Test func `the check sees Foundation where it is`() async throws {
+    @Test func `the check detects Foundation if it is linked`() async throws {
         let libraries = try await Build.librariesOfProgram(
             """
             import AsyncNetworking
@@ -35,24 +36,24 @@ struct LinkageTests {
     }
 }
 
-/// The build that these tests belong to.
+/// The build to which these tests belong.
 private enum Build {
-    /// The folder with the modules and objects: the test program lies in it.
+    /// The directory with the modules and objects, which also contains the test executable.
     static let folder = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
 
     static var isPlain: Bool { !folder.path().contains("/.build-") }
 
-    /// The modules that a program with AsyncNetworking is linked of.
+    /// The modules that are linked into a program with AsyncNetworking.
     private static let modules = [
         "AsyncNetworking", "ANSerialization", "ANCurl", "ANReachability", "ANHTTP", "ANSystem", "HTTPTypes",
     ]
 
-    /// The module maps that a build of ours hands to all that depend on it.
+    /// The module maps of the system library targets, which a build passes to dependent targets.
     private static let foreignModules = ["CCurl", "COpenSSL", "CLinux", "CZlib", "CDecoders"].map {
         SourceTree.root.appending(path: "Sources/\($0)/module.modulemap").path()
     }
 
-    /// Compiles and links a program, and returns the names of the libraries that it asks the system for.
+    /// Compiles and links a program, and returns the names of its shared libraries.
     static func librariesOfProgram(_ source: String) async throws -> Set<String> {
         let scratch = FileManager.default.temporaryDirectory.appending(path: "an-linkage-\(UUID())")
         try FileManager.default.createDirectory(at: scratch, withIntermediateDirectories: true)
@@ -74,14 +75,14 @@ private enum Build {
         return Set(dynamic.matches(of: /\(NEEDED\).*\[(.+?)\]/).map { String($0.1) })
     }
 
-    /// Whether an object is left of a file of ours that is gone.
+    /// Whether an object file belongs to a source file that no longer exists.
     private static func isStale(_ object: String, of module: String) -> Bool {
         let sources = SourceTree.sources.filter { $0.module == module }
         return !sources.isEmpty && object.hasSuffix(".swift.o")
             && !sources.contains { $0.path.hasSuffix("/" + object.dropLast(2)) }
     }
 
-    /// Runs a tool of the `PATH` and returns what it printed.
+    /// Runs a command from the `PATH` and returns its output.
     private static func run(_ arguments: [String]) throws -> String {
         let process = Process()
         process.executableURL = URL(filePath: "/usr/bin/env")

@@ -2,42 +2,42 @@
 
 import Testing
 
-/// Where code may leave the language's guarantees, and where it may end the program.
+/// Where code may opt out of safety checks, and where it may trap.
 @Suite struct SafetyTests {
-    /// Whole modules, and folders of modules, that speak to C.
+    /// Modules and directories that call C functions.
     private static let unsafePlaces = [
         "Sources/ANSystem/", "Sources/ANCurl/", "Sources/ANReachability/", "Sources/AsyncNetworkingTesting/Server/",
         "Sources/AsyncNetworkingTesting/TLS/",
-        // Foundation reads streams and property lists by pointers only.
+        // Foundation reads streams and property lists with pointers only.
         "Sources/AFNetworking/Support/FoundationPointers.swift",
     ]
 
-    /// Where sendability may be stated and not checked, with the reason.
+    /// Files and directories that may use `@unchecked Sendable`, with the reason.
     private static let uncheckedPlaces = [
         "Sources/ANSystem/Lock.swift",
-        // Closures and objects of AFNetworking's interface, which has no types for what may cross threads.
+        // Closures and objects of AFNetworking's interface, which does not express in types what may cross threads.
         "Sources/AFNetworking/Support/Handover.swift",
-        // Classes that users subclass cannot be checked; what they have themselves is constant, or in a lock.
+        // Subclassable classes cannot be checked. Their stored properties are constants or protected by a lock.
         "Sources/AFNetworking/Managers/", "Sources/AFNetworking/RequestSerialization/",
         "Sources/AFNetworking/ResponseSerialization/", "Sources/AFNetworking/Security/",
         "Sources/AFNetworking/Reachability/",
-        // Foundation's task classes have their subclasses state it again.
+        // Foundation's task classes require their subclasses to restate the conformance.
         "Sources/AFNetworking/Tasks/",
     ]
 
-    /// Code that ends the program, each with its reason.
+    /// Code that may trap, with the reason.
     private static let allowedTraps: [(path: String, code: String)] = [
-        // The Swift runtime asks for it: `assumeIsolated` off the loop's thread would be a race.
+        // Required by the Swift runtime: `assumeIsolated` on another thread than the loop's would be a data race.
         ("Sources/ANSystem/EventLoop.swift", "precondition(isOnThread, ")
     ]
 
     @Test(arguments: SourceTree.sources.filter { file in !unsafePlaces.contains { file.path.hasPrefix($0) } })
-    func `unsafe code stays in the modules that speak to C`(file: SourceFile) {
-        // `nonisolated(unsafe)`, `@unsafe` and what can only be called with `unsafe` have the word too.
+    func `unsafe code is limited to the modules that call C functions`(file: SourceFile) {
+        // `nonisolated(unsafe)` and `@unsafe` contain the word, too, as do expressions that require `unsafe`.
         #expect(file.places(of: ["unsafe", "@safe", "Unmanaged", "assumeIsolated"]) == [])
     }
 
-    @Test func `sendability goes unchecked in the lock, and in the interface of AFNetworking`() {
+    @Test func `unchecked sendability is limited to the lock and AFNetworking's interface`() {
         let places = SourceTree.sources.flatMap { $0.places(of: ["@unchecked"]) }
         #expect(places.count { $0.hasPrefix("Sources/ANSystem/Lock.swift:") } == 1)
         let surprises = places.filter { place in !Self.uncheckedPlaces.contains { place.hasPrefix($0) } }
@@ -46,8 +46,8 @@ import Testing
 
     @Test(
         arguments: SourceTree.sources.filter { $0.module == "AFNetworking" && !$0.places(of: ["@unchecked"]).isEmpty })
-    func `a class of AFNetworking that is sendable unchecked guards its state`(file: SourceFile) {
-        // Stored variables of a class stand four blanks in; those of structs within it stand deeper.
+    func `a class of AFNetworking with unchecked sendability protects its state`(file: SourceFile) {
+        // Stored properties of a class are indented by four spaces; those of nested types by more.
         let variables = file.lines.filter { line in
             line.firstMatch(of: /^    (?:private |public |open |weak )*var [^{]*$/) != nil
         }
@@ -55,7 +55,7 @@ import Testing
     }
 
     @Test(arguments: SourceTree.sources)
-    func `nothing ends the program`(file: SourceFile) {
+    func `no code traps`(file: SourceFile) {
         let traps = file.places(of: [
             "try!", "as!", "fatalError", "preconditionFailure", "precondition", "assertionFailure", "assert",
             "unsafelyUnwrapped", "abort", "exit",
@@ -69,11 +69,11 @@ import Testing
     @Test(arguments: allowedTraps.indices)
     func `each exception is still needed`(index: Int) throws {
         let (path, code) = Self.allowedTraps[index]
-        let text = try #require(SourceTree.text(of: path), "\(path) is gone; so is its exception")
-        #expect(text.contains(code), "\(path) has no `\(code)` any more; take the exception away")
+        let text = try #require(SourceTree.text(of: path), "\(path) does not exist; remove its exception")
+        #expect(text.contains(code), "\(path) does not contain `\(code)`; remove the exception")
     }
 
-    @Test func `code is told from comments and strings`() {
+    @Test func `code is distinguished from comments and strings`() {
         let file = SourceFile(
             path: "Sources/M/F.swift",
             text: ##"""

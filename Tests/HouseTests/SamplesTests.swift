@@ -3,18 +3,18 @@
 import Foundation
 import Testing
 
-/// The samples of README.md and the documentation are lines of examples that are compiled.
+/// The samples in README.md and the documentation are lines of compiled examples.
 @Suite struct SamplesTests {
     private static let articles =
         ["README.md"]
         + SourceTree.files(in: "Sources/AsyncNetworking/Documentation.docc").filter { $0.hasSuffix(".md") }
 
-    /// The compiled examples, each line without blanks around it.
+    /// The lines of the compiled examples without surrounding whitespace.
     private static let examples = (SourceTree.files(in: "Examples/Snippets") + SourceTree.files(in: "Examples/Start"))
         .map { lines(SourceTree.text(of: $0) ?? "") }
 
     @Test(arguments: articles)
-    func `each sample stands in a compiled example`(article: String) throws {
+    func `each sample is part of a compiled example`(article: String) throws {
         let text = try #require(SourceTree.text(of: article))
         for sample in Self.samples(in: text) {
             let isCompiled = Self.examples.contains { Self.contains($0, sample) }
@@ -23,14 +23,14 @@ import Testing
     }
 
     @Test(arguments: articles)
-    func `each source file that is named exists`(article: String) throws {
+    func `each source file that an article names exists`(article: String) throws {
         let text = try #require(SourceTree.text(of: article))
         for match in text.matches(of: /`(Sources\/[^`]+)`/) {
-            #expect(SourceTree.text(of: String(match.1)) != nil, "\(match.1) is gone")
+            #expect(SourceTree.text(of: String(match.1)) != nil, "\(match.1) does not exist")
         }
     }
 
-    /// The blocks of Swift in Markdown, except lines for a package's manifest.
+    /// Returns the Swift code blocks in Markdown, except excerpts of a package manifest.
     private static func samples(in text: String) -> [[String]] {
         text.matches(of: /```swift\n((?s).*?)```/)
             .map { lines(String($0.1)) }

@@ -2,24 +2,24 @@
 
 import Foundation
 
-/// The package's folder and the Swift files in it.
+/// The Swift files of the package.
 enum SourceTree {
-    /// The package's folder: this file is at Tests/HouseTests/ in it.
+    /// The directory of the package. This file is in its directory Tests/HouseTests.
     static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent()
 
-    /// The modules: the folders in Sources.
+    /// The names of the modules: the directories in Sources.
     static let modules: [String] = children(of: "Sources")
 
     /// All Swift files in Sources.
     static let sources: [SourceFile] = files(in: "Sources").filter { $0.hasSuffix(".swift") }.map(SourceFile.init)
 
-    /// The text of a file; nil where there is none.
+    /// Returns the text of a file, or `nil` if it cannot be read.
     static func text(of path: String) -> String? {
         try? String(contentsOf: root.appending(path: path), encoding: .utf8)
     }
 
-    /// The paths of all files in a folder, relative to the package, without what was built.
+    /// Returns the paths of all files in a directory, relative to the package, without build products.
     static func files(in folder: String) -> [String] {
         let names = FileManager.default.enumerator(atPath: root.appending(path: folder).path())
         return (names?.compactMap { $0 as? String } ?? [])
@@ -38,13 +38,13 @@ enum SourceTree {
     }
 }
 
-/// One Swift file: its lines, and what of them is code.
+/// A Swift file with its lines and its code.
 struct SourceFile: CustomStringConvertible, Sendable {
-    /// The path from the package's folder.
+    /// The path, relative to the package.
     let path: String
-    /// The lines as they stand in the file.
+    /// The lines of the file.
     let lines: [String]
-    /// The lines without comments and without what stands in string literals; as many as `lines`.
+    /// The lines without comments and string literals, at the same indices as in `lines`.
     let code: [String]
 
     init(path: String) {
@@ -57,12 +57,12 @@ struct SourceFile: CustomStringConvertible, Sendable {
         code = Self.withoutCommentsAndStrings(lines)
     }
 
-    /// The module: the folder in Sources.
+    /// The name of the module: the directory in Sources.
     var module: String { path.split(separator: "/").dropFirst().first.map(String.init) ?? "" }
 
     var description: String { path }
 
-    /// The imports, each with its line's number.
+    /// The imported modules with their line numbers.
     var imports: [(module: String, line: Int)] {
         code.enumerated().compactMap { index, line in
             let words = line.split(whereSeparator: \.isWhitespace)
@@ -76,7 +76,7 @@ struct SourceFile: CustomStringConvertible, Sendable {
         }
     }
 
-    /// The places in the code that have one of these words, as `path:line: text`.
+    /// Returns the occurrences of words in the code, as `path:line: text`.
     ///
     /// A word that begins or ends with a letter does not match within a longer name.
     func places(of words: Set<String>) -> [String] {
@@ -102,7 +102,7 @@ struct SourceFile: CustomStringConvertible, Sendable {
 
     private static let importPrefixes: Set<Substring> = ["public", "package", "internal", "fileprivate", "private"]
 
-    /// The library has no block comments.
+    /// Removes comments and string literals. The library has no block comments.
     private static func withoutCommentsAndStrings(_ lines: [String]) -> [String] {
         var openLiteral: Literal?
         return lines.map { line in
@@ -132,7 +132,7 @@ struct SourceFile: CustomStringConvertible, Sendable {
         }
     }
 
-    /// The beginning of a string: any number of #, then one or three quotes.
+    /// The start of a string literal: any number of #, then one or three quotes.
     private struct Literal {
         let end: [UInt8]
         let isRaw: Bool

@@ -4,7 +4,7 @@ import AFNetworking
 import Dispatch
 import Testing
 
-/// AFNetworking's interface with a server that people knew it by.
+/// AFNetworking's interface with httpbin, against which AFNetworking's own tests ran.
 @Suite(.servers(.httpbin), .timeLimit(.minutes(2))) struct AFNetworkingTests {
     private let manager: AFHTTPSessionManager
 
@@ -13,7 +13,7 @@ import Testing
         manager.completionQueue = DispatchQueue(label: "completion")
     }
 
-    /// What a verb has called back with; the objects are nobody else's.
+    /// The arguments of a callback. Its objects are not shared.
     private struct Outcome: @unchecked Sendable {
         var task: URLSessionDataTask?
         var object: Any?
@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test func `a GET carries parameters and fields`() async {
+    @Test func `a GET sends parameters and header fields`() async {
         let result = await get("get", parameters: ["a": ["x y", "ü"], "b": 1], headers: ["X-Call": "yes"])
         #expect(result.error == nil)
         #expect((result.json["args"] as? [String: Any])?["a[]"] as? [String] == ["x y", "ü"])
@@ -50,7 +50,7 @@ import Testing
         #expect((result.json["headers"] as? [String: String])?["X-Call"] == "yes")
     }
 
-    @Test func `POST, PUT and PATCH carry forms and JSON`() async {
+    @Test func `POST, PUT and PATCH send forms and JSON`() async {
         for (serializer, key) in [(AFHTTPRequestSerializer(), "form"), (AFJSONRequestSerializer(), "json")] {
             manager.requestSerializer = serializer
             let results = [
@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    @Test func `HEAD and DELETE work`() async {
+    @Test func `HEAD and DELETE are performed`() async {
         let head: Outcome = await withCheckedContinuation { continuation in
             manager.head("get", parameters: nil, headers: nil) {
                 continuation.resume(returning: Outcome(task: $0))
@@ -80,7 +80,7 @@ import Testing
     }
 
     @Test(arguments: [404, 500, 418])
-    func `a status is an error with its response`(status: Int) async {
+    func `an unacceptable status code is an error with the response`(status: Int) async {
         let result = await get("status/\(status)")
         #expect(result.error?.domain == AFURLResponseSerializationErrorDomain)
         #expect(result.error?.code == -1011)
@@ -88,7 +88,7 @@ import Testing
         #expect(response?.statusCode == status)
     }
 
-    @Test func `a page in place of JSON is an error, and the serializer for pages takes it`() async {
+    @Test func `HTML in place of JSON is an error, and is accepted by the basic serializer`() async {
         let refused = await get("html")
         #expect(refused.error?.code == -1016)
         manager.responseSerializer = AFHTTPResponseSerializer()
@@ -98,11 +98,11 @@ import Testing
     }
 
     @Test(arguments: ["gzip", "deflate"])
-    func `compressed answers are unpacked`(coding: String) async {
+    func `compressed responses are decompressed`(coding: String) async {
         #expect(await get(coding).json["method"] as? String == "GET")
     }
 
-    @Test func `redirects are followed, or not where the block says so`() async {
+    @Test func `redirects are followed unless the block returns nil`() async {
         #expect(await get("redirect/3").json["url"] != nil)
         manager.responseSerializer = AFHTTPResponseSerializer()
         manager.responseSerializer.acceptableStatusCodes = IndexSet(integer: 302)
@@ -110,7 +110,7 @@ import Testing
         #expect(await get("redirect/3").status == 302)
     }
 
-    @Test func `a challenge is answered by the handler, and a header says who asks`() async {
+    @Test func `challenges are answered by the handler or by an authorization field`() async {
         #expect(await get("basic-auth/user/passwd").status == 401)
         manager.setAuthenticationChallengeHandler { _, _, _, _ in
             URLCredential(user: "user", password: "passwd", persistence: .none)
@@ -122,12 +122,12 @@ import Testing
         #expect(await get("basic-auth/user/passwd").json["user"] as? String == "user")
     }
 
-    @Test func `cookies stay with the session`() async {
+    @Test func `cookies are stored in the session`() async {
         _ = await get("cookies/set/flavour/oat")
         #expect(await get("cookies").json["cookies"] as? [String: String] == ["flavour": "oat"])
     }
 
-    @Test func `a form arrives with its files, and tells its progress`() async {
+    @Test func `a form is sent with its files, and its progress is available until it ends`() async {
         let result = await call { success, failure in
             manager.post(
                 "post", parameters: ["name": "Ada"], headers: nil,
@@ -142,7 +142,7 @@ import Testing
         #expect(result.task.map { manager.uploadProgress(for: $0) } == .some(nil))
     }
 
-    @Test func `a task that takes too long, or is cancelled, is an error`() async {
+    @Test func `a timeout or a cancellation is an error`() async {
         manager.requestSerializer.timeoutInterval = 0.2
         #expect(await get("delay/5").error?.code == -1001)
         manager.requestSerializer.timeoutInterval = 60
@@ -156,7 +156,7 @@ import Testing
         #expect(cancelled.error?.code == -999)
     }
 
-    @Test func `a download is moved to where it belongs`() async throws {
+    @Test func `a download is moved to its destination`() async throws {
         let place = FileManager.default.temporaryDirectory.appending(path: "AFNetworkingTests-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: place) }
         let request = URLRequest(url: try RealServer.httpbin.url("/bytes/50000?seed=1"))

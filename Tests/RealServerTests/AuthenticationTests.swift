@@ -9,7 +9,7 @@ private let right = Credential(user: "user", password: "secret")
 private let wrong = Credential(user: "user", password: "wrong")
 
 extension SessionManager {
-    /// A manager that knows a credential at a server.
+    /// Creates a manager with a credential for a server.
     fileprivate init(
         for server: RealServer, _ credential: Credential?, proxy: Proxy? = nil, origin: URL? = nil
     ) throws {
@@ -25,10 +25,10 @@ extension SessionManager {
     }
 }
 
-/// Servers that ask who makes a request.
+/// Servers that require authentication.
 @Suite(.servers(.nginx, .nginxTLS, .httpbin), .timeLimit(.minutes(2))) struct AuthenticationTests {
     @Test(arguments: [RealServer.nginx, .nginxTLS])
-    func `Basic is answered, remembered, and kept through redirects`(server: RealServer) async throws {
+    func `Basic challenges are answered, remembered, and answered after redirects`(server: RealServer) async throws {
         let manager = try SessionManager(for: server, right)
         for path in ["basic/small.json", "basic/redirect"] {
             let response = try await manager.get(path)
@@ -38,7 +38,7 @@ extension SessionManager {
         #expect(try await SessionManager(for: server, nil).status("basic/small.json") == 401)
     }
 
-    @Test func `a handler is asked once for a session`() async throws {
+    @Test func `a challenge handler is called once per session`() async throws {
         let manager = try SessionManager(for: .nginx) {
             $0.authentication.challengeHandler = { challenge in
                 #expect(challenge.space.realm == "users")
@@ -50,15 +50,15 @@ extension SessionManager {
     }
 
     @Test(arguments: ["MD5", "SHA-256", "SHA-512"], ["auth", "auth-int"])
-    func `Digest is answered`(algorithm: String, quality: String) async throws {
+    func `Digest challenges are answered`(algorithm: String, quality: String) async throws {
         let path = "digest-auth/\(quality)/user/secret/\(algorithm)"
         let status = try await SessionManager(for: .httpbin, right).status(path)
-        // libcurl does not know SHA-512, and leaves such a challenge unanswered.
+        // libcurl does not support SHA-512 and leaves its challenge unanswered.
         #expect(status == (algorithm == "SHA-512" ? 401 : 200))
         #expect(try await SessionManager(for: .httpbin, wrong).status(path) == 401)
     }
 
-    @Test func `Digest is answered from the start where it is named, and streamed`() async throws {
+    @Test func `a credential limited to Digest authenticates streamed requests`() async throws {
         let credential = Credential(user: "user", password: "secret", schemes: [.digest])
         let manager = try SessionManager(for: .httpbin, credential)
         for _ in 0..<3 {
@@ -70,7 +70,7 @@ extension SessionManager {
         }
     }
 
-    @Test func `httpbin takes Basic and hides behind 404`() async throws {
+    @Test func `a preemptive Basic credential works for a server that answers 404 instead of 401`() async throws {
         #expect(try await SessionManager(for: .httpbin, right).status("basic-auth/user/secret") == 200)
         let preemptive = Credential(user: "user", password: "secret", schemes: [.basic])
         #expect(try await SessionManager(for: .httpbin, preemptive).status("hidden-basic-auth/user/secret") == 200)
@@ -87,7 +87,7 @@ extension SessionManager {
         #expect(try await SessionManager(for: .httpbin).status("bearer") == 401)
     }
 
-    @Test func `a credential does not go along to another origin`() async throws {
+    @Test func `a credential is not sent to another origin`() async throws {
         let port = try #require(try RealServer.httpbin.url().port)
         let credential = Credential(user: "user", password: "secret", schemes: [.basic])
         let manager = try SessionManager(for: .httpbin, credential)
@@ -99,11 +99,11 @@ extension SessionManager {
     }
 }
 
-/// Proxies that ask.
+/// Proxies that require authentication.
 @Suite(.servers(.nginx, .nginxTLS, .proxyWithCredentials, .proxyWithCredentialsTLS), .timeLimit(.minutes(2)))
 struct ProxyAuthenticationTests {
     @Test(arguments: [RealServer.nginx, .nginxTLS])
-    func `a proxy over TLS takes a credential`(server: RealServer) async throws {
+    func `a proxy over TLS accepts a credential`(server: RealServer) async throws {
         let proxy = try RealServer.proxyWithCredentialsTLS.proxy(.https, credential: right)
         let response = try await SessionManager(for: server, nil, proxy: proxy).get("small.json")
         #expect(response.value.count == 59)
@@ -111,7 +111,9 @@ struct ProxyAuthenticationTests {
     }
 
     @Test(arguments: [RealServer.nginx, .nginxTLS], [true, false])
-    func `a handler answers it, forwarding and tunnelling`(server: RealServer, isSecure: Bool) async throws {
+    func `a challenge handler answers forwarding and tunnelling proxies`(server: RealServer, isSecure: Bool)
+        async throws
+    {
         let proxy =
             isSecure
             ? try RealServer.proxyWithCredentialsTLS.proxy(.https) : try RealServer.proxyWithCredentials.proxy(.http)
@@ -126,7 +128,7 @@ struct ProxyAuthenticationTests {
         for _ in 0..<2 { #expect(try await manager.get("small.json").value.count == 59) }
     }
 
-    @Test func `server and proxy are answered in one request`() async throws {
+    @Test func `server and proxy challenges are answered in one request`() async throws {
         let proxy = try RealServer.proxyWithCredentials.proxy(.http, credential: right)
         #expect(try await SessionManager(for: .nginx, right, proxy: proxy).status("basic/small.json") == 200)
         #expect(try await SessionManager(for: .nginxTLS, right, proxy: proxy).status("basic/small.json") == 200)

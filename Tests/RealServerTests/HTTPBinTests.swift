@@ -5,7 +5,7 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-/// What httpbin says that it received.
+/// The request as httpbin received it.
 private struct Echo: Decodable, Sendable {
     var method: String?
     var url: String
@@ -15,7 +15,7 @@ private struct Echo: Decodable, Sendable {
     var form: [String: String]?
     var json: JSONText?
 
-    /// JSON of one level.
+    /// A JSON body without nesting.
     struct JSONText: Decodable, Equatable, Sendable {
         var a: Int
         var b: String
@@ -31,14 +31,14 @@ private struct Echo: Decodable, Sendable {
 
     private let parameters: Parameters = ["a": 1, "b": "x y&ü"]
 
-    @Test func `GET and DELETE carry parameters in the query`() async throws {
+    @Test func `GET and DELETE send parameters in the query`() async throws {
         let got = try await manager.get("get", parameters: parameters, as: .decodable(Echo.self)).value
         #expect(got.args == ["a": "1", "b": "x y&ü"])
         let deleted = try await manager.delete("delete", parameters: parameters, as: .decodable(Echo.self)).value
         #expect(deleted.args == ["a": "1", "b": "x y&ü"])
     }
 
-    @Test func `POST, PUT and PATCH carry them as a form`() async throws {
+    @Test func `POST, PUT and PATCH send parameters as a form`() async throws {
         let answers = [
             try await manager.post("post", parameters: parameters, as: .decodable(Echo.self)),
             try await manager.put("put", parameters: parameters, as: .decodable(Echo.self)),
@@ -50,7 +50,7 @@ private struct Echo: Decodable, Sendable {
         }
     }
 
-    @Test func `a JSON serializer carries them as JSON`() async throws {
+    @Test func `a JSON serializer sends parameters as JSON`() async throws {
         let manager = try SessionManager(for: .httpbin) { $0.requestSerializer = .json }
         let echo = try await manager.post("post", parameters: parameters, as: .decodable(Echo.self)).value
         #expect(echo.json == Echo.JSONText(a: 1, b: "x y&ü"))
@@ -68,7 +68,7 @@ private struct Echo: Decodable, Sendable {
         #expect(echo.args == ["q": "1"])
     }
 
-    @Test func `default fields and a call's own arrive`() async throws {
+    @Test func `default header fields and those of the call are sent`() async throws {
         struct Headers: Decodable, Sendable {
             var headers: [String: String]
         }
@@ -102,7 +102,7 @@ private struct Echo: Decodable, Sendable {
     }
 
     @Test(arguments: [200, 201, 400, 401, 404, 418, 500, 503])
-    func `a status is what it is`(status: Int) async throws {
+    func `any status code is returned`(status: Int) async throws {
         let response = try await manager.data(for: manager.request(.get, "status/\(status)"))
         #expect(response.statusCode == status)
     }
@@ -116,7 +116,7 @@ private struct Echo: Decodable, Sendable {
         guard case .redirect(.tooMany(limit: 4)) = error else { throw error }
     }
 
-    @Test func `a redirect with 307 carries the body on`() async throws {
+    @Test func `a 307 redirect sends the body again`() async throws {
         let target = try RealServer.httpbin.url("/anything").absoluteString
         let request = try manager.request(.post, "redirect-to?status_code=307&url=\(target)", body: .string("again"))
         let response = try await manager.response(for: request, as: .decodable(Echo.self))
@@ -125,7 +125,7 @@ private struct Echo: Decodable, Sendable {
         #expect(response.redirects.map(\.status.code) == [307])
     }
 
-    @Test func `credentials that are written by hand are accepted, and others are not`() async throws {
+    @Test func `an authorization field set by the caller is accepted if it is right`() async throws {
         let basic = { (text: String) in "Basic " + Data(text.utf8).base64EncodedString() }
         let path = "basic-auth/user/secret"
         #expect(try await manager.get(path, headers: [.authorization: basic("user:secret")]).statusCode == 200)
@@ -135,8 +135,8 @@ private struct Echo: Decodable, Sendable {
         #expect(error.statusCode == 401)
     }
 
-    @Test func `credentials do not go along to another origin`() async throws {
-        // The same server under another name is another origin.
+    @Test func `an authorization field is not sent to another origin`() async throws {
+        // The same server by another name is another origin.
         let port = try #require(try RealServer.httpbin.url().port)
         let path = "redirect-to?url=http://localhost:\(port)/headers"
         let response = try await manager.get(path, headers: [.authorization: "secret"], as: .string)
@@ -155,14 +155,14 @@ private struct Echo: Decodable, Sendable {
         #expect(await manager.cookies.all().map(\.name) == ["b"])
     }
 
-    @Test func `without cookies none is kept or sent`() async throws {
+    @Test func `cookies are neither stored nor sent if they are disabled`() async throws {
         let manager = try SessionManager(for: .httpbin) { $0.handlesCookies = false }
         let set = try await manager.get("cookies/set?a=1", as: .json)
         #expect(set.redirects.map { $0.headers[.setCookie] } == ["a=1; Path=/"])
         #expect(set.value["cookies"] == .object([:]))
     }
 
-    @Test func `bytes arrive as they were made, at once and in drops`() async throws {
+    @Test func `bytes are received unchanged, in one or many pieces`() async throws {
         let first = try await manager.get("bytes/100000?seed=7").value
         let second = try await manager.get("stream-bytes/100000?seed=7&chunk_size=999").value
         #expect(first.count == 100_000)
@@ -171,7 +171,7 @@ private struct Echo: Decodable, Sendable {
         #expect(dripped == Data(repeating: UInt8(ascii: "*"), count: 10))
     }
 
-    @Test func `a download in drops counts them`() async throws {
+    @Test func `a download in many pieces reports its progress`() async throws {
         let folder = try TemporaryFolder()
         let task = await manager.download("drip?numbytes=5&duration=0.2&delay=0", to: "\(folder.path)/file")
         let progress = await task.progress.reduce(into: []) { $0.append($1) }

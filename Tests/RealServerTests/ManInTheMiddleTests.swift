@@ -5,9 +5,9 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-/// mitmproxy between the client and nginx. Its authority is among those that the client's system trusts.
+/// mitmproxy between the client and nginx. Its certificate authority is in the client's trust store.
 @Suite(.servers(.nginxTLS, .mitm), .timeLimit(.minutes(1))) struct ManInTheMiddleTests {
-    /// A manager whose system trusts the authority of the servers and that of the man in the middle.
+    /// Creates a manager that trusts the servers' authority and mitmproxy's.
     private func manager(_ policy: SecurityPolicy, throughTheMiddle: Bool = true) throws -> SessionManager {
         let folder = try RealServer.folder()
         let store = try [folder + "/ca.pem", folder + "/mitm/mitmproxy-ca-cert.pem"]
@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    /// The pin of the real server's own key.
+    /// Returns the pin of the public key of the real server.
     private func pin() async throws -> PublicKeyPin {
         let manager = try manager(.pinning([], backups: []), throughTheMiddle: false)
         let error = try await sessionError { _ = try await manager.get("small.json") }
@@ -28,12 +28,12 @@ import Testing
         return try #require(facts.serverTrust?.presented.first?.publicKey)
     }
 
-    @Test func `a manager without pins trusts him`() async throws {
+    @Test func `a manager without pins trusts the man in the middle`() async throws {
         let response = try await manager(SecurityPolicy()).get("small.json")
         #expect(response.text.contains("Ada Lovelace"))
     }
 
-    @Test func `a manager with pins refuses him, and not the server`() async throws {
+    @Test func `a manager with pins rejects the man in the middle and accepts the server`() async throws {
         let policy = SecurityPolicy.pinning([try await pin()], backups: [])
         let direct = try await manager(policy, throughTheMiddle: false).get("small.json")
         #expect(direct.text.contains("Ada Lovelace"))
@@ -43,7 +43,7 @@ import Testing
         #expect("\(error)".contains(policy.pins[0].description))
     }
 
-    @Test func `a pinned certificate refuses him too`() async throws {
+    @Test func `a manager with a pinned certificate rejects the man in the middle`() async throws {
         let authority = try SecurityPolicy.certificates(in: .file(try RealServer.authority()))
         let policy = SecurityPolicy.pinning(certificates: authority)
         let direct = try await manager(policy, throughTheMiddle: false).get("small.json")

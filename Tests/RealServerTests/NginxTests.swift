@@ -5,12 +5,12 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-/// A way to speak to nginx.
+/// An HTTP version with or without TLS.
 enum Dialect: CaseIterable, Sendable {
     case http1, http1OverTLS, http2OverTLS, http2PriorKnowledge
 
-    /// Those whose connections can be used again. libcurl 7.88 fails the second exchange on a connection with HTTP/2 by
-    /// prior knowledge, as `curl --http2-prior-knowledge URL URL` shows; 8.0 does not (curl's pull request 10643).
+    /// The dialects with reusable connections. libcurl 7.88 fails the second exchange on an HTTP/2 connection with
+    /// prior knowledge, as `curl --http2-prior-knowledge URL URL` shows; 8.0 does not (pull request 10643 of curl).
     static let reusing = allCases.filter { $0 != .http2PriorKnowledge }
 
     var server: RealServer {
@@ -52,7 +52,7 @@ enum Dialect: CaseIterable, Sendable {
     }
 
     @Test(arguments: Dialect.allCases)
-    func `a value is fetched, and the metrics say how`(dialect: Dialect) async throws {
+    func `a value is fetched, and the metrics describe the connection`(dialect: Dialect) async throws {
         let response = try await dialect.manager().get("small.json", as: .decodable(Person.self))
         #expect(response.value == Person(id: 7, name: "Ada Lovelace"))
         #expect(response.head.version == dialect.version)
@@ -65,29 +65,29 @@ enum Dialect: CaseIterable, Sendable {
         #expect(response.metrics.responseBodyBytes == 59)
     }
 
-    @Test func `the highest TLS version can be bounded`() async throws {
+    @Test func `the maximum TLS version can be set`() async throws {
         let manager = try SessionManager(for: .nginxTLS) { $0.tls.maximumVersion = .v1_2 }
         let metrics = try await manager.get("small.json").metrics
         #expect(metrics.tlsVersion == "TLSv1.2")
         #expect(metrics.cipher?.contains("GCM") == true || metrics.cipher?.contains("CHACHA20") == true)
     }
 
-    @Test func `without ALPN TLS carries HTTP 1`() async throws {
+    @Test func `without ALPN, HTTP 1 is used over TLS`() async throws {
         let manager = try SessionManager(for: .nginxTLS) { $0.tls.negotiatesProtocol = false }
         #expect(try await manager.get("small.json").metrics.httpVersion == .http1_1)
     }
 
-    @Test func `HTTP 3 that is required and missing is an error before anything is sent`() async throws {
+    @Test func `required HTTP 3 without support is an error before anything is sent`() async throws {
         let manager = try SessionManager(for: .nginxTLS) { $0.transfer.httpVersion = .http3 }
         let error = try await sessionError { _ = try await manager.get("small.json") }
-        // libcurl as Debian builds it has none; with one that has, nginx does not answer QUIC.
+        // Debian's libcurl does not support it; with one that does, nginx does not respond over QUIC.
         guard case .transport(.unsupported(.http3)) = error else {
             #expect(error.isConnectionFailure || error.isTimeout)
             return
         }
     }
 
-    @Test func `50 requests at once share few connections over HTTP 2`() async throws {
+    @Test func `50 concurrent requests share few connections over HTTP 2`() async throws {
         let manager = try Dialect.http2OverTLS.manager()
         let metrics = try await withThrowingTaskGroup { group in
             for _ in 0..<50 { group.addTask { try await manager.get("1m.bin").metrics } }
@@ -99,7 +99,7 @@ enum Dialect: CaseIterable, Sendable {
     }
 
     @Test(arguments: Dialect.reusing)
-    func `requests one after the other use one connection`(dialect: Dialect) async throws {
+    func `consecutive requests reuse one connection`(dialect: Dialect) async throws {
         let manager = try dialect.manager()
         var metrics: [TransferMetrics] = []
         for _ in 0..<5 { metrics.append(try await manager.get("small.json").metrics) }
@@ -107,12 +107,12 @@ enum Dialect: CaseIterable, Sendable {
         #expect(Set(metrics.map(\.localAddress)).count == 1)
     }
 
-    @Test func `HTTP 2 by prior knowledge serves more than one request`() async throws {
+    @Test func `an HTTP 2 session with prior knowledge performs more than one request`() async throws {
         let manager = try Dialect.http2PriorKnowledge.manager()
         for _ in 0..<3 { #expect(try await manager.get("small.json").metrics.httpVersion == .http2) }
     }
 
-    @Test func `no more connections are made than a host may have`() async throws {
+    @Test func `connections do not exceed the maximum per host`() async throws {
         let manager = try SessionManager(for: .nginx) { $0.maximumConnectionsPerHost = 3 }
         let metrics = try await withThrowingTaskGroup { group in
             for _ in 0..<50 { group.addTask { try await manager.get("1m.bin").metrics } }
@@ -122,7 +122,7 @@ enum Dialect: CaseIterable, Sendable {
     }
 
     @Test(arguments: Dialect.reusing)
-    func `a part of a file is fetched`(dialect: Dialect) async throws {
+    func `a byte range is fetched`(dialect: Dialect) async throws {
         let manager = try dialect.manager()
         let whole = try await manager.get("1m.bin").value
         let part = try await manager.get("1m.bin", headers: [.range: "bytes=100-199"])
@@ -134,7 +134,7 @@ enum Dialect: CaseIterable, Sendable {
     }
 
     @Test(arguments: Dialect.reusing)
-    func `what is put is read back, byte for byte`(dialect: Dialect) async throws {
+    func `an uploaded file is read back unchanged`(dialect: Dialect) async throws {
         let manager = try dialect.manager()
         let bytes = patternedBytes(3_000_001)
         let folder = try TemporaryFolder()
@@ -171,7 +171,7 @@ enum Dialect: CaseIterable, Sendable {
     }
 
     @Test(arguments: Dialect.reusing)
-    func `a stream of unknown length is swallowed, also after a redirect`(dialect: Dialect) async throws {
+    func `a stream of unknown length is sent, and sent again after a redirect`(dialect: Dialect) async throws {
         let manager = try dialect.manager()
         let body = RequestBody.stream(
             PatternedChunks(bytes: patternedBytes(2_000_000), chunkSize: 50_000), isReplayable: true)
@@ -184,7 +184,7 @@ enum Dialect: CaseIterable, Sendable {
     }
 
     @Test(arguments: Dialect.reusing)
-    func `gzip is decoded, and stays visible`(dialect: Dialect) async throws {
+    func `gzip is decoded, and the Content-Encoding field kept`(dialect: Dialect) async throws {
         let manager = try dialect.manager()
         let plain = try await manager.get("text.txt")
         let packed = try await manager.get("gzip/text.txt")
@@ -197,7 +197,7 @@ enum Dialect: CaseIterable, Sendable {
     }
 
     @Test(arguments: Dialect.allCases)
-    func `repeated fields stay apart and in order`(dialect: Dialect) async throws {
+    func `repeated header fields are kept separate and in order`(dialect: Dialect) async throws {
         let headers = try await dialect.manager().get("headers").headers
         let name = try #require(HTTPField.Name("X-Repeated"))
         #expect(headers[values: name] == ["one", "two"])
@@ -213,7 +213,7 @@ enum Dialect: CaseIterable, Sendable {
     }
 
     @Test(arguments: Dialect.reusing)
-    func `a loop of redirects ends`(dialect: Dialect) async throws {
+    func `a redirect loop is an error`(dialect: Dialect) async throws {
         let manager = try dialect.manager()
         let error = try await sessionError { _ = try await manager.get("redirect/loop") }
         guard case .redirect(.tooMany(limit: 20)) = error else { throw error }
@@ -221,7 +221,7 @@ enum Dialect: CaseIterable, Sendable {
     }
 
     @Test(arguments: Dialect.reusing)
-    func `a status is what it is`(dialect: Dialect) async throws {
+    func `any status code is returned`(dialect: Dialect) async throws {
         let manager = try dialect.manager()
         for status in [204, 304, 404, 500] {
             let response = try await manager.data(for: manager.request(.get, "status/\(status)"))
@@ -233,7 +233,7 @@ enum Dialect: CaseIterable, Sendable {
     }
 
     @Test(arguments: Dialect.reusing)
-    func `half a body can be left, and the session goes on`(dialect: Dialect) async throws {
+    func `a body may be abandoned halfway, and the session remains usable`(dialect: Dialect) async throws {
         let manager = try dialect.manager()
         for _ in 0..<3 {
             let count = try await manager.withResponse(for: manager.request(.get, "64m.bin")) { _, body in
@@ -249,7 +249,7 @@ enum Dialect: CaseIterable, Sendable {
         #expect(try await manager.get("small.json").value.count == 59)
     }
 
-    @Test func `shutting down ends open HTTP 2 connections, and drains them before`() async throws {
+    @Test func `shutdown drains open HTTP 2 transfers and ends their connections`() async throws {
         let folder = try TemporaryFolder()
         let manager = try Dialect.http2OverTLS.manager()
         let downloads = await (0..<4).asyncMap { number in
@@ -268,7 +268,7 @@ enum Dialect: CaseIterable, Sendable {
 }
 
 extension Sequence {
-    /// The results of an asynchronous function for each element.
+    /// Returns the results of an asynchronous function for each element.
     fileprivate func asyncMap<Result>(_ transform: (Element) async -> Result) async -> [Result] {
         var results: [Result] = []
         for element in self { results.append(await transform(element)) }
@@ -291,11 +291,11 @@ extension Sequence {
         return failure
     }
 
-    @Test func `an authority that the system does not know is not trusted`() async throws {
+    @Test func `an authority that is not in the trust store is rejected`() async throws {
         #expect(try await failure(RealServer.nginxTLS.url("/small.json")) { _ in } == .unknownAuthority)
     }
 
-    @Test func `it is trusted by file and by bytes`() async throws {
+    @Test func `an authority is trusted by file and by data`() async throws {
         let path = try RealServer.authority()
         let bytes = try Data(contentsOf: URL(filePath: path))
         for roots in [TrustRoots.file(path), .pem(bytes)] {
@@ -304,7 +304,7 @@ extension Sequence {
         }
     }
 
-    @Test func `a certificate is not for a name that it does not have`() async throws {
+    @Test func `a certificate for another host name is rejected`() async throws {
         let port = try #require(try RealServer.nginxTLS.url().port)
         let url = try #require(URL(string: "https://other.example:\(port)/small.json"))
         let authority = try RealServer.authority()

@@ -4,10 +4,10 @@ import AsyncNetworking
 import HTTPTypes
 import Testing
 
-/// The pipeline on a server that knows nothing of it.
+/// The pipeline with a real server.
 @Suite(.servers(.nginx, .nginxTLS), .timeLimit(.minutes(2))) struct PipelineTests {
     @Test(arguments: Dialect.reusing)
-    func `a server that is down is asked again, on the connection that is there`(dialect: Dialect) async throws {
+    func `a request to an unavailable server is retried on the same connection`(dialect: Dialect) async throws {
         let manager = try dialect.manager {
             $0.retries = RetryPolicy(limit: 2).with { $0.backoff = Backoff(base: .zero) }
         }
@@ -21,7 +21,7 @@ import Testing
     }
 
     @Test(arguments: Dialect.reusing)
-    func `an address that is forbidden is not spoken to`(dialect: Dialect) async throws {
+    func `a forbidden address is not connected to`(dialect: Dialect) async throws {
         let manager = try dialect.manager { $0.transfer.connection.addresses = .publicOnly() }
         let error = try await sessionError { _ = try await manager.get("small.json") }
         guard case .transport(.cannotConnect(.addressForbidden, let facts)) = error else { throw error }
@@ -33,7 +33,7 @@ import Testing
     }
 
     @Test(arguments: Dialect.reusing)
-    func `a large body passes interceptors as a stream`(dialect: Dialect) async throws {
+    func `a large body passes through interceptors as a stream`(dialect: Dialect) async throws {
         struct Counting: Interceptor {
             let sizes: AsyncStream<Int>.Continuation
 

@@ -10,18 +10,18 @@ private let right = Credential(user: "user", password: "secret")
 private let wrong = Credential(user: "user", password: "wrong")
 
 extension SessionManager {
-    /// A manager for a server behind a proxy.
+    /// Creates a manager for a server behind a proxy.
     fileprivate init(for server: RealServer, behind proxy: Proxy) throws {
         try self.init(for: server) { $0.proxy = .proxy(proxy) }
     }
 
-    /// The port that a small request was connected to: the proxy's, or the server's own.
+    /// The remote port of a small request: the proxy's or the server's.
     fileprivate var connectedPort: Int? {
         get async throws { try await get("small.json").metrics.remoteAddress?.port }
     }
 }
 
-/// Why the proxy failed.
+/// Returns the reason for which a request failed at the proxy.
 private func proxyFailure(_ manager: SessionManager) async throws -> TransportError.ProxyFailure? {
     let error = try await sessionError { _ = try await manager.get("small.json") }
     #expect(error.isConnectionFailure)
@@ -31,7 +31,7 @@ private func proxyFailure(_ manager: SessionManager) async throws -> TransportEr
 
 @Suite(.servers(.nginx, .nginxTLS, .proxy, .proxyWithCredentials, .proxyTLS), .timeLimit(.minutes(2)))
 struct HTTPProxyTests {
-    @Test func `plain requests go through it`() async throws {
+    @Test func `http requests are forwarded by the proxy`() async throws {
         let proxy = try RealServer.proxy.proxy(.http)
         let response = try await SessionManager(for: .nginx, behind: proxy).get("small.json")
         #expect(response.metrics.remoteAddress?.port == proxy.port)
@@ -39,7 +39,7 @@ struct HTTPProxyTests {
         #expect(response.value.count == 59)
     }
 
-    @Test func `TLS goes through its tunnel, with HTTP 2 inside`() async throws {
+    @Test func `TLS is tunnelled by the proxy, with HTTP 2`() async throws {
         let proxy = try RealServer.proxy.proxy(.http)
         let response = try await SessionManager(for: .nginxTLS, behind: proxy).get("small.json")
         #expect(response.metrics.remoteAddress?.port == proxy.port)
@@ -49,39 +49,41 @@ struct HTTPProxyTests {
     }
 
     @Test(arguments: [RealServer.nginx, .nginxTLS])
-    func `with the right credentials it lets through`(server: RealServer) async throws {
+    func `the proxy accepts the right credentials`(server: RealServer) async throws {
         let proxy = try RealServer.proxyWithCredentials.proxy(.http, credential: right)
         #expect(try await SessionManager(for: server, behind: proxy).connectedPort == proxy.port)
     }
 
-    // tinyproxy asks with 407 for credentials that are missing, and answers 401 to those that are wrong.
+    // tinyproxy responds with 407 to missing credentials, and with 401 to wrong ones.
 
-    @Test func `without credentials the tunnel's refusal is an error`() async throws {
+    @Test func `missing credentials for a tunnel are an error`() async throws {
         let proxy = try RealServer.proxyWithCredentials.proxy(.http)
         let manager = try SessionManager(for: .nginxTLS, behind: proxy)
         #expect(try await proxyFailure(manager) == .authenticationRequired)
     }
 
-    @Test func `with wrong ones too`() async throws {
+    @Test func `wrong credentials for a tunnel are an error`() async throws {
         let proxy = try RealServer.proxyWithCredentials.proxy(.http, credential: wrong)
         let manager = try SessionManager(for: .nginxTLS, behind: proxy)
         #expect(try await proxyFailure(manager) == .tunnelRefused(status: 401))
     }
 
     @Test(arguments: [(nil, 407), (wrong, 401)])
-    func `without a tunnel the refusal is a response`(credential: Credential?, status: Int) async throws {
+    func `wrong or missing credentials without a tunnel are a response`(credential: Credential?, status: Int)
+        async throws
+    {
         let proxy = try RealServer.proxyWithCredentials.proxy(.http, credential: credential)
         let manager = try SessionManager(for: .nginx, behind: proxy)
         #expect(try await sessionError { _ = try await manager.get("small.json") }.statusCode == status)
     }
 
     @Test(arguments: [RealServer.nginx, .nginxTLS])
-    func `it may be spoken to over TLS`(server: RealServer) async throws {
+    func `the proxy may be connected to over TLS`(server: RealServer) async throws {
         let proxy = try RealServer.proxyTLS.proxy(.https)
         #expect(try await SessionManager(for: server, behind: proxy).connectedPort == proxy.port)
     }
 
-    @Test func `a proxy whose certificate is not trusted is an error of the proxy`() async throws {
+    @Test func `an untrusted certificate of the proxy is a proxy error`() async throws {
         let proxy = try RealServer.proxyTLS.proxy(.https)
         let manager = try SessionManager(for: .nginx) {
             $0.proxy = .proxy(proxy)
@@ -90,7 +92,7 @@ struct HTTPProxyTests {
         #expect(try await proxyFailure(manager) == .tls(.unknownAuthority))
     }
 
-    @Test func `hosts that are to be reached without it are`() async throws {
+    @Test func `bypassed hosts are connected to directly`() async throws {
         let server = try RealServer.nginx.url()
         for bypass in [["127.0.0.1"], ["other.example", "127.0.0.0/8"], ["*"], ["other.example", "*"]] {
             let proxy = try RealServer.proxy.proxy(.http, bypass: bypass)
@@ -100,7 +102,7 @@ struct HTTPProxyTests {
         #expect(try await SessionManager(for: .nginx, behind: proxy).connectedPort == proxy.port)
     }
 
-    @Test func `one request may go another way than its session`() async throws {
+    @Test func `a request may have another proxy than its session`() async throws {
         let proxy = try RealServer.proxy.proxy(.http)
         let manager = try SessionManager(for: .nginx)
         var request = try manager.request(.get, "small.json")
@@ -110,8 +112,8 @@ struct HTTPProxyTests {
     }
 
     @Test(arguments: [Proxy.Kind.http, .socks5h])
-    func `a dead proxy is named in the error`(kind: Proxy.Kind) async throws {
-        // Port 1, tcpmux, is closed on any machine of today.
+    func `an unreachable proxy is named in the error`(kind: Proxy.Kind) async throws {
+        // Port 1 (tcpmux) is closed on any current machine.
         let manager = try SessionManager(for: .nginx, behind: Proxy(kind, host: "localhost", port: 1))
         let error = try await sessionError { _ = try await manager.get("small.json") }
         #expect(error.isConnectionFailure)
@@ -119,14 +121,14 @@ struct HTTPProxyTests {
         #expect(transportError.facts?.host == "localhost")
     }
 
-    @Test func `a proxy without an address is named in the error`() async throws {
+    @Test func `a proxy that cannot be resolved is named in the error`() async throws {
         let manager = try SessionManager(for: .nginx, behind: Proxy(.http, host: "proxy.invalid", port: 1))
         let error = try await sessionError { _ = try await manager.get("small.json") }
         guard case .transport(.cannotResolve("proxy.invalid", _)) = error else { throw error }
     }
 
-    @Test func `the environment names the proxy, and what goes past it`() async {
-        // In a process of its own: the environment belongs to all tests.
+    @Test func `the environment sets the proxy and the hosts to bypass`() async {
+        // In a separate process: the environment is shared by all tests.
         await #expect(processExitsWith: .success) {
             let proxy = try RealServer.proxy.url()
             let server = try RealServer.nginx.url()
@@ -152,25 +154,25 @@ struct HTTPProxyTests {
 @Suite(.servers(.nginx, .nginxTLS, .socks, .socksWithCredentials), .timeLimit(.minutes(1)))
 struct SOCKSProxyTests {
     @Test(arguments: [Proxy.Kind.socks5, .socks5h], [RealServer.nginx, .nginxTLS])
-    func `requests go through it`(kind: Proxy.Kind, server: RealServer) async throws {
+    func `requests are sent through the proxy`(kind: Proxy.Kind, server: RealServer) async throws {
         let proxy = try RealServer.socks.proxy(kind)
         #expect(try await SessionManager(for: server, behind: proxy).connectedPort == proxy.port)
     }
 
     @Test(arguments: [Proxy.Kind.socks5, .socks5h], [RealServer.nginx, .nginxTLS])
-    func `with the right credentials it lets through`(kind: Proxy.Kind, server: RealServer) async throws {
+    func `the proxy accepts the right credentials`(kind: Proxy.Kind, server: RealServer) async throws {
         let proxy = try RealServer.socksWithCredentials.proxy(kind, credential: right)
         #expect(try await SessionManager(for: server, behind: proxy).connectedPort == proxy.port)
     }
 
     @Test(arguments: [wrong, nil])
-    func `with wrong ones or none it is an error of the proxy`(credential: Credential?) async throws {
+    func `wrong or missing credentials are a proxy error`(credential: Credential?) async throws {
         let proxy = try RealServer.socksWithCredentials.proxy(.socks5h, credential: credential)
         let failure = try await proxyFailure(SessionManager(for: .nginx, behind: proxy))
         #expect(failure == .authenticationRequired)
     }
 
-    @Test func `what lies behind it and refuses is an error`() async throws {
+    @Test func `a server behind the proxy that refuses connections is an error`() async throws {
         let proxy = try RealServer.socks.proxy(.socks5h)
         let manager = try SessionManager(for: .nginx, behind: proxy)
         let error = try await sessionError { _ = try await manager.get("http://127.0.0.1:1/") }

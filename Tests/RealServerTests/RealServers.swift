@@ -4,28 +4,28 @@ import AsyncNetworking
 import FoundationEssentials
 import Testing
 
-/// The servers that `Tests/Servers/servers` starts; it puts their addresses into the environment:
+/// The servers that `Tests/Servers/servers` starts, with their addresses in environment variables:
 ///
 ///     Tests/Servers/servers setup
 ///     Tests/Servers/servers run .build/servers -- swift test
 ///
-/// Without them the suites are skipped, and say so.
+/// Suites whose servers are not running are skipped with a message.
 enum RealServer: String, CaseIterable {
     /// nginx without TLS, HTTP/1.1.
     case nginx = "AN_NGINX_HTTP"
     /// nginx with TLS, HTTP/2 and HTTP/1.1 by ALPN.
     case nginxTLS = "AN_NGINX_TLS"
-    /// nginx without TLS, HTTP/2 by prior knowledge.
+    /// nginx without TLS, HTTP/2 with prior knowledge.
     case nginxH2C = "AN_NGINX_H2C"
-    /// nginx with TLS and a certificate for each name that is asked for.
+    /// nginx with TLS and a certificate for each requested host name.
     case pki = "AN_NGINX_PKI"
-    /// openssl-s_server(1) with a stapled response that says that its certificate is good.
+    /// openssl-s_server(1) with a stapled OCSP response: the certificate is good.
     case stapleGood = "AN_STAPLE_GOOD"
-    /// The same, where the certificate was revoked.
+    /// openssl-s_server(1) with a stapled OCSP response: the certificate is revoked.
     case stapleRevoked = "AN_STAPLE_REVOKED"
-    /// The same, where another authority says that the certificate is good.
+    /// openssl-s_server(1) with a stapled OCSP response of another authority: the certificate is good.
     case stapleForeign = "AN_STAPLE_FOREIGN"
-    /// openssl-s_server(1) that asks for a client's certificate.
+    /// openssl-s_server(1) that requests a client certificate.
     case mutual = "AN_MUTUAL"
     /// mitmproxy.
     case mitm = "AN_MITM"
@@ -35,37 +35,37 @@ enum RealServer: String, CaseIterable {
     case proxy = "AN_PROXY"
     /// tinyproxy behind TLS.
     case proxyTLS = "AN_PROXY_TLS"
-    /// tinyproxy that asks for `user` and `secret`.
+    /// tinyproxy that requires the credential `user`, `secret`.
     case proxyWithCredentials = "AN_PROXY_AUTH"
-    /// The same behind TLS.
+    /// tinyproxy behind TLS that requires the credential `user`, `secret`.
     case proxyWithCredentialsTLS = "AN_PROXY_AUTH_TLS"
     /// microsocks.
     case socks = "AN_SOCKS"
-    /// microsocks that asks for `user` and `secret`.
+    /// microsocks that requires the credential `user`, `secret`.
     case socksWithCredentials = "AN_SOCKS_AUTH"
 
-    /// Whether the environment has the server's address.
+    /// Whether the environment contains the server's address.
     var isRunning: Bool { Self.environment(rawValue) != nil }
 
-    /// The URL of a path on the server.
+    /// Returns the URL of a path on the server.
     func url(_ path: String = "") throws -> URL {
         let address = try #require(Self.environment(rawValue))
         return try #require(URL(string: address + path))
     }
 
-    /// The server as a proxy.
+    /// Returns the server as a proxy.
     func proxy(_ kind: Proxy.Kind, credential: Credential? = nil, bypass: [String] = []) throws -> Proxy {
         let url = try url()
         return Proxy(
             kind, host: try #require(url.host()), port: try #require(url.port), credential: credential, bypass: bypass)
     }
 
-    /// The PEM file of the authority that signed the servers' certificates.
+    /// Returns the path of the PEM file with the authority that signed the servers' certificates.
     static func authority() throws -> String {
         try #require(environment("AN_CA"))
     }
 
-    /// The folder with the servers' files.
+    /// Returns the directory with the servers' files.
     static func folder() throws -> String {
         try #require(environment("AN_SERVER_ROOT"))
     }
@@ -76,7 +76,7 @@ enum RealServer: String, CaseIterable {
 }
 
 extension Trait where Self == ConditionTrait {
-    /// Skips without these servers.
+    /// Skips a suite unless these servers are running.
     static func servers(_ servers: RealServer...) -> ConditionTrait {
         .enabled(
             if: servers.allSatisfy(\.isRunning),
@@ -85,7 +85,7 @@ extension Trait where Self == ConditionTrait {
 }
 
 extension SessionConfiguration {
-    /// The configuration for a server: it trusts the servers' authority and ignores the environment's proxies.
+    /// Returns a configuration for a server. It trusts the servers' authority and ignores proxies in the environment.
     static func using(
         _ server: RealServer, configure: (inout SessionConfiguration) -> Void
     ) throws -> SessionConfiguration {
@@ -98,7 +98,7 @@ extension SessionConfiguration {
 }
 
 extension SessionManager {
-    /// A manager for a server.
+    /// Creates a manager for a server.
     init(for server: RealServer, configure: (inout SessionConfiguration) -> Void = { _ in }) throws {
         self.init(try .using(server, configure: configure))
     }
@@ -109,17 +109,17 @@ extension Response<Data> {
     var text: String { String(decoding: value, as: UTF8.self) }
 }
 
-/// The error of the session that `body` ends with.
+/// Returns the session error that `body` throws.
 func sessionError(_ body: () async throws -> Void) async throws -> SessionError {
     try #require(await #expect(throws: SessionError.self) { try await body() })
 }
 
-/// The same bytes every time, of any length.
+/// Returns deterministic bytes.
 func patternedBytes(_ count: Int) -> Data {
     Data((0..<count).lazy.map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) })
 }
 
-/// Chunks of patterned bytes, the same each time they are iterated.
+/// A sequence of deterministic chunks that can be iterated repeatedly.
 struct PatternedChunks: AsyncSequence, Sendable {
     let bytes: Data
     let chunkSize: Int
@@ -140,7 +140,7 @@ struct PatternedChunks: AsyncSequence, Sendable {
     }
 }
 
-/// A folder for one test, removed with the value.
+/// A directory for one test, deleted in `deinit`.
 final class TemporaryFolder: Sendable {
     let path = "/tmp/an-real-\(UInt64.random(in: 0...UInt64.max))"
 

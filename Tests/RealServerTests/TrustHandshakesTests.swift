@@ -5,15 +5,15 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-/// Handshakes with nginx, which shows another certificate for each name, and with openssl-s_server(1). The certificates are
-/// those of `Tests/Servers/pki.py`.
+/// TLS handshakes with nginx, which has a certificate for each host name, and with openssl-s_server(1). The
+/// certificates are created by `Tests/Servers/pki.py`.
 @Suite(.servers(.pki, .stapleGood, .stapleRevoked, .stapleForeign, .mutual), .timeLimit(.minutes(2)))
 struct TrustHandshakesTests {
     private typealias Failure = TransportError.TLSFailure
 
     // MARK: Certificates
 
-    /// Hosts, and what becomes of them without a policy.
+    /// Host names, and the failures without a policy; `nil` for an accepted certificate.
     private static let hosts: [(String, TransportError.TLSFailure?)] = [
         ("good.pki.test", nil),
         ("a.wild.pki.test", nil),
@@ -39,7 +39,9 @@ struct TrustHandshakesTests {
         ("127.0.0.1", nil),
     ]
 
-    @Test(arguments: hosts) func `certificates are taken or refused`(host: String, expected: TransportError.TLSFailure?)
+    @Test(arguments: hosts) func `certificates are accepted or rejected`(
+        host: String, expected: TransportError.TLSFailure?
+    )
         async throws
     {
         try await expect(expected, from: host, SecurityPolicy())
@@ -47,8 +49,9 @@ struct TrustHandshakesTests {
 
     // MARK: The table of AFNetworking
 
-    /// The rows of the table: mode, whether invalid certificates are allowed, whether the name is validated, what is
-    /// pinned, and what becomes of a good server, an expired one, one for another host, and one of another authority.
+    /// The rows of the table: pinning mode, whether invalid certificates are allowed, whether the host name is
+    /// validated, the pins, and the results for a good server, an expired one, one for another host, and one of another
+    /// authority.
     private static let rows: [Row] = [
         Row(.none, false, true, .nothing, nil, .certificateExpired, .wrongHost, .unknownAuthority),
         Row(.none, false, false, .nothing, nil, .certificateExpired, nil, .unknownAuthority),
@@ -56,11 +59,11 @@ struct TrustHandshakesTests {
             .none, true, true, .nothing, .invalidWithoutPins, .invalidWithoutPins, .invalidWithoutPins,
             .invalidWithoutPins),
         Row(.none, true, false, .nothing, nil, nil, nil, nil),
-        // Pins do not count without a mode.
+        // Without a mode, pins have no effect.
         Row(.none, false, true, .intermediate, nil, .certificateExpired, .wrongHost, .unknownAuthority),
         Row(.publicKey, false, true, .intermediate, nil, .certificateExpired, .wrongHost, .unknownAuthority),
         Row(.publicKey, false, false, .intermediate, nil, .certificateExpired, nil, .unknownAuthority),
-        // Unlike AFNetworking's, the name counts.
+        // Unlike in AFNetworking, the host name is validated.
         Row(.publicKey, true, true, .intermediate, nil, nil, .wrongHost, .keyMismatch),
         Row(.publicKey, true, false, .intermediate, nil, nil, nil, .keyMismatch),
         Row(.publicKey, false, true, .nothing, .noPins, .noPins, .noPins, .noPins),
@@ -75,7 +78,7 @@ struct TrustHandshakesTests {
         Row(
             .certificate, false, true, .stranger, .certificateNotPinned, .certificateExpired, .wrongHost,
             .unknownAuthority),
-        // A private authority needs no permission for invalid certificates: it is a trusted one.
+        // A pinned private authority is trusted without allowing invalid certificates.
         Row(
             .certificate, true, true, .stranger, .certificateNotPinned, .certificateNotPinned, .certificateNotPinned,
             nil),
@@ -123,7 +126,7 @@ struct TrustHandshakesTests {
         case .unknownAuthority: .unknownAuthority
         case .invalidWithoutPins: .invalidWithoutPins
         case .noPins: .noPins
-        // Its keys are looked at apart.
+        // The expected pins are compared separately.
         case .keyMismatch: .pinMismatch(expected: [])
         case .certificateNotPinned: .certificateNotPinned
         }
@@ -143,13 +146,15 @@ struct TrustHandshakesTests {
     // MARK: Revocation
 
     @Test(arguments: [("good", nil), ("revoked", TransportError.TLSFailure.revoked)])
-    func `a list says who was revoked`(host: String, expected: TransportError.TLSFailure?) async throws {
+    func `a revocation list determines which certificates are revoked`(
+        host: String, expected: TransportError.TLSFailure?
+    ) async throws {
         var policy = SecurityPolicy()
         policy.revocationLists = try PKI.file("intermediate.crl")
         try await expect(expected, from: "\(host).pki.test", policy)
     }
 
-    @Test func `a list of another authority, or one of the past, says nothing`() async throws {
+    @Test func `a list of another authority, or an expired one, leaves the revocation unknown`() async throws {
         var policy = SecurityPolicy()
         policy.revocationLists = try PKI.file("stranger.crl")
         try await expect(.revocationUnknown, from: "good.pki.test", policy)
@@ -158,7 +163,7 @@ struct TrustHandshakesTests {
         try await expect(.revocationUnknown, from: "good.pki.test", policy)
     }
 
-    @Test(arguments: [TLSVersion.v1_2, .v1_3]) func `a stapled response is asked for and believed`(version: TLSVersion)
+    @Test(arguments: [TLSVersion.v1_2, .v1_3]) func `a stapled response is requested and used`(version: TLSVersion)
         async throws
     {
         let cases: [(RealServer, String, SecurityPolicy.Stapling, TransportError.TLSFailure?)] = [
@@ -178,7 +183,7 @@ struct TrustHandshakesTests {
         }
     }
 
-    @Test func `a stapled response of the past is not believed, and an audited one only reported`() async throws {
+    @Test func `an expired stapled response is rejected, or only reported by an audit`() async throws {
         var policy = SecurityPolicy()
         policy.stapling = .required
         policy.verificationTime = .now.addingTimeInterval(2 * 86_400)
@@ -189,7 +194,7 @@ struct TrustHandshakesTests {
 
     // MARK: Clients
 
-    @Test func `a server that asks for a client's certificate gets it`() async throws {
+    @Test func `a server that requests a client certificate receives it`() async throws {
         let identity = ClientIdentity.pem(
             certificates: try PKI.file("client.pki.test.pem"), key: try PKI.file("client.pki.test.key"))
         try await expect(nil, from: "good.pki.test", at: .mutual, SecurityPolicy()) { $0.tls.identity = identity }
@@ -210,13 +215,13 @@ struct TrustHandshakesTests {
 
     // MARK: Connections
 
-    @Test func `streams of one connection are those of one policy`() async throws {
+    @Test func `a connection is shared only by requests with the same policy`() async throws {
         let intermediate = try SecurityPolicy.certificates(in: PKI.file("intermediate.pem"))
         let stranger = try SecurityPolicy.certificates(in: PKI.file("stranger.pem"))
         let manager = try manager(.pinning(certificates: intermediate), at: .pki, "good.pki.test")
         let plain = manager.configuration.transfer.with { $0.tls.policy = SecurityPolicy() }
         let wrong = manager.configuration.transfer.with { $0.tls.policy = .pinning(certificates: stranger) }
-        // One connection for each of the two, however many requests there are at a time.
+        // One connection for each of the two policies, regardless of the number of concurrent requests.
         let ports = try await withThrowingTaskGroup { group in
             for index in 0..<20 {
                 group.addTask {
@@ -236,9 +241,10 @@ struct TrustHandshakesTests {
         guard case .transport(.tls(.certificateNotPinned, _)) = error else { throw error }
     }
 
-    // MARK: The table's machinery
+    // MARK: Helpers
 
-    /// One handshake: what was expected of it, and what it came to. A request that a refused server has seen is a failure.
+    /// Performs a handshake and compares its result with the expected one. It also fails if a rejected server received
+    /// the request.
     private func expect(
         _ expected: TransportError.TLSFailure?, from host: String, at server: RealServer = .pki,
         _ policy: SecurityPolicy, _ change: (inout TransferOptions) -> Void = { _ in }
@@ -259,12 +265,12 @@ struct TrustHandshakesTests {
         }
         #expect(got == expected, "\(host) under \(policy)")
         guard server == .pki else { return }
-        // What came after is in the log.
+        // The log contains this request when it contains the next one.
         let marker = try self.manager(SecurityPolicy(), at: .pki, "good.pki.test")
         _ = try await marker.get(path + "/after")
         let name = host == "127.0.0.1" ? "address" : host
         while try !PKI.log().contains("good.pki.test\(path)/after") { await Task.yield() }
-        #expect(try PKI.log().contains("\(name)\(path)") == (expected == nil), "What the server received.")
+        #expect(try PKI.log().contains("\(name)\(path)") == (expected == nil), "requests that the server received")
     }
 
     private func manager(
@@ -288,7 +294,7 @@ private enum PKI {
         .file(try RealServer.folder() + "/pki/" + name)
     }
 
-    /// The requests that nginx received, each after the name that was asked for.
+    /// Returns the requests that nginx received, each with the requested host name as a prefix.
     static func log() throws -> Set<String> {
         let bytes = try Data(contentsOf: URL(filePath: RealServer.folder() + "/nginx/pki.log"))
         return Set(String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init))

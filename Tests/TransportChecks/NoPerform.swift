@@ -2,7 +2,7 @@
 
 import ANHTTP
 
-// `make check-transports` expects that this does not compile: nothing but its own function makes a type a transport.
+// `make check-transports` expects that this does not compile: a transport must implement `perform`.
 struct NoPerform: Transport {
     func shutdown() async {}
 }

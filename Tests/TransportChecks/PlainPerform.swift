@@ -2,8 +2,8 @@
 
 import ANHTTP
 
-// `make check-transports` expects that this does not compile without NonisolatedNonsendingByDefault, where `body` has another
-// type than the protocol's, and that it compiles with it.
+// `make check-transports` expects that this compiles only with NonisolatedNonsendingByDefault. Without it, the type of
+// `body` differs from the protocol's.
 struct PlainPerform: Transport {
     func perform(
         _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?,

@@ -4,11 +4,11 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// The handling of Ctrl-C and SIGTERM: the first signal cancels the work; one that follows after a second terminates
-/// the program.
+/// The handling of Ctrl-C and SIGTERM: the first signal cancels the work; another one, more than a second later,
+/// terminates the program.
 ///
-/// A second signal within a second is ignored: timeout(1) and others signal the program and its process group, so the
-/// same request to terminate arrives twice.
+/// Another one within a second is ignored: timeout(1) and others signal the program and its process group, so the same
+/// request to terminate arrives twice.
 enum Interruption {
     /// Runs `work` and returns its status, or that of the signal that cancelled it, when the work has ended.
     static func guarding(_ work: @escaping @Sendable () async -> ExitStatus) async -> ExitStatus {

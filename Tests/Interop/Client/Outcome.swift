@@ -3,7 +3,7 @@
 import AsyncNetworking
 import FoundationEssentials
 
-/// How often rounds ended in which way; printed as JSON.
+/// The number of rounds per outcome; printed as JSON.
 struct Outcomes: Encodable, Sendable {
     /// The count for each outcome.
     var counts: [String: Int] = [:]
@@ -27,19 +27,19 @@ struct Outcomes: Encodable, Sendable {
     }
 }
 
-/// How a round, or a step of one, ended.
+/// The outcome of a round or of a step of one.
 struct Outcome: Sendable {
     var label: String
     var example: String?
     var repeated = 0
 
-    /// The outcome of a step that ended well.
+    /// Creates the outcome of a successful step.
     init(_ label: String, metrics: TransferMetrics? = nil) {
         self.label = label
         if let metrics, metrics.attempts > 1 || !metrics.retries.earlierAttempts.isEmpty { repeated = 1 }
     }
 
-    /// The outcome of a step that failed.
+    /// Creates the outcome of a failed step.
     init(_ error: any Error) {
         label = Self.label(of: error)
         let retries = (error as? SessionError)?.retries.earlierAttempts.count ?? 0
@@ -47,14 +47,14 @@ struct Outcome: Sendable {
         example = "\(error)"
     }
 
-    /// The outcome of a round of more than one step.
+    /// Appends the outcome of the next step of the round.
     mutating func append(_ next: Outcome) {
         label += " " + next.label
         example = example ?? next.example
         repeated += next.repeated
     }
 
-    /// The case of an error, without numbers that differ from one request to the next.
+    /// Returns the case of an error, without the numbers that vary between requests.
     private static func label(of error: any Error) -> String {
         guard let error = error as? SessionError else { return "\(type(of: error))" }
         guard case .transport(let cause) = error else { return name(of: error) }

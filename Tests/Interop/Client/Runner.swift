@@ -3,11 +3,11 @@
 import AsyncNetworking
 import FoundationEssentials
 
-/// Performs the rounds of a scenario.
+/// A runner of the rounds of a scenario.
 struct Runner: Sendable {
     let scenario: Scenario
 
-    /// Performs all rounds and counts how they end.
+    /// Performs all rounds and counts their outcomes.
     func run() async throws -> Outcomes {
         let shared = SessionManager(try configuration())
         let workers = min(scenario.workers ?? 1, scenario.rounds)
@@ -149,7 +149,7 @@ struct Runner: Sendable {
     }
 }
 
-/// What a scenario has that makes no sense.
+/// An error in a scenario, with a description.
 struct ScenarioProblem: Error, CustomStringConvertible {
     let description: String
 
@@ -158,12 +158,12 @@ struct ScenarioProblem: Error, CustomStringConvertible {
     }
 }
 
-/// What the servers' `/sink` answers.
+/// The response of the servers' `/sink`.
 private struct SinkAnswer: Decodable {
     let received: Int
 }
 
-/// A body of one chunk, the same each time it is iterated.
+/// A body of one chunk that can be iterated repeatedly.
 private struct OneChunk: AsyncSequence, Sendable {
     let bytes: Data
 
@@ -181,7 +181,7 @@ private struct OneChunk: AsyncSequence, Sendable {
     }
 }
 
-/// The statuses of the interim responses to a request.
+/// An event sink that collects the status codes of interim responses.
 private final class InterimStatuses: TransferEventSink {
     private let statuses: AsyncStream<Int>
     private let continuation: AsyncStream<Int>.Continuation
@@ -194,7 +194,7 @@ private final class InterimStatuses: TransferEventSink {
         if case .informational(let head) = event { continuation.yield(head.status.code) }
     }
 
-    /// Whether one came with this status; to be called once, after the response.
+    /// Returns whether an interim response had this status code. Call it once, after the response.
     func contains(_ status: Int) async -> Bool {
         continuation.finish()
         return await statuses.contains(status)

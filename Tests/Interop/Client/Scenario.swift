@@ -2,57 +2,57 @@
 
 import FoundationEssentials
 
-/// What the program does, as `Tests/Interop/matrix` tells it in JSON.
+/// The requests to perform, as `Tests/Interop/matrix` passes them in JSON.
 struct Scenario: Decodable, Sendable {
-    /// What each round does, one after the other.
+    /// The steps of a round, performed in order.
     let steps: [Step]
-    /// The number of rounds that are counted.
+    /// The number of rounds to count.
     let rounds: Int
-    /// The number of rounds at the same time.
+    /// The number of concurrent rounds.
     var workers: Int?
-    /// The shortest and longest wait before a round in seconds. Each worker then has a session of its own, makes its
+    /// The shortest and longest wait before a round, in seconds. Each worker then has its own session, opens its
     /// connection in a round that is not counted, and leaves it idle between rounds.
     var gaps: [Double]?
-    /// Whether each round has a session of its own.
+    /// Whether each round has its own session.
     var isFresh: Bool?
-    /// The first part of the value of `X-Request-ID`, which differs for each request.
+    /// The prefix of the `X-Request-ID` values, which are unique per request.
     let id: String
-    /// `1` or `2`; whatever TLS negotiates if `nil`.
+    /// The HTTP version, `1` or `2`; negotiated with TLS if `nil`.
     var version: Int?
     /// The number of retries.
     var retries: Int?
-    /// The PEM file with the authority.
+    /// The PEM file with the trusted authority.
     var authority: String?
-    /// The PEM file with the client's certificates; the key is in `key`.
+    /// The PEM file with the client certificates; the private key is in `key`.
     var certificates: String?
-    /// The PEM file with the client's key.
+    /// The PEM file with the private key of the client.
     var key: String?
-    /// User and password.
+    /// The user name and the password.
     var credential: [String]?
     /// The URL of an HTTP proxy.
     var proxy: String?
     /// The directory for downloads.
     var directory: String?
 
-    /// A request and what its response must have.
+    /// A request and the expected response.
     struct Step: Decodable, Sendable {
         let method: String
         let url: String
-        /// The size of the body; no body if `nil`.
+        /// The size of the request body; no body if `nil`.
         var body: Int?
-        /// Whether the length of the body is unknown when sending begins.
+        /// Whether the body is sent without a known length.
         var isStream: Bool?
-        /// How long to wait for `100 Continue`, in seconds; not asked for if `nil`.
+        /// The timeout for `100 Continue`, in seconds; not requested if `nil`.
         var continueTimeout: Double?
-        /// The size of the response's body.
+        /// The expected size of the response body.
         var size: Int?
-        /// The number of bytes that the response says the server received.
+        /// The expected number of bytes that the server reports to have received.
         var received: Int?
-        /// The status of an interim response that must come first.
+        /// The expected status code of an interim response before the final one.
         var interim: Int?
-        /// The name of a trailer field.
+        /// The name of an expected trailer field.
         var trailer: String?
-        /// Whether the response is a download that is cancelled halfway, resumed and compared in size.
+        /// Whether the response is a download that is cancelled halfway, resumed, and checked for its size.
         var isResumed: Bool?
     }
 }

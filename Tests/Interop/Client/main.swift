@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-// Performs a scenario, given in JSON as the only argument, and prints how its rounds ended as one line of JSON:
+// Performs the scenario in its only argument, in JSON, and prints the outcomes as one line of JSON:
 //
 //     InteropClient '{"id": "a", "rounds": 20, "steps": [{"method": "GET", "url": "https://localhost:8443/small.json"}]}'
 
