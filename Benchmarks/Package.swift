@@ -3,9 +3,9 @@
 
 import PackageDescription
 
-// A package of its own, so that what the library is compared with reaches no user of the library.
+// A separate package, so that users of the library do not depend on the clients that it is compared with.
 
-/// Whether this library takes part: its client is `Sources/OurClient`.
+/// Whether AsyncNetworking is measured; its client is `Sources/OurClient`.
 let measuresOurClient = true
 
 let settings: [SwiftSetting] = [
@@ -24,13 +24,13 @@ let package = Package(
     targets: [
         .systemLibrary(name: "CurlLibrary", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
 
-        // The driver, the process that it measures with, and a server that it needs.
+        // The driver, the program that measures a process, and a server for some workloads.
         .executableTarget(name: "Bench", dependencies: ["ClientKit", "ServerKit"], swiftSettings: settings),
         .executableTarget(name: "Measure"),
         .executableTarget(name: "BenchServer"),
         .target(name: "ServerKit", dependencies: ["ClientKit"], swiftSettings: settings),
 
-        // The clients, and what those in Swift have in common.
+        // The clients, and what the Swift clients share.
         .executableTarget(name: "RawCurl", dependencies: ["CurlLibrary"]),
         .target(name: "ClientKit", swiftSettings: settings),
         .executableTarget(
@@ -53,17 +53,17 @@ if measuresOurClient {
     let library = Target.Dependency.product(name: "AsyncNetworking", package: "AsyncNetworking")
     package.targets += [
         .executableTarget(name: "OurClient", dependencies: ["ClientKit", library], swiftSettings: settings),
-        // What a request takes without a network.
+        // The cost of a request without a network.
         .target(name: "AllocationCounter"),
         .target(name: "CostKit", dependencies: ["AllocationCounter", library], swiftSettings: settings),
-        // What a session adds to its transport.
+        // The cost of a session on top of its transport.
         .executableTarget(name: "PipelineCost", dependencies: ["CostKit", library], swiftSettings: settings),
-        // What AFNetworking's interface adds to the core.
+        // The cost of AFNetworking's interface on top of the core.
         .executableTarget(
             name: "ShimCost",
             dependencies: ["CostKit", library, .product(name: "AFNetworking", package: "AsyncNetworking")],
             swiftSettings: settings),
-        // Forms and multipart bodies.
+        // The cost of forms and multipart bodies.
         .executableTarget(
             name: "SerializationCost", dependencies: ["ClientKit", "ServerKit", library], swiftSettings: settings),
     ]

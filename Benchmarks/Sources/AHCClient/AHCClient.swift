@@ -6,7 +6,7 @@ import NIOCore
 import NIOHTTP1
 import NIOSSL
 
-/// async-http-client, through its interface for Swift concurrency.
+/// async-http-client, with its async interface.
 @main
 struct AHCClient: BenchmarkClient {
     private let client: HTTPClient
@@ -63,7 +63,7 @@ struct AHCClient: BenchmarkClient {
     }
 }
 
-/// A file as half-megabyte buffers.
+/// A file as a sequence of 512 KiB buffers.
 private struct Chunks: AsyncSequence, AsyncIteratorProtocol, Sendable {
     let file: InputFile
 

@@ -3,9 +3,9 @@
 import ClientKit
 import Foundation
 
-/// Measures all clients side by side: `Bench [--rounds N] [--workload NAME] [--output FILE]`.
+/// Measures all clients: `Bench [--rounds N] [--workload NAME] [--output FILE]`.
 ///
-/// It expects the environment that `Tests/Servers/servers run` gives; `make bench` does all of it.
+/// It requires the environment from `Tests/Servers/servers run`; `make bench` provides it.
 @main
 struct Bench {
     static func main() {
@@ -31,7 +31,7 @@ struct Bench {
             print("Round \(round + 1) of \(rounds)")
             for workload in workloads {
                 let clients = workload.clients.filter(runner.isAvailable)
-                // Another one begins each round, so that none always follows the same one.
+                // Rotate the order in each round, so that no client always runs after the same other one.
                 for index in clients.indices {
                     let client = clients[(index + round) % clients.count]
                     guard let sample = try runner.run(workload, with: client) else { continue }

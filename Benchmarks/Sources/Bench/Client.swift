@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// Who is measured, in the order of the table.
+/// The clients to measure, in the order of the table's columns.
 enum Client: String {
     case curlTool = "curl"
     case rawCurl = "raw C"
@@ -9,7 +9,7 @@ enum Client: String {
     case ours = "AsyncNetworking"
     case oursPinned = "with pins"
 
-    /// The program, beside the driver; nil for a tool of the system.
+    /// The name of the executable, beside the driver; `nil` for an installed command.
     var executable: String? {
         switch self {
         case .curlTool: nil

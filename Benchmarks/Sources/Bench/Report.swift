@@ -2,7 +2,7 @@
 
 import Foundation
 
-/// The medians of all rounds, as one table and as JSON.
+/// The medians of all rounds, as a table and as JSON.
 struct Report {
     let entries: [Entry]
 

@@ -4,7 +4,7 @@ import ClientKit
 import Foundation
 import ServerKit
 
-/// Runs one client once, in a process of its own.
+/// A runner of a client in a separate process.
 struct Runner {
     private static let secondsAllowed = "120"
 
@@ -23,7 +23,7 @@ struct Runner {
         return FileManager.default.isExecutableFile(atPath: programs.appendingPathComponent(executable).path)
     }
 
-    /// Returns nil, having said why, when the client failed.
+    /// Runs a client. Returns `nil` after printing the reason if it failed.
     func run(_ workload: Workload, with client: Client) throws -> Sample? {
         if workload.needsRehearsal { _ = try runOnce(workload, with: client) }
         return try runOnce(workload, with: client)
@@ -37,7 +37,7 @@ struct Runner {
         let output = Pipe()
         process.executableURL = programs.appendingPathComponent("Measure")
         process.arguments = [Self.secondsAllowed] + (try command(workload, client, file))
-        // A crash ends at once; the backtracer would take half a minute and count as the client's time.
+        // Without the backtracer a crash ends at once; otherwise its 30 seconds would count as the client's time.
         process.environment = environment.merging(["SWIFT_BACKTRACE": "enable=no"]) { _, new in new }
         process.standardOutput = output
         try process.run()
@@ -50,7 +50,7 @@ struct Runner {
             print("\(workload.name): \(client.rawValue) failed with exit code \(whole.exit_code)")
             return nil
         }
-        // The curl tool measures nothing by itself: its figures include its start, which is some milliseconds.
+        // curl does not measure itself: its figures include some milliseconds for its start.
         let measured =
             client == .curlTool
             ? MeasuredPhase(requests: 1, wall_s: whole.wall_s, cpu_s: whole.cpu_s)
@@ -80,7 +80,7 @@ struct Runner {
         if client == .oursPinned { command.append("--pin") }
         if let file { command += ["--file", file] }
         if workload.server == .nginxTLS { command += ["--ca", try value("AN_CA")] }
-        // A connection for each request: over HTTP/2 a client may send more before it hears that the server goes away.
+        // Not with a connection per request: over HTTP/2 a client may send more requests before it receives GOAWAY.
         if workload.server == .nginxTLS, workload.action != "connect" { command.append("--http2") }
         return command
     }
@@ -98,14 +98,14 @@ struct Runner {
         return value
     }
 
-    /// The line that a client prints.
+    /// The line of JSON that a client prints.
     private struct MeasuredPhase: Decodable {
         var requests: Double
         var wall_s: Double
         var cpu_s: Double
     }
 
-    /// The line that Measure prints.
+    /// The line of JSON that Measure prints.
     private struct WholeProcess: Decodable {
         var wall_s: Double
         var cpu_s: Double

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 
-/// What one run took, or the median of several.
+/// The figures of a run, or the medians of several runs.
 struct Sample {
     var processorMicrosecondsPerRequest: Double
     var requestsPerSecond: Double
     var wallSeconds: Double
     var peakMemoryKilobytes: Double
 
-    /// The median of each figure by itself.
+    /// Returns the median of each figure.
     static func median(of samples: [Sample]) -> Sample? {
         guard !samples.isEmpty else { return nil }
         func median(_ figure: KeyPath<Sample, Double>) -> Double {
@@ -22,7 +22,7 @@ struct Sample {
     }
 }
 
-/// Which figure a workload is about.
+/// The main figure of a workload.
 enum Figure {
     case processorTime, wallTime, peakMemory
 

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT
 
-/// One thing to measure, and how each client is asked for it.
+/// A workload and its parameters for the clients.
 struct Workload {
     let name: String
     let title: String
-    /// The figure that matters here, and that the ratios are of.
+    /// The main figure, for which ratios are printed.
     let figure: Figure
-    /// The clients' own word for what they do, and the path at the server.
+    /// The name of the workload in the clients' options, and the path on the server.
     let action: String
     let server: Server
     let path: String
     var requests = 1
-    /// URLSession gets fewer requests, because it takes so long.
+    /// The number of requests of URLSession, which is smaller because it is slow.
     var requestsOfURLSession = 1
     var warmUp = 0
     var inFlight = 1
     var file: String?
-    /// Runs a client twice and keeps the second: the first to fill the page cache with new pages can take three times
-    /// as long, whoever it is.
+    /// Whether each client runs twice and the first run is discarded: the first process that fills the page cache with
+    /// new pages can take three times as long.
     var needsRehearsal = false
     let clients: [Client]
 
@@ -42,7 +42,7 @@ struct Workload {
             requests: 10_000, requestsOfURLSession: 2_000, warmUp: 100,
             clients: [.rawCurl, .asyncHTTPClient, .urlSession, .ours]),
         Workload(
-            name: "handshake", title: "HTTP/1.1 over TLS, a connection for each request, no session resumed",
+            name: "handshake", title: "HTTP/1.1 over TLS, one connection per request, no session resumption",
             figure: .processorTime,
             action: "connect", server: .nginxTLS, path: "/closing/small.json",
             requests: 1_000, warmUp: 20,
@@ -56,11 +56,11 @@ struct Workload {
             action: "upload", server: .benchServer, path: "/", file: "/www/512m.bin",
             clients: [.curlTool, .rawCurl, .asyncHTTPClient, .urlSession, .ours]),
         Workload(
-            name: "slow-consumer", title: "1 GB to a reader who takes 5 ms for each megabyte", figure: .peakMemory,
+            name: "slow-consumer", title: "1 GB to a reader that takes 5 ms per megabyte", figure: .peakMemory,
             action: "stream", server: .nginx, path: "/1g.bin",
             clients: [.rawCurl, .asyncHTTPClient, .urlSession, .ours]),
         Workload(
-            name: "in-flight-2000", title: "2,000 in flight at a server that answers after 2 s", figure: .processorTime,
+            name: "in-flight-2000", title: "2,000 in flight, responses after 2 s", figure: .processorTime,
             action: "get", server: .benchServer, path: "/",
             requests: 2_000, requestsOfURLSession: 2_000, inFlight: 2_000,
             clients: [.rawCurl, .asyncHTTPClient, .urlSession, .ours]),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// Options written as `--name value`, and flags written as `--name`.
+/// Command line options of the form `--name value` and flags of the form `--name`.
 package struct Arguments: Sendable {
     private var values: [String: String] = [:]
 

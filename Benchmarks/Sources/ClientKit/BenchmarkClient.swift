@@ -2,7 +2,7 @@
 
 import Glibc
 
-/// An HTTP client under measurement; the type that conforms is the `@main` of its process.
+/// An HTTP client to be measured. The conforming type is the `@main` of its process.
 package protocol BenchmarkClient: Sendable {
     init(_ options: Options) throws
 
@@ -10,7 +10,7 @@ package protocol BenchmarkClient: Sendable {
     func get() async throws
     func download(to file: OutputFile) async throws
     func upload(from path: String) async throws
-    /// Reads the body as a stream, and waits after each chunk as long as `consumer` says.
+    /// Reads the body as a stream and pauses after each chunk for the duration from `consumer`.
     func stream(to consumer: SlowConsumer) async throws
     func shutDown() async throws
 }
@@ -57,7 +57,7 @@ extension BenchmarkClient {
     }
 }
 
-/// The processor time that this process has taken, its own and the kernel's for it.
+/// Returns the processor time of this process so far, user and system.
 private func processorSeconds() -> Double {
     var usage = rusage()
     getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)

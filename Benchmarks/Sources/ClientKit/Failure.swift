@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// Why a benchmark cannot go on, in a sentence.
+/// An error that ends a benchmark, with a description.
 package struct Failure: Error, CustomStringConvertible {
     package let description: String
 

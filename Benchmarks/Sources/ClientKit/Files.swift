@@ -2,7 +2,7 @@
 
 import Glibc
 
-/// A file that is written from its beginning.
+/// A file that is written sequentially.
 package struct OutputFile: Sendable {
     package let path: String
     private let descriptor: Int32
@@ -27,7 +27,7 @@ package struct OutputFile: Sendable {
     }
 }
 
-/// A file that is read from its beginning.
+/// A file that is read sequentially.
 package struct InputFile: Sendable {
     package let size: Int
     private let path: String
@@ -43,7 +43,7 @@ package struct InputFile: Sendable {
         size = information.st_size
     }
 
-    /// Returns how many bytes were read, 0 at the end.
+    /// Reads into the buffer and returns the number of bytes, 0 at the end.
     package func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
         let count = Glibc.read(descriptor, buffer.baseAddress, buffer.count)
         guard count >= 0 else { throw Failure("read from \(path): \(String(cString: strerror(errno)))") }

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
 
-/// What a client is asked to do, from its command line.
+/// The command line options of a client.
 package struct Options: Sendable {
     package var workload: String
     package var url: String
-    /// How many requests are measured, after `warmUp` which are not.
+    /// The number of requests to measure, after `warmUp` requests that are not measured.
     package var requests: Int
     package var warmUp: Int
     package var inFlight: Int
-    /// How many connections the client may have at the same time.
+    /// The maximum number of concurrent connections.
     package var connections: Int
-    /// A file of certificates to trust, for `https`.
+    /// The path of a file with the certificates to trust for `https`.
     package var certificateAuthority: String?
-    /// Where a download goes to or an upload comes from.
+    /// The path of the file to download to or upload from.
     package var file: String?
     package var prefersHTTP2: Bool
-    /// Whether the authority's key is pinned.
+    /// Whether the public key of the authority is pinned.
     package var pinsAuthority: Bool
 
     package init(commandLine: [String]) throws {

@@ -2,14 +2,14 @@
 
 import Synchronization
 
-/// A reader who needs 5 ms for each megabyte, whatever the size of the chunks in which it comes.
+/// A simulated reader that takes 5 ms per megabyte, regardless of the chunk sizes.
 package final class SlowConsumer: Sendable {
     private static let megabyte = 1 << 20
     private let received = Mutex(0)
 
     package init() {}
 
-    /// How long the reader is busy with a chunk; zero for most, because it counts whole megabytes.
+    /// Returns how long the reader is busy with a chunk: zero for most, because it counts whole megabytes.
     package func pause(after bytes: Int) -> Duration {
         received.withLock { received in
             let before = received / Self.megabyte

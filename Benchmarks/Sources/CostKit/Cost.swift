@@ -3,12 +3,12 @@
 import AllocationCounter
 import Glibc
 
-/// What one request takes of the processor and of the allocator.
+/// The processor time and the allocations of a request.
 package struct Cost: CustomStringConvertible, Sendable {
     package var microseconds: Double
     package var allocations: Double
 
-    /// Measures `perform`, which performs so many requests. Allocations are counted in a run of their own.
+    /// Measures `perform`, which performs the given number of requests. Allocations are counted in a separate run.
     package static func measure(
         _ requests: Int, isolation: isolated (any Actor)? = #isolation, _ perform: (Int) async throws -> Void
     ) async rethrows -> Cost {
@@ -25,7 +25,7 @@ package struct Cost: CustomStringConvertible, Sendable {
             allocations: Double(allocation_count() - before) / Double(requests / 10))
     }
 
-    /// The cheaper one: what disturbs a run only adds to it.
+    /// Returns the lower cost: disturbances only add to a measurement.
     package static func min(_ left: Cost?, _ right: Cost) -> Cost {
         left.map { $0.microseconds < right.microseconds ? $0 : right } ?? right
     }

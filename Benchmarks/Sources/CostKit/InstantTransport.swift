@@ -3,7 +3,7 @@
 public import AsyncNetworking
 public import FoundationEssentials
 
-/// Answers at once and from memory.
+/// A transport that responds immediately from memory.
 package struct InstantTransport: Transport {
     private let answer: Data
     private let headers: HTTPFields

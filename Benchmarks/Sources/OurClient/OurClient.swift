@@ -11,7 +11,7 @@ struct OurClient: BenchmarkClient {
     private let url: URL
 
     init(_ options: Options) throws {
-        guard let url = URL(string: options.url) else { throw Failure("\(options.url) is no URL") }
+        guard let url = URL(string: options.url) else { throw Failure("\(options.url) is not a URL") }
         self.url = url
         var policy = SecurityPolicy()
         if options.pinsAuthority, let file = options.certificateAuthority {

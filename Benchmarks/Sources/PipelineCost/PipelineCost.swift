@@ -5,11 +5,11 @@ import CostKit
 import FoundationEssentials
 import Glibc
 
-/// Measures what a session adds to a request above its transport, in processor time and in allocations:
+/// Measures the processor time and the allocations that a session adds to a request on top of its transport:
 /// `PipelineCost [REQUESTS]`.
 ///
-/// The transport answers at once and from memory, so that nothing else is in the figures. It fails when a session with
-/// nothing enabled adds more than 4 µs.
+/// The transport responds immediately from memory, so that the figures contain nothing else. It fails if a session
+/// without optional features adds more than 4 µs.
 @main
 struct PipelineCost {
     static let bar = 4.0
@@ -21,7 +21,7 @@ struct PipelineCost {
             Case("two interceptors") { $0.interceptors = [Passing(), Passing()] },
             Case("retries enabled") { $0.retries = RetryPolicy() },
             Case("an event monitor") { $0.eventMonitors = [Deaf()] },
-            Case("a credential for Basic") { configuration in
+            Case("a Basic credential") { configuration in
                 guard let url = URL(string: "http://127.0.0.1/") else { return }
                 configuration.authentication.credentials[url] = Credential(
                     user: "ada", password: "lovelace", schemes: [.basic])
@@ -46,7 +46,7 @@ struct PipelineCost {
         if isSlow { exit(1) }
     }
 
-    /// What ``SessionManager/data(for:)`` does, without a session.
+    /// Performs ``SessionManager/data(for:)`` without a session.
     private static func collect(_ request: Request) async throws -> Response<Data> {
         try await InstantTransport().perform(request, delivery: .collected(upTo: 1 << 20)) { head, body in
             let data = try await body.collect(upTo: 1 << 20)
@@ -54,7 +54,7 @@ struct PipelineCost {
         }
     }
 
-    /// The best of five runs.
+    /// Returns the best of five runs.
     private static func measure(_ requests: Int, _ request: (URL) async throws -> Void) async throws -> Cost {
         guard let url = URL(string: "http://127.0.0.1/small.json") else { throw CancellationError() }
         func run(_ count: Int) async throws { for _ in 0..<count { try await request(url) } }
@@ -64,7 +64,7 @@ struct PipelineCost {
     }
 }
 
-/// A way to configure a session.
+/// A configuration of a session.
 private struct Case {
     let name: String
     let configure: (inout SessionConfiguration) -> Void

@@ -3,15 +3,15 @@
 import ANReachability
 import Glibc
 
-// How long 1,000 messages of new routes take to become state; it fails when that is longer than the bar.
+// Measures the time to process 1,000 messages about new routes; fails if it exceeds the limit.
 let bar: Duration = .milliseconds(20)
 
 func bytes(_ value: UInt32) -> [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) } }
 
-/// The attributes RTA_DST, RTA_OIF, RTA_GATEWAY and RTA_PRIORITY of rtnetlink(7), each with four bytes.
+/// Returns an attribute RTA_DST, RTA_OIF, RTA_GATEWAY or RTA_PRIORITY of rtnetlink(7), with a payload of four bytes.
 func attribute(_ type: UInt8, _ payload: [UInt8]) -> [UInt8] { [8, 0, type, 0] + payload }
 
-/// RTM_NEWROUTE: a unicast route of the main table.
+/// Messages RTM_NEWROUTE about unicast routes in the main table.
 let messages: [[UInt8]] = (0..<1_000).map { number in
     let payload: [UInt8] =
         [2, 24, 0, 0, 254, 3, 0, 1, 0, 0, 0, 0]
@@ -20,7 +20,7 @@ let messages: [[UInt8]] = (0..<1_000).map { number in
     return bytes(UInt32(16 + payload.count)) + [24, 0, 0, 0] + bytes(1) + bytes(99) + payload
 }
 
-/// The end of an answer: NLMSG_DONE.
+/// Returns the end of a dump: NLMSG_DONE.
 func end(_ request: RouteReader.Request) -> [UInt8] {
     bytes(20) + [3, 0, 2, 0] + bytes(request.sequence) + bytes(4711) + bytes(0)
 }
@@ -34,7 +34,7 @@ for _ in 0..<21 {
         for message in messages { _ = reader.receive(message[...]) }
     }
     guard reader.revision == before + messages.count else {
-        print("The messages were not understood.")
+        print("The messages were not parsed.")
         exit(1)
     }
     times.append(time)

@@ -3,7 +3,7 @@
 import AsyncNetworking
 import Foundation
 
-/// A nested form of 50 keys whose text is the same from either encoder.
+/// A nested form of 50 keys whose encodings by both encoders are equal.
 enum Form {
     static let parameters: Parameters = .dictionary(
         (0..<10).map { index in
@@ -14,7 +14,7 @@ enum Form {
             return .init("user\(index)", user)
         })
 
-    /// What `URLComponents` makes of names and values.
+    /// Returns the query that `URLComponents` encodes from names and values.
     static func queryOfComponents(_ pairs: [(name: String, value: String?)]) -> String {
         var components = URLComponents()
         components.queryItems = pairs.map { URLQueryItem(name: $0.name, value: $0.value) }

@@ -5,14 +5,15 @@ import ClientKit
 import Foundation
 import ServerKit
 
-/// Measures what requests are made of against what they are compared with, and fails below the bars:
+/// Measures the encoding of request bodies against a reference, and fails if a limit is exceeded:
 /// `SerializationCost [ROUNDS]`.
 ///
-/// - A nested form of 50 keys against `URLComponents`, which gets its names and values flat and in order.
-/// - A multipart form with a file of 1 GB, and one of 1,000 small parts, each against the upload of a plain file of the same
-///   size, to a server that throws bodies away. The parts are appended before, as the plain file was written before.
+/// - A nested form of 50 keys against `URLComponents`, which receives the flat names and values in order.
+/// - A multipart form with a file of 1 GB, and one of 1,000 small parts, each against the upload of a plain file of the
+///   same size, to a server that discards bodies. The parts are appended, and the plain file is written, before the
+///   measurement.
 ///
-/// Figures are medians of interleaved rounds.
+/// The figures are medians of interleaved rounds.
 @main
 struct SerializationCost {
     @concurrent static func main() async throws {
@@ -31,7 +32,7 @@ struct SerializationCost {
         let pairs = try encoder.pairs(parameters)
         let expected = Form.queryOfComponents(pairs)
         guard try encoder.encode(parameters) == expected, pairs.count == 50 else {
-            throw Failure("The two encoders disagree: \(expected)")
+            throw Failure("The results of the encoders differ: \(expected)")
         }
         let repetitions = 2_000
         let (ours, theirs) = try interleave(rounds) {
@@ -65,7 +66,7 @@ struct SerializationCost {
             atMost: 1 / 0.9)
 
         let growth = try await PeakMemory.growth { try await uploader.upload(form.makeBody().body) }
-        bars.check("Memory that it takes, in MB", Double(growth) / 1e6, atMost: 16)
+        bars.check("Additional memory, in MB", Double(growth) / 1e6, atMost: 16)
 
         let contents = (0..<1_000).map { Data(repeating: UInt8(truncatingIfNeeded: $0), count: 1 << 10) }
         let formOfParts = try Uploader.formWithParts(contents)
@@ -83,7 +84,7 @@ struct SerializationCost {
 
     // MARK: Times
 
-    /// The medians of two pieces of work, in seconds, after one rehearsal of each.
+    /// Returns the median durations of two functions in seconds, after a warm-up run of each.
     private static func interleave(
         _ rounds: Int, _ first: () async throws -> Void, and second: () async throws -> Void
     ) async rethrows -> (Double, Double) {
@@ -132,7 +133,7 @@ struct SerializationCost {
     }
 }
 
-/// What must hold.
+/// The limits and whether one was exceeded.
 private struct Bars {
     private(set) var isAnyMissed = false
 

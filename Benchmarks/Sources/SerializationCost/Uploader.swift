@@ -4,7 +4,7 @@ import AsyncNetworking
 import ClientKit
 import Foundation
 
-/// Sends bodies to the server that throws them away.
+/// A client that sends bodies to the server that discards them.
 struct Uploader {
     private let manager: SessionManager
     private let url: URL
@@ -20,7 +20,7 @@ struct Uploader {
         guard response.statusCode == 200 else { throw Failure("status \(response.statusCode)") }
     }
 
-    /// Makes a file with holes in place of bytes, so that no disk is measured.
+    /// Creates a sparse file, so that no disk is measured.
     static func makeFile(_ url: URL, size: Int64) throws -> String {
         guard FileManager.default.createFile(atPath: url.path, contents: nil) else { throw Failure("no file") }
         let file = try FileHandle(forWritingTo: url)
@@ -45,11 +45,11 @@ struct Uploader {
     }
 }
 
-/// The most memory that this process held.
+/// The peak memory of this process.
 enum PeakMemory {
-    /// By how many bytes the peak of the work lies above what was held before.
+    /// Returns by how many bytes the peak during `work` exceeds the memory before it.
     static func growth(_ work: () async throws -> Void) async throws -> Int {
-        // From proc(5): forgets the peak so far.
+        // proc(5): resets the peak.
         try Data("5".utf8).write(to: URL(fileURLWithPath: "/proc/self/clear_refs"))
         let before = try kilobytes("VmRSS:")
         try await work()

@@ -3,11 +3,11 @@
 import ClientKit
 import Foundation
 
-/// The server for what nginx cannot do: answers after two seconds, bodies thrown away.
+/// The server for workloads that nginx does not support: delayed responses and discarded bodies.
 ///
-/// It ends with the driver, because the pipe to its standard input does.
+/// It ends with the driver, because the pipe to its standard input is then closed.
 package struct BenchServer {
-    /// Where it listens.
+    /// The port on which the server listens.
     package let port: Int
     private let process = Process()
     private let input = Pipe()
@@ -21,7 +21,7 @@ package struct BenchServer {
         try process.run()
         let line = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
         guard let port = Int(line.trimmingCharacters(in: .whitespacesAndNewlines)) else {
-            throw Failure("BenchServer printed no port but: \(line)")
+            throw Failure("BenchServer did not print its port but: \(line)")
         }
         self.port = port
     }

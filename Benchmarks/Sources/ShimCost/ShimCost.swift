@@ -5,15 +5,16 @@ import AsyncNetworking
 import CostKit
 import Synchronization
 
-/// Measures what AFNetworking's interface adds to a request, in processor time with 64 in flight:
-/// `ShimCost [REQUESTS [core | main | queue | plain | foundation]]`, the second for one of them alone, under a profiler.
+/// Measures the processor time that AFNetworking's interface adds to a request, with 64 in flight:
+/// `ShimCost [REQUESTS [core | main | queue | plain | foundation]]`. The second argument runs one case only, for a
+/// profiler.
 ///
-/// The transport answers at once and from memory. The request is a GET with a small JSON document as its answer; on the one
-/// side a task of the core's with the core's JSON, on the other side the verb with its callback, Foundation's JSON, and both
-/// notifications: called back on the main queue, which is the default, and on a queue of the program's own.
+/// The transport responds immediately from memory. The request is a GET with a small JSON response. `core` is a core
+/// task with the core's JSON; `main` and `queue` are the verb with its callback, Foundation's JSON and both
+/// notifications, called back on the main queue, which is the default, and on another queue.
 ///
-/// How much of that is Foundation's: a plain async function in a task of its own, and the same with nothing but what the
-/// interface asks of Foundation.
+/// For Foundation's share of the cost, `plain` is an async function in its own task, and `foundation` the same with
+/// only the Foundation calls that the interface requires.
 @main
 struct ShimCost {
     static let bar = 10.0
@@ -49,7 +50,7 @@ struct ShimCost {
             "foundation": { await Callbacks { callFoundation(session, $0) }.perform($0) },
         ]
         var costs: [String: Cost] = [:]
-        // The best of seven runs, in turn.
+        // The best of seven interleaved runs.
         for _ in 0..<7 {
             for (name, way) in ways where only == nil || only == name {
                 costs[name] = Cost.min(costs[name], try await .measure(requests, way))
@@ -58,14 +59,14 @@ struct ShimCost {
         guard let core = costs["core"], let main = costs["main"], let queue = costs["queue"],
             let plain = costs["plain"], let foundation = costs["foundation"]
         else { return }
-        print("A task of the core's takes \(core).")
-        print("A verb of AFNetworking's that calls back on the main queue adds \(main - core) (the aim is \(bar) µs).")
-        print("One that calls back on another queue adds \(queue - core).")
+        print("A core task takes \(core).")
+        print("A verb of AFNetworking with callbacks on the main queue adds \(main - core) (the aim is \(bar) µs).")
+        print("A verb with callbacks on another queue adds \(queue - core).")
         print(
-            "An async function takes \(plain); what the interface asks of Foundation adds \(foundation - plain) to it.")
+            "An async function takes \(plain); the required Foundation calls add \(foundation - plain).")
     }
 
-    /// Performs so many requests, 64 at a time.
+    /// Performs requests, 64 at a time.
     private static func perform(_ requests: Int, _ request: @escaping @Sendable () async throws -> Void) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<64 {
@@ -81,10 +82,11 @@ struct ShimCost {
             failure: { _, _ in caller.next() })
     }
 
-    /// Foundation's task, its JSON, a turn of the main queue and two notifications, and nothing else beside the request.
+    /// Performs a request and the Foundation calls of the interface: the task, its JSON, a main queue operation, two
+    /// notifications.
     private static func callFoundation(_ session: SessionManager, _ caller: Callbacks) {
         let object = FoundationTask()
-        // It ends with the request.
+        // Ends with the request.
         Task {
             let response = try await session.data(for: session.request(.get, "small.json"))
             let json = FoundationObject(try JSONSerialization.jsonObject(with: response.value))
@@ -104,7 +106,7 @@ struct ShimCost {
 
 private final class FoundationTask: URLSessionDataTask, @unchecked Sendable {}
 
-/// What goes from one thread to another, and is used by one at a time.
+/// An object that is passed between threads and used by one at a time.
 private struct FoundationObject: @unchecked Sendable {
     let value: Any
 
@@ -113,7 +115,7 @@ private struct FoundationObject: @unchecked Sendable {
     }
 }
 
-/// Requests of a caller with callbacks, each of which starts the next one.
+/// A caller with callbacks, each of which starts the next request.
 private final class Callbacks: Sendable {
     private let start: @Sendable (Callbacks) -> Void
     private let state = Mutex(State())
@@ -124,12 +126,12 @@ private final class Callbacks: Sendable {
         var waiter: CheckedContinuation<Void, Never>?
     }
 
-    /// Creates a caller of `start`, which starts a request and calls ``next()`` when it is over.
+    /// Creates a caller. `start` starts a request and calls ``next()`` when it has ended.
     init(_ start: @escaping @Sendable (Callbacks) -> Void) {
         self.start = start
     }
 
-    /// Performs so many requests, 64 at a time.
+    /// Performs requests, 64 at a time.
     func perform(_ requests: Int) async {
         await withCheckedContinuation { waiter in
             state.withLock { $0 = State(left: requests - 64, running: 64, waiter: waiter) }
@@ -137,7 +139,7 @@ private final class Callbacks: Sendable {
         }
     }
 
-    /// A request is over.
+    /// Called when a request has ended; starts the next one.
     func next() {
         let (isNext, waiter) = state.withLock { state in
             if state.left > 0 {

@@ -7,14 +7,14 @@ import Synchronization
 
 /// URLSession of swift-corelibs-foundation.
 ///
-/// It cannot be told which certificates to trust, so it takes no `https`.
+/// It does not support `https`, because its trusted certificates cannot be set.
 @main
 struct URLSessionClient: BenchmarkClient {
     private let session: URLSession
     private let url: URL
 
     init(_ options: Options) throws {
-        guard let url = URL(string: options.url) else { throw Failure("\(options.url) is no URL") }
+        guard let url = URL(string: options.url) else { throw Failure("\(options.url) is not a URL") }
         self.url = url
         session = URLSession(configuration: Self.configuration(options))
     }
@@ -67,7 +67,7 @@ struct URLSessionClient: BenchmarkClient {
     }
 }
 
-/// Sleeps in the delegate, which is all one can do: URLSession on Linux offers nothing to hold a transfer back.
+/// A delegate that sleeps to simulate a slow reader. URLSession on Linux has no means to pause a transfer.
 private final class Reader: NSObject, URLSessionDataDelegate {
     private let consumer: SlowConsumer
     private let continuation: CheckedContinuation<Void, any Error>
