@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: MIT
 
-# Debian packages: what the library is built with; what its tests and benchmarks run against.
+# Debian packages: build dependencies of the library; dependencies of tests and benchmarks; servers of `make interop`.
 LIBRARY_PACKAGES := libcurl4-openssl-dev libssl-dev pkg-config
 TEST_PACKAGES := curl iproute2 openssl python3-venv nginx libnginx-mod-stream tinyproxy-bin microsocks
 INTEROP_PACKAGES := apache2 haproxy caddy lighttpd lighttpd-mod-openssl lighttpd-mod-deflate varnish h2o \
 	squid-openssl nghttp2-server nodejs
 
-# Whether `make interop` installs the servers that are missing, and its options: make interop OPTIONS='--only node'.
+# Whether `make interop` installs missing servers, and its options: make interop OPTIONS='--only node'.
 INSTALL :=
 OPTIONS :=
 
-# What the demo is run on; empty for a server inside it.
+# The URL for the demo; if empty, it runs its own server.
 URL :=
 ROUNDS := 5
 WORKLOAD :=
@@ -21,27 +21,27 @@ SERVERS_DIR := .build/servers
 INTEROP_DIR := .build/interop
 export AN_VENV := $(CURDIR)/.build/venv
 
-# The same flags for every debug build, so that none of them has to begin anew.
+# All debug builds use the same flags, so that none rebuilds everything.
 FLAGS := -Xswiftc -warnings-as-errors --explicit-target-dependency-import-check error
 SWIFT_FILES := $(wildcard Package.swift Sources Tests Examples Benchmarks)
-# A log gets errors only; a terminal gets the progress too.
+# Progress is shown on a terminal only.
 QUIET := $(if $(MAKE_TERMOUT),,--quiet)
-# A sanitizer makes tests slow; all of them at once would make each so slow that its time limit ends it.
+# Sanitizers make tests slow; with all tests in parallel, some would exceed their time limits.
 FEW_AT_ONCE := --experimental-maximum-parallelization-width 4
 
 .PHONY: help setup setup-library build format check-format check-hints check-transports test interop demo tsan asan bench docs clean
 
-help: ## Show these targets
+help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: setup-library ## Install what the tests and benchmarks need
+setup: setup-library ## Install the dependencies of the tests and benchmarks
 	@$(call install,$(TEST_PACKAGES))
 	@$(SERVERS) setup
 
-setup-library: ## Install what the library is built with
+setup-library: ## Install the build dependencies of the library
 	@$(call install,$(LIBRARY_PACKAGES))
 
-build: setup-library ## Build the library, the example and the tests
+build: setup-library ## Build the library, the examples and the tests
 	swift build --build-tests $(QUIET) $(FLAGS)
 
 format: ## Format all Swift files in place
@@ -50,16 +50,16 @@ format: ## Format all Swift files in place
 check-format: ## Fail if a Swift file is not formatted
 	swift format lint --strict --recursive --parallel $(SWIFT_FILES)
 
-# The callers of AFNetworking's verbs are warned where the trait is on, and only there: the build above has no warnings.
-check-hints: setup-library ## Fail if the trait MigrationHints does not say what to call instead
-	@# What was compiled before would give no warnings again.
+# Callers of AFNetworking's verbs get warnings only if the trait is enabled: `make build` has none.
+check-hints: setup-library ## Fail if the trait MigrationHints lacks a warning
+	@# Files that are not recompiled give no warnings.
 	@rm -rf .build-hints
 	@verbs="$$(swift build --traits MigrationHints --scratch-path .build-hints --target AFNetworkingCallSites 2>&1 \
 		| grep -o 'CallSites/.*deprecated: Await it: try await manager\.[a-z]*' | sed 's/.*\.//' | sort -u | tr '\n' ' ')"; \
 	[ "$$verbs" = 'delete get head patch post put ' ] || { echo "only these verbs give a hint: $$verbs"; exit 1; }
 
-# The source of each check, the feature that it is compiled with, and whether it compiles.
-check-transports: build ## Fail if a type can be a transport without an exchange of its own
+# Each check has a source file, a compiler option, and whether it compiles.
+check-transports: build ## Fail if a transport without an implementation compiles
 	@check() { \
 		swiftc -typecheck -swift-version 6 $$2 -I "$$(swift build --show-bin-path)/Modules" Tests/TransportChecks/$$1.swift \
 			>/dev/null 2>&1 && result=yes || result=no; \
@@ -70,11 +70,11 @@ check-transports: build ## Fail if a type can be a transport without an exchange
 	check PlainPerform '' no; check PlainPerform "$$nonsending" yes; \
 	check SpelledPerform '' yes; check SpelledPerform "$$nonsending" yes
 
-test: setup check-format build check-hints check-transports ## Check everything: format, warnings, all tests, against real servers
+test: setup check-format build check-hints check-transports ## Run all checks and all tests, including those with real servers
 	$(SERVERS) run $(SERVERS_DIR) -- swift test --skip-build $(FLAGS)
 
-# Without INSTALL the servers that are missing are named, and left out.
-interop: setup ## Compare with the curl tool at many servers: make interop INSTALL=1
+# Without INSTALL, missing servers are listed and skipped.
+interop: setup ## Compare with the curl tool on many servers: make interop INSTALL=1
 ifneq ($(INSTALL),)
 	@$(call install,$(INTEROP_PACKAGES))
 	@$(SERVERS) setup --interop
@@ -82,16 +82,16 @@ endif
 	@swift build --product InteropClient $(QUIET) $(FLAGS)
 	$(SERVERS) run $(INTEROP_DIR) --only installed -- Tests/Interop/matrix $(OPTIONS)
 
-demo: setup-library ## Show what the library does; on a URL of yours: make demo URL=https://…
+demo: setup-library ## Demonstrate the library, optionally with a URL: make demo URL=https://…
 	@swift build --product Fetch $(QUIET) $(FLAGS)
 	@"$$(swift build --show-bin-path)/Fetch" demo $(URL)
 
-# Not the example: it guards its state by Synchronization.Mutex, which ThreadSanitizer does not see.
+# FetchTests are skipped: ThreadSanitizer does not support Synchronization.Mutex, which protects the state of Fetch.
 tsan: setup-library ## Run the tests under ThreadSanitizer
 	swift test --sanitize=thread --scratch-path .build-tsan $(QUIET) $(FEW_AT_ONCE) --skip 'RealServerTests|FetchTests'
 
-# Leaks are not looked for: LeakSanitizer does not see the references in the payloads of Swift's enums, and takes every
-# static Data for one. The suites of lifetimes count what is left.
+# Leak detection is off: LeakSanitizer does not find references in payloads of Swift enums, and reports every static
+# Data as a leak. The lifetime test suites count objects instead.
 asan: setup-library ## Run the tests under AddressSanitizer
 	ASAN_OPTIONS=detect_leaks=0 swift test --sanitize=address --scratch-path .build-asan $(QUIET) $(FEW_AT_ONCE) \
 		--skip RealServerTests
@@ -110,12 +110,12 @@ docs: setup-library ## Build the documentation into .build/docs
 	docc convert Sources/AsyncNetworking/Documentation.docc --warnings-as-errors --transform-for-static-hosting \
 		--additional-symbol-graph-dir "$$(swift build --show-bin-path)/../symbolgraph" --output-path .build/docs
 
-clean: ## Remove everything that was built
+clean: ## Remove all build products
 	-@if [ -d $(SERVERS_DIR) ]; then $(SERVERS) stop $(SERVERS_DIR); fi
 	-@if [ -d $(INTEROP_DIR) ]; then $(SERVERS) stop $(INTEROP_DIR); fi
 	rm -rf .build .build-tsan .build-asan .build-hints Benchmarks/.build
 
-# Installs the packages of $(1) that are missing; asks for no rights when there are none.
+# Installs the packages in $(1) that are missing. Requires no privileges if all are installed.
 define install
 missing="$$(for package in $(1); do \
     dpkg-query --show --showformat '$${Status}' $$package 2>/dev/null | grep -q 'ok installed' || echo $$package; \

@@ -25,25 +25,25 @@ let package = Package(
     traits: [
         .trait(
             name: "MigrationHints",
-            description: "Marks AFNetworking's verbs with callbacks as deprecated, and names what replaces them.")
+            description: "Deprecates AFNetworking's verbs with callbacks and names their replacements.")
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     ],
     targets: [
-        // Floor 1: foreign code.
+        // Layer 1: C libraries.
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CLinux"),
         .systemLibrary(name: "CZlib"),
         .systemLibrary(name: "CDecoders"),
 
-        // Floor 2: values and the Transport port; the loop.
+        // Layer 2: values and the Transport protocol; the event loop.
         .target(name: "ANSystem", dependencies: ["CDecoders", "CLinux", "CZlib"], swiftSettings: settings),
         .target(name: "ANHTTP", dependencies: [httpTypes], swiftSettings: settings),
 
-        // Floor 3: bytes to values; libcurl; netlink.
+        // Layer 3: serialization; libcurl; netlink.
         .target(name: "ANSerialization", dependencies: ["ANHTTP", "ANSystem", httpTypes], swiftSettings: settings),
         .target(
             name: "ANCurl", dependencies: ["ANHTTP", "ANSystem", "CCurl", "COpenSSL", httpTypes],
@@ -51,19 +51,19 @@ let package = Package(
 
         .target(name: "ANReachability", dependencies: ["ANSystem", "CLinux"], swiftSettings: settings),
 
-        // Floor 4: the session.
+        // Layer 4: the session.
         .target(
             name: "AsyncNetworking",
             dependencies: ["ANHTTP", "ANSerialization", "ANCurl", "ANReachability", "ANSystem", httpTypes],
             swiftSettings: settings),
 
-        // Floor 5: for particular users.
+        // Layer 5: products for particular uses.
         .target(
             name: "AFNetworking", dependencies: ["AsyncNetworking", "AsyncNetworkingXML", "ANSystem", httpTypes],
             swiftSettings: settings),
         .target(name: "AsyncNetworkingXML", dependencies: ["AsyncNetworking"], swiftSettings: settings),
 
-        // Beside the tower: for our tests and our users' tests.
+        // Beside the layers: test support for this package and its users.
         .target(
             name: "AsyncNetworkingTesting", dependencies: ["ANHTTP", "ANSystem", "CLinux", "COpenSSL", httpTypes],
             swiftSettings: settings),
@@ -116,7 +116,7 @@ let package = Package(
         .executableTarget(
             name: "UploadMultipart", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting"],
             path: "Examples/UploadMultipart", swiftSettings: settings),
-        // The samples of README.md and of the documentation.
+        // The code samples in README.md and the documentation.
         .target(
             name: "Snippets",
             dependencies: [
@@ -143,7 +143,7 @@ let package = Package(
             name: "AsyncNetworkingTests",
             dependencies: ["AsyncNetworking", "AsyncNetworkingTesting", httpTypes],
             swiftSettings: settings),
-        // Code as users of AFNetworking write it, in their language mode and without our settings.
+        // Code as users of AFNetworking write it, in language mode 5 and without the settings of this package.
         .target(
             name: "AFNetworkingCallSites", dependencies: ["AFNetworking"], path: "Tests/AFNetworkingCallSites",
             swiftSettings: [.swiftLanguageMode(.v5)]),

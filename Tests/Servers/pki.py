@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""A public-key infrastructure with all that can be wrong with one, made anew by the openssl tool.
+"""A public-key infrastructure with valid and invalid certificates, created by the openssl tool.
 
-The certificate of a host lies in HOST.pem, with those between it and the root after it, and its key in HOST.key:
-nginx chooses them by the name that a client asks for, and takes those of `address` where it asks for none.
+HOST.pem contains the certificate of a host, followed by the intermediate ones, and HOST.key its private key. nginx
+selects them by the host name that a client requests, and uses those of `address` if it requests none.
 """
 
 import datetime
@@ -31,7 +31,7 @@ commonName = supplied
 
 
 class Issued(typing.NamedTuple):
-    """A certificate, its key, and what a server sends after it."""
+    """A certificate and the names of the certificates in its chain, without the root."""
 
     name: str
     chain: list
@@ -101,7 +101,7 @@ class PKI:
                 file.write((self.folder / f"{link}.pem").read_text())
 
     def issue(self, name, subject, issuer, extensions, days=(-1, 30), key="ec", digest="sha256"):
-        """The issuer signs, or, without one, the new key itself."""
+        """Issues a certificate; without an issuer it is self-signed."""
         path = self.folder / name
         kind = ["-newkey", key] + (["-pkeyopt", "ec_paramgen_curve:P-256"] if key == "ec" else [])
         self.openssl("req", "-new", *kind, "-nodes", "-subj", f"/CN={subject}", "-keyout", f"{path}.key", "-out",
@@ -130,7 +130,7 @@ class PKI:
                      self.folder / f"{issuer.name}.crl")
 
     def staple(self, name, signer, subject=None):
-        """What an authority says of a certificate that the intermediate one issued."""
+        """Creates an OCSP response about a certificate of the intermediate authority, signed by `signer`."""
         self.openssl("ocsp", "-index", self.folder / "intermediate.index", "-CA", self.folder / "intermediate.pem",
                      "-issuer", self.folder / "intermediate.pem", "-cert",
                      self.folder / f"{subject or name}.{DOMAIN}.pem", "-rsigner", self.folder / f"{signer.name}.pem",

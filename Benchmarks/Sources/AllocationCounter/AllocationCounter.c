@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-// Stands before glibc's allocator and counts. A program's own malloc takes the place of glibc's in all its libraries:
-// see malloc(3) of the GNU C Library, "Replacing malloc".
+// Wraps glibc's allocator and counts calls. A malloc defined by the program replaces glibc's in all its libraries: see
+// the GNU C Library manual, "Replacing malloc".
 
 #include "AllocationCounter.h"
 

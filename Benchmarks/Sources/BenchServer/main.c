@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 
-// An HTTP/1.1 server for what nginx cannot do:
+// An HTTP/1.1 server for workloads that nginx does not support:
 //
-//     GET    is answered two seconds after it came, however many wait at the same time;
-//     PUT    is answered once its body was read, which is thrown away and touches no disk.
+//     GET    responds two seconds after the request, for any number of concurrent requests;
+//     PUT    responds when the body was read; the body is discarded and not written to disk.
 //
-// It prints its port, and ends when its standard input ends. Bodies need a Content-Length.
+// It prints its port and exits when its standard input ends. Bodies require a Content-Length.
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -28,19 +28,19 @@ static const char answer[] =
 
 struct connection {
     int descriptor;
-    // How much of the body is still to come; 0 while a head is read.
+    // The number of bytes of the body to read; 0 while a head is read.
     int64_t body;
     size_t head_length;
     char head[MAX_HEAD + 1];
-    // Tells a connection from an earlier one with the same descriptor.
+    // Distinguishes a connection from an earlier one with the same descriptor.
     uint64_t number;
 };
 
-// By descriptor.
+// The connections, indexed by descriptor.
 static struct connection *connections[MAX_FILES];
 static uint64_t last_number;
 
-// The GET requests in the order in which they came, which is the order in which they are due.
+// The pending GET requests in order of arrival, which is also the order of their due times.
 static struct due {
     int64_t at;
     int descriptor;
@@ -95,7 +95,7 @@ static void answer_later(struct connection *connection) {
     queue[end_due++ % MAX_FILES] = (struct due){now_ms() + DELAY_MS, connection->descriptor, connection->number};
 }
 
-// Returns how long to wait for the next one, -1 when there is none.
+// Sends the responses that are due. Returns the time to wait for the next one in ms, or -1 if the queue is empty.
 static int answer_due(void) {
     while (first_due != end_due) {
         struct due *due = &queue[first_due % MAX_FILES];
@@ -108,7 +108,7 @@ static int answer_due(void) {
     return -1;
 }
 
-// Takes what belongs to the head and returns how many bytes that was, -1 when the head is too long.
+// Reads bytes of the head and returns their number, or -1 if the head is too long.
 static ssize_t read_head(struct connection *connection, const char *bytes, size_t count) {
     size_t before = connection->head_length;
     size_t taken = count < MAX_HEAD - before ? count : MAX_HEAD - before;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 
-// Runs a command and prints, after the command's own output, what it took:
+// Runs a command and prints, after the command's own output, its time and memory:
 //
 //     Measure SECONDS COMMAND [ARGUMENT…]
 //
-// It is a process of its own because the kernel counts the parent's memory into a child's peak until the child calls
-// exec (getrusage(2), ru_maxrss): a parent as small as this one leaves nearly nothing there.
+// It is a separate process because the kernel includes the parent's memory in a child's peak until the child calls exec
+// (getrusage(2), ru_maxrss). This parent is so small that the effect is negligible.
 
 #include <signal.h>
 #include <stdio.h>
@@ -67,7 +67,7 @@ int main(int count, char **arguments) {
         perror("wait4");
         return 1;
     }
-    // What the command may have started and left behind would keep our output open.
+    // Processes that the command has left behind would keep the output open.
     kill(-child, SIGKILL);
     printf("{\"wall_s\": %.6f, \"cpu_s\": %.6f, \"peak_rss_kb\": %ld, \"exit_code\": %d}\n", now() - start,
         seconds(usage.ru_utime) + seconds(usage.ru_stime), usage.ru_maxrss,

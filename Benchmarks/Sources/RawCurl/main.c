@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-// The yardstick: libcurl as one who knows it would drive it from C. One thread, curl_multi_socket_action on epoll,
-// handles and connections used again. Options and output are those of the clients in Swift (ClientKit).
+// The reference: libcurl, driven efficiently from C. One thread, curl_multi_socket_action on epoll, reused handles and
+// connections. Options and output are those of the Swift clients (ClientKit).
 
 #include <curl/curl.h>
 #include <errno.h>
@@ -106,7 +106,7 @@ static void start(CURL *easy) {
     check_multi(curl_multi_add_handle(multi, easy));
 }
 
-// Runs so many requests over the given handles, `in_flight` at a time.
+// Performs requests with the given handles, `in_flight` at a time.
 static void perform(CURL **handles, long requests) {
     long started = 0, finished = 0;
     while (started < options.in_flight && started < requests) start(handles[started++]);
@@ -158,7 +158,7 @@ static size_t read_from_file(char *bytes, size_t size, size_t count, void *conte
     return length < 0 ? CURL_READFUNC_ABORT : (size_t)length;
 }
 
-// With one transfer, sleeping in the callback is all the backpressure there has to be.
+// With a single transfer, sleeping in the callback is sufficient backpressure.
 static size_t consume_slowly(char *bytes, size_t size, size_t count, void *context) {
     (void)bytes, (void)context;
     int64_t before = streamed / MEGABYTE;

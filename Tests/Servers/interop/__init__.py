@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: MIT
-"""The servers of other projects that the library is tried with; `servers` starts them.
+"""The third-party servers with which the library is tested; `servers` starts them.
 
-Each has the same paths, of which some have none:
+All have the same paths, except for features that a server lacks:
 
-    /small.json, /1m.bin, /text.txt     files; ranges are possible
+    /small.json, /1m.bin, /text.txt     files, with byte ranges
     /sink                               the number of bytes received, as JSON
-    /refuse/401, /refuse/403, /refuse/413   answers before the body is read
+    /refuse/401, /refuse/403, /refuse/413   responds before the body is read
     /redirect/307, /redirect/308        to /sink
-    /basic/…, /digest/…                 the same files and sink, for `user` with `secret`
+    /basic/…, /digest/…                 the files and the sink, for user `user` with password `secret`
     /gzip/text.txt                      compressed
-    /early, /trailers                   103 first; a field X-Sum after the body
+    /early, /trailers                   an interim 103; a trailer field X-Sum
 
-and the same ports, of which some have none: `http`, and over TLS `tls`, `idle` (which closes connections that are idle
-for a second), `limit10`, `limit100`, `limit1000` (which close connections after so many requests) and `mutual` (which
-requires a client's certificate).
+They have the same ports, except for features that a server lacks: `http` without TLS; with TLS `tls`, `idle` (closes
+connections after a second without requests), `limit10`, `limit100`, `limit1000` (close connections after this number of
+requests) and `mutual` (requires a client certificate).
 """
 
 import json
@@ -32,7 +32,7 @@ DIGEST = "user:users:d7fe8ad4d0f741a56d8d22371fc9851c"
 
 
 class Kind(typing.NamedTuple):
-    """What a server is installed from and started by, its ports, and how its version is found."""
+    """The ports of a server, its package and executable, and the option that prints its version."""
 
     ports: list
     package: str
@@ -62,7 +62,7 @@ KINDS = {
     "aiohttp": Kind(COMMON, "aiohttp", "aiohttp", [], "PyPI"),
     "twisted": Kind(["http", "tls", "idle"], "twisted", "twisted", [], "PyPI"),
 }
-# Those that pass requests on to the origin.
+# The servers that forward requests to the origin.
 FRONTS = {"apache", "haproxy", "caddy", "nginx-front", "lighttpd", "h2o", "h2o-tight", "varnish", "squid"}
 
 ADDRESSES = {"origin": {"AN_ORIGIN": "http://127.0.0.1:{origin_http}"}} | {
@@ -71,7 +71,7 @@ ADDRESSES = {"origin": {"AN_ORIGIN": "http://127.0.0.1:{origin_http}"}} | {
            + "{" + f"{name}_{port}" + "}" for port in kind.ports}
     for name, kind in KINDS.items()}
 
-# How each takes new settings without losing a connection: a signal to the first process, or a command.
+# The signals that make the main process of a server reload its configuration without closing connections.
 RELOADS = {"apache": "USR1", "haproxy": "USR2", "nginx-front": "HUP", "lighttpd": "USR1", "gunicorn": "HUP"}
 
 
@@ -91,7 +91,7 @@ def is_installed(name, venv):
 
 
 def version(name, venv):
-    """The version that a server says it has."""
+    """Returns the version that a server reports."""
     kind = KINDS[name]
     if kind.source == "PyPI":
         code = f"import importlib.metadata as m; print(m.version('{kind.package}'))"
@@ -103,7 +103,7 @@ def version(name, venv):
 
 
 class Descriptions:
-    """The commands of the servers, whose settings are written below `root`."""
+    """The commands that start the servers. Their configuration is written to `root`."""
 
     def __init__(self, root, venv, ports, fill):
         self.root, self.venv, self.all_ports, self.fill = root, pathlib.Path(venv), ports, fill
@@ -114,7 +114,7 @@ class Descriptions:
         }
 
     def command(self, name):
-        """The arguments, the port and the path to ask for."""
+        """Returns the arguments, the port, and the path of a request that checks whether the server responds."""
         if name == "origin":
             return ([sys.executable, HERE / "origin.py", self.all_ports["origin_http"], self.root / "www",
                      self.root / "ids"], self.all_ports["origin_http"], "/small.json")
@@ -130,7 +130,7 @@ class Descriptions:
         return path
 
     def apache(self, prefix, ports):
-        # Its workers read these files, and have not the rights of root.
+        # Its workers read these files without root privileges.
         users = pathlib.Path(tempfile.gettempdir()) / f"an-servers-{os.geteuid()}"
         for kind, line in (("basic", f"user:{BCRYPT}"), ("digest", DIGEST)):
             users.with_suffix(f".{kind}").write_text(line + "\n")
@@ -200,7 +200,7 @@ class Descriptions:
         return self.application("twisted", prefix, ports)
 
     def gunicorn(self, prefix, ports):
-        # Idle connections live for a second, on the one port there is.
+        # Its only port closes idle connections after a second.
         return ["env", f"AN_SETTINGS={self.json(prefix, ports)}", self.venv / "bin/gunicorn", "--chdir", HERE,
                 "--threads", "64", "--workers", "2", "--keep-alive", "1", "--graceful-timeout", "5", "--backlog",
                 "8192", "--no-control-socket", "--bind", f"127.0.0.1:{ports['http']}", "application:wsgi"]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The servers of PyPI: application.py SERVER SETTINGS, where SETTINGS is a JSON file.
+"""The servers from PyPI: application.py SERVER SETTINGS, where SETTINGS is a JSON file.
 
-It has ports (http, tls, idle, mutual), files, ids, certificate, key and client_authority. `application:wsgi` is for
-gunicorn, with the settings' path in AN_SETTINGS.
+Its keys are ports (http, tls, idle, mutual), files, ids, certificate, key and client_authority. gunicorn loads
+`application:wsgi`, with the path of the file in AN_SETTINGS.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ ids = os.open(settings["ids"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
 
 
 def refusal(path):
-    """Status, fields and body for what is answered before the body is read; None for the rest."""
+    """Returns status, header fields and body of a response that is sent before the request body is read, or None."""
     _, kind, *rest = path.split("/") + [""]
     if kind == "refuse":
         return int(rest[0]), {"www-authenticate": 'Basic realm="users"'}, b"refused\n"
@@ -29,7 +29,7 @@ def refusal(path):
 
 
 def answer(path, fields, received):
-    """Status, fields and body once the whole request was read; the names of the fields are in lower case."""
+    """Returns status, header fields and body of the response to a complete request. Field names are in lower case."""
     if identifier := fields.get("x-request-id"):
         os.write(ids, f"{identifier}\n".encode())
     if path == "/sink":
@@ -51,7 +51,7 @@ def answer(path, fields, received):
 
 
 async def asgi(scope, receive, send):
-    """For hypercorn and uvicorn."""
+    """The application for hypercorn and uvicorn."""
     if scope["type"] != "http":
         return
     path = scope["path"]
@@ -76,7 +76,7 @@ async def asgi(scope, receive, send):
 
 
 def wsgi(environ, start_response):
-    """For gunicorn."""
+    """The application for gunicorn."""
     path = environ["PATH_INFO"]
     fields = {name[5:].lower().replace("_", "-"): value for name, value in environ.items() if name.startswith("HTTP_")}
     result = refusal(path)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// node.mjs SETTINGS, a JSON file: ports (http, tls, idle, limit10, limit100, limit1000, mutual), files, ids,
+// Usage: node.mjs SETTINGS. The keys of the JSON file SETTINGS are ports (http, tls, idle, limit10, limit100, limit1000, mutual), files, ids,
 // certificate, key, client_authority.
 
 import fs from 'node:fs'
@@ -25,7 +25,7 @@ function answer(request, response) {
   const url = request.url
   const refusal = /^\/refuse\/(\d+)$/.exec(url)
   if (refusal) {
-    // Over HTTP/1.1 a 413 ends the connection, while the client may still be sending.
+    // Over HTTP/1.1 a 413 closes the connection, possibly while the client is still sending.
     const closing = refusal[1] === '413' && request.httpVersionMajor === 1 ? { connection: 'close' } : {}
     return send(response, Number(refusal[1]), 'refused\n', { 'www-authenticate': 'Basic realm="users"', ...closing })
   }
@@ -81,7 +81,7 @@ listen(http2.createSecureServer(secure), ports.idle, 1_000)
 listen(http2.createSecureServer({ ...secure, ca: fs.readFileSync(settings.client_authority), requestCert: true,
   rejectUnauthorized: true }), ports.mutual, 60_000)
 for (const limit of [10, 100, 1000]) {
-  // A graceful GOAWAY: the streams up to the last one that it names are answered, later ones are not processed.
+  // A graceful GOAWAY: streams up to the last one in it are processed, later ones are not.
   listen(http2.createSecureServer(secure), ports[`limit${limit}`], 60_000).on('session', session => {
     let streams = 0
     session.on('stream', () => { if (++streams === limit) session.close() })

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""An HTTP/1.1 server of the standard library, behind the servers that only pass requests on.
+"""An HTTP/1.1 server with the standard library, behind the servers that forward requests.
 
     origin.py PORT FILES IDS
 
-It answers `/sink` with the number of bytes that it received, `/early` after an interim 103, `/trailers` with a trailer
-field, and anything else from the directory FILES. The value of each X-Request-ID is appended to the file IDS once the
-whole request has arrived, so that a request processed twice is there twice.
+It responds to `/sink` with the number of bytes received, to `/early` after an interim 103, to `/trailers` with a
+trailer field, and otherwise with files of the directory FILES. When a request is complete, the value of its
+X-Request-ID is appended to the file IDS, in which a request that was processed twice appears twice.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ class Origin:
             writer.close()
 
     async def exchange(self, reader, writer):
-        """One request and its response; false at the end of the connection."""
+        """Reads a request and sends its response. Returns false at the end of the connection."""
         line = await reader.readline()
         if not line:
             return False

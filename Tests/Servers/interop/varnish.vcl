@@ -1,4 +1,4 @@
-# Filled in by `servers`. What is not refused here is answered by the origin.
+# A template for `servers`. Requests that are not refused here are forwarded to the origin.
 vcl 4.1;
 
 backend origin {

@@ -3,10 +3,10 @@
 #ifndef ALLOCATION_COUNTER_H
 #define ALLOCATION_COUNTER_H
 
-/// Has allocations counted from now on, or no longer: the count costs time where several threads allocate.
+/// Starts or stops counting allocations. Counting takes time if several threads allocate concurrently.
 void count_allocations(int is_on);
 
-/// How often the process has asked for memory while that was counted, in any thread.
+/// Returns the number of allocations in all threads while counting was on.
 long allocation_count(void);
 
 #endif
