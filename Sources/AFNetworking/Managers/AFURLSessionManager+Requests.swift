@@ -66,7 +66,7 @@ extension AFURLSessionManager {
     /// Invalidates the session. Running tasks are cancelled (error -999) or run to completion; then the block of
     /// ``setSessionDidBecomeInvalidBlock(_:)`` is called and its notification is posted.
     ///
-    /// A core session that the manager shares is not invalidated.
+    /// An AsyncNetworking session that the manager shares is not invalidated.
     ///
     /// - Parameters:
     ///   - cancelPendingTasks: Whether running tasks are cancelled.

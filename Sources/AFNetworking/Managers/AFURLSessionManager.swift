@@ -150,7 +150,8 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
                     completion: completionHandler.map { .object($0) } ?? .none)))
     }
 
-    /// Creates a suspended task that sends the contents of a file. Call `resume()` to start it.
+    /// Creates a suspended task that sends the contents of a file. Call `resume()` to start it. The callbacks are those
+    /// of ``dataTask(with:uploadProgress:downloadProgress:completionHandler:)``.
     open func uploadTask(
         with request: URLRequest, fromFile fileURL: URL, progress: ((Progress) -> Void)?,
         completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
@@ -159,7 +160,7 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     }
 
     /// Creates a suspended task that sends `bodyData` or, if that is `nil`, the body of the request. Call `resume()` to
-    /// start it.
+    /// start it. The callbacks are those of ``dataTask(with:uploadProgress:downloadProgress:completionHandler:)``.
     open func uploadTask(
         with request: URLRequest, from bodyData: Data?, progress: ((Progress) -> Void)?,
         completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
@@ -170,7 +171,8 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     /// Creates a suspended task that sends the body of the request: a multipart form or another stream. Call `resume()`
     /// to start it.
     ///
-    /// If the size of the body is known, it is sent as `Content-Length`.
+    /// If the size of the body is known, it is sent as `Content-Length`. The callbacks are those of
+    /// ``dataTask(with:uploadProgress:downloadProgress:completionHandler:)``.
     open func uploadTask(
         withStreamedRequest request: URLRequest, progress: ((Progress) -> Void)?,
         completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
@@ -265,7 +267,8 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         coder.decodeValue(ArchivedConfiguration.self, forKey: "sessionConfiguration")?.configuration
     }
 
-    /// Archives the settings that the manager uses from its configuration. A shared core session is not archived.
+    /// Archives the settings that the manager uses from its configuration. A shared AsyncNetworking session is not
+    /// archived.
     open func encode(with coder: NSCoder) {
         coder.encodeValue(ArchivedConfiguration(sessionConfiguration), forKey: "sessionConfiguration")
     }

@@ -6,7 +6,7 @@ extension URLSessionTask {
     /// The AsyncNetworking task that performs the transfer, with its streams of progress and events.
     ///
     /// To resume, suspend or cancel, use the `URLSessionTask`. If the AsyncNetworking task ends for another reason,
-    /// such as a cancelled core session, the `URLSessionTask` ends and calls its completion handler.
+    /// such as the cancellation of its session, the `URLSessionTask` ends and calls its completion handler.
     ///
     /// `nil` if the task was not created by an ``AFURLSessionManager`` or its request cannot be created.
     public var transfer: (any TransferHandle)? {

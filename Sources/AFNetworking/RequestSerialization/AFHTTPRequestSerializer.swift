@@ -40,7 +40,8 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         set { state.withLock { $0.wishes.allowsCellularAccess = newValue } }
     }
 
-    /// The cache policy of requests. Default: that of the session.
+    /// The cache policy of requests. Reads as `.useProtocolCachePolicy` until it is set; until then the session's policy
+    /// applies.
     open var cachePolicy: NSURLRequest.CachePolicy {
         get { state.withLock { $0.wishes.cachePolicy ?? .useProtocolCachePolicy } }
         set { state.withLock { $0.wishes.cachePolicy = newValue } }
@@ -58,7 +59,7 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         set { state.withLock { $0.wishes.usesPipelining = newValue } }
     }
 
-    /// Has no effect on Linux.
+    /// Has no effect on Linux. Reads as `.default` until it is set.
     open var networkServiceType: NSURLRequest.NetworkServiceType {
         get { state.withLock { $0.wishes.serviceType ?? .default } }
         set { state.withLock { $0.wishes.serviceType = newValue } }
@@ -114,7 +115,7 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         set { state.withLock { $0.methodsInURI = newValue } }
     }
 
-    /// Sets the style of query encoding and removes the block of `setQueryStringSerializationWith(_:)` with a block.
+    /// Sets the style of query encoding, and removes the block that was set in place of a style.
     open func setQueryStringSerializationWith(_ style: AFHTTPRequestQueryStringSerializationStyle) {
         state.withLock { $0.style = style }
         state.set(\.makeQuery, to: nil)
@@ -177,7 +178,8 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
     /// Creates a request with a multipart form (RFC 7578): one field per parameter, followed by the parts that `block`
     /// appends.
     ///
-    /// If the form is empty, the request has no body. GET and HEAD requests cannot have a form: `error` is set.
+    /// If the form is empty, the request is the one without parameters. For GET and HEAD, which cannot have a form,
+    /// `error` is set.
     open func multipartFormRequest(
         withMethod method: String, urlString: String, parameters: [String: Any]?,
         constructingBodyWith block: ((any AFMultipartFormData) -> Void)?, error: NSErrorPointer

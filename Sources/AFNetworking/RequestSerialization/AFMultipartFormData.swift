@@ -5,25 +5,28 @@
 /// Quotation marks and line breaks in field and file names are percent-encoded, as browsers do. The parts are sent in
 /// the order in which they were appended, after the fields for the parameters.
 public protocol AFMultipartFormData: AnyObject {
-    /// Appends a file. Its file name is the last component of the URL; its media type follows from the path extension.
+    /// Appends a file as the field `name`. Its file name is the last component of the URL; its media type follows from
+    /// the path extension.
     ///
     /// - Throws: An error of ``AFURLRequestSerializationErrorDomain`` with code -1000 if the URL is not a readable
     ///   file.
     func appendPart(withFileURL fileURL: URL, name: String) throws
 
-    /// Appends a file with a file name and a media type. The file is read each time the request is sent.
+    /// Appends a file as the field `name`, with a file name and a media type. The file is read each time the request is
+    /// sent.
     ///
     /// - Throws: An error of ``AFURLRequestSerializationErrorDomain`` with code -1000 if the URL is not a readable
     ///   file.
     func appendPart(withFileURL fileURL: URL, name: String, fileName: String, mimeType: String) throws
 
-    /// Appends a stream as a file. Exactly `length` bytes are sent.
+    /// Appends a stream as the field `name`, with a file name and a media type. The stream must have exactly `length`
+    /// bytes; otherwise the request fails.
     func appendPart(with inputStream: InputStream?, name: String, fileName: String, length: Int64, mimeType: String)
 
-    /// Appends data as a file.
+    /// Appends data as the field `name`, with a file name and a media type.
     func appendPart(withFileData data: Data, name: String, fileName: String, mimeType: String)
 
-    /// Appends a field without a file name.
+    /// Appends data as the field `name`, without a file name.
     func appendPart(withForm data: Data, name: String)
 
     /// Appends a part with custom header fields, sorted by name.
@@ -34,7 +37,7 @@ public protocol AFMultipartFormData: AnyObject {
 }
 
 extension AFMultipartFormData {
-    /// Appends a field without a file name; another name of ``appendPart(withForm:name:)``.
+    /// Appends data as the field `name`, without a file name; another spelling of ``appendPart(withForm:name:)``.
     public func appendPart(withFormData data: Data, name: String) {
         appendPart(withForm: data, name: name)
     }

@@ -55,7 +55,7 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, NSSec
     }
 
     /// Validates a response and returns the object for its body; sets `error` if the response is unacceptable. This
-    /// class returns the body in any case; subclasses return `nil` for most unacceptable responses.
+    /// class returns the body in any case; its subclasses in this module return `nil` for an unacceptable media type.
     open func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
         var verdict = verdict(on: response, data)
         verdict.facts = (response as? HTTPURLResponse).map(ResponseFacts.init)
