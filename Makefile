@@ -55,7 +55,7 @@ check-hints: setup-library ## Fail if the trait MigrationHints lacks a warning
 	@# Files that are not recompiled give no warnings.
 	@rm -rf .build-hints
 	@verbs="$$(swift build --traits MigrationHints --scratch-path .build-hints --target AFNetworkingCallSites 2>&1 \
-		| grep -o 'CallSites/.*deprecated: Await it: try await manager\.[a-z]*' | sed 's/.*\.//' | sort -u | tr '\n' ' ')"; \
+		| grep -o 'CallSites/.*deprecated: Use try await manager\.[a-z]*' | sed 's/.*\.//' | sort -u | tr '\n' ' ')"; \
 	[ "$$verbs" = 'delete get head patch post put ' ] || { echo "only these verbs give a hint: $$verbs"; exit 1; }
 
 # Each check has a source file, a compiler option, and whether it compiles.

@@ -10,7 +10,7 @@ struct NetworkOptions: ParsableArguments {
     var cacert: String?
     @Flag(name: [.customLong("http1"), .customLong("http1.1")], help: "Use HTTP/1.1 only.")
     var isHTTP1 = false
-    @Flag(name: .customLong("http2-prior-knowledge"), help: "Speak HTTP/2 at once, without TLS too.")
+    @Flag(name: .customLong("http2-prior-knowledge"), help: "Use HTTP/2 without negotiation, also without TLS.")
     var isHTTP2 = false
     @Option(
         name: [.customShort("x"), .customLong("proxy")],
@@ -94,7 +94,7 @@ struct NetworkOptions: ParsableArguments {
 
     private static func duration(_ seconds: Double, of option: String) throws(UsageError) -> Duration {
         guard seconds >= 0.001, seconds <= 1e9 else {
-            throw UsageError("\(option) wants seconds, from 0.001 on.")
+            throw UsageError("\(option) requires a number of seconds, at least 0.001.")
         }
         return .seconds(seconds)
     }

@@ -18,7 +18,7 @@ struct RequestOptions: ParsableArguments {
         name: [.customShort("u"), .customLong("user")], parsing: .unconditional,
         help: ArgumentHelp("Credentials for Basic authentication.", valueName: "user:password"))
     var user: String?
-    @Flag(name: [.customShort("I"), .customLong("head")], help: "Request only the head with HEAD, and print it.")
+    @Flag(name: [.customShort("I"), .customLong("head")], help: "Send a HEAD request and print the response head.")
     var isHead = false
     @Flag(name: .customLong("no-follow"), help: "Do not follow redirects.")
     var staysPut = false
@@ -53,7 +53,7 @@ struct RequestOptions: ParsableArguments {
                 return (String(line[..<colon]), String(line[colon...].dropFirst().drop { $0 == " " || $0 == "\t" }))
             })
         if let user {
-            guard user.contains(":") else { throw UsageError("-u wants user:password.") }
+            guard user.contains(":") else { throw UsageError("-u requires user:password.") }
             fields.append(
                 HTTPField(name: .authorization, value: "Basic " + Data(user.utf8).base64EncodedString()))
         }

@@ -5,7 +5,7 @@
 extension AFHTTPSessionManager {
     /// Starts a GET request with the encoded parameters in its query. Variant of AFNetworking 3, without header fields.
     #if MigrationHints
-        @available(*, deprecated, message: "Await it: try await manager.get(…), or the core's session.get(…).")
+        @available(*, deprecated, message: "Use try await manager.get(…), or session.get(…) of AsyncNetworking.")
     #endif
     @discardableResult
     public func get(
@@ -20,7 +20,7 @@ extension AFHTTPSessionManager {
     /// Starts a HEAD request with the encoded parameters in its query. Variant of AFNetworking 3, without header
     /// fields.
     #if MigrationHints
-        @available(*, deprecated, message: "Await it: try await manager.head(…), or the core's session.head(…).")
+        @available(*, deprecated, message: "Use try await manager.head(…), or session.head(…) of AsyncNetworking.")
     #endif
     @discardableResult
     public func head(
@@ -32,7 +32,7 @@ extension AFHTTPSessionManager {
 
     /// Starts a POST request with the encoded parameters as its body. Variant of AFNetworking 3, without header fields.
     #if MigrationHints
-        @available(*, deprecated, message: "Await it: try await manager.post(…), or the core's session.post(…).")
+        @available(*, deprecated, message: "Use try await manager.post(…), or session.post(…) of AsyncNetworking.")
     #endif
     @discardableResult
     public func post(
@@ -47,7 +47,7 @@ extension AFHTTPSessionManager {
     /// Starts a POST request with a multipart form (RFC 7578): one field per parameter, followed by the parts that
     /// `block` appends. Variant of AFNetworking 3, without header fields.
     #if MigrationHints
-        @available(*, deprecated, message: "Await it: try await manager.post(…), or the core's session.post(…).")
+        @available(*, deprecated, message: "Use try await manager.post(…), or session.post(…) of AsyncNetworking.")
     #endif
     @discardableResult
     public func post(
@@ -62,7 +62,7 @@ extension AFHTTPSessionManager {
 
     /// Starts a PUT request with the encoded parameters as its body. Variant of AFNetworking 3, without header fields.
     #if MigrationHints
-        @available(*, deprecated, message: "Await it: try await manager.put(…), or the core's session.put(…).")
+        @available(*, deprecated, message: "Use try await manager.put(…), or session.put(…) of AsyncNetworking.")
     #endif
     @discardableResult
     public func put(
@@ -75,7 +75,7 @@ extension AFHTTPSessionManager {
     /// Starts a PATCH request with the encoded parameters as its body. Variant of AFNetworking 3, without header
     /// fields.
     #if MigrationHints
-        @available(*, deprecated, message: "Await it: try await manager.patch(…), or the core's session.patch(…).")
+        @available(*, deprecated, message: "Use try await manager.patch(…), or session.patch(…) of AsyncNetworking.")
     #endif
     @discardableResult
     public func patch(
@@ -88,7 +88,7 @@ extension AFHTTPSessionManager {
     /// Starts a DELETE request with the encoded parameters in its query. Variant of AFNetworking 3, without header
     /// fields.
     #if MigrationHints
-        @available(*, deprecated, message: "Await it: try await manager.delete(…), or the core's session.delete(…).")
+        @available(*, deprecated, message: "Use try await manager.delete(…), or session.delete(…) of AsyncNetworking.")
     #endif
     @discardableResult
     public func delete(

@@ -98,7 +98,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     /// Starts a GET request with the encoded parameters in its query. The arguments are those of
     /// ``dataTask(withHTTPMethod:urlString:parameters:headers:uploadProgress:downloadProgress:success:failure:)``.
     #if MigrationHints
-        @available(*, deprecated, message: "Await it: try await manager.get(…), or the core's session.get(…).")
+        @available(*, deprecated, message: "Use try await manager.get(…), or session.get(…) of AsyncNetworking.")
     #endif
     @discardableResult
     open func get(
@@ -114,7 +114,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     /// Starts a HEAD request with the encoded parameters in its query. The arguments are those of
     /// ``dataTask(withHTTPMethod:urlString:parameters:headers:uploadProgress:downloadProgress:success:failure:)``.
     #if MigrationHints
-        @available(*, deprecated, message: "Await it: try await manager.head(…), or the core's session.head(…).")
+        @available(*, deprecated, message: "Use try await manager.head(…), or session.head(…) of AsyncNetworking.")
     #endif
     @discardableResult
     open func head(
@@ -129,7 +129,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     /// Starts a POST request with the encoded parameters as its body. The arguments are those of
     /// ``dataTask(withHTTPMethod:urlString:parameters:headers:uploadProgress:downloadProgress:success:failure:)``.
     #if MigrationHints
-        @available(*, deprecated, message: "Await it: try await manager.post(…), or the core's session.post(…).")
+        @available(*, deprecated, message: "Use try await manager.post(…), or session.post(…) of AsyncNetworking.")
     #endif
     @discardableResult
     open func post(
@@ -146,7 +146,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     /// `block` appends. The other arguments are those of
     /// ``dataTask(withHTTPMethod:urlString:parameters:headers:uploadProgress:downloadProgress:success:failure:)``.
     #if MigrationHints
-        @available(*, deprecated, message: "Await it: try await manager.post(…), or the core's session.post(…).")
+        @available(*, deprecated, message: "Use try await manager.post(…), or session.post(…) of AsyncNetworking.")
     #endif
     @discardableResult
     open func post(
@@ -181,7 +181,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     /// Starts a PUT request with the encoded parameters as its body. The arguments are those of
     /// ``dataTask(withHTTPMethod:urlString:parameters:headers:uploadProgress:downloadProgress:success:failure:)``.
     #if MigrationHints
-        @available(*, deprecated, message: "Await it: try await manager.put(…), or the core's session.put(…).")
+        @available(*, deprecated, message: "Use try await manager.put(…), or session.put(…) of AsyncNetworking.")
     #endif
     @discardableResult
     open func put(
@@ -194,7 +194,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     /// Starts a PATCH request with the encoded parameters as its body. The arguments are those of
     /// ``dataTask(withHTTPMethod:urlString:parameters:headers:uploadProgress:downloadProgress:success:failure:)``.
     #if MigrationHints
-        @available(*, deprecated, message: "Await it: try await manager.patch(…), or the core's session.patch(…).")
+        @available(*, deprecated, message: "Use try await manager.patch(…), or session.patch(…) of AsyncNetworking.")
     #endif
     @discardableResult
     open func patch(
@@ -207,7 +207,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     /// Starts a DELETE request with the encoded parameters in its query. The arguments are those of
     /// ``dataTask(withHTTPMethod:urlString:parameters:headers:uploadProgress:downloadProgress:success:failure:)``.
     #if MigrationHints
-        @available(*, deprecated, message: "Await it: try await manager.delete(…), or the core's session.delete(…).")
+        @available(*, deprecated, message: "Use try await manager.delete(…), or session.delete(…) of AsyncNetworking.")
     #endif
     @discardableResult
     open func delete(
