@@ -25,7 +25,8 @@ struct BodyOptions: ParsableArguments {
     @Option(
         name: [.customShort("T"), .customLong("upload-file")],
         help: ArgumentHelp(
-            "Send a file with PUT, - for standard input; a URL ending in / gets its name.", valueName: "file"))
+            "Send a file with PUT, - for standard input; its name is appended to a URL ending in /.",
+            valueName: "file"))
     var file: String?
 
     init() {}
