@@ -39,7 +39,7 @@ extension CurlEngine {
         finishCompleted()
         // libcurl 7.88 reports the first of several transfers only.
         for transfer in monitor.waiting { finish(transfer, .failure(transfer.streamError)) }
-        state.retire(monitor.socket)
+        state.retire(monitor)
     }
 
     /// Closes a connection on which libcurl took something else for the end of a response: nghttp2 gave it up, and the transfers of

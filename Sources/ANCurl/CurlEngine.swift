@@ -211,6 +211,7 @@ actor CurlEngine: EventLoopSource {
 
     func finishCompleted() {
         while let (transfer, code) = multi?.nextFinished() {
+            if code != CURLE_OK { transfer.receiveLostAnswer() }
             if transfer.mustRepeat(after: code) {
                 repeatRequest(of: transfer)
             } else {

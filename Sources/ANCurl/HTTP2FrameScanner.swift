@@ -2,12 +2,14 @@
 
 /// Finds the frames in the bytes that an HTTP/2 server sends (RFC 9113 §4.1).
 ///
-/// Only what decides about the fate of a request is read: the ends of streams, resets and GOAWAY. Header blocks are skipped.
+/// It reads what decides about the fate of a request (the ends of streams, resets and GOAWAY), and hands on header blocks and bodies.
 package struct HTTP2FrameScanner {
     /// What a frame says.
     package enum Event: Equatable {
-        /// A HEADERS frame.
+        /// A HEADERS frame, whose header block follows.
         case headers(stream: UInt32, endsStream: Bool)
+        /// The end of a header block.
+        case headersEnd(stream: UInt32)
         /// A DATA frame with `count` bytes of the body, which may still follow.
         case data(stream: UInt32, count: Int, endsStream: Bool)
         /// An RST_STREAM frame, with its error code (RFC 9113 §7).
@@ -17,6 +19,14 @@ package struct HTTP2FrameScanner {
         /// A frame of a size that its type cannot have, or with more padding than payload (RFC 9113 §4.2, §6.1), or 10,000 frames
         /// in a row that say nothing (§10.5): the connection cannot go on. Nothing follows.
         case violation
+    }
+
+    /// What the bytes in a frame are.
+    package enum Content {
+        /// A part of a header block (RFC 9113 §4.3).
+        case headerBlock
+        /// A part of a body.
+        case body
     }
 
     private var isBroken = false
@@ -29,6 +39,8 @@ package struct HTTP2FrameScanner {
     private var prefixCount = 0
     /// The number of bytes of the payload that have not come.
     private var payloadLeft = 0
+    /// The number of bytes of the payload that come before the padding and have not come.
+    private var contentLeft = 0
 
     /// Creates a scanner at the start of a frame.
     package init() {}
@@ -53,14 +65,16 @@ package struct HTTP2FrameScanner {
         }
 
         var endsStream: Bool { flags & 0x1 != 0 }
+        var endsHeaders: Bool { flags & 0x4 != 0 && (type == Kind.headers || type == Kind.continuation) }
         var isPadded: Bool { flags & 0x8 != 0 && (type == Kind.data || type == Kind.headers) }
+        var hasPriority: Bool { flags & 0x20 != 0 && type == Kind.headers }
 
         /// The number of bytes of the payload that are read.
         var prefixSize: Int {
             switch type {
             case Kind.reset: 4
             case Kind.goAway: 8
-            default: isPadded ? 1 : 0
+            default: (isPadded ? 1 : 0) + (hasPriority ? 5 : 0)
             }
         }
 
@@ -87,10 +101,17 @@ package struct HTTP2FrameScanner {
         static let ping: UInt8 = 6
         static let goAway: UInt8 = 7
         static let windowUpdate: UInt8 = 8
+        static let continuation: UInt8 = 9
     }
 
     /// Takes bytes, which may begin and end anywhere within a frame.
-    package mutating func receive(_ bytes: Span<UInt8>, _ handle: (Event) -> Void) {
+    ///
+    /// - Parameters:
+    ///   - handle: Receives what frames say.
+    ///   - read: Receives the content of HEADERS, CONTINUATION and DATA frames, in parts, with the stream.
+    package mutating func receive(
+        _ bytes: Span<UInt8>, _ handle: (Event) -> Void, content read: (Content, UInt32, Span<UInt8>) -> Void
+    ) {
         var index = 0
         while index < bytes.count, !isBroken {
             if headerCount < Header.size {
@@ -105,11 +126,20 @@ package struct HTTP2FrameScanner {
                 index += 1
                 if prefixCount == header.prefixSize { report(handle) }
             } else {
-                let count = min(payloadLeft, bytes.count - index)
+                let isContent = contentLeft > 0
+                let count = min(isContent ? contentLeft : payloadLeft, bytes.count - index)
+                if isContent {
+                    let kind = header.type == Kind.data ? Content.body : .headerBlock
+                    read(kind, header.stream, bytes.extracting(index..<index + count))
+                    contentLeft -= count
+                }
                 payloadLeft -= count
                 index += count
             }
-            if headerCount == Header.size, payloadLeft == 0, prefixCount == header.prefixSize { beginFrame() }
+            if headerCount == Header.size, payloadLeft == 0, prefixCount == header.prefixSize {
+                if header.endsHeaders, !isBroken { handle(.headersEnd(stream: header.stream)) }
+                beginFrame()
+            }
         }
     }
 
@@ -139,17 +169,21 @@ package struct HTTP2FrameScanner {
 
     private mutating func report(_ handle: (Event) -> Void) {
         switch header.type {
-        case Kind.data:
-            let overhead = header.isPadded ? 1 + Int(prefix) : 0
-            guard overhead <= header.length else { return fail(handle) }
-            let count = header.length - overhead
-            note(isEmpty: count == 0 && !header.endsStream, handle)
+        case Kind.data, Kind.headers:
+            // The length of the padding is the first byte.
+            let padding = header.isPadded ? Int(prefix >> UInt64(8 * (header.prefixSize - 1))) : 0
+            guard header.prefixSize + padding <= header.length else { return fail(handle) }
+            contentLeft = header.length - header.prefixSize - padding
+            let isData = header.type == Kind.data
+            note(isEmpty: isData && contentLeft == 0 && !header.endsStream, handle)
             guard !isBroken else { return }
-            handle(.data(stream: header.stream, count: count, endsStream: header.endsStream))
-        case Kind.headers:
-            guard !header.isPadded || 1 + Int(prefix) <= header.length else { return fail(handle) }
-            note(isEmpty: false, handle)
-            handle(.headers(stream: header.stream, endsStream: header.endsStream))
+            handle(
+                isData
+                    ? .data(stream: header.stream, count: contentLeft, endsStream: header.endsStream)
+                    : .headers(stream: header.stream, endsStream: header.endsStream))
+        case Kind.continuation:
+            contentLeft = header.length
+            note(isEmpty: true, handle)
         case Kind.reset:
             handle(.reset(stream: header.stream, code: UInt32(truncatingIfNeeded: prefix)))
         case Kind.goAway:

@@ -33,6 +33,9 @@ package struct HTTP2StreamTable {
         streams[stream.number] = nil
     }
 
+    /// Returns the stream of a number; `nil` if no request waits on it.
+    package subscript(number: UInt32) -> HTTP2Stream? { streams[number] }
+
     /// Notes what a frame says.
     package mutating func receive(_ event: HTTP2FrameScanner.Event) {
         switch event {
@@ -48,6 +51,7 @@ package struct HTTP2StreamTable {
         case .goAway(let last, _):
             lastStream = min(last, lastStream ?? last)
             for stream in streams.values where stream.number > last { stream.isLeftOut = true }
+        case .headersEnd: break
         case .violation:
             isBroken = true
         }

@@ -116,6 +116,12 @@ final class LoopState {
 
     // MARK: HTTP/2
 
+    /// Ends an HTTP/2 connection, if it is open still.
+    func retire(_ monitor: HTTP2Monitor) {
+        // Another connection may have the number of a socket that was closed.
+        if monitors[monitor.socket] === monitor { retire(monitor.socket) }
+    }
+
     /// Starts to read ahead on an HTTP/2 connection.
     func watchFrames(_ monitor: HTTP2Monitor) {
         monitors[monitor.socket] = monitor

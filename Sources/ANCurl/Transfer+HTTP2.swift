@@ -20,8 +20,10 @@ extension Transfer {
     /// Removes the request from its connection's streams.
     func leaveStream() {
         guard let stream = state.stream else { return }
-        state.monitor?.close(stream)
+        guard let monitor = state.monitor else { return }
         state.monitor = nil
+        monitor.close(stream)
+        if monitor.isSpent, monitor.waiting.isEmpty { loop.retire(monitor) }
     }
 
     private func connectionMonitor() -> HTTP2Monitor? {
@@ -44,6 +46,40 @@ extension Transfer {
         return stream.bodySize == state.bytesReceived
     }
 
+    /// Hands on a response that the server completed and libcurl lost: 7.88 drops the head and the body that come in one read
+    /// with a reset of the stream, by which servers refuse the rest of a request's body (RFC 9113 §8.1). 8.1 delivers them.
+    ///
+    /// libcurl does not learn of the cookies in such a head.
+    func receiveLostAnswer() {
+        guard state.failure == nil, let stream = state.stream, stream.isEnded,
+            !isStreamWhole || !state.parser.isComplete,
+            !state.parser.isInHead, let answer = state.monitor?.answer(on: stream)
+        else { return }
+        if !state.parser.isComplete {
+            guard let lines = answer.head.flatMap(Self.lines) else { return }
+            for line in lines {
+                let count = unsafe Array(line.utf8).withUnsafeBytes { unsafe receiveHeader($0) }
+                guard count == line.utf8.count else { return }
+            }
+        }
+        let missing = stream.bodySize - state.bytesReceived
+        guard missing > 0, missing <= answer.body.count else { return }
+        unsafe answer.body.suffix(missing).withUnsafeBytes { bytes in
+            unsafe _ = receiveBody(bytes)
+        }
+    }
+
+    /// The lines of a head, as libcurl hands them on; `nil` if a field is not valid.
+    private static func lines(_ fields: [(name: String, value: String)]) -> [String]? {
+        guard let status = fields.first?.value else { return nil }
+        var lines = ["HTTP/2 \(status) \r\n"]
+        for (name, value) in fields.dropFirst() {
+            guard HTTPField.Name(name) != nil, HTTPField.isValidValue(value) else { return nil }
+            lines.append("\(name): \(value)\r\n")
+        }
+        return lines + ["\r\n"]
+    }
+
     /// Whether only the end of the stream says that the response is complete, and the server has not ended it.
     var isStreamCut: Bool {
         guard let stream = state.stream, stream.hasHead, !stream.isEnded else { return false }
@@ -63,6 +99,6 @@ extension Transfer {
     /// time. One that refuses single streams may refuse what it cannot take, such as a large body.
     var mayRepeatUnprocessed: Bool {
         guard state.isUnprocessed, let stream = state.stream else { return false }
-        return state.attempts + state.repeats < (stream.isLeftOut ? 50 : Self.maximumRepeats)
+        return state.attempts + state.repeats < (stream.isLeftOut ? Self.maximumRepeats : 10)
     }
 }

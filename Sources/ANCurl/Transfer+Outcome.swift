@@ -35,7 +35,7 @@ extension Transfer {
     }
 
     /// The number of repeats after which the failure is reported: a hostile server could ask for more without end.
-    static let maximumRepeats = 5
+    static let maximumRepeats = 50
 
     /// Whether the response is complete, although libcurl ended the transfer with an error.
     private func isResponseComplete(_ code: CURLcode) -> Bool {

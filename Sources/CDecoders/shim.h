@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The types of the functions that the library looks up in libbrotlidec.so.1 and libzstd.so.1 while it runs. libcurl is
-// usually linked with both, but their headers come with packages of their own, and a system may be without them.
+// The types of the functions that the library looks up in libbrotlidec.so.1, libzstd.so.1 and libnghttp2.so.14 while it
+// runs. libcurl is usually linked with all of them, but their headers come with packages of their own, and a system may be without them.
 
 #ifndef CDECODERS_SHIM_H
 #define CDECODERS_SHIM_H
@@ -54,5 +54,28 @@ typedef size_t (*cdecoders_zstd_decompress)(
 typedef unsigned (*cdecoders_zstd_is_error)(size_t code);
 // ZSTD_getErrorCode, of zstd_errors.h, which returns a ZSTD_ErrorCode.
 typedef int (*cdecoders_zstd_error_code)(size_t code);
+
+// nghttp2.h of nghttp2 1.x, see https://nghttp2.org/documentation/apiref.html.
+struct nghttp2_hd_inflater;
+
+// nghttp2_nv
+struct cdecoders_nghttp2_field {
+    const uint8_t *name;
+    const uint8_t *value;
+    size_t name_length;
+    size_t value_length;
+    uint8_t flags;
+};
+
+// nghttp2_hd_inflate_new
+typedef int (*cdecoders_nghttp2_create)(struct nghttp2_hd_inflater **inflater);
+// nghttp2_hd_inflate_del
+typedef void (*cdecoders_nghttp2_destroy)(struct nghttp2_hd_inflater *inflater);
+// nghttp2_hd_inflate_hd2, whose flags are nghttp2_hd_inflate_flag.
+typedef ptrdiff_t (*cdecoders_nghttp2_inflate)(
+    struct nghttp2_hd_inflater *inflater, struct cdecoders_nghttp2_field *field, int *flags, const uint8_t *in,
+    size_t length, int is_final);
+// nghttp2_hd_inflate_end_headers
+typedef int (*cdecoders_nghttp2_end)(struct nghttp2_hd_inflater *inflater);
 
 #endif

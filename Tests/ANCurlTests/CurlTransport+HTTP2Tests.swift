@@ -215,7 +215,7 @@ import Testing
                 Issue.record("\(failure)")
                 return
             }
-            #expect((2...6).contains(server.activity.connectionsAccepted))
+            #expect((2...10).contains(server.activity.connectionsAccepted))
         }
     }
 
@@ -251,6 +251,34 @@ import Testing
                 method: .post, body: .stream(feed), options: options { $0.timeouts.idle = nil })
             let transport = try CurlTransport()
             #expect(try await transport.text(request) == "no")
+            feed.finish()
+        }
+    }
+
+    @Test(arguments: [UInt8(0), 5, 8])
+    func `a final response in one record with a reset is delivered, though the request's body is open`(
+        code: UInt8
+    ) async throws {
+        try await withServer { server in
+            // Status 403 as a literal, a field of its own in the table, and both again from the table (RFC 7541 §6).
+            let head = HTTP2Frame(
+                type: 1, flags: 4, stream: 1,
+                payload: [0x48, 3] + Array("403".utf8) + [0x40, 3] + Array("x-a".utf8) + [1] + Array("b".utf8))
+            server.fallback { _ in
+                .http2([
+                    HTTP2Frame(type: 1, flags: 4, stream: 1, payload: [0x08, 3] + Array("103".utf8)), head,
+                    .data(1, "not "), .data(1, "this", endsStream: true), .reset(1, code: code),
+                ])
+            }
+            let feed = Feed()
+            feed.yield("ping")
+            let request = server.request(
+                method: .post, body: .stream(feed), options: options { $0.timeouts.idle = nil })
+            let transport = try CurlTransport()
+            let response = try await transport.collect(request)
+            #expect(response.head.status == 403)
+            #expect(response.head.headers[HTTPField.Name("x-a")!] == "b")
+            #expect(String(decoding: response.body, as: UTF8.self) == "not this")
             feed.finish()
         }
     }
