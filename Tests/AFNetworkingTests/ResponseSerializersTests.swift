@@ -180,6 +180,18 @@ import Testing
         #expect(broken.error?.domain == XMLParser.errorDomain)
     }
 
+    @Test(arguments: [
+        ("<a><b>x</b>", 5), ("", 5), ("<a></b>", 76), (#"<a b="1"c="2"/>"#, 65), (#"<a b="1" b="2"/>"#, 42),
+        (#"<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>"#, 89), (String(repeating: "<a>", count: 1_000), 1),
+        (#"<?xml version="1.0" encoding="x-none"?><a/>"#, 9),
+    ])
+    func `what is wrong with XML has the number that it has on Apple's systems`(text: String, code: Int) throws {
+        let (object, error) = try outcome(AFXMLDocumentResponseSerializer(), 200, "text/xml", text)
+        #expect(object == nil)
+        #expect(error?.domain == XMLParser.errorDomain)
+        #expect(error?.code == code)
+    }
+
     @Test func `the first serializer with an object determines the result, otherwise it is the body`() throws {
         let serializer = AFCompoundResponseSerializer.compoundSerializer(withResponseSerializers: [
             AFJSONResponseSerializer(), AFPropertyListResponseSerializer(),

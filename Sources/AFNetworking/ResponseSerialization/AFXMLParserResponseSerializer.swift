@@ -35,21 +35,31 @@ open class AFXMLParserResponseSerializer: AFHTTPResponseSerializer, @unchecked S
 
 extension NSError {
     /// Creates an error in the domain of Foundation's `XMLParser` from a core error.
+    ///
+    /// The codes are those of Apple's `XMLParser.ErrorCode`, which are libxml2's. Foundation's parser on Linux reports them too,
+    /// but its `XMLParser.ErrorCode` counts differently.
     convenience init(xml error: SerializationError) {
-        let code: XMLParser.ErrorCode =
+        let code =
             switch error {
             case .xml(let problem):
                 switch problem.reason {
-                case .unexpectedEnd: .prematureDocumentEndError
-                case .malformed(let code): XMLParser.ErrorCode(rawValue: code) ?? .internalError
-                case .declaration: .entityRefLoopError
-                default: .internalError
+                case .unexpectedEnd: XMLCode.prematureDocumentEnd
+                case .malformed(let code) where code > 0: code
+                case .declaration: XMLCode.entityRefLoop
+                default: XMLCode.internalError
                 }
-            case .text: .invalidCharacterError
-            default: .internalError
+            case .text: XMLCode.invalidCharacter
+            default: XMLCode.internalError
             }
         self.init(
-            domain: XMLParser.errorDomain, code: code.rawValue,
-            userInfo: [NSLocalizedDescriptionKey: "\(error)"])
+            domain: XMLParser.errorDomain, code: code, userInfo: [NSLocalizedDescriptionKey: "\(error)"])
     }
+}
+
+/// Codes of `XMLParser.ErrorCode` on Apple's systems.
+private enum XMLCode {
+    static let internalError = 1
+    static let prematureDocumentEnd = 5
+    static let invalidCharacter = 9
+    static let entityRefLoop = 89
 }
