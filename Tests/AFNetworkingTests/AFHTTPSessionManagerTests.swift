@@ -317,6 +317,17 @@ import Testing
                     completionHandler?(response, object, error)
                 }
             }
+            override func uploadTask(
+                withStreamedRequest request: URLRequest, progress: ((Progress) -> Void)?,
+                completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
+            ) -> URLSessionUploadTask {
+                log.add("uploadTask")
+                return super.uploadTask(withStreamedRequest: request, progress: progress) {
+                    [log] response, object, error in
+                    log.add("\((response as? HTTPURLResponse)?.statusCode ?? 0)")
+                    completionHandler?(response, object, error)
+                }
+            }
             override func urlSession(
                 _ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?
             ) {
@@ -326,9 +337,52 @@ import Testing
         }
         try await StubServer.with { server in
             server.route("/", .json("{}"))
+            server.route("/form", method: "POST", .json("{}", status: 201))
             let manager = Recording(for: server)
             #expect(await manager.fetch("").error == nil)
-            #expect(manager.log.entries == ["dataTask", "complete", "200"])
+            let form = await manager.call {
+                manager.post(
+                    "form", parameters: ["a": 1], headers: nil, constructingBodyWith: nil, progress: nil, success: $0,
+                    failure: $1)
+            }
+            #expect(form.error == nil)
+            #expect(form.task is URLSessionUploadTask)
+            #expect(manager.log.entries == ["dataTask", "complete", "200", "uploadTask", "complete", "201"])
+        }
+    }
+
+    @Test(
+        arguments: [
+            (.useProtocolCachePolicy, nil), (.reloadIgnoringLocalCacheData, "no-cache"),
+            (.returnCacheDataElseLoad, "max-stale"), (.returnCacheDataDontLoad, "-1008"),
+            (.reloadIgnoringLocalAndRemoteCacheData, "no-cache"), (.reloadRevalidatingCacheData, "no-cache"),
+        ] as [(NSURLRequest.CachePolicy, String?)], ["session", "serializer", "request"])
+    func `a cache policy becomes Cache-Control, or fails with -1008`(
+        policy: (wanted: NSURLRequest.CachePolicy, outcome: String?), place: String
+    ) async throws {
+        try await StubServer.with { server in
+            server.route("/", .json("{}"))
+            let manager = AFHTTPSessionManager(for: server) {
+                if place == "session" { $0.requestCachePolicy = policy.wanted }
+            }
+            if place == "serializer" { manager.requestSerializer.cachePolicy = policy.wanted }
+            let request = URLRequest(
+                url: server.url("/"), cachePolicy: place == "request" ? policy.wanted : .useProtocolCachePolicy)
+            let result = await callback { done in
+                if place == "serializer" {
+                    manager.get(
+                        "", parameters: nil, headers: nil, progress: nil,
+                        success: { done(Callback(task: $0, object: $1)) },
+                        failure: { done(Callback(task: $0, error: $1 as NSError)) })
+                } else {
+                    manager.dataTask(with: request) {
+                        done(Callback(response: $0, object: $1, error: $2 as NSError?))
+                    }.resume()
+                }
+            }
+            let sent = server.activity.requests.first?.headers["Cache-Control"]
+            #expect(result.error.map { "\($0.code)" } ?? sent == policy.outcome)
+            #expect(server.activity.requests.count == (result.error == nil ? 1 : 0))
         }
     }
 }

@@ -252,7 +252,12 @@ import Testing
             try Refusing().multipartFormRequest(
                 withMethod: "POST", urlString: url, parameters: ["a": 1], constructingBodyWith: nil)
         }
-        #expect(throws: NSError.self) { try request(AFHTTPRequestSerializer(), "GET", nil, url: "http://[") }
+        let error = #expect(throws: NSError.self) {
+            try request(AFHTTPRequestSerializer(), "GET", nil, url: "http://[")
+        }
+        #expect(error?.domain == AFURLRequestSerializationErrorDomain)
+        #expect(error?.code == -1000)
+        #expect(error?.localizedFailureReason == "“http://[” is not a URL.")
         // If the error is ignored, the returned request cannot be sent: it would lack its parameters.
         let ignored: [NSMutableURLRequest] = [
             AFJSONRequestSerializer().request(
@@ -275,6 +280,30 @@ import Testing
                 }.resume()
             }
             #expect(result.error?.domain == NSURLErrorDomain)
+        }
+    }
+
+    @Test(arguments: [
+        ("GET", "a b", "“a b” is not the name of a header field."), ("a b", "X-A", "“a b” is not a method."),
+    ])
+    func `an invalid method or header field name fails the request`(
+        method: String, field: String, reason: String
+    ) async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .json("{}") }
+            let manager = AFHTTPSessionManager(for: server)
+            var request = URLRequest(url: server.url("/"))
+            request.httpMethod = method
+            request.allHTTPHeaderFields = [field: "1"]
+            let result = await callback { [request] done in
+                manager.dataTask(with: request) {
+                    done(Callback(response: $0, object: $1, error: $2 as NSError?))
+                }.resume()
+            }
+            #expect(result.error?.domain == NSURLErrorDomain)
+            #expect(result.error?.code == -1000)
+            #expect(result.error?.localizedDescription == "The request cannot be sent: \(reason)")
+            #expect(server.activity.requests.isEmpty)
         }
     }
 

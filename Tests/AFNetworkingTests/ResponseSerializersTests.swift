@@ -185,11 +185,31 @@ import Testing
         (#"<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>"#, 89), (String(repeating: "<a>", count: 1_000), 1),
         (#"<?xml version="1.0" encoding="x-none"?><a/>"#, 9),
     ])
-    func `what is wrong with XML has the number that it has on Apple's systems`(text: String, code: Int) throws {
+    func `XML errors have the codes of Apple's systems`(text: String, code: Int) throws {
         let (object, error) = try outcome(AFXMLDocumentResponseSerializer(), 200, "text/xml", text)
         #expect(object == nil)
         #expect(error?.domain == XMLParser.errorDomain)
         #expect(error?.code == code)
+    }
+
+    @Test(arguments: [
+        ("application/json", "[]"), ("application/x-plist", "<plist><array/></plist>"), ("text/xml", "<a/>"),
+        ("application/xml", "<a/>"),
+    ])
+    func `without an error pointer a rejected status gives no object`(type: String, body: String) throws {
+        let serializer: AFHTTPResponseSerializer =
+            switch type {
+            case "application/json": AFJSONResponseSerializer()
+            case "application/x-plist": AFPropertyListResponseSerializer()
+            case "text/xml": AFXMLParserResponseSerializer()
+            default: AFXMLDocumentResponseSerializer()
+            }
+        for (status, hasObject) in [(200, true), (500, false)] {
+            let object = serializer.responseObject(
+                for: try response(status, type), data: Data(body.utf8), error: nil)
+            #expect((object != nil) == hasObject)
+        }
+        try #expect(outcome(serializer, 500, type, body).object != nil)
     }
 
     @Test func `the first serializer with an object determines the result, otherwise it is the body`() throws {

@@ -232,6 +232,7 @@ import Testing
 
     /// A challenge and its completion handler, to be called later.
     private struct Asked: @unchecked Sendable {
+        let task: URLSessionTask
         let challenge: URLAuthenticationChallenge
         let answer: (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     }
@@ -240,8 +241,8 @@ import Testing
     private func deferringManager(_ server: StubServer) -> (AFHTTPSessionManager, AsyncStream<Asked>) {
         let manager = AFHTTPSessionManager(for: server)
         let (asked, continuation) = AsyncStream.makeStream(of: Asked.self)
-        manager.setAuthenticationChallengeHandler { _, _, challenge, answer in
-            continuation.yield(Asked(challenge: challenge, answer: answer))
+        manager.setAuthenticationChallengeHandler { _, task, challenge, answer in
+            continuation.yield(Asked(task: task, challenge: challenge, answer: answer))
             return nil
         }
         return (manager, asked)
@@ -321,6 +322,29 @@ import Testing
         }
     }
 
+    @Test func `a challenge names the task that goes to its host`() async throws {
+        try await StubServer.with(.init(tls: .init(TestCertificate.selfSigned()))) { server in
+            server.route("/", .json("{}"))
+            let (manager, asked) = deferringManager(server)
+            var iterator = asked.makeAsyncIterator()
+            async let first = manager.fetch(server.url("/").absoluteString)
+            let refused = try #require(await iterator.next())
+            // The first task still waits while the second one connects.
+            async let second = manager.fetch(server.url("/", host: "localhost").absoluteString)
+            let accepted = try #require(await iterator.next())
+            for (question, host) in [(refused, "127.0.0.1"), (accepted, "localhost")] {
+                #expect(question.challenge.protectionSpace.host == host)
+                #expect(question.task.originalRequest?.url?.host == host)
+            }
+            let trust = try #require(accepted.challenge.protectionSpace.serverTrust)
+            accepted.answer(.useCredential, URLCredential(trust: trust))
+            #expect(await second.error == nil)
+            refused.answer(.cancelAuthenticationChallenge, nil)
+            #expect(await first.error?.code == -1202)
+            #expect(server.activity.requests.count == 1)
+        }
+    }
+
     @Test func `a task that waits for an answer about a certificate can be cancelled`() async throws {
         try await StubServer.with(.init(tls: .init(TestCertificate.selfSigned()))) { server in
             let (manager, asked) = deferringManager(server)
@@ -389,8 +413,8 @@ import Testing
             case "task":
                 manager.setAuthenticationChallengeHandler { _, _, challenge, _ in credential(challenge) }
             default:
-                manager.setAuthenticationChallengeHandler { _, _, challenge, answer in
-                    let late = Asked(challenge: challenge, answer: answer)
+                manager.setAuthenticationChallengeHandler { _, task, challenge, answer in
+                    let late = Asked(task: task, challenge: challenge, answer: answer)
                     DispatchQueue.global().async { late.answer(.useCredential, credential(late.challenge)) }
                     return nil
                 }

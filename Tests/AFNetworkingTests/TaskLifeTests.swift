@@ -222,6 +222,22 @@ import Testing
         }
     }
 
+    @Test(arguments: [(["1234"], true), (["12", "34"], true), (["12345"], false), (["1234", "5"], false)])
+    func `a body of exactly the session's limit is accepted, a larger one is an error`(
+        chunks: [String], isTaken: Bool
+    ) async {
+        let session = SessionManager {
+            $0.transport = MockTransport(MockResponse(chunks: chunks.map { Data($0.utf8) }))
+            $0.transfer.maximumBodySize = 4
+        }
+        let manager = AFHTTPSessionManager(session: session)
+        manager.completionQueue = DispatchQueue(label: "completion")
+        manager.responseSerializer = AFHTTPResponseSerializer()
+        let result = await manager.fetch("http://a.example/")
+        #expect(result.text == (isTaken ? "1234" : nil))
+        #expect(result.error?.code == (isTaken ? nil : NSURLErrorDataLengthExceedsMaximum))
+    }
+
     @Test func `a response can be rejected by its head or become a download`() async throws {
         try await StubServer.with { server in
             server.route("/", .json(#"{"a": 1}"#))
@@ -410,6 +426,22 @@ import Testing
         }
     }
 
+    @Test func `tasks are listed oldest first, those for data, uploads and downloads in this order`() throws {
+        let manager = AFHTTPSessionManager()
+        let request = URLRequest(url: try #require(URL(string: "http://127.0.0.1:1/")))
+        var made: [[URLSessionTask]] = [[], [], []]
+        for _ in 0..<20 {
+            made[2].append(manager.downloadTask(with: request, progress: nil, destination: nil, completionHandler: nil))
+            made[0].append(manager.dataTask(with: request, completionHandler: nil))
+            made[1].append(manager.uploadTask(with: request, from: Data(), progress: nil, completionHandler: nil))
+        }
+        #expect(manager.dataTasks == made[0])
+        #expect(manager.uploadTasks == made[1])
+        #expect(manager.downloadTasks == made[2])
+        #expect(manager.tasks == made.flatMap(\.self))
+        manager.invalidateSessionCancelingTasks(true)
+    }
+
     @Test func `progress objects cancel and suspend their task`() async throws {
         try await StubServer.with { server in
             server.route("/", .hang)
@@ -419,6 +451,10 @@ import Testing
             let task = try #require(manager.tasks.first)
             let progress = try #require(manager.downloadProgress(for: task))
             #expect(progress.totalUnitCount == -1)
+            #expect(progress.isCancellable && progress.isPausable)
+            let other = AFHTTPSessionManager(for: server)
+            #expect(other.downloadProgress(for: task) == nil)
+            #expect(other.uploadProgress(for: task) == nil)
             // Foundation calls the handlers on its own queue.
             progress.pause()
             try await eventually { task.state == .suspended }

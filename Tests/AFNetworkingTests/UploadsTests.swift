@@ -268,4 +268,53 @@ import Testing
             #expect(result.task?.countOfBytesSent == result.task?.countOfBytesExpectedToSend)
         }
     }
+
+    /// A serializer that signals when it is called.
+    private final class Telling: AFHTTPResponseSerializer, @unchecked Sendable {
+        let isAsked = DispatchSemaphore(value: 0)
+
+        override func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
+            isAsked.signal()
+            return super.responseObject(for: response, data: data, error: error)
+        }
+    }
+
+    @Test func `upload progress is reported before the completion handler, even if the manager's queue is busy`()
+        async throws
+    {
+        try await StubServer.with { server in
+            server.route("/", .json("{}"))
+            let manager = AFHTTPSessionManager(for: server)
+            let serializer = Telling()
+            manager.responseSerializer = serializer
+            let isOver = DispatchSemaphore(value: 0)
+            let log = Log<String>()
+            // The progress block of another task occupies the queue until the upload has its response.
+            async let other = callback { done in
+                manager.get("", parameters: nil, headers: nil) { _ in
+                    done(Callback())
+                    serializer.isAsked.wait()
+                    log.add(isOver.wait(timeout: .now() + .milliseconds(100)) == .timedOut ? "busy" : "free")
+                } success: { _, _ in
+                } failure: { _, _ in
+                }
+            }
+            _ = await other
+            let upload = await manager.call {
+                manager.post(
+                    "", parameters: nil, headers: nil,
+                    constructingBodyWith: { $0.appendPart(withForm: Data(count: 300_000), name: "x") },
+                    progress: { _ in log.add("progress") },
+                    success: { [success = $0] in
+                        isOver.signal()
+                        success($0, $1)
+                    }, failure: $1)
+            }
+            log.add("end")
+            #expect(upload.error == nil)
+            #expect(log.entries.first == "busy")
+            #expect(log.entries.dropFirst().first == "progress")
+            #expect(log.entries.last == "end")
+        }
+    }
 }

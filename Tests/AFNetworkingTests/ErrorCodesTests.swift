@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+
+import AFNetworking
+import AsyncNetworking
+import AsyncNetworkingTesting
+import Dispatch
+import Testing
+
+/// The `URLError` codes of session errors.
+@Suite(.timeLimit(.minutes(1))) struct ErrorCodesTests {
+    /// An interceptor that throws an error.
+    private struct Failing: Interceptor {
+        let error: any Error
+
+        func intercept(
+            _ interception: Interception, respond: (ResponseHead, ResponseBody) async throws -> Void
+        ) async throws { throw error }
+    }
+
+    /// A session error and its codes for completion handlers and hooks.
+    struct Row: CustomTestStringConvertible, Sendable {
+        let error: SessionError
+        let code: Int
+        let hookCode: Int
+
+        var testDescription: String { "\(error)" }
+
+        init(_ code: Int, _ error: SessionError, hookCode: Int? = nil) {
+            self.error = error
+            self.code = code
+            self.hookCode = hookCode ?? code
+        }
+
+        init(_ code: Int, _ error: TransportError, hookCode: Int? = nil) {
+            self.init(code, .transport(error), hookCode: hookCode)
+        }
+    }
+
+    private static let facts = TransferFacts()
+    private static let digest = ContentDigest(.sha256, Data(count: 32))
+
+    /// The resume data of an interrupted download.
+    private static func partial() throws -> ResumeData {
+        let text =
+            #"{"url": "http://a.example/x", "headers": [], "offset": 1, "partialFile": "/a", "announcedDigests": []}"#
+        return try JSONDecoder().decode(ResumeData.self, from: Data(text.utf8))
+    }
+
+    private static let sessionErrors: [Row] = [
+        Row(-1000, .serialization(.url(.noBase("x")))), Row(-1016, .serialization(.parameters(.notADictionary))),
+        Row(-1007, .redirect(.tooMany(limit: 20))), Row(-1021, .redirect(.bodyNotReplayable)),
+        Row(-1010, .redirect(.location("x"))), Row(-1010, .redirect(.downgrade(to: "http://x/"))),
+        Row(-1008, SessionError.notCached), Row(-1008, .notResumable(.changed)),
+        Row(-1015, .digest(.init(expected: digest, found: digest))),
+        Row(-3003, .file(.init(path: "/a", call: "open", errno: 2, message: ""))),
+        Row(-1013, .authentication(.bodyNotReplayable)), Row(-1, .interceptor(.noResponse, type: "x")),
+        Row(-1, SessionError.invalidated), Row(-1, .cookies(.notKept)),
+    ]
+
+    private static let transportErrors: [Row] = [
+        Row(-1002, .invalidRequest(.scheme("ftp"))), Row(-1000, .invalidRequest(.url("x"))),
+        Row(-1001, .timedOut(.connect, limit: .seconds(1), facts)), Row(-1003, .cannotResolve(host: "h", facts)),
+        Row(-1009, .cannotConnect(.unreachable, facts)), Row(-1001, .cannotConnect(.systemTimeout, facts)),
+        Row(-1004, .cannotConnect(.refused, facts)), Row(-1004, .cannotConnect(.other, facts)),
+        Row(-1004, .proxy(.authenticationRequired, facts)), Row(-1005, .connectionLost(.inHead, facts)),
+        Row(-1015, .invalidResponse(.contentEncoding, facts)), Row(-1011, .invalidResponse(.notHTTP, facts)),
+        Row(-1103, .responseTooLarge(.body(limit: 1), facts)), Row(-1021, .requestBody(.notReplayable, facts)),
+        Row(-1100, .requestBody(.file(path: "/a", reason: ""), facts)),
+        Row(-1016, .requestBody(.tooLong(declared: 1), facts)), Row(-999, TransportError.shutDown),
+        Row(-1, .unsupported(.http2)), Row(-1, .internalInconsistency("", facts)),
+    ]
+
+    /// Rejected servers are -1202 for the handler and cancelled for the hook; other TLS failures are the same for both.
+    private static let tlsErrors: [Row] =
+        ([
+            .certificateExpired, .certificateNotYetValid, .selfSigned, .unknownAuthority, .wrongHost, .revoked,
+            .revocationUnknown, .stapleMissing, .badStaple(""), .wrongPurpose, .weakKey, .nameConstraints,
+            .pinMismatch(expected: []), .certificateNotPinned, .noPins, .invalidWithoutPins, .rejected(""),
+            .untrusted(verifyResult: 1),
+        ] as [TransportError.TLSFailure]).map { Row(-1202, .tls($0, facts), hookCode: -999) }
+        + [
+            Row(-1200, .tls(.handshake, facts)), Row(-1200, .tls(.badTrustRoots, facts)),
+            Row(-1200, .tls(.badSecurityPolicy(.revocationLists), facts)), Row(-1200, .tls(.keyLog(path: ""), facts)),
+            Row(-1205, .tls(.badClientIdentity(.noKey), facts)), Row(-1205, .tls(.clientCertificateRefused, facts)),
+        ]
+
+    /// The errors that a completion handler and a hook get for a failed request.
+    private func outcome(of error: any Error) async -> (handler: NSError?, hook: NSError?) {
+        let session = SessionManager {
+            $0.transport = MockTransport(.text("x"))
+            $0.interceptors = [Failing(error: error)]
+        }
+        let manager = AFHTTPSessionManager(session: session)
+        manager.completionQueue = DispatchQueue(label: "completion")
+        let told = Log<NSError?>()
+        manager.setTaskDidCompleteBlock { _, _, error in told.add(error as NSError?) }
+        let result = await manager.fetch("http://a.example/x")
+        return (result.error, told.entries.first ?? nil)
+    }
+
+    @Test(arguments: sessionErrors + transportErrors + tlsErrors)
+    func `each session error has its URLError code`(row: Row) async throws {
+        let (handler, hook) = await outcome(of: row.error)
+        for (error, code) in [(handler, row.code), (hook, row.hookCode)] {
+            #expect(error?.domain == NSURLErrorDomain)
+            #expect(error?.code == code)
+            #expect(error?.userInfo[NSUnderlyingErrorKey] is SessionError)
+            #expect(error?.userInfo[NSURLErrorFailingURLErrorKey] as? URL == URL(string: "http://a.example/x"))
+            #expect(error?.userInfo[NSURLSessionDownloadTaskResumeData] == nil)
+        }
+    }
+
+    @Test func `an interrupted download has the code of its cause, and resume data`() async throws {
+        let cause = SessionError.transport(.connectionLost(.inBody(received: 1, expected: 2), Self.facts))
+        let error = try await outcome(of: SessionError.interrupted(by: cause, Self.partial())).handler
+        #expect(error?.code == -1005)
+        #expect(error?.userInfo[NSURLSessionDownloadTaskResumeData] is Data)
+    }
+
+    @Test func `other errors pass unchanged, and cancellation is -999`() async {
+        let own = await outcome(of: NSError(domain: "mine", code: 7))
+        for error in [own.handler, own.hook] {
+            #expect(error?.domain == "mine")
+            #expect(error?.code == 7)
+        }
+        let cancelled = await outcome(of: CancellationError())
+        for error in [cancelled.handler, cancelled.hook] {
+            #expect(error?.domain == NSURLErrorDomain)
+            #expect(error?.code == -999)
+        }
+    }
+}
