@@ -60,6 +60,21 @@ static inline long copenssl_staple(SSL *session, const unsigned char **bytes) {
     return SSL_get_tlsext_status_ocsp_resp(session, bytes);
 }
 
+// Macros over SSL_CTX_callback_ctrl and SSL_CTX_ctrl: the server is called when a client asks for an OCSP response.
+static inline void copenssl_ctx_answer_with_staple(SSL_CTX *context, int (*callback)(SSL *, void *), void *argument) {
+    SSL_CTX_set_tlsext_status_cb(context, callback);
+    SSL_CTX_set_tlsext_status_arg(context, argument);
+}
+
+// A macro over SSL_ctrl; the session frees the copy of the bytes.
+static inline int copenssl_set_staple(SSL *session, const void *bytes, size_t count) {
+    void *copy = OPENSSL_memdup(bytes, count);
+    if (copy == NULL) return 0;
+    if (SSL_set_tlsext_status_ocsp_resp(session, copy, count) == 1) return 1;
+    OPENSSL_free(copy);
+    return 0;
+}
+
 // A macro over a type-safe wrapper: frees the certificates with their stack.
 static inline void copenssl_chain_free(STACK_OF(X509) *chain) {
     sk_X509_pop_free(chain, X509_free);

@@ -57,6 +57,8 @@ extension StubServer {
         /// The authorities, as PEM, that client certificates must be signed by; `nil`, the default, to request no
         /// client certificate.
         public var clientAuthority: Data?
+        /// The OCSP response in DER for clients that ask for one; nil sends none.
+        package var staple: Data?
 
         /// Creates options with a certificate.
         public init(_ certificate: TestCertificate) {

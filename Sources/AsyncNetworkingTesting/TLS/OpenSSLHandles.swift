@@ -11,6 +11,13 @@ import FoundationEssentials
         unsafe self.raw = unsafe raw
     }
 
+    /// Reads a certificate made for a test.
+    init(_ certificate: TestCertificate) throws(OpenSSLError) {
+        let bio = try MemoryBIO(certificate.pemData)
+        guard let raw = unsafe PEM_read_bio_X509(bio.raw, nil, nil, nil) else { throw .last("PEM_read_bio_X509") }
+        unsafe self.raw = unsafe raw
+    }
+
     deinit {
         unsafe X509_free(raw)
     }

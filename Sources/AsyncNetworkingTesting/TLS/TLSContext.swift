@@ -12,17 +12,21 @@ import FoundationEssentials
     nonisolated(unsafe) let raw: OpaquePointer
     /// The protocols for ALPN, each preceded by its length; read by the callback.
     private nonisolated(unsafe) let protocols: UnsafeMutableBufferPointer<UInt8>
+    /// The OCSP response for clients that ask for one.
+    private let staple: Data?
 
     init(_ options: StubServer.TLS) throws(OpenSSLError) {
         ERR_clear_error()
         guard let raw = unsafe SSL_CTX_new(TLS_server_method()) else { throw .last("SSL_CTX_new") }
         unsafe self.raw = unsafe raw
+        staple = options.staple
         let wire = options.protocols.flatMap { [UInt8(clamping: $0.utf8.count)] + $0.utf8.prefix(255) }
         unsafe protocols = .allocate(capacity: wire.count)
         unsafe _ = protocols.initialize(from: wire)
         try setVersions(options)
         try setCertificate(options.certificate)
         if let authority = options.clientAuthority { try requireClient(of: authority) }
+        if staple != nil { answerWithStaple() }
         guard !wire.isEmpty else { return }
         unsafe SSL_CTX_set_alpn_select_cb(
             raw,
@@ -64,6 +68,20 @@ import FoundationEssentials
         }
         let key = try PrivateKeyHandle(pem: certificate.privateKeyPEM)
         guard unsafe SSL_CTX_use_PrivateKey(raw, key.raw) == 1 else { throw .last("SSL_CTX_use_PrivateKey") }
+    }
+
+    private func answerWithStaple() {
+        unsafe copenssl_ctx_answer_with_staple(
+            raw,
+            { session, context in
+                guard let session = unsafe session, let context = unsafe context,
+                    let staple = unsafe Unmanaged<TLSContext>.fromOpaque(context).takeUnretainedValue().staple
+                else { return SSL_TLSEXT_ERR_NOACK }
+                let isSet = unsafe staple.withUnsafeBytes { bytes in
+                    unsafe copenssl_set_staple(session, bytes.baseAddress, bytes.count)
+                }
+                return isSet == 1 ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL
+            }, Unmanaged.passUnretained(self).toOpaque())
     }
 
     private func requireClient(of authority: Data) throws(OpenSSLError) {
