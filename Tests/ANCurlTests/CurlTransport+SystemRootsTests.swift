@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+
+import ANCurl
+import ANHTTP
+import AsyncNetworkingTesting
+import Foundation
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct SystemRootsTests {
+    /// Runs in a process of its own, because `SSL_CERT_FILE` is read once per process.
+    @Test func `the system's trust file is read again after it changed`() async throws {
+        await #expect(processExitsWith: .success) {
+            let path = "/tmp/an-system-roots-\(UUID())"
+            defer { try? FileManager.default.removeItem(atPath: path) }
+            unsafe setenv("SSL_CERT_FILE", path, 1)
+            let root = try TestCertificateAuthority()
+            try TestCertificateAuthority(name: "Other").write(to: path)
+            try await StubServer.with(.init(tls: .init(root.issue()))) { server in
+                server.fallback { _ in .text("ok") }
+                let transport = try CurlTransport()
+                let request = server.request(options: .with { $0.tls.trustRoots = .system })
+                guard case .tls(.unknownAuthority, _) = try await transport.failure(request) else { exit(2) }
+                try root.write(to: path)
+                guard try await transport.text(request) == "ok" else { exit(3) }
+            }
+        }
+    }
+}
