@@ -41,6 +41,9 @@ import Testing
             wake()
         }
 
+        /// Wakes the waiting requests although there is still no route.
+        func seemToComeUp() { wake() }
+
         private func wake() {
             for waiter in waiters { waiter.resume() }
             waiters = []
@@ -135,6 +138,30 @@ import Testing
         let error = try await sessionError { _ = try await task.value }
         guard case .transport(.timedOut(.connectivity, limit: .seconds(9), _)) = error else { throw error }
         #expect(transport.requests.count == 1)
+    }
+
+    @Test func `all waits of one request share the connectivity limit`() async throws {
+        let clock = ManualClock()
+        let (transport, routes) = (MockTransport(Self.unreachable), Routes())
+        let manager = manager(transport, routes) {
+            $0.clock = clock
+            $0.timeouts.connectivity = .seconds(9)
+        }
+        let task = Task { try await manager.get("x") }
+        #expect(try await clock.sleepers(count: 1) == [.seconds(9)])
+        try await eventually { await routes.waiting == 1 }
+        clock.advance(by: .seconds(5))
+        await routes.seemToComeUp()
+        try await transport.requests(count: 2)
+        // The second wait begins after a pause.
+        #expect(try await clock.sleepers(count: 1) == [.milliseconds(500)])
+        clock.advance(by: .milliseconds(500))
+        try await eventually { await routes.waiting == 1 }
+        #expect(try await clock.sleepers(count: 1) == [.milliseconds(3500)])
+        clock.advance(by: .seconds(9))
+        let error = try await sessionError { _ = try await task.value }
+        guard case .transport(.timedOut(.connectivity, limit: .seconds(9), _)) = error else { throw error }
+        #expect(transport.requests.count == 2)
     }
 
     @Test func `cancelling the task or the session's requests ends the wait`() async throws {

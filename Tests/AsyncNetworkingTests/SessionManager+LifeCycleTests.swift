@@ -200,6 +200,21 @@ extension SessionManager {
         await #expect(throws: CancellationError.self) { try await streamed.value }
     }
 
+    @Test func `shutdown from an already cancelled task cancels hanging requests`() async throws {
+        let transport = MockTransport(.hang)
+        let manager = manager(on: transport)
+        let running = Task { try await manager.get("x") }
+        try await transport.requests(count: 1)
+        let order = EventList<String>()
+        Task {
+            cancelCurrentTask()
+            await manager.shutdown()
+            await order.append("shut down")
+        }
+        try await eventually(within: .seconds(50)) { await order.values == ["shut down"] }
+        await #expect(throws: CancellationError.self) { _ = try await running.value }
+    }
+
     @Test func `with a caller already cancelled, it still waits until running closures have ended`() async throws {
         let leave = try ScriptGate()
         let manager = manager(on: MockTransport(.text("x")))

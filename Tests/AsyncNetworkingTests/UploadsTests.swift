@@ -175,6 +175,38 @@ import Testing
         }
     }
 
+    @Test func `a suspended upload stops reading its body`() async throws {
+        /// Three chunks; the second one waits for a gate.
+        struct Gated: AsyncSequence, AsyncIteratorProtocol, Sendable {
+            let gate: AsyncStream<Void>
+            let reads: EventList<Int>
+            var count = 0
+
+            func makeAsyncIterator() -> Gated { self }
+
+            mutating func next() async throws -> Data? {
+                count += 1
+                await reads.append(count)
+                if count == 2 { for await _ in gate {} }
+                return count <= 3 ? Data("\(count)".utf8) : nil
+            }
+        }
+        let reads = EventList<Int>()
+        let (gate, opener) = AsyncStream.makeStream(of: Void.self)
+        let transport = MockTransport(.text("x"))
+        let body = RequestBody.stream(Gated(gate: gate, reads: reads))
+        let task = await SessionManager(on: transport).upload("up", from: body)
+        try await eventually { await reads.values == [1, 2] }
+        task.suspend()
+        opener.finish()
+        // Lets other tasks run.
+        for _ in 0..<100 { await Task.yield() }
+        #expect(await reads.values == [1, 2])
+        task.resume()
+        #expect(try await task.value.text == "x")
+        #expect(try transport.onlyRequest.body == Data("123".utf8))
+    }
+
     @Test func `a form is sent with its files, with progress that has a total`() async throws {
         let folder = try TemporaryFolder()
         let path = try folder.write(StubServer.generatedBytes(300_000), to: "portrait.png")

@@ -53,6 +53,24 @@ import Testing
         }
     }
 
+    @Test func `a body with an unrequested content coding is stored as received`() async throws {
+        try await StubServer.with { server in
+            var served = ServedFile(Self.bytes, headers: ["Content-Encoding": "gzip"], interruption: .close(after: 400))
+            server.serve(served)
+            let manager = SessionManager(for: server)
+            let error = try await sessionError {
+                _ = try await manager.download("file", to: file, options: .durable).value
+            }
+            #expect(error.resumeData?.offset == 400)
+            #expect(try folder.read("file.part") == Self.bytes.prefix(400))
+            served.interruption = nil
+            server.serve(served)
+            _ = try await manager.download("file", to: file, options: .durable).value
+            #expect(try folder.read("file") == Self.bytes)
+            #expect(try folder.contents == ["file"])
+        }
+    }
+
     @Test func `a download of another URL starts over`() async throws {
         try await StubServer.with { server in
             try await breakOff(server)

@@ -349,6 +349,70 @@ extension StubServer {
         #expect(try folder.contents == ["file"])
     }
 
+    @Test(arguments: [true, false])
+    func `the expected digest of the options replaces that of the resume data`(isRight: Bool) async throws {
+        try await StubServer.with { server in
+            let right = try #require(Self.digest(of: Self.bytes))
+            let wrong = ContentDigest(right.algorithm, Data(count: 32))
+            let manager = SessionManager(for: server)
+            let data = try await interrupted(
+                server, manager, options: DownloadOptions().with { $0.expectedDigest = isRight ? wrong : right })
+            #expect(data.expectedDigest == (isRight ? wrong : right))
+            let options = DownloadOptions().with { $0.expectedDigest = isRight ? right : wrong }
+            let task = await manager.download(resuming: data, options: options)
+            guard isRight else {
+                let error = try await sessionError { _ = try await task.value }
+                #expect(error.digestMismatch == .init(expected: wrong, found: right))
+                return
+            }
+            #expect(try await task.value.statusCode == 206)
+            #expect(try folder.read("file") == Self.bytes)
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `a download that starts over discards the old digests and size`(
+        breaksOff: Bool
+    ) async throws {
+        let whole = try #require(Self.digest(of: Self.bytes)).value.base64EncodedString()
+        // The bytes from 400 up to 650: `openssl dgst -sha256 -binary | base64`.
+        let part = "ZGgvbtqsLH+HZhvwfzSZRVgfc6hCFaObsYVNPc3dbko="
+        let digest = try #require(HTTPField.Name("Repr-Digest"))
+        let contentDigest = try #require(HTTPField.Name("Content-Digest"))
+        let broken = MockResponse.Step.fail(TransportError.connectionLost(.inHead, TransferFacts()))
+        // Another resource replaces the first one while a task continues it.
+        let other: [MockResponse.Step] = [.head(.ok, [.eTag: "\"2\"", .contentLength: "5"]), .chunk(Data("ot".utf8))]
+        let transport = MockTransport(
+            MockResponse([
+                .head(.ok, [.eTag: "\"1\"", .contentLength: "1000", digest: "sha-256=:\(whole):"]),
+                .chunk(Self.bytes.prefix(400)), broken,
+            ]),
+            MockResponse(
+                status: .partialContent,
+                headers: [.contentRange: "bytes 400-649/1000", contentDigest: "sha-256=:\(part):"],
+                chunks: [Data(Self.bytes[400..<650])]),
+            MockResponse(other + (breaksOff ? [broken] : [.chunk(Data("her".utf8))])),
+            MockResponse(
+                status: .partialContent, headers: [.contentRange: "bytes 2-4/5"], chunks: [Data("her".utf8)]))
+        let manager = SessionManager(on: transport)
+        let first = try await sessionError { _ = try await manager.download("x", to: file).value }
+        let task = await manager.download(resuming: try #require(first.resumeData))
+        if breaksOff {
+            let data = try #require(await sessionError { _ = try await task.value }.resumeData)
+            #expect(data.validator == .entityTag("\"2\""))
+            #expect(data.offset == 2)
+            #expect(data.totalBytes == 5)
+            #expect(data.announcedDigests == [])
+            _ = try await manager.download(resuming: data).value
+        } else {
+            #expect(try await task.value.value == DownloadedFile(path: file, size: 5))
+        }
+        #expect(try folder.read("file") == Data("other".utf8))
+        #expect(
+            transport.requests.map { $0.request.headers[.range] }
+                == [nil, "bytes=400-", "bytes=650-"] + (breaksOff ? ["bytes=2-"] : []))
+    }
+
     @Test(arguments: ["Repr-Digest", "Content-Digest"])
     func `the server's digests are verified`(name: String) async throws {
         let good = try #require(Self.digest(of: Self.bytes)).value.base64EncodedString()

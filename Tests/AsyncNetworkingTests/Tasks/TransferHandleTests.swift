@@ -176,10 +176,16 @@ extension TransferHandle {
         #expect(error.responseBody == Data("{}".utf8))
     }
 
-    @Test func `a body above the limit is an error`() async throws {
-        let manager = SessionManager(on: MockTransport(.text("12345"))) { $0.transfer.maximumBodySize = 4 }
+    @Test(arguments: [["1234"], ["12", "34"], ["12345"], ["1234", "5"]])
+    func `a body above the limit is an error, a body of exactly the limit is not`(chunks: [String]) async throws {
+        let response = MockResponse(chunks: chunks.map { Data($0.utf8) })
+        let manager = SessionManager(on: MockTransport(response)) { $0.transfer.maximumBodySize = 4 }
         let task = try manager.makeDataTask(for: manager.request(.get, "x"))
         task.resume()
+        guard chunks.joined().count > 4 else {
+            #expect(try await task.value.text == "1234")
+            return
+        }
         let error = try await sessionError { _ = try await task.value }
         guard case .transport(.responseTooLarge(.body(limit: 4), _)) = error else { throw error }
     }
