@@ -39,7 +39,8 @@ import Testing
         "Sun, 31 Nov 1994 08:49:37 GMT", "Wed, 29 Feb 2023 00:00:00 GMT", "Thu, 29 Feb 1900 00:00:00 GMT",
         "Sun, 06 nov 1994 08:49:37 GMT", "Sun, 06 Nov 199 08:49:37 GMT", "Sun, 06 Nov 19940 08:49:37 GMT",
         "Sun, 006 Nov 1994 08:49:37 GMT", "Sun, +6 Nov 1994 08:49:37 GMT", "Sun, 06 Nov -994 08:49:37 GMT",
-        "Sun, ٠٦ Nov 1994 08:49:37 GMT", "Sun Nov 6 08:49:37 94", "1994-11-06T08:49:37Z",
+        "Sunday, 06-Nov-4 08:49:37 GMT", "Sunday, 06-Nov-004 08:49:37 GMT", "Sun, ٠٦ Nov 1994 08:49:37 GMT",
+        "Sun Nov 6 08:49:37 94", "1994-11-06T08:49:37Z",
     ])
     func `any other text is not a date`(text: String) {
         #expect(HTTPDate(text, now: Self.now) == nil)

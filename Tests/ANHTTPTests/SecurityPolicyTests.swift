@@ -201,6 +201,9 @@ import Testing
             """
         let blocks = PEM.blocks(in: Data(text.utf8))
         #expect(blocks.map(\.label) == ["CERTIFICATE", "X509 CRL"])
+        // A certificate that is cut off is no part of the next one.
+        let cutOff = "-----BEGIN CERTIFICATE-----\nMIIE\n" + text
+        #expect(PEM.certificates(in: Data(cutOff.utf8)) == PEM.certificates(in: Data(text.utf8)))
         #expect(PEM.certificates(in: Data(text.utf8)) == [Data([0x30, 0x81, 0x01, 0x02, 0x03, 0x04])])
         #expect(PEM.revocationLists(in: Data(text.utf8)) == [Data([5, 6, 7])])
     }

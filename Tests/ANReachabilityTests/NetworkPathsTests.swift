@@ -128,6 +128,18 @@ import Testing
         #expect(kernel.kind("203.0.113.1") == .cellular)
     }
 
+    @Test mutating func `a route with a preferred source needs no address on its interface`() {
+        kernel.tell(MessageType.delAddress, Messages.address(2, "192.0.2.2/24"))
+        #expect(kernel.defaults == [])
+        kernel.tell(MessageType.newRoute, Messages.route("203.0.113.0/24", over: 2, source: "192.0.2.2"))
+        kernel.tell(
+            MessageType.newRoute, Messages.route("2001:db8::/32", over: 2, via: "fe80::1", source: "2001:db8:2::2"))
+        #expect(kernel.kind("203.0.113.1") == .wired)
+        #expect(kernel.kind("2001:db8::1") == .wired)
+        #expect(kernel.kind("198.51.100.1") == nil)
+        #expect(kernel.kind("2001:db9::1") == nil)
+    }
+
     @Test mutating func `a link-local address does not reach beyond a gateway`() {
         kernel.tell(MessageType.delAddress, Messages.address(2, "192.0.2.2/24"))
         kernel.tell(MessageType.newAddress, Messages.address(2, "169.254.7.7/16", scope: 253))

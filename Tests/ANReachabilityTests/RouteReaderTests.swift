@@ -130,6 +130,16 @@ import Testing
         _ = kernel.nextRequest()
         // EPERM.
         #expect(kernel.end(-1, type: type) == 1)
+        // MAX_ERRNO, the largest error number of the kernel.
+        _ = kernel.nextRequest()
+        #expect(kernel.end(-4095, type: type) == 4095)
+    }
+
+    @Test(arguments: [MessageType.error, MessageType.done], [1, -4096, .min, .max] as [Int32])
+    mutating func `a code that is not a negative errno ends an answer without an error`(type: UInt16, number: Int32) {
+        _ = kernel.nextRequest()
+        #expect(kernel.end(number, type: type) == nil)
+        #expect(kernel.nextRequest()?.section == .addresses)
     }
 
     @Test(arguments: [RouteReader.Section.links, .addresses, .rules, .routes])

@@ -64,6 +64,33 @@ import Testing
         }
     }
 
+    /// A coding key with any name or index.
+    private enum Step: CodingKey {
+        case name(String), index(Int)
+
+        var stringValue: String {
+            switch self {
+            case .name(let name): name
+            case .index(let index): "\(index)"
+            }
+        }
+        var intValue: Int? { if case .index(let index) = self { index } else { nil } }
+
+        init?(stringValue: String) { self = .name(stringValue) }
+        init?(intValue: Int) { self = .index(intValue) }
+    }
+
+    @Test(
+        arguments: [
+            ([], 0), ([.name("a")], 6), ([.name("a"), .index(0)], 7), ([.name("a"), .index(1), .index(0)], 11),
+            ([.name("a"), .index(-1)], 6), ([.name("a"), .index(.min)], 6), ([.name("a"), .index(2)], 6),
+            ([.name("a"), .index(.max)], 6), ([.name("a"), .index(1), .index(1)], 10), ([.name("a"), .name("b")], 6),
+            ([.name("b")], 0), ([.index(0)], 0),
+        ] as [([Step], Int)])
+    private func `a coding path that leads nowhere ends at the last value on it`(path: [Step], offset: Int) {
+        #expect(JSONDecoder().offset(of: path, in: Data(#"{"a": [1, [2]]}"#.utf8)) == offset)
+    }
+
     @Test func `a missing key is reported with its object`() {
         expectFailure {
             try decode([User].self, #"[{"name":"Ada"},{"nam":"Grace"}]"#)

@@ -284,7 +284,7 @@ import Testing
         #expect(try MultipartFormData(subtype: subtype, boundary: "B").contentType == contentType)
     }
 
-    @Test(arguments: ["a\r\nX: y", "\0", "ä"])
+    @Test(arguments: ["a\r\nX: y", "\0", "\u{1F}", "\u{7F}", "ä"])
     func `subtype parameters with control characters are rejected`(value: String) async {
         await expectFailure(.headerValue(name: "type")) {
             _ = try MultipartFormData(subtype: .related(type: value))

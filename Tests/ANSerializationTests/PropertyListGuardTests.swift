@@ -127,6 +127,18 @@ import Testing
         }
     }
 
+    @Test(arguments: [1, 12, 1 << 40, .max])
+    func `an object count beyond the offset table is rejected`(excess: Int) {
+        // The first of four objects refers to the last object by the count of the trailer.
+        let last = 3 + min(excess, 12)
+        var body = Maker.list([Maker.array(of: [last]), [0x51, 0x61], [0x51, 0x61]])
+        let count = body.count - 24..<body.count - 16
+        #expect(Array(body[count]) == Maker.bytes(4, count: 8))
+        body.replaceSubrange(count, with: Maker.bytes(excess == .max ? excess : 4 + excess, count: 8))
+        expectRefusal(body, .malformed)
+        #expect(throws: SerializationError.self) { try PropertyListGuard.checked(Data(body)) }
+    }
+
     @Test func `objects may be shared`() throws {
         #expect(
             try value(of: .propertyList, type: type, Maker.list([Maker.array(of: [1, 1, 1])]))

@@ -58,6 +58,8 @@ import Testing
         ("//foo", "http://example.com/v1/foo"), ("/foo/?a=b#f", "http://example.com/v1/foo/?a=b#f"),
         ("a:b", "http://example.com/v1/a:b"), ("?a=b", "http://example.com/v1/?a=b"), ("", "http://example.com/v1/"),
         ("/", "http://example.com/v1/"), ("https://example2.com/x", "https://example2.com/x"),
+        ("HTTPS://Example2.com/x", "HTTPS://Example2.com/x"), ("Http://example2.com/x", "Http://example2.com/x"),
+        ("https:x", "http://example.com/v1/https:x"), ("https/x", "http://example.com/v1/https/x"),
     ])
     func `appending keeps the path of the base`(string: String, url: String) throws {
         #expect(try resolve(string, "http://example.com/v1", mode: .appendingPath) == url)
