@@ -284,7 +284,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("GET", "a b", "“a b” is not the name of a header field."), ("a b", "X-A", "“a b” is not a method."),
+        ("GET", "a b", "“a b” is not a valid header field name."), ("a b", "X-A", "“a b” is not a valid method."),
     ])
     func `an invalid method or header field name fails the request`(
         method: String, field: String, reason: String
