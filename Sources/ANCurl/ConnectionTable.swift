@@ -16,6 +16,9 @@ package struct ConnectionTable {
         var lastInput: MonotonicInstant?
         /// Whether the connection may be dead.
         var isSuspect = false
+        /// How long the server keeps the idle connection open, and since when it is idle.
+        var idleTimeout: Duration?
+        var idleSince: MonotonicInstant?
     }
 
     /// The addresses of the two ends of a TCP connection.
@@ -69,6 +72,33 @@ package struct ConnectionTable {
     /// Whether a connection may be dead, and should take no new requests.
     package func isSuspect(_ socket: Int32) -> Bool {
         entries[socket]?.isSuspect == true
+    }
+
+    /// Notes the `Keep-Alive` field of a response, such as `timeout=5, max=100`; `nil` if it has none.
+    package mutating func noteKeepAlive(_ field: String?, on socket: Int32) {
+        entries[socket]?.idleTimeout = field.flatMap(Self.timeout)
+    }
+
+    /// Notes that the exchange on a connection ended.
+    package mutating func noteEnd(_ socket: Int32, at now: MonotonicInstant) {
+        guard entries[socket]?.idleTimeout != nil else { return }
+        entries[socket]?.idleSince = now
+    }
+
+    /// Whether the server has closed the connection by now, or is about to, as it announced: a request could cross its end. The
+    /// last second counts as its end, or the second half of a shorter time.
+    package func isExpired(_ socket: Int32, at now: MonotonicInstant) -> Bool {
+        guard let entry = entries[socket], let timeout = entry.idleTimeout, let start = entry.idleSince else {
+            return false
+        }
+        return start.duration(to: now) >= timeout - min(.seconds(1), timeout / 2)
+    }
+
+    /// The `timeout` of a `Keep-Alive` field, in whole seconds; `nil` if it has none that is valid.
+    private static func timeout(_ field: String) -> Duration? {
+        let parameters = field.lowercased().filter { !" \t\"".contains($0) }.split(separator: ",")
+        let timeout = parameters.first { $0.hasPrefix("timeout=") }
+        return timeout.flatMap { UInt32($0.dropFirst("timeout=".count)) }.map { .seconds($0) }
     }
 
     /// Removes the connection of a socket that is closed.

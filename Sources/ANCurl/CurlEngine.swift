@@ -284,6 +284,7 @@ actor CurlEngine: EventLoopSource {
         if let events = exchange.events { reportEnd(transfer, exchange, result, to: events) }
         multi?.remove(transfer.handle)
         transfer.leaveStream()
+        if let socket = transfer.state.connection { state.connections.noteEnd(socket, at: state.now) }
         if let ticket = transfer.ticket {
             admissions.giveUp(ticket, transfer.origin)
         } else {

@@ -70,7 +70,7 @@ extension Transfer {
                 state.isOnHTTP2
                 ? !Self.hasEnded(known) && !loop.connections.isSuspect(known)
                     && loop.monitors[known]?.isClosing != true
-                : !Self.hasInput(known) && !hasBufferedInput
+                : !Self.hasInput(known) && !hasBufferedInput && !loop.connections.isExpired(known, at: loop.now)
             guard !isUsable else { return true }
             state.isConnectionSpoilt = true
             return false

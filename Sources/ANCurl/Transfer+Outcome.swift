@@ -24,13 +24,13 @@ extension Transfer {
     /// Whether the request must be sent again by another handle.
     ///
     /// It must if its connection was given up before anything was sent, if a server refused a probe, or if a reused connection
-    /// was lost while the request was sent and the request may be repeated. libcurl itself repeats a request only if it finds
-    /// the connection lost when it reads.
+    /// was lost before any byte of a response, and the request may be repeated. libcurl itself repeats a request only over HTTP/1.1,
+    /// and only if it finds the connection lost when it reads.
     func mustRepeat(after code: CURLcode) -> Bool {
         guard !state.isConnectionSpoilt, !state.isProbeRefused else { return state.repeats < Self.maximumRepeats }
         if state.failure == nil, mayRepeatUnprocessed, !state.hasSentTrailers { return true }
-        return (code == CURLE_SEND_ERROR || code == CURLE_HTTP2) && state.failure == nil && state.attempts == 1
-            && !state.parser.hasBegun
+        let isLost = [CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_PARTIAL_FILE, CURLE_HTTP2].contains(code)
+        return isLost && state.failure == nil && state.attempts == 1 && !state.parser.hasBegun
             && handle.long(CURLINFO_NUM_CONNECTS) == 0 && exchange.mayBeRepeated && !state.hasSentTrailers
     }
 

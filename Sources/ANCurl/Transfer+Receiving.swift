@@ -6,6 +6,10 @@ import CCurl
 import COpenSSL
 import HTTPTypes
 
+extension HTTPField.Name {
+    fileprivate static let keepAlive = HTTPField.Name(parsed: "keep-alive") ?? .connection
+}
+
 extension Transfer {
     func receiveHeader(_ line: UnsafeRawBufferPointer) -> Int {
         noteInput()
@@ -38,6 +42,9 @@ extension Transfer {
                     // The server would take the next request for the rest of the body. libcurl 7.88 keeps the connection
                     // after a 417.
                     try? handle.set(CURLOPT_FORBID_REUSE, true)
+                }
+                if !state.parser.isMultiplexed, let socket = state.connection {
+                    loop.connections.noteKeepAlive(head.headers[.keepAlive], on: socket)
                 }
                 if head.status.code >= 300 { stopSending() }
                 noteProgress()

@@ -55,4 +55,24 @@ import Testing
         table.noteInput(9, at: start)
         #expect(!table.contains(9))
     }
+
+    @Test(
+        arguments: [
+            ("timeout=5", 3999, false), ("timeout=5", 4000, true), ("timeout=1", 499, false), ("timeout=1", 500, true),
+            ("Timeout = \"10\", max=100", 8999, false), ("max=100,timeout=10", 9000, true), ("timeout=0", 0, true),
+            ("timeout=", 100_000, false), ("timeout=-1", 100_000, false), ("timeout=5s", 100_000, false),
+            ("timeout=99999999999", 100_000, false), ("max=5", 100_000, false), ("", 100_000, false),
+            (nil, 100_000, false),
+        ] as [(String?, Int, Bool)])
+    func `a connection expires before the server closes it, as it announced`(
+        field: String?, milliseconds: Int, isExpired: Bool
+    ) {
+        var table = ConnectionTable()
+        let end = MonotonicInstant.now
+        table.insert(Self.first, socket: 7)
+        table.noteKeepAlive(field, on: 7)
+        #expect(!table.isExpired(7, at: end.advanced(by: .seconds(100))))
+        table.noteEnd(7, at: end)
+        #expect(table.isExpired(7, at: end.advanced(by: .milliseconds(milliseconds))) == isExpired)
+    }
 }
