@@ -20,10 +20,12 @@ extension CurlEngine {
         for _ in 0..<Self.recordsPerTurn {
             let progress = state.readAhead(monitor)
             if progress == .nothing { readiness.remove(.readable) }
+            let unread = monitor.unreadCount
             if !readiness.isEmpty { multi?.handle(ReadyDescriptor(number: ready.number, readiness: readiness)) }
             review(monitor)
+            // libcurl may read a part of a record, or nothing while one of the streams is paused.
             guard progress == .unread, state.monitors[ready.number] === monitor, state.isRead(ready.number),
-                !monitor.hasUnread
+                monitor.unreadCount < unread
             else { return }
             readiness = .readable
         }

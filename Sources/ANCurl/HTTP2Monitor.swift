@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: MIT
 
-import ANSystem
 import COpenSSL
-import HTTPTypes
 
 /// Reads the frames that a server sends on an HTTP/2 connection over TLS, one TLS record ahead of libcurl.
 ///
 /// libcurl keeps from its callers what they need to know about a stream: whether the server ended it (7.88 to 8.21 take a
 /// reset without an error, and 7.88 a connection that nghttp2 gave up, for the end of a response), whether GOAWAY or a reset
-/// says that the request was not processed, and the end of a response while the request's body is open. 7.88 loses a response
-/// altogether if the server resets the stream in the same record, as servers do that have no use for the rest of a request's body;
-/// such responses are kept here.
+/// says that the request was not processed, and the end of a response while the request's body is open. Some responses it loses
+/// altogether, see ``HTTP2Answers``.
 ///
 /// Each record is decrypted and looked at with SSL_peek(3), and libcurl then reads the same record with SSL_read(3). So that it
 /// cannot read one that was not looked at, its source of encrypted bytes is replaced: by one that is always empty, and by the
@@ -20,6 +17,7 @@ import HTTPTypes
     let socket: Int32
     private let session: OpaquePointer
     private let source: OpaquePointer
+    /// A source that is always empty.
     private let emptySource: OpaquePointer
     private var scanner = HTTP2FrameScanner()
     private var streams = HTTP2StreamTable()
@@ -27,20 +25,7 @@ import HTTPTypes
     private var transfers: [UInt32: Transfer] = [:]
     /// Streams that the server ended since the last look at them.
     private var ended: [UInt32] = []
-    /// Decodes all header blocks, which depend on one another; `nil` without libnghttp2, or after one that is not valid.
-    private var decoder: HeaderBlockDecoder?
-    /// The fields of the header block that is being read.
-    private var fields: [(name: String, value: String)] = []
-    /// The responses to requests with bodies, as far as they came in the latest record.
-    private var answers: [UInt32: Answer] = [:]
-
-    /// A response that libcurl may lose.
-    struct Answer {
-        /// The fields of its final head, with `:status`; `nil` if it has not come.
-        var head: [(name: String, value: String)]?
-        /// The bytes of the body that came in the latest record.
-        var body: [UInt8] = []
-    }
+    private var answers = HTTP2Answers()
     /// Whether the connection has ended, or failed.
     private(set) var isOver = false
 
@@ -67,7 +52,6 @@ import HTTPTypes
         unsafe self.session = unsafe session
         unsafe self.source = unsafe source
         unsafe emptySource = unsafe empty
-        decoder = try? HeaderBlockDecoder()
         // libcurl 8.15 and later have OpenSSL take several records from the socket at once.
         unsafe SSL_set_read_ahead(session, 0)
         unsafe use(emptySource)
@@ -78,8 +62,8 @@ import HTTPTypes
         unsafe BIO_free(emptySource)
     }
 
-    /// Whether libcurl has bytes to read that were looked at.
-    var hasUnread: Bool { unsafe SSL_pending(session) > 0 }
+    /// The number of bytes that were looked at and that libcurl has not read.
+    var unreadCount: Int32 { unsafe SSL_pending(session) }
 
     /// Whether no further request should be sent on the connection. It is closed when no request waits on it.
     private(set) var isSpent = false
@@ -97,7 +81,7 @@ import HTTPTypes
     func open(for transfer: Transfer) -> HTTP2Stream {
         let stream = streams.open()
         transfers[stream.number] = transfer
-        if transfer.exchange.sendsBody { answers[stream.number] = Answer() }
+        if transfer.exchange.sendsBody { answers.open(stream.number) }
         return stream
     }
 
@@ -108,11 +92,11 @@ import HTTPTypes
         if stream.isReset, transfers[stream.number]?.exchange.sendsBody == true { isSpent = true }
         streams.close(stream)
         transfers[stream.number] = nil
-        answers[stream.number] = nil
+        answers.close(stream.number)
     }
 
     /// The response on a stream whose request has a body, as far as it came in the latest record.
-    func answer(on stream: HTTP2Stream) -> Answer? {
+    func answer(on stream: HTTP2Stream) -> HTTP2Answers.Answer? {
         answers[stream.number]
     }
 
@@ -128,7 +112,7 @@ import HTTPTypes
     /// - Parameter buffer: Room for a record, 16 KiB.
     func readAhead(into buffer: UnsafeMutableRawBufferPointer) -> Progress {
         guard !isOver else { return .ended }
-        guard !hasUnread else { return .unread }
+        guard unreadCount == 0 else { return .unread }
         let (count, isOver) = unsafe peek(into: buffer)
         guard count > 0 else {
             guard isOver else { return .nothing }
@@ -137,15 +121,10 @@ import HTTPTypes
             unsafe SSL_set_shutdown(session, SSL_get_shutdown(session) | SSL_RECEIVED_SHUTDOWN)
             return .ended
         }
-        for number in answers.keys { answers[number]?.body.removeAll(keepingCapacity: true) }
+        answers.beginRecord()
         let bytes = unsafe UnsafeRawBufferPointer(buffer)[..<count]
         unsafe bytes.withMemoryRebound(to: UInt8.self) { bytes in
-            unsafe scanner.receive(bytes.span, receive) { kind, stream, bytes in
-                switch kind {
-                case .headerBlock: decode(bytes, isFinal: false, on: stream)
-                case .body: unsafe bytes.withUnsafeBufferPointer { unsafe answers[stream]?.body.append(contentsOf: $0) }
-                }
-            }
+            unsafe scanner.receive(bytes.span, receive) { answers.receive($0, $1, $2) }
         }
         return .unread
     }
@@ -156,23 +135,8 @@ import HTTPTypes
         case .headers(let stream, endsStream: true), .data(let stream, _, endsStream: true):
             ended.append(stream)
         case .headersEnd(let stream):
-            decode([UInt8]().span, isFinal: true, on: stream)
-            // Neither an interim head nor trailers, which have no status.
-            if let status = fields.first, status.name == ":status", !status.value.hasPrefix("1") {
-                answers[stream]?.head = fields
-            }
-            fields.removeAll(keepingCapacity: true)
+            answers.endHeaders(stream)
         default: break
-        }
-    }
-
-    /// Decodes a part of a header block. The fields are kept if the response may be lost.
-    private func decode(_ fragment: Span<UInt8>, isFinal: Bool, on stream: UInt32) {
-        do throws(SystemError) {
-            let keep: ((String, String) -> Void)? = answers[stream] == nil ? nil : { self.fields.append(($0, $1)) }
-            try decoder?.decode(fragment, isFinal: isFinal, keep)
-        } catch {
-            decoder = nil
         }
     }
 

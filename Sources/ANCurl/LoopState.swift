@@ -137,7 +137,7 @@ final class LoopState {
     /// Returns the sockets on which libcurl waits for bytes, while it has not read all that were looked at.
     func takeUnread() -> [Int32] {
         guard !unread.isEmpty else { return [] }
-        unread = unread.filter { monitors[$0]?.hasUnread == true }
+        unread = unread.filter { monitors[$0].map { $0.unreadCount > 0 } == true }
         return unread.filter(isRead)
     }
 

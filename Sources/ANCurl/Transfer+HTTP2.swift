@@ -19,8 +19,7 @@ extension Transfer {
 
     /// Removes the request from its connection's streams.
     func leaveStream() {
-        guard let stream = state.stream else { return }
-        guard let monitor = state.monitor else { return }
+        guard let stream = state.stream, let monitor = state.monitor else { return }
         state.monitor = nil
         monitor.close(stream)
         if monitor.isSpent, monitor.waiting.isEmpty { loop.retire(monitor) }
@@ -46,10 +45,7 @@ extension Transfer {
         return stream.bodySize == state.bytesReceived
     }
 
-    /// Hands on a response that the server completed and libcurl lost: 7.88 drops the head and the body that come in one read
-    /// with a reset of the stream, by which servers refuse the rest of a request's body (RFC 9113 §8.1). 8.1 delivers them.
-    ///
-    /// libcurl does not learn of the cookies in such a head.
+    /// Hands on a response that the server completed and libcurl lost. libcurl does not learn of the cookies in its head.
     func receiveLostAnswer() {
         guard state.failure == nil, let stream = state.stream, stream.isEnded,
             !isStreamWhole || !state.parser.isComplete,

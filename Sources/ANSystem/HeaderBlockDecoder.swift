@@ -36,10 +36,11 @@ import Glibc
     /// - Parameters:
     ///   - fragment: Bytes of the block, which may be divided anywhere.
     ///   - isFinal: Whether the block ends with them.
-    ///   - handle: Receives the name and the value of each field; `nil` to keep up with the table only.
+    ///   - handle: Receives the name and the value of each field, which are valid during the call.
     /// - Throws: `EBADMSG` if they are not valid; no further block can be decoded then.
     package mutating func decode(
-        _ fragment: Span<UInt8>, isFinal: Bool, _ handle: ((_ name: String, _ value: String) -> Void)?
+        _ fragment: Span<UInt8>, isFinal: Bool,
+        _ handle: (_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) -> Void
     ) throws(SystemError) {
         let isValid = unsafe fragment.withUnsafeBufferPointer { fragment in
             var rest = unsafe fragment[...]
@@ -51,9 +52,10 @@ import Glibc
                     inflater, &field, &flags, bytes.baseAddress, bytes.count, isFinal ? 1 : 0)
                 guard count >= 0 else { return false }
                 unsafe rest = unsafe rest.dropFirst(count)
-                if flags & Self.emitsField != 0, let handle {
+                if flags & Self.emitsField != 0 {
                     unsafe handle(
-                        Self.string(field.name, field.name_length), Self.string(field.value, field.value_length))
+                        UnsafeBufferPointer(start: field.name, count: field.name_length),
+                        UnsafeBufferPointer(start: field.value, count: field.value_length))
                 }
                 if flags & Self.isComplete != 0 {
                     unsafe _ = library.end(inflater)
@@ -68,10 +70,6 @@ import Glibc
     // NGHTTP2_HD_INFLATE_FINAL, NGHTTP2_HD_INFLATE_EMIT.
     private static let isComplete: Int32 = 1
     private static let emitsField: Int32 = 2
-
-    private static func string(_ start: UnsafePointer<UInt8>?, _ count: Int) -> String {
-        unsafe String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
-    }
 
     /// The functions of libnghttp2.
     @safe private struct Library: Sendable {

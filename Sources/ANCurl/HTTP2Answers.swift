@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+
+import ANSystem
+
+/// The responses on an HTTP/2 connection that libcurl may lose: those to requests with bodies, as far as the latest TLS record
+/// brought them.
+///
+/// libcurl 7.88 drops what it reads together with a reset of the stream, by which servers refuse the rest of a request's body
+/// (RFC 9113 §8.1).
+struct HTTP2Answers: ~Copyable {
+    /// A response.
+    struct Answer {
+        /// The fields of its final head, with `:status`; `nil` if it has not come, or is too large.
+        fileprivate(set) var head: [(name: String, value: String)]?
+        /// The bytes of the body that came in the latest record.
+        fileprivate(set) var body: [UInt8] = []
+    }
+
+    private var answers: [UInt32: Answer] = [:]
+    /// Decodes all header blocks, which depend on one another; `nil` without libnghttp2, or after one that is not valid.
+    private var decoder = try? HeaderBlockDecoder()
+    /// The fields of the header block that is being read, and the number of their bytes.
+    private var fields: [(name: String, value: String)] = []
+    private var fieldsSize = 0
+
+    /// The largest head that is kept, in bytes. nghttp2 refuses larger ones.
+    private static let maximumHeadSize = 1 << 16
+
+    /// The response on a stream; `nil` if it is not kept.
+    subscript(stream: UInt32) -> Answer? { answers[stream] }
+
+    /// Starts to keep the response on a stream.
+    mutating func open(_ stream: UInt32) {
+        answers[stream] = Answer()
+    }
+
+    /// Stops keeping the response on a stream.
+    mutating func close(_ stream: UInt32) {
+        answers[stream] = nil
+    }
+
+    /// Begins a record: libcurl has read the one before.
+    mutating func beginRecord() {
+        for stream in answers.keys { answers[stream]?.body.removeAll(keepingCapacity: true) }
+    }
+
+    /// Takes a part of the content of a frame.
+    mutating func receive(_ content: HTTP2FrameScanner.Content, _ stream: UInt32, _ bytes: Span<UInt8>) {
+        switch content {
+        case .headerBlock: decode(bytes, isFinal: false, on: stream)
+        case .body: unsafe bytes.withUnsafeBufferPointer { unsafe answers[stream]?.body.append(contentsOf: $0) }
+        }
+    }
+
+    /// Ends the header block of a stream.
+    mutating func endHeaders(_ stream: UInt32) {
+        decode([UInt8]().span, isFinal: true, on: stream)
+        // Trailers have no status, and an interim head is not the response.
+        if fieldsSize <= Self.maximumHeadSize, let status = fields.first, status.name == ":status",
+            !status.value.hasPrefix("1")
+        {
+            answers[stream]?.head = fields
+        }
+        fields.removeAll(keepingCapacity: true)
+        fieldsSize = 0
+    }
+
+    private mutating func decode(_ fragment: Span<UInt8>, isFinal: Bool, on stream: UInt32) {
+        let isKept = answers[stream] != nil
+        do throws(SystemError) {
+            unsafe try decoder?.decode(fragment, isFinal: isFinal) { name, value in
+                guard isKept else { return }
+                fieldsSize += name.count + value.count
+                guard fieldsSize <= Self.maximumHeadSize else { return }
+                unsafe fields.append((String(decoding: name, as: UTF8.self), String(decoding: value, as: UTF8.self)))
+            }
+        } catch {
+            decoder = nil
+        }
+    }
+}
