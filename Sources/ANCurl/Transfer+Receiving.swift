@@ -38,9 +38,9 @@ extension Transfer {
                 // wait for a body that no response to HEAD has.
                 guard exchange.request.method != .head || !exchange.sendsBody else { return 0 }
                 prepareBuffer()
-                if hasUnsentBody, !state.parser.isMultiplexed, state.heldHead == nil {
-                    // The server would take the next request for the rest of the body. libcurl 7.88 keeps the connection
-                    // after a 417.
+                if hasUnsentBody || refusesLargeBody(head), !state.parser.isMultiplexed, state.heldHead == nil {
+                    // The server would take the next request for the rest of the body, or closes the connection without a word
+                    // because it does not want to read it, as gunicorn does. libcurl 7.88 keeps the connection after a 417.
                     try? handle.set(CURLOPT_FORBID_REUSE, true)
                 }
                 if !state.parser.isMultiplexed, let socket = state.connection {
@@ -121,6 +121,12 @@ extension Transfer {
         if state.stream != nil { return isStreamWhole }
         guard let connection = state.connection else { return false }
         return !Self.hasEnded(connection)
+    }
+
+    /// Whether the server refused a request with a body of 64 KiB or more, which it perhaps did not read, although it was sent.
+    private func refusesLargeBody(_ head: ResponseHead) -> Bool {
+        guard exchange.sendsBody, head.status.code >= 400 else { return false }
+        return exchange.upload.length.map { $0 >= 1 << 16 } ?? (state.bytesSent >= 1 << 16)
     }
 
     private var hasUnsentBody: Bool {

@@ -180,4 +180,17 @@ import Testing
             guard case .proxy(.handshake, _) = error else { throw error }
         }
     }
+
+    @Test(arguments: [(413, 65_536, 2), (413, 65_535, 1), (200, 65_536, 1), (503, 100_000, 2)])
+    func `a connection whose server refused a large body takes no other request`(
+        status: Int, size: Int, connections: Int
+    ) async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .status(status) }
+            let transport = try CurlTransport()
+            let body = RequestBody.bytes(Data(repeating: 1, count: size))
+            for _ in 0..<2 { _ = try await transport.collect(server.request(method: .post, body: body)) }
+            #expect(server.activity.connectionsAccepted == connections)
+        }
+    }
 }
