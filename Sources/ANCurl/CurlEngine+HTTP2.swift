@@ -2,6 +2,7 @@
 
 import ANHTTP
 import ANSystem
+import CCurl
 
 extension CurlEngine {
     /// The TLS records of a connection that are read in one turn of the loop: 1 MiB at most, and then others have their turn.
@@ -35,8 +36,15 @@ extension CurlEngine {
     private func review(_ monitor: HTTP2Monitor) {
         let ended = monitor.takeEnded()
         for transfer in ended { transfer.noteProgress() }
-        // libcurl looks only now whether nghttp2 gave the connection up.
-        if !ended.isEmpty { multi?.handle(ReadyDescriptor(number: monitor.socket, readiness: .readable)) }
+        if !ended.isEmpty {
+            // libcurl looks only now whether nghttp2 gave the connection up.
+            multi?.handle(ReadyDescriptor(number: monitor.socket, readiness: .readable))
+            finishCompleted()
+            for transfer in ended where !transfer.isFinished && transfer.isForgotten {
+                transfer.receiveLostAnswer()
+                if transfer.isStreamWhole { finish(transfer, transfer.outcome(CURLE_OK)) }
+            }
+        }
         guard monitor.isBroken else { return }
         finishCompleted()
         // libcurl 7.88 reports the first of several transfers only.

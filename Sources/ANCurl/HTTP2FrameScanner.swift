@@ -19,6 +19,15 @@ package struct HTTP2FrameScanner {
         /// A frame of a size that its type cannot have, or with more padding than payload (RFC 9113 §4.2, §6.1), or 10,000 frames
         /// in a row that say nothing (§10.5): the connection cannot go on. Nothing follows.
         case violation
+
+        /// The stream of the frame; `nil` if it belongs to the connection.
+        var stream: UInt32? {
+            switch self {
+            case .headers(let stream, _), .headersEnd(let stream), .data(let stream, _, _), .reset(let stream, _):
+                stream
+            case .goAway, .violation: nil
+            }
+        }
     }
 
     /// What the bytes in a frame are.

@@ -38,6 +38,9 @@ package struct HTTP2StreamTable {
 
     /// Notes what a frame says.
     package mutating func receive(_ event: HTTP2FrameScanner.Event) {
+        // A stream of ours that is not open yet (RFC 9113 §5.1, idle). nghttp2 ends the session, and libcurl 7.88 would still send
+        // requests.
+        if let number = event.stream, number % 2 == 1, number >= nextNumber { isBroken = true }
         switch event {
         case .headers(let number, let endsStream):
             streams[number]?.hasHead = true

@@ -41,9 +41,16 @@ extension Transfer {
 
     /// Whether the server has ended the stream, and all of the response's body was received.
     var isStreamWhole: Bool {
-        guard let stream = state.stream, stream.isEnded else { return false }
-        return stream.bodySize == state.bytesReceived
+        guard let stream = state.stream, stream.isEnded, stream.bodySize == state.bytesReceived else { return false }
+        guard let length = state.parser.contentLength, !state.parser.hasNoBody, exchange.request.method != .head else {
+            return true
+        }
+        return length == Int64(stream.bodySize)
     }
+
+    /// Whether libcurl 7.88 does nothing more for an exchange whose response is complete: it waits for the request's body, which
+    /// has nothing to send yet, although the server reset the stream without an error.
+    var isForgotten: Bool { state.stream?.isReset == true && state.isSendingPaused && !state.isReceivingPaused }
 
     /// Hands on a response that the server completed and libcurl lost. libcurl does not learn of the cookies in its head.
     func receiveLostAnswer() {

@@ -15,7 +15,7 @@ import Testing
         table.receive(.headers(stream: 1, endsStream: false))
         table.receive(.data(stream: 1, count: 5, endsStream: false))
         table.receive(.data(stream: 1, count: 2, endsStream: true))
-        table.receive(.headers(stream: 99, endsStream: true))
+        table.receive(.headers(stream: 2, endsStream: true))
         #expect(first.hasHead && first.isEnded && first.bodySize == 7 && !first.isReset)
         #expect(!second.hasHead && !second.isEnded && second.bodySize == 0)
     }
@@ -60,5 +60,20 @@ import Testing
         var table = HTTP2StreamTable()
         table.receive(.violation)
         #expect(table.isBroken && table.isClosing)
+    }
+
+    @Test(
+        arguments: [
+            (.headers(stream: 3, endsStream: false), true), (.data(stream: 3, count: 1, endsStream: false), true),
+            (.reset(stream: 5, code: 0), true), (.data(stream: 1, count: 1, endsStream: false), false),
+            (.headers(stream: 2, endsStream: false), false), (.goAway(lastStream: 9, code: 0), false),
+        ] as [(HTTP2FrameScanner.Event, Bool)])
+    func `a frame on a stream that no request has opened breaks the protocol`(
+        event: HTTP2FrameScanner.Event, isBroken: Bool
+    ) {
+        var table = HTTP2StreamTable()
+        table.close(table.open())
+        table.receive(event)
+        #expect(table.isBroken == isBroken)
     }
 }
