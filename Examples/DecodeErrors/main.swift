@@ -29,9 +29,9 @@ func show<Value>(_ title: String, _ request: () async throws -> Value) async {
         if let problem = try? error.rejection?.decoded(as: Problem.self) {
             print("  the API says: \(problem.title). \(problem.detail)")
         }
-        if case .serialization(.decoding(let problem)) = error {
-            print("  path: \(problem.path), type: \(problem.type)")
-            print("  text: \(problem.excerpt)")
+        if case .serialization(.decoding(let failure)) = error {
+            print("  path: \(failure.path), type: \(failure.type)")
+            print("  text: \(failure.excerpt)")
         }
     } catch {
         print("  error:", error)

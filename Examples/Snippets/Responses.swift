@@ -30,8 +30,8 @@ func ruleEmptyResponses(_ api: SessionManager) async throws {
 func explainDecoding(_ api: SessionManager) async throws {
     do {
         _ = try await api.get("users", as: .decodable([User].self))
-    } catch SessionError.serialization(.decoding(let problem)) {
-        print(problem.path, problem.reason, problem.excerpt)
+    } catch SessionError.serialization(.decoding(let failure)) {
+        print(failure.path, failure.reason, failure.excerpt)
     }
 }
 

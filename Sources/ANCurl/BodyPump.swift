@@ -60,7 +60,7 @@ package struct BodyPump: Sendable {
             return await channel.finish(.success(try trailers?() ?? [:]), tellLoop: tellLoop)
         } catch  where Task.isCancelled {
             return .stop
-        } catch let problem as TransportError.RequestBodyProblem {
+        } catch let problem as TransportError.RequestBodyFailure {
             return await channel.finish(.failure(problem), tellLoop: tellLoop)
         } catch {
             return await channel.finish(.failure(.source(error)), tellLoop: tellLoop)

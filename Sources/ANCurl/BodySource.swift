@@ -31,7 +31,7 @@ package struct BodySource: Sendable {
             }
         case .file(let path):
             let size: Int64
-            do throws(TransportError.RequestBodyProblem) {
+            do throws(TransportError.RequestBodyFailure) {
                 size = try RegularFile.open(path).size
             } catch {
                 throw .requestBody(error, TransferFacts())
@@ -56,7 +56,7 @@ package struct BodySource: Sendable {
 }
 
 extension RegularFile {
-    fileprivate static func open(_ path: String) throws(TransportError.RequestBodyProblem) -> RegularFile {
+    fileprivate static func open(_ path: String) throws(TransportError.RequestBodyFailure) -> RegularFile {
         do throws(SystemError) {
             return try RegularFile(path: path)
         } catch {
@@ -65,7 +65,7 @@ extension RegularFile {
     }
 
     /// The next bytes for a request's body; nil at the end, also at an early one, which the pump notices by the length.
-    fileprivate func nextChunk(of path: String) throws(TransportError.RequestBodyProblem) -> Data? {
+    fileprivate func nextChunk(of path: String) throws(TransportError.RequestBodyFailure) -> Data? {
         var chunk = Data(count: Int(min(remaining, Int64(BodySource.chunkSize))))
         do throws(SystemError) {
             var bytes = chunk.mutableBytes

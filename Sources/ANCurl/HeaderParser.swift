@@ -52,7 +52,7 @@ package struct HeaderParser {
 
     /// What makes a line unacceptable.
     package enum Failure: Error, Equatable {
-        case invalid(TransportError.ResponseProblem)
+        case invalid(TransportError.ResponseFailure)
         case tooLarge(limit: Int)
     }
 

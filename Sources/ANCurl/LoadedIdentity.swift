@@ -15,7 +15,7 @@ import FoundationEssentials
 
     init(_ identity: ClientIdentity) throws(SecurityFailure) {
         let parts: Parts
-        do throws(ClientIdentity.Problem) {
+        do throws(ClientIdentity.LoadingError) {
             parts =
                 switch identity.content {
                 case .pem(let certificates, let key):
@@ -67,8 +67,8 @@ import FoundationEssentials
         return unsafe SSL_use_cert_and_key(session, certificate, key, others, 1) == 1
     }
 
-    private static func read(_ source: FileOrData) throws(ClientIdentity.Problem) -> Data {
-        do throws(FileOrData.ReadFailure) {
+    private static func read(_ source: FileOrData) throws(ClientIdentity.LoadingError) -> Data {
+        do throws(FileOrData.ReadError) {
             return try source.read()
         } catch {
             throw .unreadable(path: error.path, reason: error.reason)
@@ -82,7 +82,7 @@ import FoundationEssentials
     let key: OpaquePointer
     let chain: [OpaquePointer]
 
-    init(certificates: Data, key keyBytes: Data, _ passphrase: String?) throws(ClientIdentity.Problem) {
+    init(certificates: Data, key keyBytes: Data, _ passphrase: String?) throws(ClientIdentity.LoadingError) {
         let blocks = PEM.certificates(in: certificates)
         guard !blocks.isEmpty else { throw .noCertificate }
         let handles = unsafe blocks.compactMap { der in
@@ -92,7 +92,7 @@ import FoundationEssentials
             unsafe handles.forEach { unsafe X509_free($0) }
             throw .malformed("a certificate of it cannot be read")
         }
-        do throws(ClientIdentity.Problem) {
+        do throws(ClientIdentity.LoadingError) {
             unsafe key = try Self.readKey(keyBytes, passphrase)
         } catch {
             unsafe handles.forEach { unsafe X509_free($0) }
@@ -102,7 +102,7 @@ import FoundationEssentials
         unsafe chain = unsafe Array(handles.dropFirst())
     }
 
-    init(pkcs12 bytes: Data, _ passphrase: String) throws(ClientIdentity.Problem) {
+    init(pkcs12 bytes: Data, _ passphrase: String) throws(ClientIdentity.LoadingError) {
         let bundle = unsafe bytes.withUnsafeBytes { bytes in
             var start = unsafe bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
             return unsafe start == nil ? nil : d2i_PKCS12(nil, &start, bytes.count)
@@ -124,7 +124,7 @@ import FoundationEssentials
         let chain = unsafe certificates(in: others)
         guard let certificate = unsafe certificate, let key = unsafe key else {
             unsafe chain.forEach { unsafe X509_free($0) }
-            let problem: ClientIdentity.Problem = unsafe certificate == nil ? .noCertificate : .noKey
+            let problem: ClientIdentity.LoadingError = unsafe certificate == nil ? .noCertificate : .noKey
             unsafe X509_free(certificate)
             unsafe EVP_PKEY_free(key)
             throw problem
@@ -134,7 +134,9 @@ import FoundationEssentials
         unsafe self.chain = unsafe chain
     }
 
-    private static func readKey(_ bytes: Data, _ passphrase: String?) throws(ClientIdentity.Problem) -> OpaquePointer {
+    private static func readKey(_ bytes: Data, _ passphrase: String?) throws(ClientIdentity.LoadingError)
+        -> OpaquePointer
+    {
         var question = Question(passphrase: passphrase)
         let key = unsafe withUnsafeMutablePointer(to: &question) { question in
             unsafe bytes.withUnsafeBytes { bytes -> OpaquePointer? in

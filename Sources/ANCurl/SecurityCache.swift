@@ -69,7 +69,7 @@ final class SecurityCache: Sendable {
         guard CurlLibrary.usesOpenSSL else { throw .openSSLNeeded }
         let tls = options.value.tls
         let host = HostName(url)
-        do throws(SecurityPolicy.Problem) {
+        do throws(SecurityPolicy.ConfigurationError) {
             for pattern in tls.hostPolicies.keys { try pattern.check() }
             for pattern in tls.hostIdentities.keys { try pattern.check() }
         } catch {

@@ -111,7 +111,7 @@ extension Transfer {
     }
 
     /// What libcurl found wrong with a line of the head, before it was handed on.
-    private func headProblem(_ message: String) -> TransportError.ResponseProblem {
+    private func headProblem(_ message: String) -> TransportError.ResponseFailure {
         guard state.parser.hasBegun else { return .notHTTP }
         return message.hasPrefix("Invalid Content-Length") ? .contentLength : .headerLine(message)
     }

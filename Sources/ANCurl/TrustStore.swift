@@ -84,7 +84,7 @@ import FoundationEssentials
 
     private func add(_ lists: FileOrData) throws(SecurityFailure) {
         let bytes: Data
-        do throws(FileOrData.ReadFailure) {
+        do throws(FileOrData.ReadError) {
             bytes = try lists.read()
         } catch {
             throw .init(failure: .badSecurityPolicy(.unreadable(path: error.path, reason: error.reason)))

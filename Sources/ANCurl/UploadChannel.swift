@@ -41,7 +41,7 @@ package final class UploadChannel: Sendable {
 
     /// Ends the body and waits for the end of the exchange, or for the order to begin again.
     package func finish(
-        _ result: Result<HTTPFields, TransportError.RequestBodyProblem>, tellLoop: () -> Void
+        _ result: Result<HTTPFields, TransportError.RequestBodyFailure>, tellLoop: () -> Void
     ) async -> UploadStateMachine<Waiter>.Order {
         let mustTell = state.withLock { state in
             guard state.machine.order == .goOn else { return false }
@@ -97,7 +97,7 @@ package final class UploadChannel: Sendable {
     }
 
     /// Why the source failed.
-    package var problem: TransportError.RequestBodyProblem? {
+    package var problem: TransportError.RequestBodyFailure? {
         state.withLock { $0.problem }
     }
 
@@ -113,7 +113,7 @@ package final class UploadChannel: Sendable {
         var offset = 0
         var buffered = 0
         var trailers: HTTPFields = [:]
-        var problem: TransportError.RequestBodyProblem?
+        var problem: TransportError.RequestBodyFailure?
 
         mutating func takeBytes(into buffer: UnsafeMutableRawBufferPointer) -> Int {
             var filled = 0

@@ -87,8 +87,8 @@ public struct ClientIdentity: Hashable, Sendable, CustomStringConvertible, Custo
         case refuse(String)
     }
 
-    /// A problem with a client identity.
-    public enum Problem: Error, Hashable, Sendable {
+    /// An error while loading a client identity.
+    public enum LoadingError: Error, Hashable, Sendable {
         /// A file cannot be read.
         case unreadable(path: String, reason: String)
         /// The file or data contains no certificate.
@@ -110,7 +110,7 @@ public struct ClientIdentity: Hashable, Sendable, CustomStringConvertible, Custo
     }
 }
 
-extension ClientIdentity.Problem: CustomStringConvertible {
+extension ClientIdentity.LoadingError: CustomStringConvertible {
     /// The problem as a clause that can end a sentence.
     public var description: String {
         switch self {

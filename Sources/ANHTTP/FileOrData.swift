@@ -23,14 +23,14 @@ public enum FileOrData: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Returns the bytes, read from the file if there is one.
-    package func read() throws(ReadFailure) -> Data {
+    package func read() throws(ReadError) -> Data {
         switch self {
         case .data(let bytes): return bytes
         case .file(let path):
             do {
                 return try Data(contentsOf: URL(filePath: path))
             } catch {
-                throw ReadFailure(path: path, reason: (error as? CocoaError).map(Self.words) ?? "\(error)")
+                throw ReadError(path: path, reason: (error as? CocoaError).map(Self.words) ?? "\(error)")
             }
         }
     }
@@ -44,7 +44,7 @@ public enum FileOrData: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// The failure to read a file.
-    package struct ReadFailure: Error {
+    package struct ReadError: Error {
         package let path: String
         package let reason: String
     }

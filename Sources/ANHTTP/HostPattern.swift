@@ -19,9 +19,9 @@ public struct HostPattern: Hashable, Sendable, ExpressibleByStringLiteral, Custo
 
     /// Parses a pattern.
     ///
-    /// - Throws: ``SecurityPolicy/Problem/hostPattern(_:)`` unless the text is a host, or `*.` followed by a name.
-    ///   URLs, ports, other wildcards and non-ASCII names are not accepted.
-    public init(_ text: String) throws(SecurityPolicy.Problem) {
+    /// - Throws: ``SecurityPolicy/ConfigurationError/hostPattern(_:)`` unless the text is a host, or `*.` followed by a
+    ///   name. URLs, ports, other wildcards and non-ASCII names are not accepted.
+    public init(_ text: String) throws(SecurityPolicy.ConfigurationError) {
         guard let content = Content(text) else { throw .hostPattern(text) }
         self.content = content
     }
@@ -33,7 +33,7 @@ public struct HostPattern: Hashable, Sendable, ExpressibleByStringLiteral, Custo
     }
 
     /// Throws if the pattern comes from an invalid literal; such a pattern matches no host.
-    package func check() throws(SecurityPolicy.Problem) {
+    package func check() throws(SecurityPolicy.ConfigurationError) {
         if case .invalid(let text) = content { throw .hostPattern(text) }
     }
 

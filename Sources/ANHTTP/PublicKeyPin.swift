@@ -12,8 +12,8 @@ public struct PublicKeyPin: Hashable, Sendable, CustomStringConvertible {
 
     /// Parses a pin such as `sha256/AAAA…=`; curl's prefix `sha256//` is accepted, too.
     ///
-    /// - Throws: ``SecurityPolicy/Problem/pin(_:)`` for any other text.
-    public init(_ text: String) throws(SecurityPolicy.Problem) {
+    /// - Throws: ``SecurityPolicy/ConfigurationError/pin(_:)`` for any other text.
+    public init(_ text: String) throws(SecurityPolicy.ConfigurationError) {
         guard text.hasPrefix("sha256/") else { throw .pin(text) }
         var digits = text.dropFirst("sha256/".count)
         // A digest may itself begin with a slash: 32 bytes are 44 characters.
@@ -24,8 +24,8 @@ public struct PublicKeyPin: Hashable, Sendable, CustomStringConvertible {
 
     /// Creates a pin from a digest.
     ///
-    /// - Throws: ``SecurityPolicy/Problem/pin(_:)`` unless the digest has 32 bytes.
-    public init(sha256: Data) throws(SecurityPolicy.Problem) {
+    /// - Throws: ``SecurityPolicy/ConfigurationError/pin(_:)`` unless the digest has 32 bytes.
+    public init(sha256: Data) throws(SecurityPolicy.ConfigurationError) {
         guard sha256.count == 32 else { throw .pin("\(sha256.count) bytes") }
         self.sha256 = sha256
     }

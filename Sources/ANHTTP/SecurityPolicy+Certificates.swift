@@ -6,11 +6,11 @@ extension SecurityPolicy {
     /// Returns the certificates of a file or data in DER form. The source may contain any number of PEM certificates,
     /// or one DER certificate.
     ///
-    /// - Throws: ``Problem/unreadable(path:reason:)`` if the file cannot be read, ``Problem/noCertificate(_:)`` if
-    ///   there is no certificate.
-    public static func certificates(in source: FileOrData) throws(Problem) -> [Data] {
+    /// - Throws: ``ConfigurationError/unreadable(path:reason:)`` if the file cannot be read,
+    ///   ``ConfigurationError/noCertificate(_:)`` if there is no certificate.
+    public static func certificates(in source: FileOrData) throws(ConfigurationError) -> [Data] {
         let certificates: [Data]
-        do throws(FileOrData.ReadFailure) {
+        do throws(FileOrData.ReadError) {
             certificates = PEM.certificates(in: try source.read())
         } catch {
             throw .unreadable(path: error.path, reason: error.reason)
@@ -23,9 +23,9 @@ extension SecurityPolicy {
     ///
     /// The files must have the extension `.cer`, `.crt`, `.der` or `.pem`; subdirectories are not searched.
     ///
-    /// - Throws: ``Problem/unreadable(path:reason:)`` if the directory or a file cannot be read,
-    ///   ``Problem/noCertificate(_:)`` if a file contains no certificate or the directory no such file.
-    public static func certificates(inFolder path: String) throws(Problem) -> [Data] {
+    /// - Throws: ``ConfigurationError/unreadable(path:reason:)`` if the directory or a file cannot be read,
+    ///   ``ConfigurationError/noCertificate(_:)`` if a file contains no certificate or the directory no such file.
+    public static func certificates(inFolder path: String) throws(ConfigurationError) -> [Data] {
         var certificates: [Data] = []
         for file in try certificateFiles(inFolder: path) { certificates += try Self.certificates(in: .file(file)) }
         guard !certificates.isEmpty else { throw .noCertificate(path) }
@@ -34,8 +34,8 @@ extension SecurityPolicy {
 
     /// Returns the paths of a directory's files with the extension of a certificate, in the order of their names.
     ///
-    /// - Throws: ``Problem/unreadable(path:reason:)`` if the directory cannot be read.
-    package static func certificateFiles(inFolder path: String) throws(Problem) -> [String] {
+    /// - Throws: ``ConfigurationError/unreadable(path:reason:)`` if the directory cannot be read.
+    package static func certificateFiles(inFolder path: String) throws(ConfigurationError) -> [String] {
         let names: [String]
         do {
             names = try FileManager.default.contentsOfDirectory(atPath: path)
@@ -47,8 +47,8 @@ extension SecurityPolicy {
     }
 }
 
-extension SecurityPolicy.Problem: CustomStringConvertible {
-    /// The problem as a clause that can end a sentence.
+extension SecurityPolicy.ConfigurationError: CustomStringConvertible {
+    /// The error as a clause that can end a sentence.
     public var description: String {
         switch self {
         case .pin(let text): "“\(text)” is not a pin, which is sha256/ and 32 bytes in Base64"

@@ -158,8 +158,8 @@ public struct SecurityPolicy: Hashable, Sendable {
         package func observe(_ verdict: TrustVerdict) { function.call(verdict) }
     }
 
-    /// A problem with a security policy.
-    public enum Problem: Error, Hashable, Sendable {
+    /// An invalid part of a security policy.
+    public enum ConfigurationError: Error, Hashable, Sendable {
         /// The text is not a pin of the form `sha256/` followed by 32 bytes in Base64.
         case pin(String)
         /// The file or directory cannot be read.

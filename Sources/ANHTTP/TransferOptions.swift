@@ -34,7 +34,7 @@ public struct TransferOptions: Hashable, Sendable {
     ///
     /// The codings are gzip and deflate, and also br and zstd if `libbrotlidec.so.1` and `libzstd.so.1` are installed,
     /// which libcurl depends on in most distributions. The body is decoded in pieces, on the task that reads it. A body
-    /// that ends within a coding causes ``TransportError/ResponseProblem/contentEncoding``; bytes after the end of a
+    /// that ends within a coding causes ``TransportError/ResponseFailure/contentEncoding``; bytes after the end of a
     /// gzip stream are ignored.
     ///
     /// The head keeps the `Content-Encoding` field.

@@ -4,8 +4,8 @@ extension TransportError: CustomStringConvertible {
     /// A sentence that describes the failure and what to check, without secrets of the URL.
     public var description: String {
         switch self {
-        case .invalidRequest(let problem):
-            "The request cannot be sent: \(problem)"
+        case .invalidRequest(let failure):
+            "The request cannot be sent: \(failure)"
         case .unsupported(let capability):
             "The system's libcurl does not support \(capability.rawValue)."
         case .timedOut(let phase, let limit, let facts):
@@ -20,12 +20,12 @@ extension TransportError: CustomStringConvertible {
             "No trusted TLS connection could be made: \(reason)\(facts.comparison(for: reason))\(facts.sentenceEnd)"
         case .connectionLost(let loss, let facts):
             "The connection ended \(loss)\(facts.sentenceEnd)"
-        case .invalidResponse(let problem, let facts):
-            "The response is not valid HTTP: \(problem)\(facts.sentenceEnd)"
+        case .invalidResponse(let failure, let facts):
+            "The response is not valid HTTP: \(failure)\(facts.sentenceEnd)"
         case .responseTooLarge(let limit, let facts):
             "The response is too large: \(limit)\(facts.sentenceEnd)"
-        case .requestBody(let problem, let facts):
-            "The request's body failed: \(problem)\(facts.sentenceEnd)"
+        case .requestBody(let failure, let facts):
+            "The request's body failed: \(failure)\(facts.sentenceEnd)"
         case .shutDown:
             "The transport was shut down."
         case .internalInconsistency(let words, let facts):
@@ -59,9 +59,9 @@ extension TransportError: CustomStringConvertible {
         case .proxy(let reason, let facts): .proxy(reason, changed(facts))
         case .tls(let reason, let facts): .tls(reason, changed(facts))
         case .connectionLost(let loss, let facts): .connectionLost(loss, changed(facts))
-        case .invalidResponse(let problem, let facts): .invalidResponse(problem, changed(facts))
+        case .invalidResponse(let failure, let facts): .invalidResponse(failure, changed(facts))
         case .responseTooLarge(let limit, let facts): .responseTooLarge(limit, changed(facts))
-        case .requestBody(let problem, let facts): .requestBody(problem, changed(facts))
+        case .requestBody(let failure, let facts): .requestBody(failure, changed(facts))
         case .internalInconsistency(let words, let facts): .internalInconsistency(words, changed(facts))
         }
     }
@@ -86,8 +86,8 @@ extension TransferFacts {
     }
 }
 
-extension TransportError.RequestProblem: CustomStringConvertible {
-    /// The problem as the end of a sentence.
+extension TransportError.RequestFailure: CustomStringConvertible {
+    /// The failure as the end of a sentence.
     public var description: String {
         switch self {
         case .url(let text): "“\(text)” is not a URL with a host."
@@ -150,15 +150,15 @@ extension TransportError.TLSFailure: CustomStringConvertible {
         case .untrusted(let result): "the certificate was not accepted (X509 error \(result))"
         case .handshake: "the handshake failed"
         case .badTrustRoots: "the configured trusted certificates cannot be read"
-        case .badSecurityPolicy(let problem): "the policy cannot be used: \(problem)"
-        case .badClientIdentity(let problem): "the client certificate cannot be used: \(problem)"
+        case .badSecurityPolicy(let failure): "the policy cannot be used: \(failure)"
+        case .badClientIdentity(let failure): "the client certificate cannot be used: \(failure)"
         case .clientCertificateRefused: "the server requires a client certificate, or a different one"
         case .keyLog(let path): "the TLS secrets cannot be written to \(path)"
         }
     }
 }
 
-extension TransportError.ConnectionLoss: CustomStringConvertible {
+extension TransportError.ConnectionLossPhase: CustomStringConvertible {
     /// The moment as part of a sentence.
     public var description: String {
         switch self {
@@ -171,7 +171,7 @@ extension TransportError.ConnectionLoss: CustomStringConvertible {
     }
 }
 
-extension TransportError.ResponseProblem: CustomStringConvertible {
+extension TransportError.ResponseFailure: CustomStringConvertible {
     /// The reason as a clause that can end a sentence.
     public var description: String {
         switch self {
@@ -198,7 +198,7 @@ extension TransportError.SizeLimit: CustomStringConvertible {
     }
 }
 
-extension TransportError.RequestBodyProblem: CustomStringConvertible {
+extension TransportError.RequestBodyFailure: CustomStringConvertible {
     /// The reason as a clause that can end a sentence.
     public var description: String {
         switch self {

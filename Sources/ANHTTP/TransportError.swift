@@ -19,7 +19,7 @@
 @nonexhaustive
 public indirect enum TransportError: Error, Sendable {
     /// The request is malformed; nothing was sent.
-    case invalidRequest(RequestProblem)
+    case invalidRequest(RequestFailure)
     /// The linked libcurl lacks a capability that the request requires; nothing was sent.
     case unsupported(Capability)
     /// A limit of ``Timeouts`` expired.
@@ -33,20 +33,20 @@ public indirect enum TransportError: Error, Sendable {
     /// The TLS handshake failed or the server is not trusted; no part of the request was sent.
     case tls(TLSFailure, TransferFacts)
     /// The connection ended before the exchange was complete.
-    case connectionLost(ConnectionLoss, TransferFacts)
+    case connectionLost(ConnectionLossPhase, TransferFacts)
     /// The response is not valid HTTP.
-    case invalidResponse(ResponseProblem, TransferFacts)
+    case invalidResponse(ResponseFailure, TransferFacts)
     /// The response exceeds a size limit.
     case responseTooLarge(SizeLimit, TransferFacts)
     /// The source of the request body failed, or its length differs from the declared one.
-    case requestBody(RequestBodyProblem, TransferFacts)
+    case requestBody(RequestBodyFailure, TransferFacts)
     /// The transport was shut down.
     case shutDown
     /// An internal error of the library; please report it.
     case internalInconsistency(String, TransferFacts)
 
-    /// A problem with a request.
-    public enum RequestProblem: Hashable, Sendable {
+    /// The reason why a request is malformed.
+    public enum RequestFailure: Hashable, Sendable {
         /// The URL has no host or is malformed.
         case url(String)
         /// The scheme is neither http nor https.
@@ -170,9 +170,9 @@ public indirect enum TransportError: Error, Sendable {
         /// The configured trusted certificates cannot be read.
         case badTrustRoots
         /// The configured security policy cannot be used.
-        case badSecurityPolicy(SecurityPolicy.Problem)
+        case badSecurityPolicy(SecurityPolicy.ConfigurationError)
         /// The configured client certificate or key cannot be used.
-        case badClientIdentity(ClientIdentity.Problem)
+        case badClientIdentity(ClientIdentity.LoadingError)
         /// The server requires a client certificate, or a different one.
         case clientCertificateRefused
         /// The key log file cannot be written.
@@ -180,7 +180,7 @@ public indirect enum TransportError: Error, Sendable {
     }
 
     /// The moment at which a connection was lost.
-    public enum ConnectionLoss: Hashable, Sendable {
+    public enum ConnectionLossPhase: Hashable, Sendable {
         /// Before the first byte of the response; the server may have processed the request.
         case beforeResponse
         /// Within the head of the response.
@@ -193,7 +193,7 @@ public indirect enum TransportError: Error, Sendable {
     }
 
     /// A violation of HTTP in a response.
-    public enum ResponseProblem: Hashable, Sendable {
+    public enum ResponseFailure: Hashable, Sendable {
         /// The response does not begin with a status line.
         case notHTTP
         /// The given status line is malformed.
@@ -222,8 +222,8 @@ public indirect enum TransportError: Error, Sendable {
         case decompressionRatio(limit: Int)
     }
 
-    /// A problem with the source of a request body.
-    public enum RequestBodyProblem: Error, Sendable {
+    /// The reason why the source of a request body failed.
+    public enum RequestBodyFailure: Error, Sendable {
         /// The source ended before its declared length.
         case tooShort(declared: Int64, produced: Int64)
         /// The source exceeded its declared length.

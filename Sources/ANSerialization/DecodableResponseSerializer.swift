@@ -59,7 +59,7 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Adjustab
         let reason: String
         switch error as? DecodingError {
         case .dataCorrupted(let context)? where context.codingPath.isEmpty:
-            if let problem = decoder.problem(in: body) { return problem }
+            if let error = decoder.formatError(in: body) { return error }
             path = []
             // JSONDecoder of FoundationEssentials only reports that the data is corrupted.
             reason = "the decoder rejected a value without naming it; a number may be out of range for its type."

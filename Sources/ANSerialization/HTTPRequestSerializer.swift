@@ -15,7 +15,7 @@ public import HTTPTypes
 /// | any other | not empty | the encoded form, `Content-Type: application/x-www-form-urlencoded` |
 ///
 /// A `Content-Type` already set by the request or by ``headers`` is kept. Parameters for a request that already has a
-/// body fail with ``SerializationError/ParametersProblem/bodyPresent``.
+/// body fail with ``SerializationError/ParametersFailure/bodyPresent``.
 ///
 /// Options and attributes set on the serializer apply to each request that it creates; all others come from the
 /// session:

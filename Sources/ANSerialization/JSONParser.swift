@@ -37,12 +37,12 @@ struct JSONParser {
     }
 
     /// Returns the problem with a document; `nil` if it is valid.
-    static func problem(in data: Data, options: JSONReadingOptions) -> SerializationError.JSONProblem? {
+    static func failure(in data: Data, options: JSONReadingOptions) -> SerializationError.JSONFailure? {
         do {
             _ = try parse(data, options: options)
             return nil
         } catch {
-            if case .json(let problem) = error { return problem }
+            if case .json(let failure) = error { return failure }
             return nil
         }
     }
@@ -237,7 +237,7 @@ struct JSONParser {
     }
 
     mutating func expect(
-        _ byte: UInt8, reason: SerializationError.JSONProblem.Reason? = nil
+        _ byte: UInt8, reason: SerializationError.JSONFailure.Reason? = nil
     ) throws(SerializationError) {
         let current = try currentByte()
         guard current == byte else { throw failure(reason ?? .unexpectedByte(current)) }
@@ -268,7 +268,7 @@ struct JSONParser {
     }
 
     func failure(
-        _ reason: SerializationError.JSONProblem.Reason, at offset: Int? = nil
+        _ reason: SerializationError.JSONFailure.Reason, at offset: Int? = nil
     ) -> SerializationError {
         let offset = offset ?? position
         return .json(.init(reason: reason, offset: offset, excerpt: Excerpt.around(offset, in: bytes)))

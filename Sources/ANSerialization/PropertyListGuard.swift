@@ -36,7 +36,7 @@ package enum PropertyListGuard {
             }
         }
         // The decoder would parse other text as the OpenStep format.
-        guard start == UInt8(ascii: "<") else { throw problem(.malformed, data) }
+        guard start == UInt8(ascii: "<") else { throw failure(.malformed, data) }
         try checkXML(bytes)
         return text
     }
@@ -45,7 +45,7 @@ package enum PropertyListGuard {
         do throws(SerializationError) {
             return try XMLText.utf8(data)
         } catch {
-            throw problem(.malformed, data)
+            throw failure(.malformed, data)
         }
     }
 
@@ -54,7 +54,7 @@ package enum PropertyListGuard {
     /// Exactly the bytes that the decoder skips are skipped here, so that no elements are hidden from the check;
     /// constructs that property lists do not need are rejected.
     private static func checkXML(_ bytes: [UInt8]) throws(SerializationError) {
-        guard (try? UTF8Span(validating: bytes.span)) != nil else { throw problem(.malformed, Data(bytes)) }
+        guard (try? UTF8Span(validating: bytes.span)) != nil else { throw failure(.malformed, Data(bytes)) }
         var position = 0
         var depth = 0
         var isFirst = true
@@ -71,23 +71,23 @@ package enum PropertyListGuard {
             case UInt8(ascii: "!") where rest.starts(with: "!DOCTYPE".utf8):
                 position = end(of: ">", in: bytes, from: tag + 9)
                 guard !rest[..<position].contains(where: { $0 == UInt8(ascii: "<") || $0 == UInt8(ascii: "[") }) else {
-                    throw problem(.malformed, Data(bytes))
+                    throw failure(.malformed, Data(bytes))
                 }
             case UInt8(ascii: "?") where isFirst:
                 position = end(of: "?>", in: bytes, from: tag + 2)
             case UInt8(ascii: "?"), UInt8(ascii: "!"):
-                throw problem(.malformed, Data(bytes))
+                throw failure(.malformed, Data(bytes))
             default:
                 position = rest.firstIndex(of: UInt8(ascii: ">")) ?? bytes.count
                 guard bytes[position - 1] != UInt8(ascii: "/") else { break }
                 depth += 1
                 guard !rest.starts(with: "date".utf8) || hasDate(bytes[position...].dropFirst()) else {
-                    throw problem(.malformed, Data(bytes))
+                    throw failure(.malformed, Data(bytes))
                 }
             }
             isFirst = false
-            guard depth >= 0 else { throw problem(.malformed, Data(bytes)) }
-            guard depth <= maximumDepth else { throw problem(.tooDeep(limit: maximumDepth), Data(bytes)) }
+            guard depth >= 0 else { throw failure(.malformed, Data(bytes)) }
+            guard depth <= maximumDepth else { throw failure(.tooDeep(limit: maximumDepth), Data(bytes)) }
         }
     }
 
@@ -110,7 +110,7 @@ package enum PropertyListGuard {
     }
 
     private static func checkBinary(_ data: Data) throws(SerializationError) {
-        guard let list = BinaryPropertyList(data) else { throw problem(.malformed, data) }
+        guard let list = BinaryPropertyList(data) else { throw failure(.malformed, data) }
         // The state of an object: not visited, being visited, or visited with its depth and decoded size.
         enum Knowledge { case none, visiting, known(depth: Int, weight: Int) }
         let maximumWeight = max(data.count * maximumExpansion, freeExpansion)
@@ -120,10 +120,10 @@ package enum PropertyListGuard {
         var references = 0
 
         func enter(_ index: Int) throws(SerializationError) {
-            guard path.count < maximumDepth else { throw problem(.tooDeep(limit: maximumDepth), data) }
-            guard let object = list.object(index) else { throw problem(.malformed, data) }
+            guard path.count < maximumDepth else { throw failure(.tooDeep(limit: maximumDepth), data) }
+            guard let object = list.object(index) else { throw failure(.malformed, data) }
             references += object.references
-            guard references <= maximumWeight / valueWeight else { throw problem(.expansion, data) }
+            guard references <= maximumWeight / valueWeight else { throw failure(.expansion, data) }
             knowledge[index] = .visiting
             path.append((index, object, 0, 1, valueWeight + object.length))
         }
@@ -137,27 +137,27 @@ package enum PropertyListGuard {
                 continue
             }
             guard let child = list.reference(current.next, of: current.object), knowledge.indices.contains(child) else {
-                throw problem(.malformed, data)
+                throw failure(.malformed, data)
             }
             switch knowledge[child] {
             case .none:
                 // The child is examined again, as a known one, after it was visited.
                 try enter(child)
             case .visiting:
-                throw problem(.cycle, data)
+                throw failure(.cycle, data)
             case .known(let depth, let weight):
                 path[last].next += 1
                 path[last].depth = max(current.depth, depth + 1)
                 path[last].weight = current.weight + weight
-                guard path[last].weight <= maximumWeight else { throw problem(.expansion, data) }
+                guard path[last].weight <= maximumWeight else { throw failure(.expansion, data) }
                 guard path.count + depth <= maximumDepth else {
-                    throw problem(.tooDeep(limit: maximumDepth), data)
+                    throw failure(.tooDeep(limit: maximumDepth), data)
                 }
             }
         }
     }
 
-    private static func problem(_ reason: SerializationError.PropertyListProblem.Reason, _ data: Data)
+    private static func failure(_ reason: SerializationError.PropertyListFailure.Reason, _ data: Data)
         -> SerializationError
     {
         .propertyList(.init(reason: reason, excerpt: Excerpt.of(data)))

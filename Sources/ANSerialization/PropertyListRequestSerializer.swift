@@ -13,10 +13,10 @@ import FoundationEssentials
 ///
 /// The outermost value must be a dictionary or an array. Property lists support neither null nor dictionaries with
 /// repeated names, and the XML format no control characters; such parameters fail with
-/// ``SerializationError/ParametersProblem/notInPropertyList(path:reason:)``.
+/// ``SerializationError/ParametersFailure/notInPropertyList(path:reason:)``.
 ///
 /// Dates must be in the years 1 to 9999 for XML, which stores whole seconds, and finite for the binary format; others
-/// fail with ``SerializationError/ParametersProblem/dateOutOfRange(path:)``. In XML, Foundation writes and reads dates
+/// fail with ``SerializationError/ParametersFailure/dateOutOfRange(path:)``. In XML, Foundation writes and reads dates
 /// before October 15, 1582 in the Julian calendar.
 public struct PropertyListRequestSerializer: RequestSerializer {
     /// The serializer for queries, which also provides the fields, options and attributes of every request.

@@ -21,9 +21,9 @@ public protocol ResponseDecoder: Sendable {
     /// - Throws: ``SerializationError`` for a document that must not be decoded, such as one that is nested too deeply.
     func prepared(_ data: Data) throws(SerializationError) -> Data
 
-    /// Returns the problem with a document that could not be decoded, if it is not in the decoder's format at all;
+    /// Returns the error of a document that could not be decoded, if it is not in the decoder's format at all;
     /// `nil` by default.
-    func problem(in data: Data) -> SerializationError?
+    func formatError(in data: Data) -> SerializationError?
 
     /// Returns the byte offset of the value at a coding path; `nil`, the default, if it is unknown.
     func offset(of path: [any CodingKey], in data: Data) -> Int?
@@ -34,7 +34,7 @@ extension ResponseDecoder {
     public func prepared(_ data: Data) throws(SerializationError) -> Data { data }
 
     /// Returns `nil`.
-    public func problem(in data: Data) -> SerializationError? { nil }
+    public func formatError(in data: Data) -> SerializationError? { nil }
 
     /// Returns `nil`.
     public func offset(of path: [any CodingKey], in data: Data) -> Int? { nil }
@@ -42,8 +42,8 @@ extension ResponseDecoder {
 
 extension JSONDecoder: ResponseDecoder {
     /// Returns the position of the first syntax error and its reason; `nil` if the data is valid JSON.
-    public func problem(in data: Data) -> SerializationError? {
-        JSONParser.problem(in: data, options: readingOptions).map(SerializationError.json)
+    public func formatError(in data: Data) -> SerializationError? {
+        JSONParser.failure(in: data, options: readingOptions).map(SerializationError.json)
     }
 
     /// Returns the offset of the value at a path, or of the last value on the path that exists.
@@ -65,8 +65,8 @@ extension PropertyListDecoder: ResponseDecoder {
         try PropertyListGuard.checked(data)
     }
 
-    /// Returns a problem if the data is not a property list; otherwise `nil`.
-    public func problem(in data: Data) -> SerializationError? {
+    /// Returns an error if the data is not a property list; otherwise `nil`.
+    public func formatError(in data: Data) -> SerializationError? {
         do {
             _ = try decode(AnyPropertyList.self, from: data)
             return nil

@@ -4,19 +4,19 @@ extension SerializationError: CustomStringConvertible {
     /// A sentence that describes the failure and what to check.
     public var description: String {
         switch self {
-        case .url(let problem): problem.description
-        case .parameters(let problem): problem.description
-        case .multipart(let problem): problem.description
+        case .url(let failure): failure.description
+        case .parameters(let failure): failure.description
+        case .multipart(let failure): failure.description
         case .rejected(let rejection): rejection.description
         case .emptyBody(let status, let wanted):
             "The response with status \(status) has no body, but a \(wanted) was requested. If that may happen, request "
                 + "an optional: `.optional(…)` or `.decodable(Value?.self)`."
-        case .text(let problem): problem.description
-        case .json(let problem): problem.description
-        case .propertyList(let problem): problem.description
-        case .xml(let problem): problem.description
-        case .decoding(let problem): problem.description
-        case .parts(let problem): problem.description
+        case .text(let failure): failure.description
+        case .json(let failure): failure.description
+        case .propertyList(let failure): failure.description
+        case .xml(let failure): failure.description
+        case .decoding(let failure): failure.description
+        case .parts(let failure): failure.description
         case .compound(let errors):
             "None of the serializers could read the response: "
                 + errors.map { Excerpt.of(String(describing: $0), limit: 500) }.joined(separator: " / ")
@@ -24,7 +24,7 @@ extension SerializationError: CustomStringConvertible {
     }
 }
 
-extension SerializationError.URLProblem: CustomStringConvertible {
+extension SerializationError.URLFailure: CustomStringConvertible {
     /// A sentence that describes the problem and what to check.
     public var description: String {
         switch self {
@@ -41,7 +41,7 @@ extension SerializationError.URLProblem: CustomStringConvertible {
     }
 }
 
-extension SerializationError.ParametersProblem: CustomStringConvertible {
+extension SerializationError.ParametersFailure: CustomStringConvertible {
     /// A sentence that describes the problem and what to check.
     public var description: String {
         switch self {
@@ -72,7 +72,7 @@ extension SerializationError.ParametersProblem: CustomStringConvertible {
     }
 }
 
-extension SerializationError.MultipartProblem: CustomStringConvertible {
+extension SerializationError.MultipartFailure: CustomStringConvertible {
     /// A sentence that describes the problem and what to check.
     public var description: String {
         switch self {
@@ -108,7 +108,7 @@ extension SerializationError.MultipartProblem: CustomStringConvertible {
     }
 }
 
-extension SerializationError.TextProblem: CustomStringConvertible {
+extension SerializationError.TextFailure: CustomStringConvertible {
     /// A sentence that describes the problem and what to check.
     public var description: String {
         switch self {

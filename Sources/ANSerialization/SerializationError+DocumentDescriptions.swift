@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 
-extension SerializationError.JSONProblem: CustomStringConvertible {
+extension SerializationError.JSONFailure: CustomStringConvertible {
     /// A sentence with the reason, the offset and an excerpt.
     public var description: String {
         "The body is not JSON: \(reason.description) at byte \(offset), near “\(excerpt)”."
     }
 }
 
-extension SerializationError.JSONProblem.Reason: CustomStringConvertible {
+extension SerializationError.JSONFailure.Reason: CustomStringConvertible {
     /// The reason as part of a sentence.
     public var description: String {
         switch self {
@@ -24,14 +24,14 @@ extension SerializationError.JSONProblem.Reason: CustomStringConvertible {
     }
 }
 
-extension SerializationError.DecodingProblem: CustomStringConvertible {
+extension SerializationError.DecodingFailure: CustomStringConvertible {
     /// A sentence with the type, the path, the reason and an excerpt.
     public var description: String {
         "The body does not fit \(type)\(path.isEmpty ? "" : " at “\(Excerpt.of(path))”"): \(reason) Near “\(excerpt)”."
     }
 }
 
-extension SerializationError.PropertyListProblem: CustomStringConvertible {
+extension SerializationError.PropertyListFailure: CustomStringConvertible {
     /// A sentence with the reason and an excerpt.
     public var description: String {
         let reason =
@@ -45,7 +45,7 @@ extension SerializationError.PropertyListProblem: CustomStringConvertible {
     }
 }
 
-extension SerializationError.XMLProblem: CustomStringConvertible {
+extension SerializationError.XMLFailure: CustomStringConvertible {
     /// A sentence with the reason, the line and an excerpt.
     public var description: String {
         let reason =
@@ -63,7 +63,7 @@ extension SerializationError.XMLProblem: CustomStringConvertible {
     }
 }
 
-extension SerializationError.PartsProblem: CustomStringConvertible {
+extension SerializationError.PartsFailure: CustomStringConvertible {
     /// A sentence that describes the problem and what to check.
     public var description: String {
         switch self {

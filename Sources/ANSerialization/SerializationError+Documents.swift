@@ -4,7 +4,7 @@
 
 extension SerializationError {
     /// A syntax error in a JSON document (RFC 8259).
-    public struct JSONProblem: Hashable, Sendable {
+    public struct JSONFailure: Hashable, Sendable {
         /// The reason for the error.
         public var reason: Reason
         /// The offset of the offending byte.
@@ -34,7 +34,7 @@ extension SerializationError {
     }
 
     /// A mismatch between a document and the type that it was decoded as.
-    public struct DecodingProblem: Sendable {
+    public struct DecodingFailure: Sendable {
         /// The name of the requested type.
         public var type: String
         /// The coding path, such as `users[3].name`; empty for the outermost value.
@@ -48,7 +48,7 @@ extension SerializationError {
     }
 
     /// A property list that is malformed or rejected.
-    public struct PropertyListProblem: Hashable, Sendable {
+    public struct PropertyListFailure: Hashable, Sendable {
         /// The reason for the problem.
         public var reason: Reason
         /// The beginning of the body.
@@ -68,7 +68,7 @@ extension SerializationError {
     }
 
     /// An XML document that is malformed or rejected.
-    public struct XMLProblem: Hashable, Sendable {
+    public struct XMLFailure: Hashable, Sendable {
         /// The reason for the problem.
         public var reason: Reason
         /// The line where the parser stopped, counted from 1: that of the error, or one soon after; `nil` if it is
@@ -103,7 +103,7 @@ extension SerializationError {
     }
 
     /// A problem with reading a multipart response.
-    public enum PartsProblem: Hashable, Sendable {
+    public enum PartsFailure: Hashable, Sendable {
         /// The media type is not multipart.
         case notMultipart(contentType: String?)
         /// The `Content-Type` has no boundary, or an invalid one.

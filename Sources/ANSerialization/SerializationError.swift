@@ -18,32 +18,32 @@
 @nonexhaustive
 public indirect enum SerializationError: Error, Sendable {
     /// A string is not a valid http or https URL.
-    case url(URLProblem)
+    case url(URLFailure)
     /// Parameters cannot be encoded.
-    case parameters(ParametersProblem)
+    case parameters(ParametersFailure)
     /// A multipart body cannot be created or sent.
-    case multipart(MultipartProblem)
+    case multipart(MultipartFailure)
     /// The response has an unexpected status or media type.
     case rejected(Rejection)
     /// The response has no body, although a value of the type `wanted` was requested.
     case emptyBody(status: Int, wanted: String)
     /// The body is not valid text in its charset, or the charset is unknown.
-    case text(TextProblem)
+    case text(TextFailure)
     /// The body is not valid JSON.
-    case json(JSONProblem)
+    case json(JSONFailure)
     /// The body is not a valid property list, or is rejected as unsafe.
-    case propertyList(PropertyListProblem)
+    case propertyList(PropertyListFailure)
     /// The body is not well-formed XML, or is rejected as unsafe.
-    case xml(XMLProblem)
+    case xml(XMLFailure)
     /// The body is well-formed, but does not match the requested type.
-    case decoding(DecodingProblem)
+    case decoding(DecodingFailure)
     /// A multipart response cannot be read.
-    case parts(PartsProblem)
+    case parts(PartsFailure)
     /// None of several serializers could read the response; contains the error of each in order.
     case compound([any Error])
 
     /// A problem with a string for a URL.
-    public enum URLProblem: Hashable, Sendable {
+    public enum URLFailure: Hashable, Sendable {
         /// The string is not a valid URL (RFC 3986), for the given reason.
         case malformed(String, reason: String)
         /// The scheme is neither http nor https.
@@ -57,7 +57,7 @@ public indirect enum SerializationError: Error, Sendable {
     /// The reason why parameters cannot be encoded.
     ///
     /// Paths have the form `user.tags[2]`.
-    public enum ParametersProblem: Sendable {
+    public enum ParametersFailure: Sendable {
         /// A number is NaN or infinite, which queries and JSON cannot represent.
         case notFinite(path: String)
         /// A date is outside of the years 1 to 9999, or not finite.
@@ -83,7 +83,7 @@ public indirect enum SerializationError: Error, Sendable {
     }
 
     /// A problem with a multipart body.
-    public enum MultipartProblem: Hashable, Sendable {
+    public enum MultipartFailure: Hashable, Sendable {
         /// The form has no parts, so that it has no valid body (RFC 2046 §5.1).
         case noParts
         /// The boundary does not consist of 1 to 70 of the characters permitted by RFC 2046 §5.1.1.
@@ -112,7 +112,7 @@ public indirect enum SerializationError: Error, Sendable {
     }
 
     /// A problem with decoding text.
-    public enum TextProblem: Hashable, Sendable {
+    public enum TextFailure: Hashable, Sendable {
         /// The charset of the `Content-Type` is unknown.
         case unknownCharset(String)
         /// The body is invalid in the given charset.

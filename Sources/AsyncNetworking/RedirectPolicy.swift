@@ -13,14 +13,14 @@ public import HTTPTypes
 /// | 307, 308 | unchanged, with the body | unchanged | unchanged, with the body |
 ///
 /// If the origin (scheme, host or port) changes, the fields in ``sensitiveHeaders`` and an explicit `Host` field are
-/// removed. A redirect from https to http fails with ``SessionError/RedirectProblem/downgrade(to:)``, and one that
+/// removed. A redirect from https to http fails with ``SessionError/RedirectFailure/downgrade(to:)``, and one that
 /// would require a body that is not replayable to be sent again fails with
-/// ``SessionError/RedirectProblem/bodyNotReplayable``. If the new URL has no fragment, the old URL's fragment is kept.
+/// ``SessionError/RedirectFailure/bodyNotReplayable``. If the new URL has no fragment, the old URL's fragment is kept.
 public struct RedirectPolicy: Sendable {
     /// Whether redirects are followed; `true` by default. Otherwise a redirect is returned as the response.
     public var isEnabled = true
     /// The maximum number of redirects followed for one request; 20 by default. The next one fails with
-    /// ``SessionError/RedirectProblem/tooMany(limit:)``.
+    /// ``SessionError/RedirectFailure/tooMany(limit:)``.
     public var maximum = 20
     /// The header fields that are removed when the origin changes: `Authorization`, `Proxy-Authorization` and `Cookie`
     /// by default.

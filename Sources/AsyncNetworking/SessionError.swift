@@ -26,29 +26,29 @@ public indirect enum SessionError: Error, Sendable {
     /// The request could not be created from its parameters, or the response was rejected or could not be deserialized.
     case serialization(SerializationError)
     /// A redirect could not be followed.
-    case redirect(RedirectProblem)
+    case redirect(RedirectFailure)
     /// The request could not be authenticated.
-    case authentication(AuthenticationProblem)
+    case authentication(AuthenticationFailure)
     /// A cookie could not be set.
-    case cookies(CookieProblem)
+    case cookies(CookieFailure)
     /// The request accepts only a cached response, and no response is cached. See ``CachePolicy/returnCacheDataDontLoad``.
     case notCached
     /// An interceptor, whose type is given, did not call its closures as required.
-    case interceptor(InterceptorProblem, type: String)
+    case interceptor(InterceptorFailure, type: String)
     /// A file, such as that of a download, could not be read or written.
-    case file(FileProblem)
+    case file(FileFailure)
     /// A download could not be resumed, and ``DownloadOptions/whenNotResumable`` is
     /// ``DownloadOptions/WhenNotResumable/fail``.
-    case notResumable(ResumeProblem)
+    case notResumable(ResumeFailure)
     /// A download does not have the digest that the program or the server specified.
-    case digest(DigestMismatch)
+    case digest(DigestFailure)
     /// A download failed for this reason, and can be resumed with this data.
     case interrupted(by: SessionError, ResumeData)
     /// The manager was invalidated or shut down before the request.
     case invalidated
 
     /// The reason why a redirect could not be followed.
-    public enum RedirectProblem: Hashable, Sendable {
+    public enum RedirectFailure: Hashable, Sendable {
         /// The server redirected more often than ``RedirectPolicy/maximum`` permits.
         case tooMany(limit: Int)
         /// The value of `Location`, given as received, is not an http or https URL.
@@ -60,7 +60,7 @@ public indirect enum SessionError: Error, Sendable {
     }
 
     /// The reason why a request could not be authenticated.
-    public enum AuthenticationProblem: Hashable, Sendable {
+    public enum AuthenticationFailure: Hashable, Sendable {
         /// The server sent a challenge after receiving the body, which is not replayable. A credential that names a
         /// single scheme is sent before the body. See ``ANHTTP/RequestBody/isReplayable``.
         case bodyNotReplayable
@@ -69,7 +69,7 @@ public indirect enum SessionError: Error, Sendable {
     }
 
     /// The reason why a cookie could not be set.
-    public enum CookieProblem: Hashable, Sendable {
+    public enum CookieFailure: Hashable, Sendable {
         /// The transport stores no cookies.
         case notKept
         /// A part of the cookie with this name is missing or contains characters that cannot be sent.
@@ -77,7 +77,7 @@ public indirect enum SessionError: Error, Sendable {
     }
 
     /// A violation of the rules for an ``Interceptor``.
-    public enum InterceptorProblem: Hashable, Sendable {
+    public enum InterceptorFailure: Hashable, Sendable {
         /// It returned without calling `respond` and without throwing.
         case noResponse
         /// It called `respond` twice.
@@ -137,15 +137,15 @@ extension SessionError: CustomStringConvertible {
         switch self {
         case .transport(let error): error.description
         case .serialization(let error): error.description
-        case .redirect(let problem): problem.description
-        case .authentication(let problem): problem.description
+        case .redirect(let failure): failure.description
+        case .authentication(let failure): failure.description
         case .cookies(.notKept): "The transport of this session stores no cookies."
         case .cookies(.invalid(let name)): "The cookie “\(name)” has a part that is missing or cannot be sent."
         case .notCached: "The response is not cached, and the request accepts only a cached one."
         case .interceptor(.noResponse, let type): "The interceptor \(type) returned without a response."
         case .interceptor(.secondResponse, let type): "The interceptor \(type) responded twice."
-        case .file(let problem): problem.description
-        case .notResumable(let problem): problem.description
+        case .file(let failure): failure.description
+        case .notResumable(let failure): failure.description
         case .digest(let mismatch): mismatch.description
         case .interrupted(let error, let data): "\(error) The download can be resumed after \(data.offset) bytes."
         case .invalidated: "The session manager was invalidated; create a new one."
@@ -153,7 +153,7 @@ extension SessionError: CustomStringConvertible {
     }
 }
 
-extension SessionError.AuthenticationProblem: CustomStringConvertible {
+extension SessionError.AuthenticationFailure: CustomStringConvertible {
     /// A sentence that says what happened.
     public var description: String {
         switch self {
@@ -165,7 +165,7 @@ extension SessionError.AuthenticationProblem: CustomStringConvertible {
     }
 }
 
-extension SessionError.RedirectProblem: CustomStringConvertible {
+extension SessionError.RedirectFailure: CustomStringConvertible {
     /// A sentence that says what happened.
     public var description: String {
         switch self {

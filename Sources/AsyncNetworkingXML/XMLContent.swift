@@ -49,7 +49,7 @@ public struct XMLContent: Sendable {
         let isParsed = withExtendedLifetime(delegate) { parser.parse() }
         let code = (parser.parserError as NSError?)?.code
         guard !isParsed || code != nil || !inspection.hasElement else { return }
-        throw problem(code: code ?? 0, line: parser.lineNumber, column: parser.columnNumber)
+        throw failure(code: code ?? 0, line: parser.lineNumber, column: parser.columnNumber)
     }
 
     /// Returns the tree of the document.
@@ -63,7 +63,7 @@ public struct XMLContent: Sendable {
         do {
             return try XMLDocument(data: data, options: safe)
         } catch {
-            throw problem(code: (error as NSError).code, line: 0, column: 0)
+            throw failure(code: (error as NSError).code, line: 0, column: 0)
         }
     }
 
@@ -79,8 +79,8 @@ public struct XMLContent: Sendable {
         .nodeLoadExternalEntitiesSameOriginOnly,
     ]
 
-    private func problem(code: Int, line: Int, column: Int) -> SerializationError {
-        let reason: SerializationError.XMLProblem.Reason =
+    private func failure(code: Int, line: Int, column: Int) -> SerializationError {
+        let reason: SerializationError.XMLFailure.Reason =
             switch code {
             case _ where inspection.isCutOff || !inspection.hasElement: .unexpectedEnd
             // libxml2 uses the same code for content after the document and for an incomplete document.

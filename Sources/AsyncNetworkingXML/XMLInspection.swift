@@ -58,10 +58,10 @@ struct XMLInspection: Sendable {
         } catch {
             switch error {
             case .end: isCutOff = true
-            case .refusal(let reason, let offset): throw lexer.problem(reason, at: offset)
+            case .refusal(let reason, let offset): throw lexer.failure(reason, at: offset)
             }
         }
-        if let partialNotation { throw lexer.problem(.declaration("NOTATION"), at: partialNotation) }
+        if let partialNotation { throw lexer.failure(.declaration("NOTATION"), at: partialNotation) }
     }
 
     private mutating func inspectMarkup() throws(XMLLexer.Stop) {

@@ -18,7 +18,7 @@ struct XMLLexer: Sendable {
         /// The document ends within markup.
         case end
         /// The document is rejected, for a reason at an offset.
-        case refusal(SerializationError.XMLProblem.Reason, offset: Int)
+        case refusal(SerializationError.XMLFailure.Reason, offset: Int)
     }
 
     /// The error codes of libxml2 (`xmlParserErrors`).
@@ -47,7 +47,7 @@ struct XMLLexer: Sendable {
     }
 
     /// Returns an error with its line and the text around an offset.
-    func problem(_ reason: SerializationError.XMLProblem.Reason, at offset: Int) -> SerializationError {
+    func failure(_ reason: SerializationError.XMLFailure.Reason, at offset: Int) -> SerializationError {
         let line = bytes[..<offset].count { $0 == UInt8(ascii: "\n") } + 1
         return .xml(.init(reason: reason, line: line, excerpt: Excerpt.around(offset, in: bytes)))
     }

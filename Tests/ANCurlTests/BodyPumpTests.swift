@@ -183,7 +183,7 @@ extension UploadChannel {
     }
 }
 
-extension TransportError.RequestBodyProblem {
+extension TransportError.RequestBodyFailure {
     /// The facts in short.
     fileprivate var words: String {
         switch self {

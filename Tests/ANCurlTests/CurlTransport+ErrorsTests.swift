@@ -50,7 +50,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("SSH-2.0-OpenSSH_9.2\r\n", TransportError.ResponseProblem.notHTTP),
+        ("SSH-2.0-OpenSSH_9.2\r\n", TransportError.ResponseFailure.notHTTP),
         ("\r\n\r\n", .notHTTP),
         ("Http/1.1 200 OK\r\n\r\n", .notHTTP),
         ("ICY 200 OK\r\n\r\n", .notHTTP),
@@ -64,7 +64,7 @@ import Testing
         ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nbytes", .noFinalResponse),
         ("HTTP/1.1 103 Early Hints\r\n\r\n", .noFinalResponse),
     ])
-    func `what is not HTTP is an invalid response`(bytes: String, problem: TransportError.ResponseProblem) async throws
+    func `what is not HTTP is an invalid response`(bytes: String, problem: TransportError.ResponseFailure) async throws
     {
         try await StubServer.with { server in
             server.fallback { _ in .raw(bytes) }
@@ -145,7 +145,7 @@ import Testing
                 .raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n"),
                 .raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabc"))
             let transport = try CurlTransport()
-            let expected: [TransportError.ConnectionLoss] = [
+            let expected: [TransportError.ConnectionLossPhase] = [
                 .inBody(received: 400, expected: 1000), .inBody(received: 5, expected: nil),
                 .inBody(received: 3, expected: nil),
             ]
@@ -157,11 +157,13 @@ import Testing
     }
 
     @Test(arguments: [
-        (0, TransportError.ConnectionLoss.beforeResponse), (30, .inHead),
+        (0, TransportError.ConnectionLossPhase.beforeResponse), (30, .inHead),
         (44, .inBody(received: 0, expected: 1_000_000)),
         (1044, .inBody(received: 1000, expected: 1_000_000)),
     ])
-    func `a reset tells how far the response had come`(bytes: Int, loss: TransportError.ConnectionLoss) async throws {
+    func `a reset tells how far the response had come`(bytes: Int, loss: TransportError.ConnectionLossPhase)
+        async throws
+    {
         try await StubServer.with { server in
             server.fallback { _ in .resetAfter(bytes: Int64(bytes)) }
             let error = try await CurlTransport().failure(server.request())

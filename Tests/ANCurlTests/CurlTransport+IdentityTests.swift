@@ -68,7 +68,7 @@ import Testing
         #expect(request.tls?.clientName == name)
     }
 
-    private func problem(_ server: StubServer, _ identity: ClientIdentity) async throws -> ClientIdentity.Problem {
+    private func problem(_ server: StubServer, _ identity: ClientIdentity) async throws -> ClientIdentity.LoadingError {
         let error = try await CurlTransport().failure(server.request(options: options(identity)))
         guard case .tls(.badClientIdentity(let problem), let facts) = error else { throw error }
         #expect(facts.host == "127.0.0.1")
@@ -77,7 +77,7 @@ import Testing
     }
 
     private func expectProblem(
-        _ expected: ClientIdentity.Problem, _ server: StubServer, _ identity: ClientIdentity
+        _ expected: ClientIdentity.LoadingError, _ server: StubServer, _ identity: ClientIdentity
     ) async throws {
         let problem = try await problem(server, identity)
         #expect(problem == expected)

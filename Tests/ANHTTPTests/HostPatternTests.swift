@@ -46,9 +46,9 @@ import Testing
         "[::1]:80", "::1::", "1:2:3", "*.::1", "*.[::1]", "*.10.0.0.1", "*.01", "*.0x1", "a\u{0}.test",
     ])
     func `a text that can match no host is rejected`(text: String) {
-        #expect(throws: SecurityPolicy.Problem.hostPattern(text)) { try HostPattern(text) }
+        #expect(throws: SecurityPolicy.ConfigurationError.hostPattern(text)) { try HostPattern(text) }
         let literal = HostPattern(stringLiteral: text)
-        #expect(throws: SecurityPolicy.Problem.hostPattern(text)) { try literal.check() }
+        #expect(throws: SecurityPolicy.ConfigurationError.hostPattern(text)) { try literal.check() }
         #expect(!literal.matches(HostName(text)))
         #expect(literal.description == text)
     }

@@ -181,7 +181,7 @@ import Testing
         "", "sha256/", "sha1/AAAA", "sha256/AAAA", "sha256/!", "ICEiIyQlJicoKSorLC0uLzAxMjM0NTY3ODk6Ozw9Pj8=",
     ])
     func `any other text is not a pin`(text: String) {
-        #expect(throws: SecurityPolicy.Problem.pin(text)) { try PublicKeyPin(text) }
+        #expect(throws: SecurityPolicy.ConfigurationError.pin(text)) { try PublicKeyPin(text) }
     }
 
     @Test func `PEM blocks are found between other text`() {
@@ -219,7 +219,7 @@ import Testing
         let folder = "/tmp/an-pins-\(UInt64.random(in: 0...UInt64.max))"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
         defer { try? FileManager.default.removeItem(atPath: folder) }
-        #expect(throws: SecurityPolicy.Problem.noCertificate(folder)) {
+        #expect(throws: SecurityPolicy.ConfigurationError.noCertificate(folder)) {
             try SecurityPolicy.certificates(inFolder: folder)
         }
         let der = Data([0x30, 0x82, 0x00, 0x01, 0x05])
@@ -230,11 +230,15 @@ import Testing
         let found = try SecurityPolicy.certificates(inFolder: folder)
         #expect(found == [Data([0x30, 0x81, 0x01, 0x02, 0x03, 0x04]), der])
         try Data("none".utf8).write(to: URL(filePath: folder + "/c.crt"))
-        #expect(throws: SecurityPolicy.Problem.noCertificate(folder + "/c.crt")) {
+        #expect(throws: SecurityPolicy.ConfigurationError.noCertificate(folder + "/c.crt")) {
             try SecurityPolicy.certificates(inFolder: folder)
         }
-        #expect(throws: SecurityPolicy.Problem.self) { try SecurityPolicy.certificates(inFolder: folder + "/none") }
-        #expect(throws: SecurityPolicy.Problem.self) { try SecurityPolicy.certificates(in: .file(folder + "/none")) }
+        #expect(throws: SecurityPolicy.ConfigurationError.self) {
+            try SecurityPolicy.certificates(inFolder: folder + "/none")
+        }
+        #expect(throws: SecurityPolicy.ConfigurationError.self) {
+            try SecurityPolicy.certificates(in: .file(folder + "/none"))
+        }
     }
 
     @Test func `the passphrase and key of an identity are never printed`() {

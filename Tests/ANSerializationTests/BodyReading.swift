@@ -25,15 +25,15 @@ func text(of body: RequestBody) async throws -> String {
     String(decoding: try await chunks(of: body).joined(), as: UTF8.self)
 }
 
-/// Expects that the work throws a particular problem of multipart bodies.
+/// Expects that the work throws a particular failure of multipart bodies.
 func expectFailure(
-    _ problem: SerializationError.MultipartProblem, sourceLocation: SourceLocation = #_sourceLocation,
+    _ failure: SerializationError.MultipartFailure, sourceLocation: SourceLocation = #_sourceLocation,
     _ work: () async throws -> Void
 ) async {
     do {
         try await work()
         Issue.record("no error was thrown", sourceLocation: sourceLocation)
-    } catch SerializationError.multipart(problem) {
+    } catch SerializationError.multipart(failure) {
         return
     } catch {
         Issue.record("another error: \(error)", sourceLocation: sourceLocation)

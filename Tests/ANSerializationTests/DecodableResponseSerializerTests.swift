@@ -46,9 +46,9 @@ import Testing
         expectFailure {
             try decode([String: [User]].self, json)
         } where: { error in
-            guard case .decoding(let problem) = error else { return false }
-            return problem.path == "users[3].name" && problem.type == "Dictionary<String, Array<User>>"
-                && problem.excerpt == #"…Joan, the third of them","x":1},{"name":17}]}"#
+            guard case .decoding(let failure) = error else { return false }
+            return failure.path == "users[3].name" && failure.type == "Dictionary<String, Array<User>>"
+                && failure.excerpt == #"…Joan, the third of them","x":1},{"name":17}]}"#
                 && error.description.hasPrefix(
                     "The body does not fit Dictionary<String, Array<User>> at “users[3].name”: ")
         }
@@ -59,8 +59,8 @@ import Testing
         expectFailure {
             try decode([String: [Int: String]].self, "{\"names\":{\(others)\"7\":17}}")
         } where: { error in
-            guard case .decoding(let problem) = error else { return false }
-            return problem.path == "names[7]" && problem.excerpt.hasSuffix("another value\",\"7\":17}}")
+            guard case .decoding(let failure) = error else { return false }
+            return failure.path == "names[7]" && failure.excerpt.hasSuffix("another value\",\"7\":17}}")
         }
     }
 
@@ -114,7 +114,7 @@ import Testing
         expectFailure {
             try decode([Int8].self, "[1,300]")
         } where: { error in
-            if case .decoding(let problem) = error { problem.excerpt == "[1,300]" } else { false }
+            if case .decoding(let failure) = error { failure.excerpt == "[1,300]" } else { false }
         }
     }
 
@@ -124,7 +124,7 @@ import Testing
         expectFailure {
             try value(of: .decodable([Int].self), type: "application/json", body)
         } where: { error in
-            if case .json(let problem) = error { problem.reason == .tooDeep(limit: 512) } else { false }
+            if case .json(let failure) = error { failure.reason == .tooDeep(limit: 512) } else { false }
         }
     }
 
@@ -134,7 +134,7 @@ import Testing
                 of: .decodable([String].self), type: "application/json",
                 Array("[\"".utf8) + [0xFF] + Array("\"]".utf8))
         } where: { error in
-            if case .json(let problem) = error { problem.reason == .invalidUTF8 } else { false }
+            if case .json(let failure) = error { failure.reason == .invalidUTF8 } else { false }
         }
     }
 
@@ -168,17 +168,17 @@ import Testing
                 of: .decodable([Int].self, decoder: NumbersDecoder(), mediaTypes: nil), type: nil,
                 Array("1,x".utf8))
         } where: { error in
-            guard case .decoding(let problem) = error else { return false }
-            return problem.underlying is NumbersDecoder.NotANumber && problem.excerpt == "1,x"
-                && problem.path.isEmpty
+            guard case .decoding(let failure) = error else { return false }
+            return failure.underlying is NumbersDecoder.NotANumber && failure.excerpt == "1,x"
+                && failure.path.isEmpty
         }
         expectFailure {
             try value(
                 of: .decodable([String].self, decoder: NumbersDecoder(), mediaTypes: nil), type: nil, [0x31]
             )
         } where: { error in
-            if case .decoding(let problem) = error {
-                problem.reason == "There are numbers only."
+            if case .decoding(let failure) = error {
+                failure.reason == "There are numbers only."
             } else {
                 false
             }

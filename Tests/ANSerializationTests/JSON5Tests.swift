@@ -50,7 +50,7 @@ import Testing
         expectFailure {
             try value(of: .decodable([String: Int].self, decoder: decoder), type: "text/json", Array("{a: 'x'}".utf8))
         } where: { error in
-            if case .decoding(let problem) = error { problem.path == "a" } else { false }
+            if case .decoding(let failure) = error { failure.path == "a" } else { false }
         }
     }
 }

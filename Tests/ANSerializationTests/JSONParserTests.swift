@@ -66,14 +66,14 @@ import Testing
             ("\"\\x\"", .invalidEscape, 2), ("\"\\u12g4\"", .invalidEscape, 5), ("\"\\ud834\"", .invalidEscape, 7),
             ("\"\\udd1e\"", .invalidEscape, 3), ("\"\\ud834\\u0041\"", .invalidEscape, 3),
             ("1e400", .numberOutOfRange, 0), ("-1e400", .numberOutOfRange, 0),
-        ] as [(String, SerializationError.JSONProblem.Reason, Int)])
+        ] as [(String, SerializationError.JSONFailure.Reason, Int)])
     func `malformed JSON fails with the offset of the error`(
-        json: String, reason: SerializationError.JSONProblem.Reason, offset: Int
+        json: String, reason: SerializationError.JSONFailure.Reason, offset: Int
     ) {
         expectFailure {
             try parse(json.utf8)
         } where: { error in
-            if case .json(let problem) = error { problem.reason == reason && problem.offset == offset } else { false }
+            if case .json(let failure) = error { failure.reason == reason && failure.offset == offset } else { false }
         }
     }
 
@@ -84,7 +84,7 @@ import Testing
         expectFailure {
             try parse(bytes)
         } where: { error in
-            if case .json(let problem) = error { problem.reason == .invalidUTF8 } else { false }
+            if case .json(let failure) = error { failure.reason == .invalidUTF8 } else { false }
         }
     }
 
@@ -96,7 +96,7 @@ import Testing
         expectFailure {
             try parse(nested(513).utf8)
         } where: { error in
-            if case .json(let problem) = error { problem.reason == .tooDeep(limit: 512) } else { false }
+            if case .json(let failure) = error { failure.reason == .tooDeep(limit: 512) } else { false }
         }
     }
 

@@ -167,8 +167,8 @@ import Testing
             do {
                 _ = try await text(of: body)
                 Issue.record("nothing was thrown")
-            } catch SerializationError.multipart(let problem) {
-                #expect(problem == .fileShrank(path: path, declared: 5, read: 3))
+            } catch SerializationError.multipart(let failure) {
+                #expect(failure == .fileShrank(path: path, declared: 5, read: 3))
             }
         }
     }

@@ -153,12 +153,12 @@ import Testing
                 "multipart/mixed; boundary=" + String(repeating: "b", count: 71),
                 .boundary(String(repeating: "b", count: 71))
             ),
-        ] as [(String?, SerializationError.PartsProblem)])
-    func `a response that is not multipart is rejected`(type: String?, problem: SerializationError.PartsProblem) {
+        ] as [(String?, SerializationError.PartsFailure)])
+    func `a response that is not multipart is rejected`(type: String?, failure: SerializationError.PartsFailure) {
         expectFailure {
             try ResponseBody(Data()).parts(of: Self.head(type))
         } where: { error in
-            if case .parts(problem) = error { true } else { false }
+            if case .parts(failure) = error { true } else { false }
         }
     }
 
@@ -311,16 +311,16 @@ import Testing
     }
 }
 
-/// Expects that the work throws a particular problem of multipart responses.
+/// Expects that the work throws a particular failure of multipart responses.
 private func expectParts(
-    _ problem: SerializationError.PartsProblem, sourceLocation: SourceLocation = #_sourceLocation,
+    _ failure: SerializationError.PartsFailure, sourceLocation: SourceLocation = #_sourceLocation,
     _ work: () async throws -> Any
 ) async {
     do {
         let value = try await work()
         Issue.record("no error was thrown; returned \(value)", sourceLocation: sourceLocation)
     } catch SerializationError.parts(let actual) {
-        #expect(actual == problem, sourceLocation: sourceLocation)
+        #expect(actual == failure, sourceLocation: sourceLocation)
     } catch {
         Issue.record("another error: \(error)", sourceLocation: sourceLocation)
     }

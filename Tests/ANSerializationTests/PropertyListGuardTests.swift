@@ -18,7 +18,7 @@ import Testing
         expectFailure(
             { try value(of: .propertyList, type: type, body) },
             where: { error in
-                if case .propertyList(let problem) = error { problem.reason == reason } else { false }
+                if case .propertyList(let failure) = error { failure.reason == reason } else { false }
             }, sourceLocation: sourceLocation)
     }
 
@@ -34,7 +34,7 @@ import Testing
             expectFailure {
                 try value(of: .propertyList, type: type, Array(text.utf8))
             } where: { error in
-                if case .propertyList(let problem) = error { problem.reason == .tooDeep(limit: 64) } else { false }
+                if case .propertyList(let failure) = error { failure.reason == .tooDeep(limit: 64) } else { false }
             }
         }
         #expect(throws: SerializationError.self) {
@@ -99,7 +99,7 @@ import Testing
 
     // MARK: The binary format
 
-    private typealias Reason = SerializationError.PropertyListProblem.Reason
+    private typealias Reason = SerializationError.PropertyListFailure.Reason
 
     private static let hostile: [(name: String, body: [UInt8], reason: Reason)] =
         [
@@ -117,7 +117,7 @@ import Testing
         expectFailure {
             try value(of: .propertyList, type: type, body)
         } where: { error in
-            if case .propertyList(let problem) = error { problem.reason == reason } else { false }
+            if case .propertyList(let failure) = error { failure.reason == reason } else { false }
         }
         // The decoder alone is protected, too.
         #expect(throws: SerializationError.self, "\(name)") {

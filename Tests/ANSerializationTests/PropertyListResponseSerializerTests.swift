@@ -92,16 +92,16 @@ import Testing
         expectFailure {
             try value(of: .propertyList([User].self), type: Self.type, Array(xml.utf8))
         } where: { error in
-            guard case .decoding(let problem) = error else { return false }
-            return problem.path == "[0]" && problem.reason == "there is no value for “born”."
-                && problem.excerpt.hasPrefix("<plist><array><dict><key>name")
+            guard case .decoding(let failure) = error else { return false }
+            return failure.path == "[0]" && failure.reason == "there is no value for “born”."
+                && failure.excerpt.hasPrefix("<plist><array><dict><key>name")
         }
         let wrong = "<plist><dict><key>a</key><dict><key>b</key><string>x</string></dict></dict></plist>"
         expectFailure {
             try value(of: .propertyList([String: [String: Int]].self), type: Self.type, Array(wrong.utf8))
         } where: { error in
-            guard case .decoding(let problem) = error else { return false }
-            return problem.path == "a.b" && problem.excerpt.contains("<string>x</string>")
+            guard case .decoding(let failure) = error else { return false }
+            return failure.path == "a.b" && failure.excerpt.contains("<string>x</string>")
         }
     }
 
@@ -110,7 +110,7 @@ import Testing
         expectFailure {
             try value(of: .propertyList, type: Self.type, Array(text.utf8))
         } where: { error in
-            if case .propertyList(let problem) = error { problem.reason == .malformed } else { false }
+            if case .propertyList(let failure) = error { failure.reason == .malformed } else { false }
         }
     }
 

@@ -9,7 +9,7 @@ import Testing
         var parser = RequestParser(maximumHeadSize: maximumHeadSize)
         var words: [String] = []
         var rest = Array(text.utf8)[...]
-        do throws(RequestParser.Problem) {
+        do throws(RequestParser.ParsingError) {
             while true {
                 switch try parser.next() {
                 case .needsMore:
@@ -86,7 +86,7 @@ import Testing
             (String(repeating: "a", count: 1001), "tooLarge"),
             ("GET / HTTP/1.1\r\n" + String(repeating: "a: 1\r\n", count: 300), "tooLarge"),
         ]
-        for (text, problem) in cases { #expect(parse(text).last == problem, "\(text)") }
+        for (text, failure) in cases { #expect(parse(text).last == failure, "\(text)") }
     }
 
     @Test func `the largest length is parsed without overflow`() {

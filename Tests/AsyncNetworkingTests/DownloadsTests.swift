@@ -118,8 +118,8 @@ import Testing
         let manager = SessionManager(on: MockTransport(.text("x")))
         let path = "\(folder.path)/none/file"
         let error = try await sessionError { _ = try await manager.download("x", to: path).value }
-        #expect(error.fileProblem?.path == path)
-        #expect(error.fileProblem?.errno == ENOENT)
+        #expect(error.fileFailure?.path == path)
+        #expect(error.fileFailure?.errno == ENOENT)
         #expect(error.description.contains("No such file or directory"))
     }
 
@@ -127,8 +127,8 @@ import Testing
         let manager = SessionManager(on: MockTransport(.text("x")))
         try FileManager.default.createDirectory(atPath: file, withIntermediateDirectories: false)
         let error = try await sessionError { _ = try await manager.download("x", to: file).value }
-        #expect(error.fileProblem?.errno == EISDIR)
-        #expect(error.fileProblem?.call == "open")
+        #expect(error.fileFailure?.errno == EISDIR)
+        #expect(error.fileFailure?.call == "open")
         #expect(try folder.contents == ["file"])
     }
 
@@ -139,7 +139,7 @@ import Testing
             if geteuid() == 0 { try #require(setuid(65534) == 0) }
             let manager = SessionManager(on: MockTransport(.text("x")))
             let error = try await sessionError { _ = try await manager.download("x", to: path).value }
-            try #require(error.fileProblem?.errno == EACCES)
+            try #require(error.fileFailure?.errno == EACCES)
         }
         #expect(try folder.contents == [])
     }
@@ -153,8 +153,8 @@ import Testing
             let megabyte = Data(count: 1 << 20)
             let manager = SessionManager(on: MockTransport(MockResponse(chunks: [megabyte, megabyte])))
             let error = try await sessionError { _ = try await manager.download("x", to: path).value }
-            try #require(error.fileProblem?.errno == EFBIG)
-            try #require(error.fileProblem?.call == "write")
+            try #require(error.fileFailure?.errno == EFBIG)
+            try #require(error.fileFailure?.call == "write")
         }
         #expect(try folder.contents == [])
     }

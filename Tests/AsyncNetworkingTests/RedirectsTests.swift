@@ -88,7 +88,7 @@ import Testing
     func `a Location that is not an http or https URL is an error`(location: String) async throws {
         let transport = MockTransport(.redirect(.found, to: location), .text("end"))
         let error = try await sessionError { _ = try await SessionManager(on: transport).get("x") }
-        #expect(error.redirectProblem == .location(location))
+        #expect(error.redirectFailure == .location(location))
         #expect(transport.requests.count == 1)
     }
 
@@ -96,7 +96,7 @@ import Testing
         let transport = MockTransport(.redirect(.found, to: "http://u:p@a.example/b?token=secret"), .text("end"))
         let manager = SessionManager(on: transport, baseURL: "https://a.example/")
         let error = try await sessionError { _ = try await manager.get("x") }
-        #expect(error.redirectProblem == .downgrade(to: "http://a.example/b?token=…"))
+        #expect(error.redirectFailure == .downgrade(to: "http://a.example/b?token=…"))
         #expect(transport.requests.count == 1)
     }
 
@@ -150,7 +150,7 @@ import Testing
         let transport = MockTransport { _ in .redirect(.found, to: "/loop") }
         let manager = SessionManager(on: transport) { $0.redirects.maximum = maximum }
         let error = try await sessionError { _ = try await manager.get("loop") }
-        #expect(error.redirectProblem == .tooMany(limit: maximum))
+        #expect(error.redirectFailure == .tooMany(limit: maximum))
         #expect(transport.requests.count == maximum + 1)
     }
 
@@ -165,7 +165,7 @@ import Testing
             let endless = MockTransport { _ in .redirect(.found, to: "/") }
             _ = try await SessionManager(on: endless).get("/")
         }
-        #expect(error.redirectProblem == .tooMany(limit: 20))
+        #expect(error.redirectFailure == .tooMany(limit: 20))
     }
 }
 
@@ -248,7 +248,7 @@ import Testing
 
     @Test func `a stream that is not replayable fails the request`() async throws {
         let error = try await sessionError { _ = try await send(.stream(AsyncStreamOf(Self.chunks))) }
-        #expect(error.redirectProblem == .bodyNotReplayable)
+        #expect(error.redirectFailure == .bodyNotReplayable)
     }
 
     @Test func `a stream that is not replayable does not fail a redirect that drops the body`() async throws {
@@ -320,7 +320,7 @@ import Testing
                 return nil
             }
         }
-        #expect(try await sessionError { _ = try await manager.get("x") }.redirectProblem != nil)
+        #expect(try await sessionError { _ = try await manager.get("x") }.redirectFailure != nil)
     }
 }
 
@@ -335,7 +335,7 @@ import Testing
         #expect(try await manager.data(for: request).statusCode == 302)
         request.redirects = manager.configuration.redirects.with { $0.maximum = 0 }
         let error = try await sessionError { _ = try await manager.data(for: request) }
-        #expect(error.redirectProblem == .tooMany(limit: 0))
+        #expect(error.redirectFailure == .tooMany(limit: 0))
         request.redirects = nil
         #expect(try await manager.data(for: request).text == "end")
     }

@@ -50,12 +50,12 @@ func sessionError(_ body: () async throws -> Void) async throws -> SessionError 
 }
 
 extension SessionError {
-    var redirectProblem: RedirectProblem? {
-        if case .redirect(let problem) = self { problem } else { nil }
+    var redirectFailure: RedirectFailure? {
+        if case .redirect(let failure) = self { failure } else { nil }
     }
 
-    var fileProblem: FileProblem? {
-        if case .file(let problem) = self { problem } else { nil }
+    var fileFailure: FileFailure? {
+        if case .file(let failure) = self { failure } else { nil }
     }
 
     var transportError: TransportError? {

@@ -80,8 +80,8 @@ import Testing
         guard case .emptyBody(200, _)? = error else { throw error ?? .url(.noHost("")) }
         #expect(try value(of: .optional(.xmlDocument), "") == nil)
         let content = try value(of: .xmlParser, "")
-        #expect(problem { try content.parse(with: Recorder()) }?.reason == .unexpectedEnd)
-        #expect(problem { try content.makeDocument().rootElement() as Any }?.reason == .unexpectedEnd)
+        #expect(xmlFailure { try content.parse(with: Recorder()) }?.reason == .unexpectedEnd)
+        #expect(xmlFailure { try content.makeDocument().rootElement() as Any }?.reason == .unexpectedEnd)
     }
 
     // MARK: Malformed input
@@ -89,7 +89,7 @@ import Testing
     @Test func `a truncated document is reported as such`() {
         let text = "<?xml version='1.0'?><!-- c --><a x='1'><b>text</b><![CDATA[y]]><?pi z?></a>"
         for end in text.utf8.indices.dropFirst() {
-            let reason = problem { try value(of: .xmlDocument, String(text[..<end])) }?.reason
+            let reason = xmlFailure { try value(of: .xmlDocument, String(text[..<end])) }?.reason
             guard end != text.endIndex else { continue }
             switch reason {
             case .unexpectedEnd, .malformed: break
@@ -107,12 +107,12 @@ import Testing
         "<a b='1' b='2'/>", "{}",
     ])
     func `a document that is not well-formed fails with the place`(text: String) throws {
-        let problem = try #require(problem { try value(of: .xmlDocument, text) })
-        switch problem.reason {
+        let failure = try #require(xmlFailure { try value(of: .xmlDocument, text) })
+        switch failure.reason {
         case .malformed, .unexpectedEnd: break
-        default: Issue.record("\(problem)")
+        default: Issue.record("\(failure)")
         }
-        #expect("\(SerializationError.xml(problem))".contains("Near “"))
+        #expect("\(SerializationError.xml(failure))".contains("Near “"))
     }
 
     @Test func `bytes that are invalid in their encoding are rejected`() {
@@ -133,13 +133,13 @@ import Testing
 
     @Test func `a delegate that aborts parsing causes an error`() throws {
         let content = try value(of: .xmlParser, Self.feed)
-        #expect(problem { try content.parse(with: Recorder(stopsAt: "title")) }?.reason == .aborted)
+        #expect(xmlFailure { try content.parse(with: Recorder(stopsAt: "title")) }?.reason == .aborted)
     }
 
     @Test func `the error contains the line`() throws {
-        #expect(problem { try value(of: .xmlDocument, "<!DOCTYPE a [\n\n<!ENTITY x 'y'>]><a/>") }?.line == 3)
+        #expect(xmlFailure { try value(of: .xmlDocument, "<!DOCTYPE a [\n\n<!ENTITY x 'y'>]><a/>") }?.line == 3)
         // libxml2 reports this error only after it has parsed a little more.
-        let line = try #require(problem { try value(of: .xmlDocument, "<a>\n<b>\n</c>\n</a>") }?.line)
+        let line = try #require(xmlFailure { try value(of: .xmlDocument, "<a>\n<b>\n</c>\n</a>") }?.line)
         #expect(3...4 ~= line)
     }
 
@@ -166,13 +166,13 @@ import Testing
         "<?xml version='1.0'?>\n<!-- <a> -->\n<!DOCTYPE\na\n[\n<!ENTITY\nx\n'y'>]><a/>",
     ])
     func `entities are rejected before they are expanded`(text: String) throws {
-        #expect(problem { try value(of: .xmlDocument, text) }?.reason == .declaration("ENTITY"))
-        #expect(problem { try value(of: .xmlParser, text) }?.reason == .declaration("ENTITY"))
+        #expect(xmlFailure { try value(of: .xmlDocument, text) }?.reason == .declaration("ENTITY"))
+        #expect(xmlFailure { try value(of: .xmlParser, text) }?.reason == .declaration("ENTITY"))
         let wide = try #require(text.data(using: .utf16))
-        #expect(problem { try value(of: .xmlDocument, wide) }?.reason == .declaration("ENTITY"))
+        #expect(xmlFailure { try value(of: .xmlDocument, wide) }?.reason == .declaration("ENTITY"))
         let declared = try #require(text.data(using: .utf16LittleEndian))
         #expect(
-            problem { try value(of: .xmlParser, declared, type: "text/xml; charset=utf-16le") }?.reason
+            xmlFailure { try value(of: .xmlParser, declared, type: "text/xml; charset=utf-16le") }?.reason
                 == .declaration("ENTITY"))
     }
 
@@ -216,7 +216,7 @@ import Testing
 
     @Test func `default attributes, which each element would repeat, are rejected`() {
         let text = "<!DOCTYPE a [<!ATTLIST a x CDATA \"\(String(repeating: "y", count: 100_000))\">]><a/>"
-        #expect(problem { try value(of: .xmlDocument, text) }?.reason == .declaration("ATTLIST"))
+        #expect(xmlFailure { try value(of: .xmlDocument, text) }?.reason == .declaration("ATTLIST"))
     }
 
     @Test func `a document type is accepted, but its external subset is not read`() throws {
@@ -228,7 +228,7 @@ import Testing
             options: [.documentXInclude, .documentValidate, .nodeLoadExternalEntitiesAlways])
         #expect(document.rootElement()?.stringValue == "text")
         #expect(document.rootElement()?.attribute(forName: "b") == nil)
-        let used = problem { try value(of: .xmlDocument, type + "<a>&x;</a>") }
+        let used = xmlFailure { try value(of: .xmlDocument, type + "<a>&x;</a>") }
         guard case .malformed? = used?.reason else {
             Issue.record("\(String(describing: used))")
             return
@@ -237,13 +237,13 @@ import Testing
 
     @Test func `10 MB of nested elements and elements with very many attributes are rejected`() {
         let deep = String(repeating: "<a>", count: 3_500_000)
-        #expect(problem { try value(of: .xmlDocument, deep) }?.reason == .tooDeep(limit: 256))
-        #expect(problem { try value(of: .xmlParser, deep) }?.reason == .tooDeep(limit: 256))
+        #expect(xmlFailure { try value(of: .xmlDocument, deep) }?.reason == .tooDeep(limit: 256))
+        #expect(xmlFailure { try value(of: .xmlParser, deep) }?.reason == .tooDeep(limit: 256))
         let wide = "<a " + (0..<300_000).map { "a\($0)='1'" }.joined(separator: " ") + "/>"
-        #expect(problem { try value(of: .xmlDocument, wide) }?.reason == .tooManyAttributes(limit: 1_000))
+        #expect(xmlFailure { try value(of: .xmlDocument, wide) }?.reason == .tooManyAttributes(limit: 1_000))
         let brackets = String(repeating: "<", count: 10_000_000)
-        #expect(problem { try value(of: .xmlDocument, brackets) } != nil)
-        #expect(problem { try value(of: .xmlDocument, String(repeating: "[", count: 10_000_000)) } != nil)
+        #expect(xmlFailure { try value(of: .xmlDocument, brackets) } != nil)
+        #expect(xmlFailure { try value(of: .xmlDocument, String(repeating: "[", count: 10_000_000)) } != nil)
     }
 
     // MARK: Input that crashes Foundation's parser
@@ -282,7 +282,7 @@ import Testing
         for error in [
             failure { try value(of: .xmlParser, Data(bytes)) }, failure { try value(of: .xmlDocument, Data(bytes)) },
         ] {
-            guard case .xml(let problem)? = error, case .malformed = problem.reason else {
+            guard case .xml(let failure)? = error, case .malformed = failure.reason else {
                 Issue.record("\(String(describing: error))")
                 continue
             }
@@ -297,9 +297,9 @@ import Testing
         "<!DOCTYPE a [x<?foo?>]><a/>", "<!DOCTYPE a [%<?foo?>]><a/>", "<a b='1'c='<?foo?>'/>",
     ])
     func `malformed markup is rejected before it is parsed`(text: String) {
-        let problem = problem { try value(of: .xmlParser, text) }
-        guard case .malformed? = problem?.reason else {
-            Issue.record("\(String(describing: problem))")
+        let failure = xmlFailure { try value(of: .xmlParser, text) }
+        guard case .malformed? = failure?.reason else {
+            Issue.record("\(String(describing: failure))")
             return
         }
     }
@@ -307,7 +307,7 @@ import Testing
     @Test(arguments: ["SYSTEM 's'", "PUBLIC 'p'", "PUBLIC 'p' "])
     func `a notation without both identifiers is rejected`(identifiers: String) throws {
         let text = "<!DOCTYPE a [<!NOTATION n \(identifiers)>]><a/>"
-        #expect(problem { try value(of: .xmlParser, text) }?.reason == .declaration("NOTATION"))
+        #expect(xmlFailure { try value(of: .xmlParser, text) }?.reason == .declaration("NOTATION"))
         let whole = try value(of: .xmlDocument, "<!DOCTYPE a [<!NOTATION n PUBLIC 'p' \"s\">]><a/>")
         #expect(try whole.makeDocument().rootElement()?.name == "a")
     }
@@ -317,7 +317,7 @@ import Testing
         "<!--\(String(repeating: "x", count: 10_000_001))<?foo?>--><a/>",
     ])
     func `names and comments that libxml2 would cut are rejected`(text: String) {
-        guard case .malformed? = problem({ try value(of: .xmlParser, text) })?.reason else {
+        guard case .malformed? = xmlFailure({ try value(of: .xmlParser, text) })?.reason else {
             Issue.record("not refused")
             return
         }
@@ -370,8 +370,8 @@ private func failure(_ work: () throws -> Any) -> SerializationError? {
     }
 }
 
-private func problem(_ work: () throws -> Any) -> SerializationError.XMLProblem? {
-    if case .xml(let problem)? = failure(work) { problem } else { nil }
+private func xmlFailure(_ work: () throws -> Any) -> SerializationError.XMLFailure? {
+    if case .xml(let failure)? = failure(work) { failure } else { nil }
 }
 
 private final class Recorder: NSObject, XMLParserDelegate {

@@ -146,7 +146,7 @@ struct BuiltInTour {
         let start = ContinuousClock.now
         do {
             _ = try await download.value
-            throw DemoFailure("The download was not cancelled.")
+            throw DemoError("The download was not cancelled.")
         } catch is CancellationError {
             let time = ContinuousClock.now - start
             try expect(folder.names() == before, "A file was left behind.")
@@ -170,7 +170,7 @@ struct BuiltInTour {
             throw error
         }
         await server.stop()
-        throw DemoFailure("The certificate was accepted.")
+        throw DemoError("The certificate was accepted.")
     }
 
     private func hearEarlyHints() async throws -> [String] {
@@ -220,6 +220,6 @@ struct BuiltInTour {
         } catch let error as SessionError where error.isTimeout {
             return ["\(error)"]
         }
-        throw DemoFailure("The request did not time out.")
+        throw DemoError("The request did not time out.")
     }
 }

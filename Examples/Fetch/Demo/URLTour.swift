@@ -105,7 +105,7 @@ struct URLTour {
         } catch let error as SessionError where error.isTrustFailure {
             return ["\(error)"]
         }
-        throw DemoFailure("The certificate of an untrusted authority was accepted.")
+        throw DemoError("The certificate of an untrusted authority was accepted.")
     }
 
     private static func summary(_ response: Response<Data>) -> String {

@@ -64,8 +64,8 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         get { super.securityPolicy }
         set {
             super.securityPolicy = newValue
-            let problem = problem(of: newValue)
-            state.withLock { $0.policyProblem = problem }
+            let failure = failure(of: newValue)
+            state.withLock { $0.policyFailure = failure }
         }
     }
 
@@ -73,11 +73,11 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     ///
     /// - Throws: An error of the domain `Invalid Security Policy` if the policy pins and the base URL is not `https`.
     public func setSecurityPolicy(_ policy: AFSecurityPolicy) throws {
-        if let problem = problem(of: policy) { throw problem }
+        if let failure = failure(of: policy) { throw failure }
         securityPolicy = policy
     }
 
-    private func problem(of policy: AFSecurityPolicy) -> NSError? {
+    private func failure(of policy: AFSecurityPolicy) -> NSError? {
         let mode: String
         switch policy.sslPinningMode {
         case .none: return nil

@@ -21,7 +21,7 @@ extension AFURLSessionManager {
         var (core, request) = try state.withLock { state in
             state.renew()
             guard !state.isInvalid else { throw SessionError.invalidated as any Error }
-            if let problem = state.policyProblem { throw problem }
+            if let failure = state.policyFailure { throw failure }
             let isOwn = limit.map { $0 != state.configuration.timeoutIntervalForRequest } ?? false
             return (state.core, state.template(timeout: isOwn ? limit : nil))
         }

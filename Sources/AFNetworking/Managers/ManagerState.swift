@@ -137,7 +137,7 @@ struct ManagerState: Sendable {
     /// The hooks that call the manager's challenge methods; `nil` if no block is set for challenges.
     var handshakeHooks: HandshakeHooks?
     /// The error with which tasks fail because the security policy does not fit the base URL; `nil` if it does.
-    var policyProblem: NSError?
+    var policyFailure: NSError?
 
     /// Whether the security policy was set and so takes precedence over that of a shared core session.
     var hasOwnPolicy = false

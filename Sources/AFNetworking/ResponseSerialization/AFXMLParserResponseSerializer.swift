@@ -41,8 +41,8 @@ extension NSError {
     convenience init(xml error: SerializationError) {
         let code =
             switch error {
-            case .xml(let problem):
-                switch problem.reason {
+            case .xml(let failure):
+                switch failure.reason {
                 case .unexpectedEnd: XMLCode.prematureDocumentEnd
                 case .malformed(let code) where code > 0: code
                 case .declaration: XMLCode.entityRefLoop

@@ -15,7 +15,7 @@ final class InputStreamSource: Sendable {
 
     /// Returns the stream for the next reading of the body.
     ///
-    /// - Throws: `RequestBodyProblem.notReplayable` if there is no replacement.
+    /// - Throws: `RequestBodyFailure.notReplayable` if there is no replacement.
     func next() async throws -> Handover<InputStream> {
         if let stream = first.withLock({ stream in
             defer { stream = nil }
@@ -23,7 +23,7 @@ final class InputStreamSource: Sendable {
         }) {
             return stream
         }
-        guard let stream = await replace?().value else { throw TransportError.RequestBodyProblem.notReplayable }
+        guard let stream = await replace?().value else { throw TransportError.RequestBodyFailure.notReplayable }
         return Handover(stream)
     }
 }

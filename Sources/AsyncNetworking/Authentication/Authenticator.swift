@@ -19,7 +19,7 @@ import Synchronization
 /// | a request is answered with 401 | the token is refreshed, unless that has happened since the request was sent, and the request is sent again, once |
 /// | several requests need a refresh | one refresh serves all; if it fails, all of them throw its error, and the next request starts a new one |
 /// | a refresh ahead of expiry fails | the current token is sent, if it has not expired |
-/// | the token was refreshed ``refreshLimit`` times within ``refreshPeriod`` | ``SessionError/AuthenticationProblem/excessiveRefreshes(limit:)`` |
+/// | the token was refreshed ``refreshLimit`` times within ``refreshPeriod`` | ``SessionError/AuthenticationFailure/excessiveRefreshes(limit:)`` |
 /// | the refresh closure itself makes requests | they are sent without this token and do not wait for the refresh |
 /// | all waiting requests are cancelled | the refresh is cancelled |
 public actor Authenticator {

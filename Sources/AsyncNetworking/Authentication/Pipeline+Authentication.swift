@@ -254,7 +254,7 @@ extension AuthenticationPolicy {
     fileprivate func signature(for host: HostName) throws(TransportError) -> AWSSignature? {
         for signature in signatures {
             for pattern in signature.hosts {
-                do throws(SecurityPolicy.Problem) {
+                do throws(SecurityPolicy.ConfigurationError) {
                     try pattern.check()
                 } catch {
                     throw .invalidRequest(.option("The hosts of a signature: \(error)."))

@@ -10,7 +10,7 @@ public struct DownloadDestination: Sendable {
     let target: Target
     /// Whether an existing file is overwritten; `true` by default.
     ///
-    /// If `false`, the download fails with ``SessionError/FileProblem/Reason/exists`` if the file exists: before the
+    /// If `false`, the download fails with ``SessionError/FileFailure/Reason/exists`` if the file exists: before the
     /// request is sent if it exists when the task starts, otherwise when the download is complete.
     public var isReplacing = true
     /// Whether missing directories are created; `false` by default.

@@ -72,10 +72,10 @@ final class DownloadFile {
 
     private func openPartialFile() throws(SessionError) {
         if let data = job.options.resumeData {
-            guard let problem = try open(data) else {
+            guard let failure = try open(data) else {
                 return try writeRecord()
             }
-            guard job.options.whenNotResumable == .startOver else { throw .notResumable(problem) }
+            guard job.options.whenNotResumable == .startOver else { throw .notResumable(failure) }
         }
         do throws(SystemError) {
             guard isDurable, let place else {
@@ -94,7 +94,7 @@ final class DownloadFile {
     /// Opens the partial file of an earlier download.
     ///
     /// - Returns: The reason why the download cannot be resumed, or `nil` if it can.
-    private func open(_ data: ResumeData) throws(SessionError) -> SessionError.ResumeProblem? {
+    private func open(_ data: ResumeData) throws(SessionError) -> SessionError.ResumeFailure? {
         do throws(SystemError) {
             let file = try PartialFile(path: data.partialFile, opening: .existing)
             let isLongEnough = file.size >= data.offset

@@ -49,9 +49,9 @@ package struct ResumePlan: Hashable, Sendable {
         /// Ends the download: all bytes were already there.
         case complete
         /// Requests the whole file, for this reason.
-        case startOver(SessionError.ResumeProblem)
+        case startOver(SessionError.ResumeFailure)
         /// Fails for this reason.
-        case fail(SessionError.ResumeProblem)
+        case fail(SessionError.ResumeFailure)
         /// Rejects the response for its status.
         case reject
     }
@@ -79,8 +79,8 @@ package struct ResumePlan: Hashable, Sendable {
             }
             return .complete
         case 200...299:
-            let problem = isSame(head) ? SessionError.ResumeProblem.rangesNotSupported : .changed
-            return startsOver ? .write : .fail(problem)
+            let failure = isSame(head) ? SessionError.ResumeFailure.rangesNotSupported : .changed
+            return startsOver ? .write : .fail(failure)
         default: return .reject
         }
     }
@@ -94,8 +94,8 @@ package struct ResumePlan: Hashable, Sendable {
         return .append(range)
     }
 
-    private func startOver(_ problem: SessionError.ResumeProblem) -> Action {
-        startsOver ? .startOver(problem) : .fail(problem)
+    private func startOver(_ failure: SessionError.ResumeFailure) -> Action {
+        startsOver ? .startOver(failure) : .fail(failure)
     }
 
     private func contentRange(of head: ResponseHead) -> ContentRange? {

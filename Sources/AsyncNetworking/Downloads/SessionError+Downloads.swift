@@ -8,7 +8,7 @@ import FoundationEssentials
 
 extension SessionError {
     /// The failure of a file operation.
-    public struct FileProblem: Hashable, Sendable {
+    public struct FileFailure: Hashable, Sendable {
         /// The path of the file.
         public var path: String
         /// The system call that failed.
@@ -70,7 +70,7 @@ extension SessionError {
     }
 
     /// The reason why a download could not be resumed.
-    public enum ResumeProblem: Hashable, Sendable {
+    public enum ResumeFailure: Hashable, Sendable {
         /// The resource has changed since the bytes were downloaded.
         case changed
         /// The server sent the whole file instead of the requested range.
@@ -85,7 +85,7 @@ extension SessionError {
     }
 
     /// A digest that differs from the expected one.
-    public struct DigestMismatch: Hashable, Sendable {
+    public struct DigestFailure: Hashable, Sendable {
         /// The expected digest.
         public var expected: ContentDigest
         /// The actual digest.
@@ -109,16 +109,16 @@ extension SessionError {
     }
 
     static func file(_ path: String, _ error: SystemError) -> SessionError {
-        .file(FileProblem(path: path, error))
+        .file(FileFailure(path: path, error))
     }
 }
 
-extension SessionError.FileProblem: CustomStringConvertible {
+extension SessionError.FileFailure: CustomStringConvertible {
     /// The path, the system's message and the system call.
     public var description: String { "\(path): \(message) (\(call))" }
 }
 
-extension SessionError.ResumeProblem: CustomStringConvertible {
+extension SessionError.ResumeFailure: CustomStringConvertible {
     /// A sentence that says what happened.
     public var description: String {
         switch self {
@@ -133,7 +133,7 @@ extension SessionError.ResumeProblem: CustomStringConvertible {
     }
 }
 
-extension SessionError.DigestMismatch: CustomStringConvertible {
+extension SessionError.DigestFailure: CustomStringConvertible {
     /// A sentence with both digests.
     public var description: String {
         "The file's digest is \(found), but \(expected) is expected."

@@ -59,8 +59,8 @@ extension SessionManager {
                 core.receive(head)
                 try await ResponseValidation.statusOnly.validate(head, Self.errorPage(body))
                 throw TransportError.internalInconsistency("A rejected response passed validation.", TransferFacts())
-            case .fail(let problem):
-                throw SessionError.notResumable(problem)
+            case .fail(let failure):
+                throw SessionError.notResumable(failure)
             case .startOver:
                 file.startOver()
                 return nil

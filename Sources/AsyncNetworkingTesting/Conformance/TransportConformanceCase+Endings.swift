@@ -11,7 +11,7 @@ extension TransportConformanceCase {
             let events = EventRecorder()
             let kept = try await fixture.stream(reporting: events) { _, body in
                 var chunks = body.makeAsyncIterator()
-                guard try await chunks.next() != nil else { throw ConformanceFailure("There is no first chunk.") }
+                guard try await chunks.next() != nil else { throw ConformanceError("There is no first chunk.") }
                 return body
             }
             try require("The end is reported", events.metrics != nil, is: true)
@@ -23,8 +23,8 @@ extension TransportConformanceCase {
 
         TransportConformanceCase("an error of the caller is rethrown", endless) { fixture in
             try await requireFailure(
-                "The exchange", where: { $0 as? ConformanceFailure == ConformanceFailure("of the caller") },
-                of: { try await fixture.stream { _, _ in throw ConformanceFailure("of the caller") } })
+                "The exchange", where: { $0 as? ConformanceError == ConformanceError("of the caller") },
+                of: { try await fixture.stream { _, _ in throw ConformanceError("of the caller") } })
             try await fixture.waitForEnd()
         },
 
@@ -85,7 +85,7 @@ extension TransportConformanceCase {
             let events = EventRecorder()
             _ = try? await fixture.collect(reporting: events)
             guard case .finished = events.events.last else {
-                throw ConformanceFailure("The last event is \(String(describing: events.events.last)).")
+                throw ConformanceError("The last event is \(String(describing: events.events.last)).")
             }
         },
 

@@ -35,7 +35,7 @@ extension TransportConformanceCase {
                 group.addTask { try await body() }
                 group.addTask {
                     try await Task.sleep(for: .seconds(5))
-                    throw ConformanceFailure("\(failure) within 5 s.")
+                    throw ConformanceError("\(failure) within 5 s.")
                 }
                 try await group.next()
                 group.cancelAll()

@@ -46,7 +46,7 @@ extension TransportConformanceCase {
             let body = try await fixture.stream { _, body in
                 var sum = Data()
                 for try await chunk in body {
-                    guard !chunk.isEmpty else { throw ConformanceFailure("A chunk is empty.") }
+                    guard !chunk.isEmpty else { throw ConformanceError("A chunk is empty.") }
                     sum += chunk
                 }
                 return sum
@@ -91,7 +91,7 @@ extension TransportConformanceCase {
             .reply(body: .string("abc"), framing: .chunked, trailers: ["X-Other": "1"])
         ) { fixture in
             try await fixture.stream { _, body in
-                guard body.trailers == nil else { throw ConformanceFailure("Trailers are available before the end.") }
+                guard body.trailers == nil else { throw ConformanceError("Trailers are available before the end.") }
                 try require("The body", try await body.collect(upTo: 10), is: Data("abc".utf8))
                 var chunks = body.makeAsyncIterator()
                 try require("After the end", try await chunks.next(), is: nil)

@@ -12,7 +12,7 @@ import FoundationEssentials
 /// }
 /// ```
 ///
-/// Cases are independent of a test library: a failing case throws a ``ConformanceFailure``. Give the test a time limit,
+/// Cases are independent of a test library: a failing case throws a ``ConformanceError``. Give the test a time limit,
 /// which ends it if the transport hangs.
 public struct TransportConformanceCase: Sendable, CustomStringConvertible {
     /// The requirement that the case checks, as a sentence.
@@ -50,7 +50,7 @@ public struct TransportConformanceCase: Sendable, CustomStringConvertible {
     ///   - transfer: The options of each request, which should not use a proxy; the defaults without a proxy if
     ///     omitted.
     ///   - makeTransport: Creates the transport.
-    /// - Throws: ``ConformanceFailure``, or an unexpected error of the transport.
+    /// - Throws: ``ConformanceError``, or an unexpected error of the transport.
     public func run(
         options: StubServer.Options = .init(), transfer: TransferOptions = TransferOptions().with { $0.proxy = .none },
         makeTransport: () throws -> any Transport
@@ -72,7 +72,7 @@ public struct TransportConformanceCase: Sendable, CustomStringConvertible {
 
     /// Tests a mock transport, which `makeMock` creates from the script of the case.
     ///
-    /// - Throws: ``ConformanceFailure``, or an unexpected error of the transport.
+    /// - Throws: ``ConformanceError``, or an unexpected error of the transport.
     public func run(makeMock: (Script) -> MockTransport) async throws {
         let gate = try ScriptGate()
         let transport = makeMock(script(gate))

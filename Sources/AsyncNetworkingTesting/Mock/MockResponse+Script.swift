@@ -64,7 +64,7 @@ extension MockResponse {
 }
 
 extension MockResponse.Step {
-    fileprivate static func lost(_ loss: TransportError.ConnectionLoss) -> MockResponse.Step {
+    fileprivate static func lost(_ loss: TransportError.ConnectionLossPhase) -> MockResponse.Step {
         .fail(TransportError.connectionLost(loss, TransferFacts()))
     }
 }

@@ -40,7 +40,7 @@ package struct RequestParser {
     }
 
     /// Returns the next part; ``Part/needsMore`` if more bytes must be appended.
-    package mutating func next() throws(Problem) -> Part {
+    package mutating func next() throws(ParsingError) -> Part {
         while true {
             switch state {
             case .head:
@@ -96,7 +96,7 @@ package struct RequestParser {
     }
 
     /// Returns the next line without its line ending; `nil` if it is incomplete.
-    private mutating func takeLine() throws(Problem) -> ArraySlice<UInt8>? {
+    private mutating func takeLine() throws(ParsingError) -> ArraySlice<UInt8>? {
         guard let end = bytes[start...].firstIndex(of: UInt8(ascii: "\n")) else {
             guard bytes.count - start <= maximumHeadSize - headSize else { throw .tooLarge }
             return nil
@@ -117,7 +117,7 @@ package struct RequestParser {
 
     // MARK: Lines
 
-    private static func parseRequestLine(_ line: ArraySlice<UInt8>) throws(Problem) -> Head {
+    private static func parseRequestLine(_ line: ArraySlice<UInt8>) throws(ParsingError) -> Head {
         guard let first = line.firstIndex(of: UInt8(ascii: " ")), let last = line.lastIndex(of: UInt8(ascii: " ")),
             first < last
         else { throw .requestLine }
@@ -130,13 +130,13 @@ package struct RequestParser {
         return Head(method: text(line[..<first]), target: text(line[(first + 1)..<last]), version: version)
     }
 
-    private static func parseField(_ line: ArraySlice<UInt8>) throws(Problem) -> HeaderPair {
+    private static func parseField(_ line: ArraySlice<UInt8>) throws(ParsingError) -> HeaderPair {
         guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex else { throw .field }
         return HeaderPair(text(line[..<colon]), String(text(line[(colon + 1)...]).trimmingBlanks))
     }
 
     /// Returns the state for the framing of a body, according to RFC 9112 §6.3.
-    private static func framing(of headers: HeaderPairs) throws(Problem) -> State {
+    private static func framing(of headers: HeaderPairs) throws(ParsingError) -> State {
         if headers.has(token: "chunked", in: "Transfer-Encoding") { return .chunkSize }
         guard let value = headers["Content-Length"] else { return .body(left: 0) }
         guard value.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
@@ -145,7 +145,7 @@ package struct RequestParser {
         return .body(left: length)
     }
 
-    private static func parseChunkSize(_ line: ArraySlice<UInt8>) throws(Problem) -> Int64 {
+    private static func parseChunkSize(_ line: ArraySlice<UInt8>) throws(ParsingError) -> Int64 {
         let digits = text(line.prefix { $0 != UInt8(ascii: ";") }).trimmingBlanks
         guard let first = digits.utf8.first, first != UInt8(ascii: "-"), first != UInt8(ascii: "+"),
             let size = Int64(digits, radix: 16)
@@ -171,7 +171,7 @@ package struct RequestParser {
     }
 
     /// The reason why bytes cannot be parsed as a request.
-    package enum Problem: Error, Hashable {
+    package enum ParsingError: Error, Hashable {
         /// The request line does not consist of a method, a target and an HTTP/1 version.
         case requestLine
         /// A header field has no name or no colon.

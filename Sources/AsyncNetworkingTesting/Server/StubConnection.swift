@@ -144,7 +144,7 @@ struct StubConnection: ~Copyable {
     }
 
     private mutating func nextPart() throws(End) -> RequestParser.Part {
-        do throws(RequestParser.Problem) {
+        do throws(RequestParser.ParsingError) {
             return try parser.next()
         } catch {
             throw .badRequest(error)
@@ -186,9 +186,9 @@ struct StubConnection: ~Copyable {
             guard !request.method.isEmpty, !listener.wasShutDown(request.connection) else { return }
             request.isAbandoned = true
             writeToLog()
-        case .badRequest(let problem):
+        case .badRequest(let failure):
             let reply = Reply(
-                status: 400, headers: ["Connection": "close"], body: .string("The stub cannot parse this: \(problem)\n")
+                status: 400, headers: ["Connection": "close"], body: .string("The stub cannot parse this: \(failure)\n")
             )
             do throws(End) {
                 meter = OutputMeter()
@@ -221,7 +221,7 @@ struct StubConnection: ~Copyable {
         /// The client closed it, or the server shut it down.
         case peerClosed
         /// The received bytes are not a valid request.
-        case badRequest(RequestParser.Problem)
+        case badRequest(RequestParser.ParsingError)
     }
 }
 

@@ -307,9 +307,9 @@ import Testing
 
     @Test func `a file that cannot be written or read is an error`() async throws {
         let unwritable = try await sessionError { try await manager.cookies.save(to: "/nowhere/at/all") }
-        #expect(unwritable.fileProblem?.path == "/nowhere/at/all")
+        #expect(unwritable.fileFailure?.path == "/nowhere/at/all")
         let unreadable = try await sessionError { try await manager.cookies.load(from: "/tmp") }
-        #expect(unreadable.fileProblem?.path == "/tmp")
+        #expect(unreadable.fileFailure?.path == "/tmp")
     }
 
     @Test func `cookies remain available after the manager was shut down`() async throws {

@@ -23,8 +23,8 @@ import Testing
         let error = try await sessionError {
             _ = try await SessionManager(on: transport).download("x", to: .file(file, isReplacing: false)).value
         }
-        #expect(error.fileProblem?.reason == .exists)
-        #expect(error.fileProblem?.path == file)
+        #expect(error.fileFailure?.reason == .exists)
+        #expect(error.fileFailure?.path == file)
         #expect(transport.requests.isEmpty)
         #expect(try folder.read("file") == Data("old".utf8))
         #expect(try folder.contents == ["file"])
@@ -39,8 +39,8 @@ import Testing
         _ = try folder.write(Data("old".utf8), to: "file")
         gate.open()
         let error = try await sessionError { _ = try await task.value }
-        guard case .file(let problem) = error.cause else { throw error }
-        #expect(problem.reason == .exists)
+        guard case .file(let failure) = error.cause else { throw error }
+        #expect(failure.reason == .exists)
         #expect(try folder.read("file") == Data("old".utf8))
         // The downloaded bytes are kept.
         #expect(error.resumeData?.offset == 3)
@@ -49,7 +49,7 @@ import Testing
     @Test func `directories are created on request`() async throws {
         let path = "\(folder.path)/a/b/file"
         let error = try await sessionError { _ = try await manager.download("x", to: .file(path)).value }
-        #expect(error.fileProblem?.reason == .missingFolder)
+        #expect(error.fileFailure?.reason == .missingFolder)
         _ = try await manager.download("x", to: .file(path, makesFolders: true)).value
         #expect(try folder.read("a/b/file") == Data("new".utf8))
     }
@@ -108,8 +108,8 @@ import Testing
         let error = try await sessionError {
             _ = try await manager.download("x", to: .chosen(temporaryFolder: folder.path) { _, _ in path }).value
         }
-        #expect(error.fileProblem?.path == path)
-        #expect(error.fileProblem?.reason == .missingFolder)
+        #expect(error.fileFailure?.path == path)
+        #expect(error.fileFailure?.reason == .missingFolder)
         #expect(try folder.contents == [])
     }
 
@@ -128,20 +128,20 @@ import Testing
             let manager = SessionManager(
                 on: MockTransport(MockResponse(headers: [.eTag: "\"1\""], chunks: [chunk, chunk])))
             let error = try await sessionError { _ = try await manager.download("x", to: path).value }
-            guard case .file(let problem) = error.cause else { throw error }
-            try #require(problem.reason == .noSpace)
+            guard case .file(let failure) = error.cause else { throw error }
+            try #require(failure.reason == .noSpace)
             try #require(error.resumeData?.offset == 700_000)
         }
     }
 
     @Test func `reasons are derived from the system's errors`() {
-        let reasons: [(Int32, SessionError.FileProblem.Reason)] = [
+        let reasons: [(Int32, SessionError.FileFailure.Reason)] = [
             (ENOSPC, .noSpace), (EDQUOT, .noSpace), (EFBIG, .noSpace), (EACCES, .notPermitted), (EPERM, .notPermitted),
             (EROFS, .notPermitted), (EEXIST, .exists), (ENOENT, .missingFolder), (ENOTDIR, .missingFolder),
             (EISDIR, .isFolder), (EXDEV, .otherFileSystem), (EWOULDBLOCK, .inUse), (EIO, .other),
         ]
         for (errno, reason) in reasons {
-            #expect(SessionError.FileProblem(path: "x", call: "write", errno: errno, message: "").reason == reason)
+            #expect(SessionError.FileFailure(path: "x", call: "write", errno: errno, message: "").reason == reason)
         }
     }
 }

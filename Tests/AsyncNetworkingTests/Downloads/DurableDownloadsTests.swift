@@ -150,7 +150,7 @@ import Testing
             let error = try await sessionError {
                 _ = try await SessionManager(for: server).download("file", to: file, options: .durable).value
             }
-            #expect(error.fileProblem?.reason == .inUse)
+            #expect(error.fileFailure?.reason == .inUse)
             #expect(try manager.restoredDownloads(in: folder.path).isEmpty)
             first.cancel()
             _ = try? await first.value
@@ -164,7 +164,7 @@ import Testing
             // The same digest is expected after a restart.
             let task = try #require(try SessionManager(for: server).restoredDownloads(in: folder.path).first)
             task.resume()
-            #expect(try await sessionError { _ = try await task.value }.digestMismatch?.expected == digest)
+            #expect(try await sessionError { _ = try await task.value }.digestFailure?.expected == digest)
             #expect(try folder.contents == [])
         }
     }
@@ -234,7 +234,7 @@ import Testing
     @Test func `a missing directory is an error`() async throws {
         let manager = SessionManager(on: MockTransport(.text("x")))
         let error = try await sessionError { _ = try manager.restoredDownloads(in: "\(folder.path)/none") }
-        #expect(error.fileProblem?.reason == .missingFolder)
+        #expect(error.fileFailure?.reason == .missingFolder)
     }
 }
 

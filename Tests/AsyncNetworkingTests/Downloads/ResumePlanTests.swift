@@ -61,7 +61,7 @@ import Testing
     struct Surprise: Sendable, CustomTestStringConvertible {
         var status: Int
         var headers: HTTPFields
-        var problem: SessionError.ResumeProblem
+        var failure: SessionError.ResumeFailure
         var validator: ResumeData.Validator? = ResumePlanTests.tag
         /// Whether this response contains the whole file.
         var isWhole = false
@@ -70,39 +70,39 @@ import Testing
     }
 
     private static let surprises: [Surprise] = [
-        Surprise(status: 206, headers: [:], problem: .wrongRange(nil)),
-        Surprise(status: 206, headers: [.contentRange: "nonsense"], problem: .wrongRange("nonsense")),
+        Surprise(status: 206, headers: [:], failure: .wrongRange(nil)),
+        Surprise(status: 206, headers: [.contentRange: "nonsense"], failure: .wrongRange("nonsense")),
         Surprise(
-            status: 206, headers: [.contentRange: "bytes 0-999/1000"], problem: .wrongRange("bytes 0-999/1000")),
+            status: 206, headers: [.contentRange: "bytes 0-999/1000"], failure: .wrongRange("bytes 0-999/1000")),
         Surprise(
-            status: 206, headers: [.contentRange: "bytes 401-999/1000"], problem: .wrongRange("bytes 401-999/1000")),
-        Surprise(status: 206, headers: [.contentRange: "bytes */1000"], problem: .wrongRange("bytes */1000")),
+            status: 206, headers: [.contentRange: "bytes 401-999/1000"], failure: .wrongRange("bytes 401-999/1000")),
+        Surprise(status: 206, headers: [.contentRange: "bytes */1000"], failure: .wrongRange("bytes */1000")),
         Surprise(
-            status: 206, headers: rest + [.contentEncoding: "gzip"], problem: .wrongRange("bytes 400-999/1000")),
-        Surprise(status: 206, headers: [.contentRange: "bytes 400-1999/2000"], problem: .changed),
-        Surprise(status: 206, headers: rest + [.eTag: "\"2\""], problem: .changed),
-        Surprise(status: 206, headers: rest + [.eTag: "W/\"1\""], problem: .changed),
+            status: 206, headers: rest + [.contentEncoding: "gzip"], failure: .wrongRange("bytes 400-999/1000")),
+        Surprise(status: 206, headers: [.contentRange: "bytes 400-1999/2000"], failure: .changed),
+        Surprise(status: 206, headers: rest + [.eTag: "\"2\""], failure: .changed),
+        Surprise(status: 206, headers: rest + [.eTag: "W/\"1\""], failure: .changed),
         Surprise(
-            status: 206, headers: rest + [.lastModified: "Mon, 07 Nov 1994 08:49:37 GMT"], problem: .changed,
+            status: 206, headers: rest + [.lastModified: "Mon, 07 Nov 1994 08:49:37 GMT"], failure: .changed,
             validator: date),
-        Surprise(status: 416, headers: [.contentRange: "bytes */1000"], problem: .changed),
-        Surprise(status: 416, headers: [:], problem: .changed),
-        Surprise(status: 200, headers: [.eTag: "\"2\""], problem: .changed, isWhole: true),
-        Surprise(status: 200, headers: [:], problem: .changed, isWhole: true),
-        Surprise(status: 200, headers: [.eTag: "\"1\""], problem: .rangesNotSupported, isWhole: true),
+        Surprise(status: 416, headers: [.contentRange: "bytes */1000"], failure: .changed),
+        Surprise(status: 416, headers: [:], failure: .changed),
+        Surprise(status: 200, headers: [.eTag: "\"2\""], failure: .changed, isWhole: true),
+        Surprise(status: 200, headers: [:], failure: .changed, isWhole: true),
+        Surprise(status: 200, headers: [.eTag: "\"1\""], failure: .rangesNotSupported, isWhole: true),
         Surprise(
-            status: 200, headers: [.lastModified: "Sun, 06 Nov 1994 08:49:37 GMT"], problem: .rangesNotSupported,
+            status: 200, headers: [.lastModified: "Sun, 06 Nov 1994 08:49:37 GMT"], failure: .rangesNotSupported,
             validator: date, isWhole: true),
-        Surprise(status: 203, headers: [:], problem: .changed, isWhole: true),
+        Surprise(status: 203, headers: [:], failure: .changed, isWhole: true),
     ]
 
     @Test(arguments: surprises)
     func `an unexpected response makes it start over, or fail if it must not`(surprise: Surprise) throws {
         let head = try Self.head(surprise.status, surprise.headers)
         let patient = Self.plan(400, surprise.validator)
-        #expect(patient.action(for: head) == (surprise.isWhole ? .write : .startOver(surprise.problem)))
+        #expect(patient.action(for: head) == (surprise.isWhole ? .write : .startOver(surprise.failure)))
         let strict = Self.plan(400, surprise.validator, startsOver: false)
-        #expect(strict.action(for: head) == .fail(surprise.problem))
+        #expect(strict.action(for: head) == .fail(surprise.failure))
     }
 
     @Test func `a 416 with the size that is already there means a complete file`() throws {

@@ -7,11 +7,11 @@ import HTTPTypes
 import Testing
 
 extension SessionError {
-    var resumeProblem: ResumeProblem? {
-        if case .notResumable(let problem) = cause { problem } else { nil }
+    var resumeFailure: ResumeFailure? {
+        if case .notResumable(let failure) = cause { failure } else { nil }
     }
 
-    var digestMismatch: DigestMismatch? {
+    var digestFailure: DigestFailure? {
         if case .digest(let mismatch) = cause { mismatch } else { nil }
     }
 }
@@ -239,7 +239,7 @@ extension StubServer {
             let error = try await sessionError {
                 _ = try await manager.download(resuming: data, options: strict).value
             }
-            #expect(error.resumeProblem == .changed)
+            #expect(error.resumeFailure == .changed)
             #expect(error.resumeData == data)
             let response = try await manager.download(resuming: data).value
             #expect(response.statusCode == 200)
@@ -256,7 +256,7 @@ extension StubServer {
             let error = try await sessionError {
                 _ = try await manager.download(resuming: data, options: strict).value
             }
-            #expect(error.resumeProblem == .rangesNotSupported)
+            #expect(error.resumeFailure == .rangesNotSupported)
             _ = try await manager.download(resuming: data).value
             #expect(try folder.read("file") == Self.bytes)
         }
@@ -283,7 +283,7 @@ extension StubServer {
             let error = try await sessionError {
                 _ = try await manager.download(resuming: data, options: strict).value
             }
-            #expect(error.resumeProblem == .partialFile(data.partialFile))
+            #expect(error.resumeFailure == .partialFile(data.partialFile))
             _ = try await manager.download(resuming: data).value
             #expect(try folder.read("file") == Self.bytes)
             #expect(try folder.contents == ["file"])
@@ -317,7 +317,7 @@ extension StubServer {
                 server, manager, served: ServedFile(Self.bytes, entityTag: nil), options: options)
             server.serve(ServedFile(Data(Self.bytes.reversed()), entityTag: nil))
             let error = try await sessionError { _ = try await manager.download(resuming: other).value }
-            #expect(error.digestMismatch != nil)
+            #expect(error.digestFailure != nil)
             #expect(error.resumeData == nil)
             #expect(try folder.contents == ["file"])
         }
@@ -341,10 +341,10 @@ extension StubServer {
         let error = try await sessionError {
             _ = try await manager.download("x", to: "\(folder.path)/b", options: options).value
         }
-        #expect(error.digestMismatch?.expected == expected)
+        #expect(error.digestFailure?.expected == expected)
         // `printf other | sha256sum`
         #expect(
-            error.digestMismatch?.found.description
+            error.digestFailure?.found.description
                 == "sha-256:d9298a10d1b0735837dc4bd85dac641b0f3cef27a47e5d53a54f2f3f5b2fcffa")
         #expect(try folder.contents == ["file"])
     }
@@ -424,7 +424,7 @@ extension StubServer {
                 .data(Self.bytes.dropLast(), headers: [field: "md5=:\(good):"])))
         _ = try await manager.download("x", to: file).value
         let error = try await sessionError { _ = try await manager.download("x", to: "\(folder.path)/b").value }
-        #expect(error.digestMismatch != nil)
+        #expect(error.digestFailure != nil)
         _ = try await manager.download("x", to: "\(folder.path)/c").value
         #expect(try folder.contents == ["c", "file"])
     }
@@ -439,7 +439,7 @@ extension StubServer {
             // A server that sends other bytes with the same tag, and without a digest.
             server.serve(ServedFile(Data(Self.bytes.reversed())))
             let error = try await sessionError { _ = try await manager.download(resuming: data).value }
-            #expect(error.digestMismatch != nil)
+            #expect(error.digestFailure != nil)
             #expect(try folder.contents == [])
         }
     }

@@ -61,7 +61,7 @@ struct Outcome: Sendable {
         switch cause {
         case .connectionLost(.inBody, let facts): return "connectionLost(inBody)" + code(facts)
         case .connectionLost(let loss, let facts): return "connectionLost(\(loss))" + code(facts)
-        case .invalidResponse(let problem, let facts): return "invalidResponse(\(problem))" + code(facts)
+        case .invalidResponse(let failure, let facts): return "invalidResponse(\(failure))" + code(facts)
         case .cannotConnect(let failure, let facts): return "cannotConnect(\(failure))" + code(facts)
         case .tls(let failure, let facts): return "tls(\(failure))" + code(facts)
         case .timedOut(let phase, _, let facts): return "timedOut(\(phase))" + code(facts)

@@ -45,8 +45,8 @@ struct Runner: Sendable {
                 } else {
                     next = try await perform(request, step, manager)
                 }
-            } catch let problem as ScenarioProblem {
-                throw problem
+            } catch let failure as ScenarioError {
+                throw failure
             } catch {
                 next = Outcome(error)
             }
@@ -101,10 +101,10 @@ struct Runner: Sendable {
 
     private func request(_ step: Scenario.Step, id: String) throws -> Request {
         guard let url = URL(string: step.url), let method = HTTPRequest.Method(step.method) else {
-            throw ScenarioProblem("\(step.method) \(step.url) is not a request")
+            throw ScenarioError("\(step.method) \(step.url) is not a request")
         }
         var request = Request(method: method, url: url)
-        guard let name = HTTPField.Name("X-Request-ID") else { throw ScenarioProblem("not a field name") }
+        guard let name = HTTPField.Name("X-Request-ID") else { throw ScenarioError("not a field name") }
         request.headers[name] = id
         if let size = step.body {
             let bytes = Data(repeating: 0x61, count: size)
@@ -135,7 +135,7 @@ struct Runner: Sendable {
         }
         if let proxy = scenario.proxy {
             guard let url = URL(string: proxy), let host = url.host(), let port = url.port else {
-                throw ScenarioProblem("\(proxy) is not a proxy")
+                throw ScenarioError("\(proxy) is not a proxy")
             }
             configuration.proxy = .proxy(Proxy(.http, host: host, port: port))
         }
@@ -150,7 +150,7 @@ struct Runner: Sendable {
 }
 
 /// An error in a scenario, with a description.
-struct ScenarioProblem: Error, CustomStringConvertible {
+struct ScenarioError: Error, CustomStringConvertible {
     let description: String
 
     init(_ description: String) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// A violation of the requirements for transports.
-public struct ConformanceFailure: Error, Hashable, Sendable, CustomStringConvertible {
+public struct ConformanceError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The expected and the actual behaviour.
     public let description: String
 
@@ -12,21 +12,21 @@ public struct ConformanceFailure: Error, Hashable, Sendable, CustomStringConvert
 }
 
 /// Throws unless `actual` equals `expected`.
-func require<Value: Equatable>(_ what: String, _ actual: Value, is expected: Value) throws(ConformanceFailure) {
+func require<Value: Equatable>(_ what: String, _ actual: Value, is expected: Value) throws(ConformanceError) {
     guard actual == expected else {
-        throw ConformanceFailure("\(what): expected \(expected), got \(actual).")
+        throw ConformanceError("\(what): expected \(expected), got \(actual).")
     }
 }
 
 /// Throws unless `work` throws an error that satisfies `isExpected`.
 func requireFailure(
     _ what: String, where isExpected: (any Error) -> Bool, of work: () async throws -> Void
-) async throws(ConformanceFailure) {
+) async throws(ConformanceError) {
     do {
         try await work()
     } catch {
-        guard isExpected(error) else { throw ConformanceFailure("\(what) threw an unexpected error: \(error).") }
+        guard isExpected(error) else { throw ConformanceError("\(what) threw an unexpected error: \(error).") }
         return
     }
-    throw ConformanceFailure("\(what) succeeded instead of throwing an error.")
+    throw ConformanceError("\(what) succeeded instead of throwing an error.")
 }

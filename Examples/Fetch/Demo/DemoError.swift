@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// The failure of a demo step.
-struct DemoFailure: Error, CustomStringConvertible {
+struct DemoError: Error, CustomStringConvertible {
     let description: String
 
     init(_ description: String) {
@@ -11,5 +11,5 @@ struct DemoFailure: Error, CustomStringConvertible {
 
 /// Throws a failure unless a condition holds.
 func expect(_ condition: Bool, _ failure: @autoclosure () -> String) throws {
-    guard condition else { throw DemoFailure(failure()) }
+    guard condition else { throw DemoError(failure()) }
 }
