@@ -29,12 +29,12 @@ func readErrorDocument(_ api: SessionManager) async throws {
     }
 }
 
-func readFacts(_ api: SessionManager) async throws {
+func readContext(_ api: SessionManager) async throws {
     do {
         _ = try await api.get("users/7")
-    } catch SessionError.transport(.timedOut(let phase, let limit, let facts)) {
-        print(phase, limit, facts.address?.description ?? "not connected", facts.elapsed)
-    } catch SessionError.transport(.tls(.certificateExpired, let facts)) {
-        print("The certificate of \(facts.host ?? "the server") has expired.")
+    } catch SessionError.transport(.timedOut(let phase, let limit, let context)) {
+        print(phase, limit, context.address?.description ?? "not connected", context.elapsed)
+    } catch SessionError.transport(.tls(.certificateExpired, let context)) {
+        print("The certificate of \(context.host ?? "the server") has expired.")
     }
 }

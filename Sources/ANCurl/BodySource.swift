@@ -34,7 +34,7 @@ package struct BodySource: Sendable {
             do throws(TransportError.RequestBodyFailure) {
                 size = try RegularFile.open(path).size
             } catch {
-                throw .requestBody(error, TransferFacts())
+                throw .requestBody(error, FailureContext())
             }
             self.init(length: size) {
                 let file = try RegularFile.open(path)

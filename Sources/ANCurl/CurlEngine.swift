@@ -35,7 +35,7 @@ actor CurlEngine: EventLoopSource {
         do throws(SystemError) {
             loop = try EventLoop()
         } catch {
-            throw .internalInconsistency(error.description, TransferFacts())
+            throw .internalInconsistency(error.description, FailureContext())
         }
         state = try LoopState(loop: loop, pool: pool, securities: securities)
         admissions = AdmissionQueue(pool)
@@ -43,7 +43,7 @@ actor CurlEngine: EventLoopSource {
         do throws(SystemError) {
             try loop.start(name: "ANCurl", source: self)
         } catch {
-            throw .internalInconsistency(error.description, TransferFacts())
+            throw .internalInconsistency(error.description, FailureContext())
         }
     }
 

@@ -45,7 +45,7 @@ public struct CurlLibrary: Sendable {
     private static func initialize() -> Result<CurlLibrary, TransportError> {
         let code = curl_global_init(CCURL_GLOBAL_DEFAULT)
         guard code == CURLE_OK, let info = unsafe curl_version_info(CCURL_VERSION_NOW)?.pointee else {
-            var facts = TransferFacts()
+            var facts = FailureContext()
             facts.curlCode = Int32(code.rawValue)
             return .failure(.internalInconsistency("libcurl cannot be initialised.", facts))
         }

@@ -35,7 +35,7 @@ extension EasyHandle {
         } catch let error as TransportError {
             throw error
         } catch {
-            throw .internalInconsistency("\(error)", TransferFacts())
+            throw .internalInconsistency("\(error)", FailureContext())
         }
     }
 

@@ -14,7 +14,7 @@ struct CurlFailure: Error {
     var transportError: TransportError {
         let words = unsafe String(cString: curl_easy_strerror(code))
         if let option { return .invalidRequest(.option("libcurl's option \(option.rawValue) was refused: \(words)")) }
-        var facts = TransferFacts()
+        var facts = FailureContext()
         facts.curlCode = Int32(code.rawValue)
         return .internalInconsistency(words, facts)
     }

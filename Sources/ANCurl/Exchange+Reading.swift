@@ -91,8 +91,8 @@ extension Exchange: ResponseBodySource {
         }
     }
 
-    private func decodingFacts() -> TransferFacts {
-        var facts = TransferFacts()
+    private func decodingFacts() -> FailureContext {
+        var facts = FailureContext()
         facts.url = request.url.redactedDescription
         facts.host = request.url.host()
         facts.address = state.withLock { $0.address }

@@ -127,7 +127,7 @@ final class Exchange: Sendable {
     }
 
     private static let endWithoutHead = TransportError.internalInconsistency(
-        "The exchange ended with neither a head nor an error.", TransferFacts())
+        "The exchange ended with neither a head nor an error.", FailureContext())
 
     // MARK: The loop's side
 
@@ -201,7 +201,7 @@ final class Exchange: Sendable {
             try checkReader()
             if let failure { throw failure }
             guard buffer.count <= limit else {
-                throw TransportError.responseTooLarge(.body(limit: limit), TransferFacts())
+                throw TransportError.responseTooLarge(.body(limit: limit), FailureContext())
             }
             guard machine.isOver else { return nil }
             isEndRead = true
@@ -230,5 +230,5 @@ final class Exchange: Sendable {
     }
 
     private static let secondReader = TransportError.internalInconsistency(
-        "A response body has one reader at a time.", TransferFacts())
+        "A response body has one reader at a time.", FailureContext())
 }

@@ -30,7 +30,7 @@ extension Request {
             do throws(SystemError) {
                 try digest.update(file: path)
             } catch {
-                throw .requestBody(.file(path: path, reason: error.description), TransferFacts())
+                throw .requestBody(.file(path: path, reason: error.description), FailureContext())
             }
         case .stream:
             guard signature.service == "s3", url.scheme?.isHTTPS == true else {
@@ -40,7 +40,7 @@ extension Request {
             return "UNSIGNED-PAYLOAD"
         }
         guard let value = digest.value else {
-            throw .internalInconsistency("OpenSSL could not compute a digest.", TransferFacts())
+            throw .internalInconsistency("OpenSSL could not compute a digest.", FailureContext())
         }
         return ContentDigest(.sha256, value).hexadecimal
     }

@@ -120,7 +120,7 @@ extension SecurityFailure {
     /// The error for a request to this URL, of which nothing was sent.
     func transportError(_ url: URL) -> TransportError {
         guard let failure else { return .unsupported(.openSSL) }
-        var facts = TransferFacts()
+        var facts = FailureContext()
         facts.url = url.redactedDescription
         facts.host = url.host()
         return .tls(failure, facts)

@@ -92,7 +92,7 @@ extension Transfer {
     }
 
     /// The error for a connection that ended too early, by how far the response had come.
-    func connectionLost(_ facts: TransferFacts) -> TransportError {
+    func connectionLost(_ facts: FailureContext) -> TransportError {
         let parser = state.parser
         if parser.isComplete {
             let received = downloadProgress.completedBytes
@@ -116,7 +116,7 @@ extension Transfer {
         return message.hasPrefix("Invalid Content-Length") ? .contentLength : .headerLine(message)
     }
 
-    private func connectFailure(_ facts: TransferFacts) -> TransportError.ConnectFailure {
+    private func connectFailure(_ facts: FailureContext) -> TransportError.ConnectFailure {
         switch facts.errno {
         case ECONNREFUSED, ENOENT: .refused
         case ENETUNREACH, EHOSTUNREACH, ENETDOWN, EHOSTDOWN: .unreachable
@@ -134,7 +134,7 @@ extension Transfer {
     }
 
     /// libcurl has one code for a lost connection, a refused tunnel and a broken chunked coding.
-    private func receiveError(_ facts: TransferFacts) -> TransportError {
+    private func receiveError(_ facts: FailureContext) -> TransportError {
         let status = handle.long(CURLINFO_HTTP_CONNECTCODE)
         if !state.parser.hasBegun, state.clock.connected == nil, status != 0, status / 100 != 2 {
             var facts = facts
@@ -158,7 +158,7 @@ extension Transfer {
         return code == CURLE_PEER_FAILED_VERIFICATION ? .wrongHost : .handshake
     }
 
-    private func tlsError(_ code: CURLcode, _ facts: TransferFacts) -> TransportError {
+    private func tlsError(_ code: CURLcode, _ facts: FailureContext) -> TransportError {
         let proxyResult = handle.long(CURLINFO_PROXY_SSL_VERIFYRESULT)
         if let proxy, proxy.kind == .https, handle.long(CURLINFO_HTTP_CONNECTCODE) == 0, proxyResult != 0 {
             var facts = facts

@@ -128,8 +128,8 @@ extension Transfer {
     }
 
     /// What is known about the transfer, for an error.
-    func facts(code: CURLcode? = nil) -> TransferFacts {
-        var facts = TransferFacts()
+    func facts(code: CURLcode? = nil) -> FailureContext {
+        var facts = FailureContext()
         let url = exchange.request.url
         facts.url = url.redactedDescription
         facts.host = url.host()

@@ -109,6 +109,6 @@ package struct LineSplitter {
     }
 
     private var tooLong: TransportError {
-        .responseTooLarge(.body(limit: maximumLength), TransferFacts())
+        .responseTooLarge(.body(limit: maximumLength), FailureContext())
     }
 }

@@ -80,7 +80,7 @@ extension ResponseBodySource {
         var collected = Data()
         while let chunk = try await next() {
             guard chunk.count <= limit - collected.count else {
-                throw TransportError.responseTooLarge(.body(limit: limit), TransferFacts())
+                throw TransportError.responseTooLarge(.body(limit: limit), FailureContext())
             }
             collected.collect(chunk)
         }

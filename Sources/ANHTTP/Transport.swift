@@ -53,7 +53,7 @@ extension Transport {
             request, delivery: delivery, reporting: events,
             body: { head, body in value = try await makeValue(head, body) })
         guard let value else {
-            throw TransportError.internalInconsistency("The transport did not call the body closure.", TransferFacts())
+            throw TransportError.internalInconsistency("The transport did not call the body closure.", FailureContext())
         }
         return value
     }

@@ -8,66 +8,67 @@ extension TransportError: CustomStringConvertible {
             "The request cannot be sent: \(failure)"
         case .unsupported(let capability):
             "The system's libcurl does not support \(capability.rawValue)."
-        case .timedOut(let phase, let limit, let facts):
-            "The request timed out (phase: \(phase.rawValue), limit: \(limit))\(facts.sentenceEnd)"
-        case .cannotResolve(let host, let facts):
-            "The host name \(host) cannot be resolved; check its spelling and the DNS\(facts.sentenceEnd)"
-        case .cannotConnect(let reason, let facts):
-            "No connection could be made: \(reason)\(facts.sentenceEnd)"
-        case .proxy(let reason, let facts):
-            "The proxy failed: \(reason)\(facts.sentenceEnd)"
-        case .tls(let reason, let facts):
-            "No trusted TLS connection could be made: \(reason)\(facts.comparison(for: reason))\(facts.sentenceEnd)"
-        case .connectionLost(let loss, let facts):
-            "The connection ended \(loss)\(facts.sentenceEnd)"
-        case .invalidResponse(let failure, let facts):
-            "The response is not valid HTTP: \(failure)\(facts.sentenceEnd)"
-        case .responseTooLarge(let limit, let facts):
-            "The response is too large: \(limit)\(facts.sentenceEnd)"
-        case .requestBody(let failure, let facts):
-            "The request's body failed: \(failure)\(facts.sentenceEnd)"
+        case .timedOut(let phase, let limit, let context):
+            "The request timed out (phase: \(phase.rawValue), limit: \(limit))\(context.sentenceEnd)"
+        case .cannotResolve(let host, let context):
+            "The host name \(host) cannot be resolved; check its spelling and the DNS\(context.sentenceEnd)"
+        case .cannotConnect(let reason, let context):
+            "No connection could be made: \(reason)\(context.sentenceEnd)"
+        case .proxy(let reason, let context):
+            "The proxy failed: \(reason)\(context.sentenceEnd)"
+        case .tls(let reason, let context):
+            "No trusted TLS connection could be made: \(reason)\(context.comparison(for: reason))\(context.sentenceEnd)"
+        case .connectionLost(let loss, let context):
+            "The connection ended \(loss)\(context.sentenceEnd)"
+        case .invalidResponse(let failure, let context):
+            "The response is not valid HTTP: \(failure)\(context.sentenceEnd)"
+        case .responseTooLarge(let limit, let context):
+            "The response is too large: \(limit)\(context.sentenceEnd)"
+        case .requestBody(let failure, let context):
+            "The request's body failed: \(failure)\(context.sentenceEnd)"
         case .shutDown:
             "The transport was shut down."
-        case .internalInconsistency(let words, let facts):
-            "An internal error occurred; please report it: \(words)\(facts.sentenceEnd)"
+        case .internalInconsistency(let words, let context):
+            "An internal error occurred; please report it: \(words)\(context.sentenceEnd)"
         }
     }
 
     /// The details of the failed transfer; `nil` for errors that occur before one.
-    public var facts: TransferFacts? {
+    public var context: FailureContext? {
         switch self {
         case .invalidRequest, .unsupported, .shutDown: nil
-        case .timedOut(_, _, let facts), .cannotResolve(_, let facts), .cannotConnect(_, let facts),
-            .proxy(_, let facts), .tls(_, let facts), .connectionLost(_, let facts), .invalidResponse(_, let facts),
-            .responseTooLarge(_, let facts), .requestBody(_, let facts), .internalInconsistency(_, let facts):
-            facts
+        case .timedOut(_, _, let context), .cannotResolve(_, let context), .cannotConnect(_, let context),
+            .proxy(_, let context), .tls(_, let context), .connectionLost(_, let context),
+            .invalidResponse(_, let context),
+            .responseTooLarge(_, let context), .requestBody(_, let context), .internalInconsistency(_, let context):
+            context
         }
     }
 
     /// Returns the error with changed details, or the same error if it has none.
-    package func changingFacts(_ change: (inout TransferFacts) -> Void) -> TransportError {
-        func changed(_ facts: TransferFacts) -> TransferFacts {
-            var facts = facts
-            change(&facts)
-            return facts
+    package func changingContext(_ change: (inout FailureContext) -> Void) -> TransportError {
+        func changed(_ context: FailureContext) -> FailureContext {
+            var context = context
+            change(&context)
+            return context
         }
         return switch self {
         case .invalidRequest, .unsupported, .shutDown: self
-        case .timedOut(let phase, let limit, let facts): .timedOut(phase, limit: limit, changed(facts))
-        case .cannotResolve(let host, let facts): .cannotResolve(host: host, changed(facts))
-        case .cannotConnect(let reason, let facts): .cannotConnect(reason, changed(facts))
-        case .proxy(let reason, let facts): .proxy(reason, changed(facts))
-        case .tls(let reason, let facts): .tls(reason, changed(facts))
-        case .connectionLost(let loss, let facts): .connectionLost(loss, changed(facts))
-        case .invalidResponse(let failure, let facts): .invalidResponse(failure, changed(facts))
-        case .responseTooLarge(let limit, let facts): .responseTooLarge(limit, changed(facts))
-        case .requestBody(let failure, let facts): .requestBody(failure, changed(facts))
-        case .internalInconsistency(let words, let facts): .internalInconsistency(words, changed(facts))
+        case .timedOut(let phase, let limit, let context): .timedOut(phase, limit: limit, changed(context))
+        case .cannotResolve(let host, let context): .cannotResolve(host: host, changed(context))
+        case .cannotConnect(let reason, let context): .cannotConnect(reason, changed(context))
+        case .proxy(let reason, let context): .proxy(reason, changed(context))
+        case .tls(let reason, let context): .tls(reason, changed(context))
+        case .connectionLost(let loss, let context): .connectionLost(loss, changed(context))
+        case .invalidResponse(let failure, let context): .invalidResponse(failure, changed(context))
+        case .responseTooLarge(let limit, let context): .responseTooLarge(limit, changed(context))
+        case .requestBody(let failure, let context): .requestBody(failure, changed(context))
+        case .internalInconsistency(let words, let context): .internalInconsistency(words, changed(context))
         }
     }
 }
 
-extension TransferFacts {
+extension FailureContext {
     /// Returns the expected and the actual property of the server after a colon; empty if they are unknown.
     fileprivate func comparison(for failure: TransportError.TLSFailure) -> String {
         serverTrust?.comparison(for: failure).map { ": \($0)" } ?? ""

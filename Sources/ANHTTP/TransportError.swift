@@ -23,27 +23,27 @@ public indirect enum TransportError: Error, Sendable {
     /// The linked libcurl lacks a capability that the request requires; nothing was sent.
     case unsupported(Capability)
     /// A limit of ``Timeouts`` expired.
-    case timedOut(TimeoutPhase, limit: Duration, TransferFacts)
+    case timedOut(TimeoutPhase, limit: Duration, FailureContext)
     /// The name of the server or proxy cannot be resolved.
-    case cannotResolve(host: String, TransferFacts)
+    case cannotResolve(host: String, FailureContext)
     /// No connection could be established.
-    case cannotConnect(ConnectFailure, TransferFacts)
+    case cannotConnect(ConnectFailure, FailureContext)
     /// The proxy refused the request, or its protocol failed.
-    case proxy(ProxyFailure, TransferFacts)
+    case proxy(ProxyFailure, FailureContext)
     /// The TLS handshake failed or the server is not trusted; no part of the request was sent.
-    case tls(TLSFailure, TransferFacts)
+    case tls(TLSFailure, FailureContext)
     /// The connection ended before the exchange was complete.
-    case connectionLost(ConnectionLossPhase, TransferFacts)
+    case connectionLost(ConnectionLossPhase, FailureContext)
     /// The response is not valid HTTP.
-    case invalidResponse(ResponseFailure, TransferFacts)
+    case invalidResponse(ResponseFailure, FailureContext)
     /// The response exceeds a size limit.
-    case responseTooLarge(SizeLimit, TransferFacts)
+    case responseTooLarge(SizeLimit, FailureContext)
     /// The source of the request body failed, or its length differs from the declared one.
-    case requestBody(RequestBodyFailure, TransferFacts)
+    case requestBody(RequestBodyFailure, FailureContext)
     /// The transport was shut down.
     case shutDown
     /// An internal error of the library; please report it.
-    case internalInconsistency(String, TransferFacts)
+    case internalInconsistency(String, FailureContext)
 
     /// The reason why a request is malformed.
     public enum RequestFailure: Hashable, Sendable {
@@ -109,9 +109,9 @@ public indirect enum TransportError: Error, Sendable {
         case systemTimeout
         /// The local interface, address or socket cannot be used.
         case localAddress
-        /// The host has an address that the ``AddressPolicy`` forbids; see ``TransferFacts/address``.
+        /// The host has an address that the ``AddressPolicy`` forbids; see ``FailureContext/address``.
         case addressForbidden
-        /// Any other reason; see ``TransferFacts/errno``.
+        /// Any other reason; see ``FailureContext/errno``.
         case other
     }
 
@@ -238,7 +238,7 @@ public indirect enum TransportError: Error, Sendable {
 }
 
 /// The details of a failed transfer.
-public struct TransferFacts: Hashable, Sendable {
+public struct FailureContext: Hashable, Sendable {
     /// The URL without user information and query values.
     public var url = ""
     /// The host that was contacted; the proxy if the proxy failed; `nil` if unknown.

@@ -4,7 +4,7 @@ public import HTTPTypes
 
 /// The header fields that a session adds to every request by default: `Accept-Language` and `User-Agent`.
 ///
-/// They are a pure function of the given facts; see ``init(process:libraryVersion:)``.
+/// They are a pure function of the given description; see ``init(process:libraryVersion:)``.
 public struct DefaultHeaders: Hashable, Sendable {
     /// The value of `Accept-Language`; `nil` for the C and POSIX locales.
     public let acceptLanguage: String?
@@ -12,7 +12,7 @@ public struct DefaultHeaders: Hashable, Sendable {
     public let userAgent: String
 
     /// Creates the fields for a process.
-    public init(process: ProcessFacts, libraryVersion: String) {
+    public init(process: ProcessDescription, libraryVersion: String) {
         acceptLanguage = Self.acceptLanguage(environment: process.environment)
         userAgent = Self.userAgent(process: process, libraryVersion: libraryVersion)
     }
@@ -45,7 +45,7 @@ public struct DefaultHeaders: Hashable, Sendable {
 
     /// Returns `program/version (Linux release; architecture) AsyncNetworking/version`, restricted to valid tokens and
     /// comments (RFC 9110 §10.1.5).
-    public static func userAgent(process: ProcessFacts, libraryVersion: String) -> String {
+    public static func userAgent(process: ProcessDescription, libraryVersion: String) -> String {
         let system = ["Linux"] + [process.systemRelease].compactMap { $0 }
         let platform = "\(comment(system.joined(separator: " "))); \(comment(process.architecture))"
         let library = product("AsyncNetworking", libraryVersion)

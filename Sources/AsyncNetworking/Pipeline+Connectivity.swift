@@ -56,7 +56,7 @@ extension Pipeline {
         let left = limit.map { max(.zero, $0 - stopwatch.elapsed) }
         let isInTime = try await waiting(upTo: left) { [routes] in try await routes.waitForRoute(to: target) }
         guard isInTime else {
-            throw TransportError.timedOut(.connectivity, limit: limit ?? .zero, error.facts ?? TransferFacts())
+            throw TransportError.timedOut(.connectivity, limit: limit ?? .zero, error.context ?? FailureContext())
         }
     }
 }
@@ -71,7 +71,7 @@ extension TransportError {
     fileprivate func missingRoute(_ request: Request) -> ReachabilityTarget? {
         switch self {
         case .cannotResolve: .defaultRoute
-        case .cannotConnect(.unreachable, let facts): (facts.host ?? request.url.host()).map { .host($0) }
+        case .cannotConnect(.unreachable, let context): (context.host ?? request.url.host()).map { .host($0) }
         default: nil
         }
     }

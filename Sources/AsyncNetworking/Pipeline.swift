@@ -101,7 +101,7 @@ final class Pipeline: Sendable {
             value = try await body(head, responseBody)
         }
         guard let value else {
-            throw TransportError.internalInconsistency("No step of the pipeline responded.", TransferFacts())
+            throw TransportError.internalInconsistency("No step of the pipeline responded.", FailureContext())
         }
         return value
     }

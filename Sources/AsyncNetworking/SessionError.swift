@@ -117,7 +117,7 @@ extension SessionError {
 
     /// The attempts before the last one, and the reason why there was no further attempt.
     public var retries: RetryHistory {
-        if case .transport(let error) = cause { return error.facts?.retries ?? RetryHistory() }
+        if case .transport(let error) = cause { return error.context?.retries ?? RetryHistory() }
         return rejection?.head.retries ?? RetryHistory()
     }
 

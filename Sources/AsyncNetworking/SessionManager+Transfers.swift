@@ -123,7 +123,7 @@ extension SessionManager {
             var data = Data()
             for try await chunk in body {
                 guard chunk.count <= limit - data.count else {
-                    throw TransportError.responseTooLarge(.body(limit: limit), TransferFacts())
+                    throw TransportError.responseTooLarge(.body(limit: limit), FailureContext())
                 }
                 data.collect(chunk)
                 try await core.pass()

@@ -81,7 +81,7 @@ import Testing
     }
 
     private func refusal(_ transport: CurlTransport, _ url: URL, _ options: TransferOptions) async throws
-        -> TransferFacts
+        -> FailureContext
     {
         let error = await #expect(throws: TransportError.self) {
             _ = try await transport.collect(Request(url: url, options: options))

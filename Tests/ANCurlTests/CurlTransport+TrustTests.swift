@@ -51,7 +51,7 @@ import Testing
     /// The failure of a request, of which the server must not have seen a byte.
     private func failure(
         _ server: StubServer, _ options: TransferOptions, _ transport: CurlTransport? = nil
-    ) async throws -> (TransportError.TLSFailure, TransferFacts) {
+    ) async throws -> (TransportError.TLSFailure, FailureContext) {
         let seen = server.activity.requests.count
         let error = try await (try transport ?? CurlTransport()).failure(server.request(options: options))
         guard case .tls(let failure, let facts) = error else { throw error }

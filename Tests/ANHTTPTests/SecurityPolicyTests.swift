@@ -258,8 +258,8 @@ import Testing
             der: Data(), publicKey: try Self.pin(2), subject: "CN=other.example", issuer: "CN=Example CA",
             dnsNames: ["other.example", "*.other.example"], notBefore: Date(timeIntervalSince1970: 0),
             notAfter: Date(timeIntervalSince1970: 86_400))
-        var facts = TransferFacts()
-        facts.serverTrust = ServerTrust(
+        var context = FailureContext()
+        context.serverTrust = ServerTrust(
             host: "example.com", date: Date(timeIntervalSince1970: 1_000_000_000), presented: [leaf])
         let cases: [(TransportError.TLSFailure, String)] = [
             (.wrongHost, "expected example.com, got other.example, *.other.example"),
@@ -275,7 +275,7 @@ import Testing
             ),
         ]
         for (failure, words) in cases {
-            let description = TransportError.tls(failure, facts).description
+            let description = TransportError.tls(failure, context).description
             #expect(description.contains(words), "\(description)")
         }
     }

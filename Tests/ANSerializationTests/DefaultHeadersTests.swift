@@ -42,21 +42,21 @@ import Testing
     func `the user agent consists of tokens and ASCII`(
         program: String, version: String?, release: String?, architecture: String, value: String
     ) {
-        let process = ProcessFacts(
+        let process = ProcessDescription(
             program: program, version: version, systemRelease: release, architecture: architecture)
         #expect(DefaultHeaders.userAgent(process: process, libraryVersion: "4.0") == value)
     }
 
     @Test func `only fields with a value are included`() {
-        let silent = DefaultHeaders(process: ProcessFacts(program: "p"), libraryVersion: "1")
+        let silent = DefaultHeaders(process: ProcessDescription(program: "p"), libraryVersion: "1")
         #expect(silent.fields.map(\.name) == [.userAgent])
-        let process = ProcessFacts(program: "p", environment: ["LANG": "de"])
+        let process = ProcessDescription(program: "p", environment: ["LANG": "de"])
         #expect(
             DefaultHeaders(process: process, libraryVersion: "1").fields[.acceptLanguage] == "de;q=1")
     }
 
     @Test func `this process has a name, a kernel release and an environment`() {
-        let process = ProcessFacts.current(version: "9")
+        let process = ProcessDescription.current(version: "9")
         #expect(!process.program.isEmpty && !process.program.contains("/"))
         #expect(process.version == "9")
         #expect(process.systemRelease?.isEmpty == false)

@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    private static let unreachable = MockResponse.failure(TransportError.cannotConnect(.unreachable, TransferFacts()))
+    private static let unreachable = MockResponse.failure(TransportError.cannotConnect(.unreachable, FailureContext()))
 
     private func manager(
         _ transport: MockTransport, _ routes: Routes, configure: (inout SessionConfiguration) -> Void = { _ in }
@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test func `a name that cannot be resolved waits for the default route`() async throws {
-        let unknown = MockResponse.failure(TransportError.cannotResolve(host: "a.example", TransferFacts()))
+        let unknown = MockResponse.failure(TransportError.cannotResolve(host: "a.example", FailureContext()))
         let (transport, routes) = (MockTransport(unknown, .text("end")), Routes())
         let manager = manager(transport, routes)
         let task = Task { try await manager.get("x") }
@@ -94,8 +94,8 @@ import Testing
     }
 
     @Test(arguments: [
-        TransportError.cannotConnect(.refused, TransferFacts()), .connectionLost(.beforeResponse, TransferFacts()),
-        .tls(.handshake, TransferFacts()),
+        TransportError.cannotConnect(.refused, FailureContext()), .connectionLost(.beforeResponse, FailureContext()),
+        .tls(.handshake, FailureContext()),
     ])
     func `other failures do not wait for a route`(error: TransportError) async throws {
         let (transport, routes) = (MockTransport(.failure(error)), Routes())

@@ -62,7 +62,7 @@ import Testing
     }
 
     @Test func `a download that fails leaves no partial file, and an existing file unchanged`() async throws {
-        let lost = TransportError.connectionLost(.inBody(received: 1, expected: 2), TransferFacts())
+        let lost = TransportError.connectionLost(.inBody(received: 1, expected: 2), FailureContext())
         let manager = SessionManager(on: MockTransport(Self.halves(.fail(lost))))
         let error = try await sessionError { _ = try await manager.download("x", to: file).value }
         guard case .transport(.connectionLost) = error else { throw error }

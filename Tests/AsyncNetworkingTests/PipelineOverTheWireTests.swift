@@ -43,9 +43,9 @@ import Testing
                 $0.retries = RetryPolicy()
             }
             let error = try await sessionError { _ = try await manager.get("outer") }
-            guard case .transport(.cannotConnect(.addressForbidden, let facts)) = error else { throw error }
-            #expect(facts.address?.host == "127.0.0.2")
-            #expect(facts.retries.earlierAttempts.isEmpty)
+            guard case .transport(.cannotConnect(.addressForbidden, let context)) = error else { throw error }
+            #expect(context.address?.host == "127.0.0.2")
+            #expect(context.retries.earlierAttempts.isEmpty)
             #expect(server.activity.requests.map(\.path) == ["/outer", "/next"])
         }
     }

@@ -7,14 +7,14 @@ import HTTPTypes
 import Testing
 
 @Suite struct SessionErrorTests {
-    private static let facts = TransferFacts()
+    private static let context = FailureContext()
 
     private static let errors: [String: SessionError] = [
-        "timeout": .transport(.timedOut(.connect, limit: .seconds(1), facts)),
-        "name": .transport(.cannotResolve(host: "a.example", facts)),
-        "refused": .transport(.cannotConnect(.refused, facts)),
-        "proxy": .transport(.proxy(.authenticationRequired, facts)),
-        "tls": .transport(.tls(.wrongHost, facts)),
+        "timeout": .transport(.timedOut(.connect, limit: .seconds(1), context)),
+        "name": .transport(.cannotResolve(host: "a.example", context)),
+        "refused": .transport(.cannotConnect(.refused, context)),
+        "proxy": .transport(.proxy(.authenticationRequired, context)),
+        "tls": .transport(.tls(.wrongHost, context)),
         "shut down": .transport(.shutDown),
         "redirect": .redirect(.bodyNotReplayable),
         "invalidated": .invalidated,
@@ -43,7 +43,8 @@ import Testing
             Self.errors["redirect"]?.description
                 == "The server redirected a request whose body cannot be sent a second time.")
         #expect(
-            Self.errors["name"]?.description == TransportError.cannotResolve(host: "a.example", Self.facts).description)
+            Self.errors["name"]?.description
+                == TransportError.cannotResolve(host: "a.example", Self.context).description)
     }
 
     @Test(arguments: [

@@ -87,7 +87,7 @@ import Testing
     }
 
     @Test func `an error of the transport is wrapped in a SessionError`() async throws {
-        let failing = MockTransport(.failure(TransportError.cannotConnect(.refused, TransferFacts())))
+        let failing = MockTransport(.failure(TransportError.cannotConnect(.refused, FailureContext())))
         let request = try Request(url: url("http://a.example/"))
         let error = try await sessionError { _ = try await SessionManager(on: failing).data(for: request) }
         guard case .transport(.cannotConnect(.refused, _)) = error else { throw error }
@@ -179,7 +179,7 @@ struct HandWritten<Output: Sendable>: ResponseSerializer {
     }
 
     @Test func `an error of reading that leaves the closure is wrapped in a SessionError`() async throws {
-        let lost = TransportError.connectionLost(.inBody(received: 1, expected: 9), TransferFacts())
+        let lost = TransportError.connectionLost(.inBody(received: 1, expected: 9), FailureContext())
         let transport = MockTransport { _ in MockResponse([.head(.ok), .chunk(Data("a".utf8)), .fail(lost)]) }
         let manager = SessionManager(on: transport)
         let request = try manager.request(.get, "x")

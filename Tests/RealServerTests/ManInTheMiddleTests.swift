@@ -24,8 +24,8 @@ import Testing
     private func pin() async throws -> PublicKeyPin {
         let manager = try manager(.pinning([], backups: []), throughTheMiddle: false)
         let error = try await sessionError { _ = try await manager.get("small.json") }
-        guard case .transport(.tls(.noPins, let facts)) = error else { throw error }
-        return try #require(facts.serverTrust?.presented.first?.publicKey)
+        guard case .transport(.tls(.noPins, let context)) = error else { throw error }
+        return try #require(context.serverTrust?.presented.first?.publicKey)
     }
 
     @Test func `a manager without pins trusts the man in the middle`() async throws {
@@ -38,8 +38,8 @@ import Testing
         let direct = try await manager(policy, throughTheMiddle: false).get("small.json")
         #expect(direct.text.contains("Ada Lovelace"))
         let error = try await sessionError { _ = try await manager(policy).get("small.json") }
-        guard case .transport(.tls(.pinMismatch(expected: policy.pins), let facts)) = error else { throw error }
-        #expect(facts.serverTrust?.presented.first?.issuer.contains("mitmproxy") == true)
+        guard case .transport(.tls(.pinMismatch(expected: policy.pins), let context)) = error else { throw error }
+        #expect(context.serverTrust?.presented.first?.issuer.contains("mitmproxy") == true)
         #expect("\(error)".contains(policy.pins[0].description))
     }
 

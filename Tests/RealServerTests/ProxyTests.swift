@@ -118,7 +118,7 @@ struct HTTPProxyTests {
         let error = try await sessionError { _ = try await manager.get("small.json") }
         #expect(error.isConnectionFailure)
         guard case .transport(let transportError) = error else { throw error }
-        #expect(transportError.facts?.host == "localhost")
+        #expect(transportError.context?.host == "localhost")
     }
 
     @Test func `a proxy that cannot be resolved is named in the error`() async throws {

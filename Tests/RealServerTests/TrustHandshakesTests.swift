@@ -255,13 +255,13 @@ struct TrustHandshakesTests {
         do {
             let response = try await manager.get(path)
             #expect(response.statusCode == 200)
-        } catch SessionError.transport(.tls(let failure, let facts)) {
+        } catch SessionError.transport(.tls(let failure, let context)) {
             got = failure
             if case .pinMismatch(let pins) = failure {
-                #expect(facts.serverTrust?.presented.map(\.publicKey).contains(where: pins.contains) == false)
+                #expect(context.serverTrust?.presented.map(\.publicKey).contains(where: pins.contains) == false)
                 got = .pinMismatch(expected: [])
             }
-            #expect(facts.serverTrust?.host == host)
+            #expect(context.serverTrust?.host == host)
         }
         #expect(got == expected, "\(host) under \(policy)")
         guard server == .pki else { return }

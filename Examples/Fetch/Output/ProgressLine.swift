@@ -25,10 +25,10 @@ package struct ProgressLine {
 
     /// Returns the line for a terminal: less than `columns` wide, with a bar if it fits.
     package func bar(columns: Int) -> String {
-        let facts = self.facts
+        let details = self.details
         var shown = label
         if let fraction {
-            let room = columns - facts.count - 7
+            let room = columns - details.count - 7
             while shown.count > max(8, room - 12), shown.count > 1 { shown = shown.dropLast(2) + "…" }
             let width = min(30, room - shown.count)
             if width >= 6 {
@@ -36,16 +36,16 @@ package struct ProgressLine {
                 let filled = String(repeating: "=", count: done)
                 let head = done < width ? ">" : ""
                 let empty = String(repeating: " ", count: max(0, width - done - 1))
-                return "\(shown)  [\(filled)\(head)\(empty)]  \(facts)"
+                return "\(shown)  [\(filled)\(head)\(empty)]  \(details)"
             }
         }
-        let text = shown.isEmpty ? facts : "\(shown)  \(facts)"
-        return text.count < columns ? text : String(facts.prefix(max(0, columns - 1)))
+        let text = shown.isEmpty ? details : "\(shown)  \(details)"
+        return text.count < columns ? text : String(details.prefix(max(0, columns - 1)))
     }
 
     /// The line for a log.
     package var plain: String {
-        label.isEmpty ? facts : "\(label): \(facts)"
+        label.isEmpty ? details : "\(label): \(details)"
     }
 
     private var fraction: Double? {
@@ -53,7 +53,7 @@ package struct ProgressLine {
         return min(1, max(0, Double(completedBytes) / Double(totalBytes)))
     }
 
-    private var facts: String {
+    private var details: String {
         var words: [String] = []
         if let fraction, let totalBytes {
             words.append("\(Int(fraction * 100))%")

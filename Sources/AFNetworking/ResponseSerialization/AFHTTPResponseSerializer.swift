@@ -49,38 +49,38 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, NSSec
     ///   unacceptable media type without a body.
     open func validate(_ response: HTTPURLResponse?, data: Data?) throws {
         guard let response else { return }
-        let verdict = judge(ResponseFacts(response), data)
-        if let error = verdict.error { throw error }
-        if !verdict.isValid { throw AFUnnamedError() }
+        let validity = validate(ResponseDescription(response), data)
+        if let error = validity.error { throw error }
+        if !validity.isValid { throw AFUnnamedError() }
     }
 
     /// Validates a response and returns the object for its body; sets `error` if the response is unacceptable. This
     /// class returns the body in any case; its subclasses in this module return `nil` for an unacceptable media type.
     open func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
-        var verdict = verdict(on: response, data)
-        verdict.facts = (response as? HTTPURLResponse).map(ResponseFacts.init)
-        return object(of: data, verdict, error)
+        var validity = validity(on: response, data)
+        validity.description = (response as? HTTPURLResponse).map(ResponseDescription.init)
+        return object(of: data, validity, error)
     }
 
     /// Returns the object for a body that has been validated; overridden by the serializers of this module.
-    func object(of data: Data?, _ verdict: ResponseVerdict, _ error: NSErrorPointer) -> Any? {
-        if let failure = verdict.error { error?.pointee = failure }
+    func object(of data: Data?, _ validity: ResponseValidity, _ error: NSErrorPointer) -> Any? {
+        if let failure = validity.error { error?.pointee = failure }
         return data
     }
 
     /// Returns the result of ``validate(_:data:)``, which a subclass may have overridden.
-    private func verdict(on response: URLResponse?, _ data: Data?) -> ResponseVerdict {
+    private func validity(on response: URLResponse?, _ data: Data?) -> ResponseValidity {
         do {
             try validate(response as? HTTPURLResponse, data: data)
-            return ResponseVerdict()
+            return ResponseValidity()
         } catch is AFUnnamedError {
-            return ResponseVerdict(isValid: false)
+            return ResponseValidity(isValid: false)
         } catch {
-            return ResponseVerdict(isValid: false, error: error as NSError)
+            return ResponseValidity(isValid: false, error: error as NSError)
         }
     }
 
-    /// Whether ``judge(_:_:)`` and ``object(of:_:_:)`` determine the object. A subclass may have overridden a method
+    /// Whether ``validate(_:_:)`` and ``object(of:_:_:)`` determine the object. A subclass may have overridden a method
     /// that takes a Foundation response, and so may the children of a compound serializer.
     var needsNoResponse: Bool {
         let type = type(of: self)
@@ -90,25 +90,25 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, NSSec
     }
 
     /// Validates a response by status code and media type.
-    func judge(_ response: ResponseFacts, _ data: Data?) -> ResponseVerdict {
+    func validate(_ response: ResponseDescription, _ data: Data?) -> ResponseValidity {
         let isEmpty = data?.isEmpty ?? true
-        var verdict = ResponseVerdict(facts: response)
+        var validity = ResponseValidity(description: response)
         if let types = acceptableContentTypes, !response.hasMediaType(among: types),
             !(response.mediaType == nil && isEmpty)
         {
-            verdict.isValid = false
+            validity.isValid = false
             if !isEmpty, response.url != nil {
                 let type = response.mediaType ?? "(null)"
-                verdict.error = response.error(
+                validity.error = response.error(
                     .cannotDecodeContentData, "Request failed: unacceptable content-type: \(type)", data)
             }
         }
         if let codes = acceptableStatusCodes, !codes.contains(response.status), response.url != nil {
-            verdict.isValid = false
+            validity.isValid = false
             let text = "Request failed: \(response.phrase) (\(response.status))"
-            verdict.error = .combined(response.error(.badServerResponse, text, data), underlying: verdict.error)
+            validity.error = .combined(response.error(.badServerResponse, text, data), underlying: validity.error)
         }
-        return verdict
+        return validity
     }
 
     // MARK: Copies and archives

@@ -40,15 +40,15 @@ open class AFJSONResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendab
         set { settings.withLock { $0.removesNulls = newValue } }
     }
 
-    override func object(of data: Data?, _ verdict: ResponseVerdict, _ error: NSErrorPointer) -> Any? {
-        guard !verdict.stops(error) else { return nil }
+    override func object(of data: Data?, _ validity: ResponseValidity, _ error: NSErrorPointer) -> Any? {
+        guard !validity.stops(error) else { return nil }
         guard let data, !data.isEmpty, data != Self.oneSpace else { return nil }
         do {
             let options = readingOptions
             let object = try JSONSerialization.jsonObject(with: data, options: options)
             return removesKeysWithNullValues ? AFJSONObjectByRemovingKeysWithNullValues(object, options) : object
         } catch let failure {
-            verdict.fail(failure, data, error)
+            validity.fail(failure, data, error)
             return nil
         }
     }

@@ -41,8 +41,8 @@ open class AFPropertyListResponseSerializer: AFHTTPResponseSerializer, @unchecke
         set { settings.withLock { $0.readOptions = newValue.rawValue } }
     }
 
-    override func object(of data: Data?, _ verdict: ResponseVerdict, _ error: NSErrorPointer) -> Any? {
-        guard !verdict.stops(error), let data else { return nil }
+    override func object(of data: Data?, _ validity: ResponseValidity, _ error: NSErrorPointer) -> Any? {
+        guard !validity.stops(error), let data else { return nil }
         do {
             let list = try PropertyListGuard.checked(data)
             return try PropertyListSerialization.propertyList(from: list, options: readOptions)
@@ -50,10 +50,10 @@ open class AFPropertyListResponseSerializer: AFHTTPResponseSerializer, @unchecke
             let refusal = NSError(
                 domain: NSCocoaErrorDomain, code: CocoaError.Code.propertyListReadCorrupt.rawValue,
                 userInfo: [NSLocalizedDescriptionKey: "\(failure)"])
-            verdict.fail(refusal, data, error)
+            validity.fail(refusal, data, error)
             return nil
         } catch let failure {
-            verdict.fail(failure, data, error)
+            validity.fail(failure, data, error)
             return nil
         }
     }

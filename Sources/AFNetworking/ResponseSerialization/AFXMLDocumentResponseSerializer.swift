@@ -30,13 +30,13 @@ open class AFXMLDocumentResponseSerializer: AFHTTPResponseSerializer, @unchecked
         set { mask.withLock { $0 = newValue } }
     }
 
-    override func object(of data: Data?, _ verdict: ResponseVerdict, _ error: NSErrorPointer) -> Any? {
-        guard !verdict.stops(error) else { return nil }
+    override func object(of data: Data?, _ validity: ResponseValidity, _ error: NSErrorPointer) -> Any? {
+        guard !validity.stops(error) else { return nil }
         do throws(SerializationError) {
             return try XMLContent(data ?? Data())
                 .makeDocument(options: XMLNode.Options(rawValue: options))
         } catch let failure {
-            verdict.fail(NSError(xml: failure), data, error)
+            validity.fail(NSError(xml: failure), data, error)
             return nil
         }
     }

@@ -12,12 +12,12 @@ open class AFXMLParserResponseSerializer: AFHTTPResponseSerializer, @unchecked S
         super.init(contentTypes: ["application/xml", "text/xml"])
     }
 
-    override func object(of data: Data?, _ verdict: ResponseVerdict, _ error: NSErrorPointer) -> Any? {
-        guard !verdict.stops(error) else { return nil }
+    override func object(of data: Data?, _ validity: ResponseValidity, _ error: NSErrorPointer) -> Any? {
+        guard !validity.stops(error) else { return nil }
         do throws(SerializationError) {
             return try XMLContent(data ?? Data()).makeParser()
         } catch let failure {
-            verdict.fail(NSError(xml: failure), data, error)
+            validity.fail(NSError(xml: failure), data, error)
             return nil
         }
     }

@@ -154,8 +154,8 @@ struct HandshakeRetries: Interceptor {
         while true {
             do {
                 return try await interception.proceed(with: request, respond)
-            } catch TransportError.tls(.rejected(HandshakeAnswers.pending), let facts) {
-                await answers.wait(for: facts.serverTrust, task: task)
+            } catch TransportError.tls(.rejected(HandshakeAnswers.pending), let context) {
+                await answers.wait(for: context.serverTrust, task: task)
                 try Task.checkCancellation()
             }
         }

@@ -98,8 +98,8 @@ extension ResponseHead {
     }
 }
 
-extension ResponseFacts {
-    /// Creates the facts about a response from its head. `response` is called only when an error needs it.
+extension ResponseDescription {
+    /// Creates the description of a response from its head. `response` is called only when an error needs it.
     init(_ head: ResponseHead, response: @escaping () -> HTTPURLResponse?) {
         status = head.status.code
         mediaType = head.mediaType

@@ -28,8 +28,8 @@ extension NSError {
     }
 
     /// Returns the error with entries added to its user info. Existing entries are kept.
-    func adding(_ facts: [String: Any]) -> NSError {
-        NSError(domain: domain, code: code, userInfo: userInfo.merging(facts) { own, _ in own })
+    func adding(_ entries: [String: Any]) -> NSError {
+        NSError(domain: domain, code: code, userInfo: userInfo.merging(entries) { own, _ in own })
     }
 
     /// Whether this error, or an underlying one at any depth, has the given domain and code.

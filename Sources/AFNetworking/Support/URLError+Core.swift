@@ -14,13 +14,13 @@ struct TaskFailure {
 
     /// Converts a core error.
     init(_ error: any Error, url: URL?) {
-        if case .transport(.tls(let failure, let facts)) = error as? SessionError, failure.isVerdict {
+        if case .transport(.tls(let failure, let context)) = error as? SessionError, failure.isTrustDecision {
             raw = URLError(.cancelled, url: url, underlying: error)
             effective = URLError(
                 .serverCertificateUntrusted, url: url, underlying: error,
                 text: """
                     The certificate for this server is invalid. You might be connecting to a server that is pretending \
-                    to be “\(facts.host ?? url?.host ?? "")” which could put your confidential information at risk.
+                    to be “\(context.host ?? url?.host ?? "")” which could put your confidential information at risk.
                     """)
             return
         }
@@ -104,7 +104,7 @@ extension TransportError {
 
 extension TransportError.TLSFailure {
     /// Whether the failure is the rejection of a server certificate, as opposed to a failed handshake.
-    fileprivate var isVerdict: Bool {
+    fileprivate var isTrustDecision: Bool {
         switch self {
         case .handshake, .badTrustRoots, .badSecurityPolicy, .badClientIdentity, .clientCertificateRefused, .keyLog:
             false

@@ -71,8 +71,8 @@ extension TaskDriver {
         if let serializer = ending.delivery.serializer as? AFHTTPResponseSerializer, serializer.needsNoResponse,
             let head
         {
-            let verdict = serializer.judge(ResponseFacts(head) { [self] in response }, ending.data)
-            ending.object = serializer.object(of: ending.data, verdict, pointer)
+            let validity = serializer.validate(ResponseDescription(head) { [self] in response }, ending.data)
+            ending.object = serializer.object(of: ending.data, validity, pointer)
         } else {
             ending.object = ending.delivery.serializer.responseObject(for: response, data: ending.data, error: pointer)
         }

@@ -218,11 +218,11 @@ private struct Refusal {
 
     /// Creates a refusal from an error; `nil` unless a proxy asks for a credential.
     init?(by error: TransportError, of request: Request) {
-        guard case .proxy(.authenticationRequired, let facts) = error else { return nil }
+        guard case .proxy(.authenticationRequired, let context) = error else { return nil }
         asker = .proxy
         head = nil
         digestDomain = nil
-        spaces = Self.spaces(of: .proxy, request) { facts.proxySchemes.contains($0) ? .some(nil) : nil }
+        spaces = Self.spaces(of: .proxy, request) { context.proxySchemes.contains($0) ? .some(nil) : nil }
         if spaces.isEmpty { return nil }
     }
 

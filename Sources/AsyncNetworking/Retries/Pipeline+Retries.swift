@@ -87,7 +87,7 @@ extension Pipeline {
 
     @inline(never)
     private static func adding(_ history: RetryHistory, to error: any Error) -> any Error {
-        (error as? TransportError)?.changingFacts { $0.retries = history } ?? error
+        (error as? TransportError)?.changingContext { $0.retries = history } ?? error
     }
 }
 

@@ -92,7 +92,7 @@ public final class TransferTask<Value: Sendable>: TransferHandle {
             try Task.checkCancellation()
             _ = try await work.value
             throw SessionError.transport(
-                .internalInconsistency("The task has a value but no response.", TransferFacts()))
+                .internalInconsistency("The task has a value but no response.", FailureContext()))
         }
     }
 }

@@ -41,7 +41,7 @@ final class MockExchange: ResponseBodySource {
             do {
                 return try Data(contentsOf: URL(filePath: path))
             } catch {
-                throw TransportError.requestBody(.file(path: path, reason: "\(error)"), TransferFacts())
+                throw TransportError.requestBody(.file(path: path, reason: "\(error)"), FailureContext())
             }
         case .stream(let length, _, let makeReader):
             return try await read(makeReader, length: length)
@@ -56,14 +56,16 @@ final class MockExchange: ResponseBodySource {
         } catch let error as CancellationError {
             throw error
         } catch {
-            throw TransportError.requestBody(.source(error), TransferFacts())
+            throw TransportError.requestBody(.source(error), FailureContext())
         }
         if let length {
             let count = Int64(body.count)
             guard count >= length else {
-                throw TransportError.requestBody(.tooShort(declared: length, produced: count), TransferFacts())
+                throw TransportError.requestBody(.tooShort(declared: length, produced: count), FailureContext())
             }
-            guard count == length else { throw TransportError.requestBody(.tooLong(declared: length), TransferFacts()) }
+            guard count == length else {
+                throw TransportError.requestBody(.tooLong(declared: length), FailureContext())
+            }
         }
         return body
     }
@@ -94,7 +96,7 @@ final class MockExchange: ResponseBodySource {
                 events?.receive(.head(head))
                 return head
             case .chunk:
-                throw TransportError.invalidResponse(.notHTTP, TransferFacts())
+                throw TransportError.invalidResponse(.notHTTP, FailureContext())
             case .pause, .wait, .hang, .fail:
                 try await wait(step)
             }
@@ -116,7 +118,7 @@ final class MockExchange: ResponseBodySource {
                 events?.receive(.downloadProgress(progress))
                 return data
             case .informational, .head:
-                throw TransportError.invalidResponse(.framing, TransferFacts())
+                throw TransportError.invalidResponse(.framing, FailureContext())
             case .pause, .wait, .hang, .fail:
                 try await wait(step)
             }

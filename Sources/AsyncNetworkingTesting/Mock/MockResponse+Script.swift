@@ -41,7 +41,7 @@ extension MockResponse {
                 steps.append(.chunk(data))
                 missing?.sent += Int64(data.count)
             case .send, .generate, .pace, .cut:
-                return steps.append(.fail(TransportError.invalidResponse(.notHTTP, TransferFacts())))
+                return steps.append(.fail(TransportError.invalidResponse(.notHTTP, FailureContext())))
             }
         }
         if let missing, missing.sent < missing.declared { steps.append(.hang) }
@@ -65,7 +65,7 @@ extension MockResponse {
 
 extension MockResponse.Step {
     fileprivate static func lost(_ loss: TransportError.ConnectionLossPhase) -> MockResponse.Step {
-        .fail(TransportError.connectionLost(loss, TransferFacts()))
+        .fail(TransportError.connectionLost(loss, FailureContext()))
     }
 }
 

@@ -447,9 +447,9 @@ extension MockTransport {
     @Test func `it is called if a proxy refuses a tunnel`() async throws {
         let transport = MockTransport { request in
             guard request.transportAuthentication?.proxy?.scheme == .digest else {
-                var facts = TransferFacts()
-                facts.proxySchemes = [.basic, .digest]
-                throw TransportError.proxy(.authenticationRequired, facts)
+                var context = FailureContext()
+                context.proxySchemes = [.basic, .digest]
+                throw TransportError.proxy(.authenticationRequired, context)
             }
             return .text("welcome")
         }

@@ -197,7 +197,7 @@ extension StubServer {
                 guard let range = request.headers[.range], let start = Int(range.dropFirst(6).dropLast()) else {
                     return MockResponse([
                         .head(.ok, [.eTag: "\"1\"", .contentLength: "1000"]), .chunk(Self.bytes.prefix(400)),
-                        .fail(TransportError.connectionLost(.inBody(received: 400, expected: 1000), TransferFacts())),
+                        .fail(TransportError.connectionLost(.inBody(received: 400, expected: 1000), FailureContext())),
                     ])
                 }
                 let end = min(start + 250, 1000)

@@ -46,7 +46,7 @@ import Testing
 
     @Test func `a request is retried until it succeeds, and the response contains the history`() async throws {
         let transport = MockTransport(
-            .failure(TransportError.cannotConnect(.refused, TransferFacts())), .text("busy", status: .tooManyRequests),
+            .failure(TransportError.cannotConnect(.refused, FailureContext())), .text("busy", status: .tooManyRequests),
             .text("end"))
         let manager = manager(transport)
         let (result, waits) = try await passingWaits(2) {
@@ -87,14 +87,14 @@ import Testing
         #expect(error.retries.stop == .limit(2))
     }
 
-    @Test func `the last error is the result, with the attempts in its facts and its description`() async throws {
-        let transport = MockTransport(.failure(TransportError.connectionLost(.beforeResponse, TransferFacts())))
+    @Test func `the last error is the result, with the attempts in its context and its description`() async throws {
+        let transport = MockTransport(.failure(TransportError.connectionLost(.beforeResponse, FailureContext())))
         let manager = manager(transport)
         let (result, _) = try await passingWaits(2) { try await manager.get("x") }
         let error = try await sessionError { _ = try result.get() }
         #expect(transport.requests.count == 3)
-        guard case .transport(.connectionLost(.beforeResponse, let facts)) = error else { throw error }
-        #expect(facts.retries == error.retries)
+        guard case .transport(.connectionLost(.beforeResponse, let context)) = error else { throw error }
+        #expect(context.retries == error.retries)
         #expect(error.retries.earlierAttempts.count == 2)
         #expect(error.retries.stop == .limit(2))
         #expect(error.description.contains("attempt 3, not retried because there were 2 retries"))
@@ -109,7 +109,7 @@ import Testing
         let put = try await manager.data(for: manager.request(.put, "x", body: once))
         #expect(put.metrics.retries.stop == .body)
         let error = try await sessionError {
-            let lost = TransportError.connectionLost(.whileSending, TransferFacts())
+            let lost = TransportError.connectionLost(.whileSending, FailureContext())
             _ = try await self.manager(MockTransport(.failure(lost))).post("x")
         }
         #expect(error.retries.stop == .method)
@@ -210,7 +210,7 @@ import Testing
     }
 
     @Test func `a request is not retried once the response has reached its reader`() async throws {
-        let lost = TransportError.connectionLost(.inBody(received: 1, expected: nil), TransferFacts())
+        let lost = TransportError.connectionLost(.inBody(received: 1, expected: nil), FailureContext())
         let transport = MockTransport(MockResponse([.head(.ok), .chunk(Data("a".utf8)), .fail(lost)]))
         let manager = manager(transport)
         let error = try await sessionError {
@@ -218,12 +218,12 @@ import Testing
                 for try await _ in body {}
             }
         }
-        #expect(error.transportError?.facts != nil)
+        #expect(error.transportError?.context != nil)
         #expect(error.retries == RetryHistory())
         #expect(transport.requests.count == 1)
         let own = try await sessionError {
             try await manager.withResponse(for: manager.request(.get, "x")) { _, _ in
-                throw TransportError.cannotConnect(.refused, TransferFacts())
+                throw TransportError.cannotConnect(.refused, FailureContext())
             }
         }
         #expect(own.retries == RetryHistory())
@@ -231,7 +231,7 @@ import Testing
     }
 
     @Test func `a body that fails while it is collected is requested again`() async throws {
-        let lost = TransportError.connectionLost(.inBody(received: 1, expected: nil), TransferFacts())
+        let lost = TransportError.connectionLost(.inBody(received: 1, expected: nil), FailureContext())
         let transport = MockTransport(MockResponse([.head(.ok), .chunk(Data("a".utf8)), .fail(lost)]), .text("end"))
         let manager = manager(transport)
         #expect(try await passingWaits(1) { try await manager.get("x") }.value.get().text == "end")
@@ -257,7 +257,7 @@ import Testing
     }
 
     @Test(arguments: [
-        MockResponse.status(.badGateway), .failure(TransportError.cannotResolve(host: "", TransferFacts())),
+        MockResponse.status(.badGateway), .failure(TransportError.cannotResolve(host: "", FailureContext())),
     ])
     func `an error thrown by the decision is passed on unchanged`(response: MockResponse) async throws {
         let transport = MockTransport(response)

@@ -6,7 +6,7 @@ import HTTPTypes
 import Testing
 
 @Suite struct RetryPlanTests {
-    private static let facts = TransferFacts()
+    private static let context = FailureContext()
 
     /// Returns the step after an attempt; by default the first attempt of a GET request.
     private func step(
@@ -22,8 +22,8 @@ import Testing
         .success(ResponseHead(status: .init(code: status), headers: headers, url: try url("http://a.example/")))
     }
 
-    private static let lost = TransportError.connectionLost(.beforeResponse, facts)
-    private static let refused = TransportError.cannotConnect(.refused, facts)
+    private static let lost = TransportError.connectionLost(.beforeResponse, context)
+    private static let refused = TransportError.cannotConnect(.refused, context)
 
     // MARK: Retriable results
 
@@ -38,19 +38,21 @@ import Testing
     }
 
     private static let worthIt: [(TransportError, RetryPolicy.Failure)] = [
-        (.cannotResolve(host: "a", facts), .nameLookup),
-        (.timedOut(.nameLookup, limit: .zero, facts), .nameLookup),
-        (.cannotConnect(.refused, facts), .connect), (.cannotConnect(.unreachable, facts), .connect),
-        (.cannotConnect(.systemTimeout, facts), .connect), (.cannotConnect(.other, facts), .connect),
-        (.timedOut(.connect, limit: .zero, facts), .connect), (.timedOut(.tlsHandshake, limit: .zero, facts), .connect),
-        (.tls(.handshake, facts), .tlsHandshake),
-        (.proxy(.handshake, facts), .proxy), (.proxy(.tunnelRefused(status: 503), facts), .proxy),
-        (.connectionLost(.beforeResponse, facts), .connectionLost), (.connectionLost(.inHead, facts), .connectionLost),
-        (.connectionLost(.inBody(received: 1, expected: 2), facts), .connectionLost),
-        (.connectionLost(.whileSending, facts), .connectionLost),
-        (.timedOut(.request, limit: .zero, facts), .noAnswer),
-        (.timedOut(.responseHead, limit: .zero, facts), .noAnswer),
-        (.timedOut(.responseBody, limit: .zero, facts), .noAnswer),
+        (.cannotResolve(host: "a", context), .nameLookup),
+        (.timedOut(.nameLookup, limit: .zero, context), .nameLookup),
+        (.cannotConnect(.refused, context), .connect), (.cannotConnect(.unreachable, context), .connect),
+        (.cannotConnect(.systemTimeout, context), .connect), (.cannotConnect(.other, context), .connect),
+        (.timedOut(.connect, limit: .zero, context), .connect),
+        (.timedOut(.tlsHandshake, limit: .zero, context), .connect),
+        (.tls(.handshake, context), .tlsHandshake),
+        (.proxy(.handshake, context), .proxy), (.proxy(.tunnelRefused(status: 503), context), .proxy),
+        (.connectionLost(.beforeResponse, context), .connectionLost),
+        (.connectionLost(.inHead, context), .connectionLost),
+        (.connectionLost(.inBody(received: 1, expected: 2), context), .connectionLost),
+        (.connectionLost(.whileSending, context), .connectionLost),
+        (.timedOut(.request, limit: .zero, context), .noAnswer),
+        (.timedOut(.responseHead, limit: .zero, context), .noAnswer),
+        (.timedOut(.responseBody, limit: .zero, context), .noAnswer),
     ]
 
     @Test(arguments: worthIt.indices)
@@ -63,7 +65,7 @@ import Testing
     }
 
     private static let onRequest: [(TransportError, RetryPolicy.Failure)] = [
-        (.timedOut(.queue, limit: .zero, facts), .queue), (.invalidResponse(.notHTTP, facts), .invalidResponse),
+        (.timedOut(.queue, limit: .zero, context), .queue), (.invalidResponse(.notHTTP, context), .invalidResponse),
     ]
 
     @Test(arguments: onRequest.indices)
@@ -75,14 +77,15 @@ import Testing
     }
 
     private static let never: [any Error & Sendable] = [
-        TransportError.cannotConnect(.localAddress, facts), TransportError.cannotConnect(.addressForbidden, facts),
-        TransportError.timedOut(.connectivity, limit: .zero, facts), TransportError.tls(.certificateExpired, facts),
-        TransportError.tls(.unknownAuthority, facts), TransportError.tls(.wrongHost, facts),
-        TransportError.tls(.untrusted(verifyResult: 1), facts), TransportError.proxy(.authenticationRequired, facts),
-        TransportError.proxy(.tunnelRefused(status: 403), facts), TransportError.proxy(.tls(.handshake), facts),
+        TransportError.cannotConnect(.localAddress, context), TransportError.cannotConnect(.addressForbidden, context),
+        TransportError.timedOut(.connectivity, limit: .zero, context), TransportError.tls(.certificateExpired, context),
+        TransportError.tls(.unknownAuthority, context), TransportError.tls(.wrongHost, context),
+        TransportError.tls(.untrusted(verifyResult: 1), context),
+        TransportError.proxy(.authenticationRequired, context),
+        TransportError.proxy(.tunnelRefused(status: 403), context), TransportError.proxy(.tls(.handshake), context),
         TransportError.invalidRequest(.url("x")), TransportError.unsupported(.http3),
-        TransportError.responseTooLarge(.body(limit: 1), facts), TransportError.requestBody(.notReplayable, facts),
-        TransportError.shutDown, TransportError.internalInconsistency("x", facts),
+        TransportError.responseTooLarge(.body(limit: 1), context), TransportError.requestBody(.notReplayable, context),
+        TransportError.shutDown, TransportError.internalInconsistency("x", context),
         SessionError.redirect(.tooMany(limit: 1)), Planned(),
     ]
 

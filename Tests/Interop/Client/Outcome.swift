@@ -59,12 +59,12 @@ struct Outcome: Sendable {
         guard let error = error as? SessionError else { return "\(type(of: error))" }
         guard case .transport(let cause) = error else { return name(of: error) }
         switch cause {
-        case .connectionLost(.inBody, let facts): return "connectionLost(inBody)" + code(facts)
-        case .connectionLost(let loss, let facts): return "connectionLost(\(loss))" + code(facts)
-        case .invalidResponse(let failure, let facts): return "invalidResponse(\(failure))" + code(facts)
-        case .cannotConnect(let failure, let facts): return "cannotConnect(\(failure))" + code(facts)
-        case .tls(let failure, let facts): return "tls(\(failure))" + code(facts)
-        case .timedOut(let phase, _, let facts): return "timedOut(\(phase))" + code(facts)
+        case .connectionLost(.inBody, let context): return "connectionLost(inBody)" + code(context)
+        case .connectionLost(let loss, let context): return "connectionLost(\(loss))" + code(context)
+        case .invalidResponse(let failure, let context): return "invalidResponse(\(failure))" + code(context)
+        case .cannotConnect(let failure, let context): return "cannotConnect(\(failure))" + code(context)
+        case .tls(let failure, let context): return "tls(\(failure))" + code(context)
+        case .timedOut(let phase, _, let context): return "timedOut(\(phase))" + code(context)
         default: return name(of: cause)
         }
     }
@@ -73,7 +73,7 @@ struct Outcome: Sendable {
         String("\(String(reflecting: error).prefix { $0 != "(" })".split(separator: ".").last ?? "error")
     }
 
-    private static func code(_ facts: TransferFacts) -> String {
-        facts.curlCode.map { "/\($0)" } ?? ""
+    private static func code(_ context: FailureContext) -> String {
+        context.curlCode.map { "/\($0)" } ?? ""
     }
 }

@@ -2,8 +2,8 @@
 
 import FoundationEssentials
 
-/// The facts about the process and its system that default header fields are based on.
-public struct ProcessFacts: Hashable, Sendable {
+/// A description of the process and its system, on which the default header fields are based.
+public struct ProcessDescription: Hashable, Sendable {
     /// The name of the program.
     public var program: String
     /// The version of the program; `nil` if it is unknown.
@@ -15,7 +15,7 @@ public struct ProcessFacts: Hashable, Sendable {
     /// The environment variables, which determine the locale.
     public var environment: [String: String]
 
-    /// Creates facts, by default for this library's architecture and an empty environment.
+    /// Creates a description, by default for this library's architecture and an empty environment.
     public init(
         program: String, version: String? = nil, systemRelease: String? = nil, architecture: String = Self.architecture,
         environment: [String: String] = [:]
@@ -27,12 +27,12 @@ public struct ProcessFacts: Hashable, Sendable {
         self.environment = environment
     }
 
-    /// Returns the facts of this process: the last component of `argv[0]`, the kernel's release and the initial
+    /// Returns the description of this process: the last component of `argv[0]`, the kernel's release and the initial
     /// environment.
     ///
-    /// They are read from `/proc` on each call (proc(5)); facts that cannot be read are missing.
-    public static func current(version: String? = nil) -> ProcessFacts {
-        ProcessFacts(
+    /// It is read from `/proc` on each call (proc(5)); values that cannot be read are missing.
+    public static func current(version: String? = nil) -> ProcessDescription {
+        ProcessDescription(
             program: CommandLine.arguments.first?.split(separator: "/").last.map(String.init) ?? "unknown",
             version: version,
             systemRelease: contents("/proc/sys/kernel/osrelease").map { String($0.prefix { !$0.isWhitespace }) },

@@ -9,17 +9,17 @@ public struct AFUnnamedError: Error, Sendable {
 }
 
 /// The result of validating a response.
-struct ResponseVerdict {
+struct ResponseValidity {
     var isValid = true
     /// The reason why the response is not valid; `nil` if it is valid, or for an ``AFUnnamedError``.
     var error: NSError?
     /// The response; `nil` if it is not an HTTP response.
-    var facts: ResponseFacts?
+    var description: ResponseDescription?
 
-    /// Stores the error of an unreadable body, with the facts about the response in its user info and the validation
+    /// Stores the error of an unreadable body, with the response in its user info and the validation
     /// error as its underlying error.
     func fail(_ failure: any Error, _ data: Data?, _ error: NSErrorPointer) {
-        let failure = (failure as NSError).adding(facts?.userInfo(data) ?? [:])
+        let failure = (failure as NSError).adding(description?.userInfo(data) ?? [:])
         error?.pointee = .combined(failure, underlying: error?.pointee)
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// The properties of a response that validation reads.
-struct ResponseFacts {
+struct ResponseDescription {
     let status: Int
     /// The media type without parameters, in lower case; `nil` if the response has none.
     let mediaType: String?
