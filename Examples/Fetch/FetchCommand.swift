@@ -84,8 +84,8 @@ package struct FetchCommand: ParsableCommand {
     package func makeConfiguration() throws -> SessionConfiguration {
         var configuration = SessionConfiguration()
         try network.configure(&configuration)
-        configuration.redirects.isEnabled = !request.staysPut
-        configuration.redirects.decision = { redirection in
+        configuration.redirectPolicy.isEnabled = !request.staysPut
+        configuration.redirectPolicy.decision = { redirection in
             Narrator.current?.say(redirection: redirection)
             return redirection.proposed
         }

@@ -20,7 +20,7 @@ struct Narrator: EventMonitor {
 
 let api = SessionManager {
     $0.eventMonitors = [Narrator()]
-    $0.retries = RetryPolicy(limit: 4).with {
+    $0.retryPolicy = RetryPolicy(limit: 4).with {
         $0.backoff = Backoff(base: .milliseconds(200), maximum: .seconds(2))
         $0.deadline = .seconds(20)
     }
@@ -28,7 +28,7 @@ let api = SessionManager {
 
 func ask(_ url: URL) async throws {
     let response = try await api.data(for: Request(url: url))
-    let history = response.metrics.retries
+    let history = response.metrics.retryHistory
     print("Status \(response.statusCode), \(response.value.count) bytes, \(history)")
 }
 

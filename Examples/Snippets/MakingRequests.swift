@@ -63,9 +63,9 @@ extension HTTPField.Name {
 
 func decideRedirects() -> SessionManager {
     let api = SessionManager {
-        $0.redirects.maximum = 5
-        $0.redirects.sensitiveHeaders.insert(.apiKey)
-        $0.redirects.decision = { redirection in
+        $0.redirectPolicy.maximum = 5
+        $0.redirectPolicy.sensitiveHeaders.insert(.apiKey)
+        $0.redirectPolicy.decision = { redirection in
             redirection.proposed.url.host() == redirection.original.url.host() ? redirection.proposed : nil
         }
     }

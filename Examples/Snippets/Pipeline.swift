@@ -105,9 +105,9 @@ func useMonitor() -> SessionManager {
 
 func redirectsOfOneRequest(_ api: SessionManager, url: URL) async throws {
     var request = Request(url: url)
-    request.redirects = api.configuration.redirects.with { $0.maximum = 1 }
+    request.redirectPolicy = api.configuration.redirectPolicy.with { $0.maximum = 1 }
     try await api.withResponse(for: request) { head, _ in
-        for redirect in head.redirects { print(redirect.status, redirect.url) }
+        for redirect in head.redirectHistory { print(redirect.status, redirect.url) }
     }
 }
 

@@ -7,14 +7,14 @@ import FoundationEssentials
 
 func retryThreeTimes() -> SessionManager {
     let api = SessionManager {
-        $0.retries = RetryPolicy(limit: 3)
+        $0.retryPolicy = RetryPolicy(limit: 3)
     }
     return api
 }
 
 func shapeRetries() -> SessionManager {
     let api = SessionManager {
-        $0.retries = RetryPolicy(limit: 5).with {
+        $0.retryPolicy = RetryPolicy(limit: 5).with {
             $0.backoff = Backoff(base: .milliseconds(200), maximum: .seconds(10))
             $0.statuses.remove(500)
             $0.failures.insert(.queue)
@@ -28,10 +28,10 @@ func shapeRetries() -> SessionManager {
 func retriesOfOneRequest(_ api: SessionManager, order: RequestBody) async throws {
     var request = try api.request(.post, "orders", body: order)
     request.headers[.idempotencyKey] = "5f2c4d1e"
-    request.retries = RetryPolicy(limit: 2)
+    request.retryPolicy = RetryPolicy(limit: 2)
     _ = try await api.data(for: request)
 
-    request.retries = RetryPolicy.none
+    request.retryPolicy = RetryPolicy.none
     _ = try await api.data(for: request)
 }
 
@@ -41,9 +41,9 @@ extension HTTPField.Name {
 
 func decideRetries() -> SessionManager {
     let api = SessionManager {
-        $0.retries = RetryPolicy(limit: 4).with {
-            $0.decision = { occasion in
-                guard case .success(let head) = occasion.result, head.status == .conflict else { return .followPolicy }
+        $0.retryPolicy = RetryPolicy(limit: 4).with {
+            $0.decision = { context in
+                guard case .success(let head) = context.result, head.status == .conflict else { return .followPolicy }
                 return .retry(after: .milliseconds(100))
             }
         }
@@ -62,11 +62,11 @@ func waitForRoutes() -> SessionManager {
 func readHistory(_ api: SessionManager) async throws {
     do {
         let response = try await api.get("users/7")
-        for attempt in response.metrics.retries.earlierAttempts {
+        for attempt in response.metrics.retryHistory.earlierAttempts {
             print(attempt.outcome, attempt.metrics?.total ?? .zero, "then a wait of", attempt.wait)
         }
     } catch let error as SessionError {
-        print(error.retries.earlierAttempts.count + 1, "attempts")
-        if case .body = error.retries.stop { print("The body could be read only once.") }
+        print(error.retryHistory.earlierAttempts.count + 1, "attempts")
+        if case .body = error.retryHistory.stopReason { print("The body could be read only once.") }
     }
 }

@@ -14,9 +14,9 @@ public struct ResponseHead: Sendable {
     /// The URL that the response came from, after any redirects.
     public var url: URL
     /// The redirect responses that led here, in order; set by a session, otherwise empty.
-    public var redirects: [ResponseHead] = []
+    public var redirectHistory: [ResponseHead] = []
     /// The attempts before this response, and why no more were made; set by a session, otherwise empty.
-    public var retries = RetryHistory()
+    public var retryHistory = RetryHistory()
 
     /// Creates a head, by default without fields and for HTTP/1.1.
     public init(status: HTTPResponse.Status, headers: HTTPFields = [:], version: HTTPVersion = .http1_1, url: URL) {

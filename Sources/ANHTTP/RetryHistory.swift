@@ -6,7 +6,7 @@ public struct RetryHistory: Hashable, Sendable {
     public var earlierAttempts: [Attempt] = []
     /// The reason why a last attempt that failed was not retried; `nil` if it succeeded or its failure is not one that
     /// is retried.
-    public var stop: Stop?
+    public var stopReason: StopReason?
 
     /// Creates the history of a request that was sent once.
     public init() {}
@@ -37,7 +37,7 @@ public struct RetryHistory: Hashable, Sendable {
     }
 
     /// The reason why a failed attempt was not retried.
-    public enum Stop: Hashable, Sendable {
+    public enum StopReason: Hashable, Sendable {
         /// The maximum number of retries was reached.
         case limit(Int)
         /// The server may have processed the request, and its method is not idempotent.
@@ -55,7 +55,7 @@ public struct RetryHistory: Hashable, Sendable {
     }
 }
 
-extension RetryHistory.Stop: CustomStringConvertible {
+extension RetryHistory.StopReason: CustomStringConvertible {
     /// The reason as a clause that can end a sentence.
     public var description: String {
         switch self {
@@ -83,6 +83,6 @@ extension RetryHistory.Outcome: CustomStringConvertible {
 extension RetryHistory: CustomStringConvertible {
     /// A clause such as `attempt 3, not retried because there were 2 retries`.
     public var description: String {
-        "attempt \(earlierAttempts.count + 1)" + (stop.map { ", not retried because \($0)" } ?? "")
+        "attempt \(earlierAttempts.count + 1)" + (stopReason.map { ", not retried because \($0)" } ?? "")
     }
 }

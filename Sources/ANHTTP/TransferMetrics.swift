@@ -34,7 +34,7 @@ public struct TransferMetrics: Hashable, Sendable {
     /// The number of times the exchange was sent; 2 if a reused connection turned out to be closed.
     public var attempts = 1
     /// The attempts before this exchange, with their metrics; set by a session, otherwise empty.
-    public var retries = RetryHistory()
+    public var retryHistory = RetryHistory()
     /// The address and port of the server, or of the proxy.
     public var remoteAddress: SocketAddress?
     /// The local address and port.

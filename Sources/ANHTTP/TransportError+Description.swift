@@ -82,7 +82,7 @@ extension FailureContext {
         if let message { details.append(message) }
         if let errno { details.append("errno \(errno)") }
         if let curlCode { details.append("curl \(curlCode)") }
-        if retries != RetryHistory() { details.append("\(retries)") }
+        if retryHistory != RetryHistory() { details.append("\(retryHistory)") }
         return details.isEmpty ? "." : " (\(details.joined(separator: "; ")))."
     }
 }

@@ -260,7 +260,7 @@ public struct FailureContext: Hashable, Sendable {
     /// The certificates of a server that was not trusted; `nil` for other failures.
     public var serverTrust: ServerTrust?
     /// The attempts before this one, and why there were no more; set by a session, otherwise empty.
-    public var retries = RetryHistory()
+    public var retryHistory = RetryHistory()
 
     /// Creates empty details.
     public init() {}

@@ -7,7 +7,7 @@ extension Pipeline {
     func followRedirects(
         of call: PipelineCall, respond: (ResponseHead, ResponseBody) async throws -> Void
     ) async throws {
-        let policy = call.request.redirects ?? redirects
+        let policy = call.request.redirectPolicy ?? redirectPolicy
         var call = call
         var history: [ResponseHead] = []
         while true {
@@ -19,7 +19,7 @@ extension Pipeline {
                     try await respond(head, body)
                 } else {
                     var head = head
-                    head.redirects = history
+                    head.redirectHistory = history
                     try await respond(head, body)
                 }
             }

@@ -18,8 +18,8 @@ final class Pipeline: Sendable {
     let interceptors: [any Interceptor]
     let attemptInterceptors: [any Interceptor]
     let monitors: [any EventMonitor]
-    let retries: RetryPolicy
-    let redirects: RedirectPolicy
+    let retryPolicy: RetryPolicy
+    let redirectPolicy: RedirectPolicy
     let authentication: AuthenticationPolicy
     private let isAuthenticating: Bool
     let credentialMemory = CredentialMemory()
@@ -44,8 +44,8 @@ final class Pipeline: Sendable {
         interceptors = configuration.interceptors
         attemptInterceptors = configuration.attemptInterceptors
         monitors = configuration.eventMonitors
-        retries = configuration.retries
-        redirects = configuration.redirects
+        retryPolicy = configuration.retryPolicy
+        redirectPolicy = configuration.redirectPolicy
         authentication = configuration.authentication
         isAuthenticating = configuration.authentication.isActive
         cachePolicy = configuration.cachePolicy
@@ -133,8 +133,8 @@ final class Pipeline: Sendable {
     private func advance(_ call: inout PipelineCall, from first: Step) throws -> Step {
         if first <= .interceptors, !interceptors.isEmpty { return .interceptors }
         if first <= .defaults { fillDefaults(of: &call.request) }
-        if first <= .retries, (call.request.retries ?? retries).limit > 0 { return .retries }
-        if first <= .redirects, (call.request.redirects ?? redirects).isEnabled { return .redirects }
+        if first <= .retries, (call.request.retryPolicy ?? retryPolicy).limit > 0 { return .retries }
+        if first <= .redirects, (call.request.redirectPolicy ?? redirectPolicy).isEnabled { return .redirects }
         if first <= .authentication, isAuthenticating || call.request.hasOwnAuthentication { return .authentication }
         if first <= .cache { try (call.request.cachePolicy ?? cachePolicy).apply(to: &call.request) }
         if first <= .connectivity, call.request.waitsForConnectivity ?? waitsForConnectivity { return .connectivity }

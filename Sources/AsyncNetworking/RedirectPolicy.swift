@@ -109,9 +109,9 @@ extension Request {
     /// the session's policy:
     ///
     /// ```swift
-    /// request.redirects = manager.configuration.redirects.with { $0.maximum = 1 }
+    /// request.redirectPolicy = manager.configuration.redirectPolicy.with { $0.maximum = 1 }
     /// ```
-    public var redirects: RedirectPolicy? {
+    public var redirectPolicy: RedirectPolicy? {
         get { self[RedirectPolicy.OfRequest.self] }
         set { self[RedirectPolicy.OfRequest.self] = newValue }
     }

@@ -25,7 +25,7 @@ public struct Response<Value: Sendable>: Sendable {
         self.head = head
         trailers = ending.trailers
         sharedMetrics = ending.sharedMetrics
-        if head.retries != RetryHistory() { metrics.retries = head.retries }
+        if head.retryHistory != RetryHistory() { metrics.retryHistory = head.retryHistory }
     }
 
     /// The status code.
@@ -33,7 +33,7 @@ public struct Response<Value: Sendable>: Sendable {
     /// The header fields.
     public var headers: HTTPFields { head.headers }
     /// The heads of the redirects that were followed, in order.
-    public var redirects: [ResponseHead] { head.redirects }
+    public var redirectHistory: [ResponseHead] { head.redirectHistory }
 
     /// Returns the response with its value transformed.
     ///

@@ -45,9 +45,9 @@ public struct SessionConfiguration: Sendable {
     /// response directly are not counted: their callers control how many they call.
     public var maximumConcurrentTransfers: Int?
     /// The retry policy for requests without one of their own; ``RetryPolicy/none`` by default.
-    public var retries = RetryPolicy.none
+    public var retryPolicy = RetryPolicy.none
     /// The redirect policy for requests without one of their own; follows at most 20 redirects by default.
-    public var redirects = RedirectPolicy()
+    public var redirectPolicy = RedirectPolicy()
     /// The credentials, tokens and signatures for requests without an authentication policy of their own;
     /// ``AuthenticationPolicy/none`` by default.
     public var authentication = AuthenticationPolicy.none

@@ -116,9 +116,9 @@ extension SessionError {
     }
 
     /// The attempts before the last one, and the reason why there was no further attempt.
-    public var retries: RetryHistory {
-        if case .transport(let error) = cause { return error.context?.retries ?? RetryHistory() }
-        return rejection?.head.retries ?? RetryHistory()
+    public var retryHistory: RetryHistory {
+        if case .transport(let error) = cause { return error.context?.retryHistory ?? RetryHistory() }
+        return rejection?.head.retryHistory ?? RetryHistory()
     }
 
     /// Wraps an error of a lower layer; returns other errors, such as the caller's own, unchanged.

@@ -54,7 +54,7 @@ extension SessionManager {
     ///   - events: Receives the events of every exchange, including those answered by redirects. Called on the network
     ///     thread, so it must return immediately.
     ///   - body: Receives the response's head and its body, which is valid only while the closure runs;
-    ///     ``ANHTTP/ResponseHead/redirects`` lists the redirects that were followed.
+    ///     ``ANHTTP/ResponseHead/redirectHistory`` lists the redirects that were followed.
     /// - Returns: The value that `body` returns.
     /// - Throws: ``SessionError``, `CancellationError`, or the error that `body` throws.
     public nonisolated func withResponse<Value: Sendable>(

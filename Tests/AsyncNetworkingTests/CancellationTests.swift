@@ -70,7 +70,7 @@ import Testing
     @Test func `between two exchanges`() async throws {
         let transport = MockTransport(.redirect(.found, to: "/b"), .text("end"))
         let manager = SessionManager(on: transport) {
-            $0.redirects.decision = { redirection in
+            $0.redirectPolicy.decision = { redirection in
                 cancelCurrentTask()
                 return redirection.proposed
             }
@@ -85,7 +85,7 @@ import Testing
         let asked = EventList<URL>()
         let clock = ManualClock()
         let manager = SessionManager(on: MockTransport(.redirect(.found, to: "/b"))) {
-            $0.redirects.decision = { redirection in
+            $0.redirectPolicy.decision = { redirection in
                 await asked.append(redirection.proposed.url)
                 try await clock.sleep(for: .seconds(1))
                 return nil

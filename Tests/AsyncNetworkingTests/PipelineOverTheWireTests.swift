@@ -14,7 +14,7 @@ import Testing
             try await StubServer.with { server in
                 server.fallback { _ in .redirect(307, to: other.url("/taken").absoluteString) }
                 let token = try #require(HTTPField.Name("X-Token"))
-                let manager = SessionManager(for: server) { $0.redirects.sensitiveHeaders.insert(token) }
+                let manager = SessionManager(for: server) { $0.redirectPolicy.sensitiveHeaders.insert(token) }
                 let headers: HTTPFields = [
                     .authorization: "Bearer secret", .cookie: "session=secret", .proxyAuthorization: "Basic secret",
                     token: "secret", .accept: "text/plain", .from: "me",
@@ -40,12 +40,12 @@ import Testing
             server.route("/inner", .text("inner"))
             let manager = SessionManager(for: server) {
                 $0.transfer.connection.addresses = .publicOnly(except: ["127.0.0.1"])
-                $0.retries = RetryPolicy()
+                $0.retryPolicy = RetryPolicy()
             }
             let error = try await sessionError { _ = try await manager.get("outer") }
             guard case .transport(.cannotConnect(.addressForbidden, let context)) = error else { throw error }
             #expect(context.address?.host == "127.0.0.2")
-            #expect(context.retries.earlierAttempts.isEmpty)
+            #expect(context.retryHistory.earlierAttempts.isEmpty)
             #expect(server.activity.requests.map(\.path) == ["/outer", "/next"])
         }
     }
@@ -65,7 +65,7 @@ import Testing
                 server.route("/b", .text("end"))
                 let manager = SessionManager(for: server)
                 let text = try await manager.withResponse(for: manager.request(.get, "a")) { head, body in
-                    #expect(head.redirects.count == 1)
+                    #expect(head.redirectHistory.count == 1)
                     return try await body.collect(upTo: 100)
                 }
                 #expect(text == Data("end".utf8))
@@ -82,7 +82,7 @@ import Testing
         SessionManager(
             SessionConfiguration(baseURL: server.url("/")) {
                 $0.proxy = .none
-                $0.retries = RetryPolicy(limit: limit).with { $0.backoff = Backoff(base: .zero) }.with(policy)
+                $0.retryPolicy = RetryPolicy(limit: limit).with { $0.backoff = Backoff(base: .zero) }.with(policy)
             })
     }
 
@@ -93,7 +93,7 @@ import Testing
                 .text("end"))
             let response = try await manager(for: server).get("x")
             #expect(response.text == "end")
-            let attempts = response.metrics.retries.earlierAttempts
+            let attempts = response.metrics.retryHistory.earlierAttempts
             #expect(attempts.count == 3)
             #expect(attempts.last?.outcome == .status(503))
             #expect(
@@ -120,7 +120,7 @@ import Testing
             server.fallback { _ in .status(503, headers: ["Retry-After": value]) }
             let manager = manager(for: server)
             let response = try await manager.data(for: manager.request(.get, "x"))
-            guard case .retryAfter(let wait) = response.head.retries.stop else { throw Planned() }
+            guard case .retryAfter(let wait) = response.head.retryHistory.stopReason else { throw Planned() }
             #expect(wait >= .seconds(3600))
             #expect(server.activity.requests.count == 1)
         }
@@ -131,12 +131,12 @@ import Testing
         let manager = SessionManager(
             SessionConfiguration(baseURL: URL(string: "http://127.0.0.1:1/")) {
                 $0.proxy = .none
-                $0.retries = RetryPolicy(limit: 2).with { $0.backoff = Backoff(base: .zero) }
+                $0.retryPolicy = RetryPolicy(limit: 2).with { $0.backoff = Backoff(base: .zero) }
             })
         let error = try await sessionError { _ = try await manager.post("x", parameters: ["a": 1]) }
         guard case .transport(.cannotConnect(.refused, _)) = error else { throw error }
-        #expect(error.retries.earlierAttempts.count == 2)
-        #expect(error.retries.stop == .limit(2))
+        #expect(error.retryHistory.earlierAttempts.count == 2)
+        #expect(error.retryHistory.stopReason == .limit(2))
     }
 
     @Test func `bodies from files and streams are sent again completely after the server has read a part`() async throws

@@ -116,7 +116,7 @@ import Testing
 
     @Test func `redirects are returned as responses if they are not followed`() async throws {
         let transport = MockTransport(.redirect(.found, to: "/b"))
-        let manager = SessionManager(on: transport) { $0.redirects.isEnabled = false }
+        let manager = SessionManager(on: transport) { $0.redirectPolicy.isEnabled = false }
         let response = try await manager.data(for: Request(url: url("http://a.example/")))
         #expect(response.headers[.location] == "/b")
         #expect(transport.requests.count == 1)
@@ -126,9 +126,9 @@ import Testing
         let transport = MockTransport(
             .redirect(.movedPermanently, to: "/two"), .redirect(.found, to: "/three"), .text("end"))
         let response = try await SessionManager(on: transport).get("one")
-        #expect(response.redirects.map(\.status.code) == [301, 302])
+        #expect(response.redirectHistory.map(\.status.code) == [301, 302])
         #expect(
-            response.redirects.map(\.url.absoluteString) == ["http://a.example/v1/one", "http://a.example/two"])
+            response.redirectHistory.map(\.url.absoluteString) == ["http://a.example/v1/one", "http://a.example/two"])
         #expect(response.head.url.absoluteString == "http://a.example/three")
     }
 
@@ -148,7 +148,7 @@ import Testing
     @Test(arguments: [0, 1, 3])
     func `the number of redirects is limited`(maximum: Int) async throws {
         let transport = MockTransport { _ in .redirect(.found, to: "/loop") }
-        let manager = SessionManager(on: transport) { $0.redirects.maximum = maximum }
+        let manager = SessionManager(on: transport) { $0.redirectPolicy.maximum = maximum }
         let error = try await sessionError { _ = try await manager.get("loop") }
         #expect(error.redirectFailure == .tooMany(limit: maximum))
         #expect(transport.requests.count == maximum + 1)
@@ -160,7 +160,7 @@ import Testing
             return number == 20 ? .text("end") : .redirect(.found, to: "/\(number + 1)")
         }
         let response = try await SessionManager(on: transport).get("/0")
-        #expect(response.redirects.count == 20)
+        #expect(response.redirectHistory.count == 20)
         let error = try await sessionError {
             let endless = MockTransport { _ in .redirect(.found, to: "/") }
             _ = try await SessionManager(on: endless).get("/")
@@ -204,7 +204,7 @@ import Testing
     @Test func `a policy can name additional sensitive fields`() async throws {
         let token = try #require(HTTPField.Name("X-Token"))
         let lines = try await headersAfter(redirectTo: "//b.example/", headers: [token: "t", .accept: "*/*"]) {
-            $0.redirects.sensitiveHeaders.insert(token)
+            $0.redirectPolicy.sensitiveHeaders.insert(token)
         }
         #expect(lines == ["Accept: */*"])
     }
@@ -258,13 +258,13 @@ import Testing
     @Test func `the decision can return the redirect as the response, or provide a replayable body`() async throws {
         let transport = MockTransport(.redirect(.temporaryRedirect, to: "/b"), .text("end"))
         let once = RequestBody.stream(AsyncStreamOf(Self.chunks))
-        let stopping = SessionManager(on: transport) { $0.redirects.decision = { _ in nil } }
+        let stopping = SessionManager(on: transport) { $0.redirectPolicy.decision = { _ in nil } }
         let response = try await stopping.data(for: stopping.request(.post, "x", body: once))
         #expect(response.statusCode == 307)
 
         let second = MockTransport(.redirect(.temporaryRedirect, to: "/b"), .text("end"))
         let replacing = SessionManager(on: second) {
-            $0.redirects.decision = { redirection in
+            $0.redirectPolicy.decision = { redirection in
                 var request = redirection.proposed
                 request.body = .string("other")
                 return request
@@ -282,7 +282,7 @@ import Testing
     @Test func `it receives each redirect, and the returned request is sent`() async throws {
         let seen = EventList<String>()
         let manager = SessionManager(on: transport) {
-            $0.redirects.decision = { redirection in
+            $0.redirectPolicy.decision = { redirection in
                 await seen.append(
                     "\(redirection.head.status.code) \(redirection.original.url.path) \(redirection.proposed.url.path)")
                 var request = redirection.proposed
@@ -297,17 +297,17 @@ import Testing
 
     @Test func `it can return a redirect as the response`() async throws {
         let manager = SessionManager(on: transport) {
-            $0.redirects.decision = { $0.proposed.url.path == "/c" ? nil : $0.proposed }
+            $0.redirectPolicy.decision = { $0.proposed.url.path == "/c" ? nil : $0.proposed }
         }
         let response = try await manager.data(for: manager.request(.get, "x"))
         #expect(response.statusCode == 301)
         #expect(response.headers[.location] == "/c")
-        #expect(response.redirects.map(\.status.code) == [302])
+        #expect(response.redirectHistory.map(\.status.code) == [302])
         #expect(transport.requests.count == 2)
     }
 
     @Test func `an error that it throws is passed on unchanged`() async throws {
-        let manager = SessionManager(on: transport) { $0.redirects.decision = { _ in throw Planned(number: 7) } }
+        let manager = SessionManager(on: transport) { $0.redirectPolicy.decision = { _ in throw Planned(number: 7) } }
         await #expect(throws: Planned(number: 7)) { _ = try await manager.get("x") }
         #expect(transport.requests.count == 1)
     }
@@ -315,7 +315,7 @@ import Testing
     @Test func `it is not called for redirects that the policy refuses`() async throws {
         let transport = MockTransport(.redirect(.found, to: "http://a.example/"))
         let manager = SessionManager(on: transport, baseURL: "https://a.example/") {
-            $0.redirects.decision = { redirection in
+            $0.redirectPolicy.decision = { redirection in
                 Issue.record("asked about \(redirection.proposed)")
                 return nil
             }
@@ -331,28 +331,28 @@ import Testing
     @Test func `a request can have a policy of its own`() async throws {
         let manager = SessionManager(on: transport)
         var request = try manager.request(.get, "x")
-        request.redirects = RedirectPolicy.none
+        request.redirectPolicy = RedirectPolicy.none
         #expect(try await manager.data(for: request).statusCode == 302)
-        request.redirects = manager.configuration.redirects.with { $0.maximum = 0 }
+        request.redirectPolicy = manager.configuration.redirectPolicy.with { $0.maximum = 0 }
         let error = try await sessionError { _ = try await manager.data(for: request) }
         #expect(error.redirectFailure == .tooMany(limit: 0))
-        request.redirects = nil
+        request.redirectPolicy = nil
         #expect(try await manager.data(for: request).text == "end")
     }
 
     @Test func `a request can follow redirects if the session does not`() async throws {
-        let manager = SessionManager(on: transport) { $0.redirects = .none }
+        let manager = SessionManager(on: transport) { $0.redirectPolicy = .none }
         var request = try manager.request(.get, "x")
         #expect(try await manager.data(for: request).statusCode == 302)
-        request.redirects = RedirectPolicy()
+        request.redirectPolicy = RedirectPolicy()
         #expect(try await manager.data(for: request).text == "end")
     }
 
     @Test func `the closure of a streamed response receives the redirects`() async throws {
         let manager = SessionManager(on: transport)
         try await manager.withResponse(for: manager.request(.get, "x")) { head, _ in
-            #expect(head.redirects.map(\.url.absoluteString) == ["http://a.example/v1/x"])
-            #expect(head.redirects.map(\.status) == [.found])
+            #expect(head.redirectHistory.map(\.url.absoluteString) == ["http://a.example/v1/x"])
+            #expect(head.redirectHistory.map(\.status) == [.found])
         }
     }
 }

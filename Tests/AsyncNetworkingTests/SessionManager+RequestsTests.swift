@@ -20,7 +20,7 @@ import Testing
         #expect(response.head.url.absoluteString == "http://a.example/x")
         #expect(response.trailers.lines == ["From: trailer"])
         #expect(response.metrics.responseBodyBytes == 3)
-        #expect(response.redirects.isEmpty)
+        #expect(response.redirectHistory.isEmpty)
     }
 
     @Test func `the size of a collected body is limited by the session or the request`() async throws {

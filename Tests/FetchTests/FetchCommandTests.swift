@@ -114,7 +114,7 @@ import Testing
         #expect(
             configuration.transfer.connection.hostOverrides == [.init(host: "example.com", port: 443, address: "::1")])
         #expect(configuration.maximumConnectionsPerHost == 9)
-        #expect(!configuration.redirects.isEnabled)
+        #expect(!configuration.redirectPolicy.isEnabled)
     }
 
     @Test func `a proxy has a scheme, a port and credentials`() throws {

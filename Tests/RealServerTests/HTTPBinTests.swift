@@ -108,10 +108,10 @@ private struct Echo: Decodable, Sendable {
     }
 
     @Test func `redirects are followed, relative and absolute`() async throws {
-        #expect(try await manager.get("redirect/5").redirects.count == 5)
-        #expect(try await manager.get("relative-redirect/3").redirects.count == 3)
-        #expect(try await manager.get("absolute-redirect/3").redirects.count == 3)
-        let limited = try SessionManager(for: .httpbin) { $0.redirects.maximum = 4 }
+        #expect(try await manager.get("redirect/5").redirectHistory.count == 5)
+        #expect(try await manager.get("relative-redirect/3").redirectHistory.count == 3)
+        #expect(try await manager.get("absolute-redirect/3").redirectHistory.count == 3)
+        let limited = try SessionManager(for: .httpbin) { $0.redirectPolicy.maximum = 4 }
         let error = try await sessionError { _ = try await limited.get("redirect/5") }
         guard case .redirect(.tooMany(limit: 4)) = error else { throw error }
     }
@@ -122,7 +122,7 @@ private struct Echo: Decodable, Sendable {
         let response = try await manager.response(for: request, as: .decodable(Echo.self))
         #expect(response.value.method == "POST")
         #expect(response.value.data == "again")
-        #expect(response.redirects.map(\.status.code) == [307])
+        #expect(response.redirectHistory.map(\.status.code) == [307])
     }
 
     @Test func `an authorization field set by the caller is accepted if it is right`() async throws {
@@ -148,7 +148,7 @@ private struct Echo: Decodable, Sendable {
 
     @Test func `cookies are set by redirects, sent, and deleted`() async throws {
         let set = try await manager.get("cookies/set?a=1&b=2", as: .json)
-        #expect(set.redirects.map { $0.headers.count { $0.name == .setCookie } } == [2])
+        #expect(set.redirectHistory.map { $0.headers.count { $0.name == .setCookie } } == [2])
         #expect(set.value["cookies"] == .object(["a": .string("1"), "b": .string("2")]))
         let deleted = try await manager.get("cookies/delete?a", as: .json)
         #expect(deleted.value["cookies"] == .object(["b": .string("2")]))
@@ -158,7 +158,7 @@ private struct Echo: Decodable, Sendable {
     @Test func `cookies are neither stored nor sent if they are disabled`() async throws {
         let manager = try SessionManager(for: .httpbin) { $0.handlesCookies = false }
         let set = try await manager.get("cookies/set?a=1", as: .json)
-        #expect(set.redirects.map { $0.headers[.setCookie] } == ["a=1; Path=/"])
+        #expect(set.redirectHistory.map { $0.headers[.setCookie] } == ["a=1; Path=/"])
         #expect(set.value["cookies"] == .object([:]))
     }
 

@@ -178,7 +178,7 @@ enum Dialect: CaseIterable, Sendable {
         for (path, redirects) in [("sink", 0), ("redirect/307/sink", 1), ("redirect/308/sink", 1)] {
             let response = try await manager.data(for: manager.request(.post, path, body: body))
             #expect(response.text == "{\"received\": true}\n")
-            #expect(response.redirects.count == redirects)
+            #expect(response.redirectHistory.count == redirects)
             #expect(response.metrics.requestBodyBytes == 2_000_000)
         }
     }
@@ -208,7 +208,7 @@ enum Dialect: CaseIterable, Sendable {
     func `redirects are followed`(dialect: Dialect, status: Int) async throws {
         let response = try await dialect.manager().get("redirect/\(status)", as: .decodable(Person.self))
         #expect(response.value.id == 7)
-        #expect(response.redirects.map(\.status.code) == [status])
+        #expect(response.redirectHistory.map(\.status.code) == [status])
         #expect(response.head.url.path == "/small.json")
     }
 

@@ -9,12 +9,12 @@ import Testing
     @Test(arguments: Dialect.reusing)
     func `a request to an unavailable server is retried on the same connection`(dialect: Dialect) async throws {
         let manager = try dialect.manager {
-            $0.retries = RetryPolicy(limit: 2).with { $0.backoff = Backoff(base: .zero) }
+            $0.retryPolicy = RetryPolicy(limit: 2).with { $0.backoff = Backoff(base: .zero) }
         }
         let response = try await manager.data(for: manager.request(.get, "status/503"))
         #expect(response.statusCode == 503)
-        #expect(response.head.retries.stop == .limit(2))
-        let attempts = response.metrics.retries.earlierAttempts
+        #expect(response.head.retryHistory.stopReason == .limit(2))
+        let attempts = response.metrics.retryHistory.earlierAttempts
         #expect(attempts.map(\.outcome) == [.status(503), .status(503)])
         #expect(attempts.map { $0.metrics?.isConnectionReused } == [false, true])
         #expect(response.metrics.isConnectionReused)

@@ -19,7 +19,7 @@ struct PipelineCost {
         let cases: [Case] = [
             Case("nothing enabled") { _ in },
             Case("two interceptors") { $0.interceptors = [Passing(), Passing()] },
-            Case("retries enabled") { $0.retries = RetryPolicy() },
+            Case("retries enabled") { $0.retryPolicy = RetryPolicy() },
             Case("an event monitor") { $0.eventMonitors = [Deaf()] },
             Case("a Basic credential") { configuration in
                 guard let url = URL(string: "http://127.0.0.1/") else { return }

@@ -110,7 +110,7 @@ struct URLTour {
 
     private static func summary(_ response: Response<Data>) -> String {
         let type = response.head.mediaType.map { ", \($0)" } ?? ""
-        let redirects = response.redirects.isEmpty ? "" : ", after \(response.redirects.count) redirects"
+        let redirects = response.redirectHistory.isEmpty ? "" : ", after \(response.redirectHistory.count) redirects"
         return
             "Status \(response.statusCode), \(response.head.version), \(Quantity.bytes(Int64(response.value.count)))\(type)\(redirects)"
     }

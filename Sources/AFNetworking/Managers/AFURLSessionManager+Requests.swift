@@ -31,15 +31,15 @@ extension AFURLSessionManager {
             request.attemptInterceptors = [HandshakeRetries(answers: handshakeAnswers, task: driver.identifier)]
         }
         if isObserved {
-            request.redirects = redirects(of: core, for: driver)
+            request.redirectPolicy = redirectPolicy(of: core, for: driver)
             request.authentication = driver.authentication(of: core)
         }
         return (core, request)
     }
 
     /// Returns the core's redirect policy with the manager's delegate method applied after its own decision.
-    private func redirects(of core: SessionManager, for driver: TaskDriver) -> RedirectPolicy {
-        core.configuration.redirects.with { policy in
+    private func redirectPolicy(of core: SessionManager, for driver: TaskDriver) -> RedirectPolicy {
+        core.configuration.redirectPolicy.with { policy in
             let decide = policy.decision
             policy.decision = { [weak driver] redirection in
                 var proposed = redirection.proposed

@@ -156,9 +156,9 @@ extension SessionManager {
         for request: Result<Request, any Error>, to destination: DownloadDestination, _ options: DownloadOptions,
         ending: (@Sendable (Result<Response<DownloadedFile>, any Error>) async -> Void)? = nil
     ) -> DownloadTask {
-        let redirects = (try? request.get())?.redirects ?? configuration.redirects
+        let redirectPolicy = (try? request.get())?.redirectPolicy ?? configuration.redirectPolicy
         let job = DownloadJob(
-            destination: destination, options: options, sensitiveHeaders: redirects.sensitiveHeaders)
+            destination: destination, options: options, sensitiveHeaders: redirectPolicy.sensitiveHeaders)
         return makeTask(.download, request, ending: ending) { try await self.download($0, job) }
     }
 }

@@ -9,7 +9,7 @@ extension Pipeline {
     func retry(
         _ call: PipelineCall, respond: (ResponseHead, ResponseBody) async throws -> Void
     ) async throws {
-        let policy = call.request.retries ?? retries
+        let policy = call.request.retryPolicy ?? retryPolicy
         var plan = RetryPlan(policy)
         let origin = Origin(call.request.url)
         let stopwatch = Stopwatch(clock)
@@ -30,7 +30,7 @@ extension Pipeline {
                         failed = (.success(head), wait)
                     } else {
                         var head = head
-                        head.retries = plan.history
+                        head.retryHistory = plan.history
                         try await respond(head, body)
                     }
                 }
@@ -62,15 +62,15 @@ extension Pipeline {
         _ result: RetryPlan.AttemptResult, on request: Request, _ plan: inout RetryPlan, _ stopwatch: Stopwatch,
         _ origin: Origin
     ) async throws -> Duration? {
-        var verdict = RetryPolicy.Verdict.followPolicy
-        if let decision = plan.policy.decision, RetryPlan.mayBeDecided(result) {
-            verdict = try await decision(
-                RetryPolicy.Occasion(
+        var decision = RetryPolicy.Decision.followPolicy
+        if let makeDecision = plan.policy.decision, RetryPlan.mayBeDecided(result) {
+            decision = try await makeDecision(
+                RetryPolicy.Context(
                     request: request, attempt: plan.attempt, result: result, isRetriable: plan.isRetriable(result)))
         }
-        let moment = RetryPlan.Moment(
+        let timing = RetryPlan.Timing(
             elapsed: stopwatch.elapsed, now: Int64(Date.now.timeIntervalSince1970), unit: randomUnit())
-        switch plan.step(after: result, of: request, verdict: verdict, at: moment) {
+        switch plan.step(after: result, of: request, decision: decision, at: timing) {
         case .finish:
             return nil
         case .stop(let reason):
@@ -87,7 +87,7 @@ extension Pipeline {
 
     @inline(never)
     private static func adding(_ history: RetryHistory, to error: any Error) -> any Error {
-        (error as? TransportError)?.changingContext { $0.retries = history } ?? error
+        (error as? TransportError)?.changingContext { $0.retryHistory = history } ?? error
     }
 }
 

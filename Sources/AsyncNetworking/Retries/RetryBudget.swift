@@ -26,11 +26,11 @@ public struct RetryBudget: Hashable, Sendable {
 
 /// The remaining budget of one host.
 package struct RetryBucket {
-    package private(set) var retries: Double
+    package private(set) var tokens: Double
     private var lastChange: Duration
 
     package init(_ budget: RetryBudget, now: Duration) {
-        retries = budget.capacity
+        tokens = budget.capacity
         lastChange = now
     }
 
@@ -42,17 +42,17 @@ package struct RetryBucket {
     /// Takes one retry; returns `false` if less than one is left.
     package mutating func withdraw(_ budget: RetryBudget, now: Duration) -> Bool {
         fill(budget, by: 0, now: now)
-        guard retries >= 1 else { return false }
-        retries -= 1
+        guard tokens >= 1 else { return false }
+        tokens -= 1
         return true
     }
 
     /// Whether the budget is full, so that the host's entry can be removed without effect.
-    package func isFull(_ budget: RetryBudget) -> Bool { retries >= budget.capacity }
+    package func isFull(_ budget: RetryBudget) -> Bool { tokens >= budget.capacity }
 
     private mutating func fill(_ budget: RetryBudget, by amount: Double, now: Duration) {
         let seconds = max(0, (now - lastChange) / .seconds(1))
-        retries = min(budget.capacity, retries + amount + seconds * budget.perSecond)
+        tokens = min(budget.capacity, tokens + amount + seconds * budget.perSecond)
         lastChange = now
     }
 }

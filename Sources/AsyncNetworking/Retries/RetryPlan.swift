@@ -23,13 +23,13 @@ package struct RetryPlan {
         /// The attempt is the result, because it succeeded or failed in a way that is not retriable.
         case finish
         /// The attempt is the result although it is retriable, for this reason.
-        case stop(RetryHistory.Stop)
+        case stop(RetryHistory.StopReason)
         /// The request is sent again after a wait, if the budget permits.
         case retry(after: Duration)
     }
 
     /// The time of a decision, and a random number for it.
-    package struct Moment {
+    package struct Timing {
         /// The time since the first attempt started.
         package var elapsed: Duration
         /// The current time in seconds since 1970.
@@ -57,14 +57,14 @@ package struct RetryPlan {
     /// - Parameters:
     ///   - result: The result of the attempt.
     ///   - request: The request.
-    ///   - verdict: The decision of the program.
-    ///   - moment: The time of the decision.
+    ///   - decision: The decision of the program.
+    ///   - timing: The time of the decision, and a random number for it.
     package func step(
-        after result: AttemptResult, of request: Request, verdict: RetryPolicy.Verdict, at moment: Moment
+        after result: AttemptResult, of request: Request, decision: RetryPolicy.Decision, at timing: Timing
     ) -> Step {
         let isRetriable = isRetriable(result)
         var wait: Duration?
-        switch verdict {
+        switch decision {
         case .stop:
             return isRetriable ? .stop(.decision) : .finish
         case .followPolicy:
@@ -75,13 +75,13 @@ package struct RetryPlan {
         }
         guard request.body.isReplayable else { return .stop(.body) }
         guard attempt <= policy.limit else { return .stop(.limit(max(0, policy.limit))) }
-        let retryAfter = retryAfter(result, at: moment)
+        let retryAfter = retryAfter(result, at: timing)
         if wait == nil, let retryAfter, let maximum = policy.maximumRetryAfter, retryAfter > maximum {
             return .stop(.retryAfter(retryAfter))
         }
-        let proposed = wait ?? max(policy.backoff.wait(beforeRetry: attempt, unit: moment.unit), retryAfter ?? .zero)
+        let proposed = wait ?? max(policy.backoff.wait(beforeRetry: attempt, unit: timing.unit), retryAfter ?? .zero)
         let delay = max(.zero, min(proposed, .longestSleep))
-        if let deadline = policy.deadline, moment.elapsed + delay >= deadline { return .stop(.deadline(deadline)) }
+        if let deadline = policy.deadline, timing.elapsed + delay >= deadline { return .stop(.deadline(deadline)) }
         return .retry(after: delay)
     }
 
@@ -91,8 +91,8 @@ package struct RetryPlan {
         return policy.idempotencyKeyField.map { request.headers.contains($0) } ?? false
     }
 
-    private func retryAfter(_ result: AttemptResult, at moment: Moment) -> Duration? {
-        if case .success(let head) = result { head.retryAfter(now: moment.now) } else { nil }
+    private func retryAfter(_ result: AttemptResult, at timing: Timing) -> Duration? {
+        if case .success(let head) = result { head.retryAfter(now: timing.now) } else { nil }
     }
 
     /// Whether the policy's `decision` is called for a result: for errors and for statuses of 400 and above.
@@ -115,8 +115,8 @@ package struct RetryPlan {
     }
 
     /// Records why there is no further attempt.
-    package mutating func stop(because reason: RetryHistory.Stop) {
-        history.stop = reason
+    package mutating func stop(because reason: RetryHistory.StopReason) {
+        history.stopReason = reason
     }
 
     /// Returns the time left for all attempts together, or `nil` without a deadline.

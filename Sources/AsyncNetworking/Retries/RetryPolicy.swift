@@ -7,7 +7,7 @@ public import HTTPTypes
 ///
 /// ```swift
 /// let api = SessionManager(baseURL: url) {
-///     $0.retries = RetryPolicy(limit: 3)
+///     $0.retryPolicy = RetryPolicy(limit: 3)
 /// }
 /// ```
 ///
@@ -22,11 +22,11 @@ public import HTTPTypes
 /// | `Retry-After` exceeds ``maximumRetryAfter`` | the caller decides whether to wait that long |
 /// | the wait would end after the ``deadline`` | |
 /// | the host's ``budget`` is used up | retries must not overload a server |
-/// | ``decision`` returns ``Verdict/stop`` | |
+/// | ``decision`` returns ``Decision/stop`` | |
 ///
 /// The result is that of the last attempt. The earlier attempts, and the reason why there was no further one, are in
-/// ``ANHTTP/ResponseHead/retries``, in the ``ANHTTP/TransferMetrics/retries`` of a ``Response``, and in
-/// ``SessionError/retries``; see ``ANHTTP/RetryHistory``.
+/// ``ANHTTP/ResponseHead/retryHistory``, in the ``ANHTTP/TransferMetrics/retryHistory`` of a ``Response``, and in
+/// ``SessionError/retryHistory``; see ``ANHTTP/RetryHistory``.
 ///
 /// The wait before a retry is the longer of `Retry-After`, given in seconds or as a date, and ``backoff``. Cancelling
 /// the task ends the wait immediately. Each attempt follows redirects from the original URL. A request is never
@@ -61,7 +61,7 @@ public struct RetryPolicy: Sendable {
     ///
     /// It may request or prevent another attempt; the limit, body, deadline and budget apply in any case. An error that
     /// it throws becomes the error of the request.
-    public var decision: (@Sendable (Occasion) async throws -> Verdict)?
+    public var decision: (@Sendable (Context) async throws -> Decision)?
 
     /// Creates the default policy with a maximum number of retries.
     public init(limit: Int = 2) {
@@ -79,7 +79,7 @@ public struct RetryPolicy: Sendable {
     }
 
     /// An attempt about which ``decision`` is asked.
-    public struct Occasion: Sendable {
+    public struct Context: Sendable {
         /// The request.
         public var request: Request
         /// The number of the attempt, starting at 1.
@@ -91,7 +91,7 @@ public struct RetryPolicy: Sendable {
     }
 
     /// The program's decision about an attempt.
-    public enum Verdict: Hashable, Sendable {
+    public enum Decision: Hashable, Sendable {
         /// Applies the policy.
         case followPolicy
         /// Sends the request again, regardless of its method, after this wait; `nil` waits as the policy would.
@@ -103,7 +103,7 @@ public struct RetryPolicy: Sendable {
 
 extension Request {
     /// The retry policy of this request; `nil`, the default, uses the session's.
-    public var retries: RetryPolicy? {
+    public var retryPolicy: RetryPolicy? {
         get { self[RetryPolicy.OfRequest.self] }
         set { self[RetryPolicy.OfRequest.self] = newValue }
     }

@@ -133,7 +133,7 @@ extension StubServer {
             server.serve(file)
             let manager = SessionManager(for: server)
             var request = Request(method: what.method, url: server.url("/file"), headers: what.headers)
-            request.retries = RetryPolicy.none
+            request.retryPolicy = RetryPolicy.none
             let task = await manager.download(request, to: self.file, options: what.options)
             let error = try await sessionError { _ = try await task.value }
             #expect(error.resumeData == nil)

@@ -17,7 +17,7 @@ import Testing
         SessionManager(
             .on(transport) {
                 $0.clock = clock
-                $0.retries = RetryPolicy().with { $0.backoff = Backoff(base: .seconds(1), isJittered: false) }.with(
+                $0.retryPolicy = RetryPolicy().with { $0.backoff = Backoff(base: .seconds(1), isJittered: false) }.with(
                     policy)
                 configure(&$0)
             })
@@ -56,9 +56,9 @@ import Testing
         #expect(response.text == "end")
         #expect(waits == [.seconds(1), .seconds(2)])
         #expect(transport.requests.map(\.request.headers.lines) == Array(repeating: ["From: me"], count: 3))
-        let history = response.metrics.retries
-        #expect(history == response.head.retries)
-        #expect(history.stop == nil)
+        let history = response.metrics.retryHistory
+        #expect(history == response.head.retryHistory)
+        #expect(history.stopReason == nil)
         #expect(history.earlierAttempts.map(\.wait) == [.seconds(1), .seconds(2)])
         #expect(history.earlierAttempts.map(\.outcome).last == .status(429))
         guard case .failure(let words) = try #require(history.earlierAttempts.first).outcome else {
@@ -74,8 +74,8 @@ import Testing
         let response = try result.get()
         #expect(response.statusCode == 502)
         #expect(response.text == "down")
-        #expect(response.head.retries.stop == .limit(2))
-        #expect(response.head.retries.earlierAttempts.map(\.outcome) == [.status(502), .status(502)])
+        #expect(response.head.retryHistory.stopReason == .limit(2))
+        #expect(response.head.retryHistory.earlierAttempts.map(\.outcome) == [.status(502), .status(502)])
     }
 
     @Test func `the error of a rejected response contains the attempts`() async throws {
@@ -83,8 +83,8 @@ import Testing
         let (result, _) = try await passingWaits(2) { try await manager.get("x") }
         let error = try await sessionError { _ = try result.get() }
         #expect(error.statusCode == 502)
-        #expect(error.retries.earlierAttempts.count == 2)
-        #expect(error.retries.stop == .limit(2))
+        #expect(error.retryHistory.earlierAttempts.count == 2)
+        #expect(error.retryHistory.stopReason == .limit(2))
     }
 
     @Test func `the last error is the result, with the attempts in its context and its description`() async throws {
@@ -94,25 +94,25 @@ import Testing
         let error = try await sessionError { _ = try result.get() }
         #expect(transport.requests.count == 3)
         guard case .transport(.connectionLost(.beforeResponse, let context)) = error else { throw error }
-        #expect(context.retries == error.retries)
-        #expect(error.retries.earlierAttempts.count == 2)
-        #expect(error.retries.stop == .limit(2))
+        #expect(context.retryHistory == error.retryHistory)
+        #expect(error.retryHistory.earlierAttempts.count == 2)
+        #expect(error.retryHistory.stopReason == .limit(2))
         #expect(error.description.contains("attempt 3, not retried because there were 2 retries"))
     }
 
     @Test func `the result of a request that is not retried contains the reason`() async throws {
         let manager = manager(MockTransport(.status(.serviceUnavailable)))
         let post = try await manager.data(for: manager.request(.post, "x"))
-        #expect(post.head.retries.stop == .method)
-        #expect(post.head.retries.earlierAttempts.isEmpty)
+        #expect(post.head.retryHistory.stopReason == .method)
+        #expect(post.head.retryHistory.earlierAttempts.isEmpty)
         let once = RequestBody.stream(AsyncStreamOf([Data("x".utf8)]))
         let put = try await manager.data(for: manager.request(.put, "x", body: once))
-        #expect(put.metrics.retries.stop == .body)
+        #expect(put.metrics.retryHistory.stopReason == .body)
         let error = try await sessionError {
             let lost = TransportError.connectionLost(.whileSending, FailureContext())
             _ = try await self.manager(MockTransport(.failure(lost))).post("x")
         }
-        #expect(error.retries.stop == .method)
+        #expect(error.retryHistory.stopReason == .method)
         #expect(error.description.contains("its method is not idempotent"))
     }
 
@@ -138,12 +138,12 @@ import Testing
         let transport = MockTransport(.status(.serviceUnavailable))
         let manager = manager(transport)
         var request = try manager.request(.get, "x")
-        request.retries = RetryPolicy.none
+        request.retryPolicy = RetryPolicy.none
         _ = try await manager.data(for: request)
         #expect(transport.requests.count == 1)
-        request.retries = manager.configuration.retries.with { $0.limit = 1 }
+        request.retryPolicy = manager.configuration.retryPolicy.with { $0.limit = 1 }
         let response = try await passingWaits(1) { [request] in try await manager.data(for: request) }.value.get()
-        #expect(response.head.retries.stop == .limit(1))
+        #expect(response.head.retryHistory.stopReason == .limit(1))
         #expect(transport.requests.count == 3)
     }
 
@@ -166,8 +166,8 @@ import Testing
         let manager = manager(transport)
         let response = try await passingWaits(1) { try await manager.get("x") }.value.get()
         #expect(transport.requests.map(\.request.url.path) == ["/v1/x", "/b", "/v1/x", "/c"])
-        #expect(response.redirects.map(\.url.path) == ["/v1/x"])
-        #expect(response.head.retries.earlierAttempts.count == 1)
+        #expect(response.redirectHistory.map(\.url.path) == ["/v1/x"])
+        #expect(response.head.retryHistory.earlierAttempts.count == 1)
     }
 
     @Test func `call interceptors see one request, attempt interceptors each attempt with its number`() async throws {
@@ -219,14 +219,14 @@ import Testing
             }
         }
         #expect(error.transportError?.context != nil)
-        #expect(error.retries == RetryHistory())
+        #expect(error.retryHistory == RetryHistory())
         #expect(transport.requests.count == 1)
         let own = try await sessionError {
             try await manager.withResponse(for: manager.request(.get, "x")) { _, _ in
                 throw TransportError.cannotConnect(.refused, FailureContext())
             }
         }
-        #expect(own.retries == RetryHistory())
+        #expect(own.retryHistory == RetryHistory())
         #expect(transport.requests.count == 2)
     }
 
@@ -241,12 +241,12 @@ import Testing
         let seen = EventList<String>()
         let transport = MockTransport(.failure(Planned(number: 1)), .text("no", status: .notFound), .text("end"))
         let manager = manager(transport) {
-            $0.decision = { occasion in
-                switch occasion.result {
-                case .success(let head): await seen.append("\(occasion.attempt) \(head.status.code)")
-                case .failure(let error): await seen.append("\(occasion.attempt) \(error)")
+            $0.decision = { context in
+                switch context.result {
+                case .success(let head): await seen.append("\(context.attempt) \(head.status.code)")
+                case .failure(let error): await seen.append("\(context.attempt) \(error)")
                 }
-                #expect(!occasion.isRetriable)
+                #expect(!context.isRetriable)
                 return .retry(after: .seconds(9))
             }
         }
@@ -282,7 +282,7 @@ import Testing
         // exceeds the deadline.
         let (result, waits) = try await passingWaits(2) { try await manager.data(for: manager.request(.get, "x")) }
         #expect(waits == [.seconds(1), .seconds(2)])
-        #expect(try result.get().head.retries.stop == .deadline(.seconds(10)))
+        #expect(try result.get().head.retryHistory.stopReason == .deadline(.seconds(10)))
         let totals = transport.requests.map(\.request.options?.timeouts.total)
         #expect(totals == [.seconds(10), .seconds(7), .seconds(3)])
     }
@@ -292,7 +292,7 @@ import Testing
         let manager = manager(transport) { _ in
         } configure: {
             $0.timeouts.total = .seconds(4)
-            $0.retries.deadline = .seconds(10)
+            $0.retryPolicy.deadline = .seconds(10)
         }
         _ = try await manager.get("x")
         #expect(try transport.onlyRequest.request.options?.timeouts.total == .seconds(4))
@@ -304,16 +304,16 @@ import Testing
             $0.budget = RetryBudget(capacity: 3, perRequest: 0, perSecond: 0)
         }
         let first = try await passingWaits(2) { try await manager.data(for: manager.request(.get, "x")) }.value.get()
-        #expect(first.head.retries.stop == .limit(2))
+        #expect(first.head.retryHistory.stopReason == .limit(2))
         let second = try await passingWaits(1) { try await manager.data(for: manager.request(.get, "x")) }.value.get()
-        #expect(second.head.retries.stop == .budget)
-        #expect(second.head.retries.earlierAttempts.count == 1)
+        #expect(second.head.retryHistory.stopReason == .budget)
+        #expect(second.head.retryHistory.earlierAttempts.count == 1)
         let third = try await manager.data(for: manager.request(.get, "x"))
-        #expect(third.head.retries.stop == .budget)
-        #expect(third.head.retries.earlierAttempts.isEmpty)
+        #expect(third.head.retryHistory.stopReason == .budget)
+        #expect(third.head.retryHistory.earlierAttempts.isEmpty)
         let other = try url("http://b.example/")
         let fourth = try await passingWaits(2) { try await manager.data(for: Request(url: other)) }.value.get()
-        #expect(fourth.head.retries.stop == .limit(2))
+        #expect(fourth.head.retryHistory.stopReason == .limit(2))
     }
 
     // MARK: Endings

@@ -11,11 +11,11 @@ import Testing
     /// Returns the step after an attempt; by default the first attempt of a GET request.
     private func step(
         after result: RetryPlan.AttemptResult, method: HTTPRequest.Method = .get, headers: HTTPFields = [:],
-        body: RequestBody = .none, verdict: RetryPolicy.Verdict = .followPolicy,
-        at moment: RetryPlan.Moment = .init(), policy: (inout RetryPolicy) -> Void = { _ in }
+        body: RequestBody = .none, decision: RetryPolicy.Decision = .followPolicy,
+        at timing: RetryPlan.Timing = .init(), policy: (inout RetryPolicy) -> Void = { _ in }
     ) throws -> RetryPlan.Step {
         let request = try Request(method: method, url: url("http://a.example/"), headers: headers, body: body)
-        return RetryPlan(RetryPolicy().with(policy)).step(after: result, of: request, verdict: verdict, at: moment)
+        return RetryPlan(RetryPolicy().with(policy)).step(after: result, of: request, decision: decision, at: timing)
     }
 
     private func response(_ status: Int, _ headers: HTTPFields = [:]) throws -> RetryPlan.AttemptResult {
@@ -135,14 +135,14 @@ import Testing
         let request = try Request(url: url("http://a.example/"))
         var retries = 0
         while case .retry(let wait) = plan.step(
-            after: try response(503), of: request, verdict: .followPolicy, at: .init())
+            after: try response(503), of: request, decision: .followPolicy, at: .init())
         {
             _ = plan.note(try response(503), nil, wait: wait)
             retries += 1
         }
         #expect(retries == max(0, limit))
         #expect(
-            plan.step(after: try response(503), of: request, verdict: .followPolicy, at: .init())
+            plan.step(after: try response(503), of: request, decision: .followPolicy, at: .init())
                 == .stop(.limit(max(0, limit))))
     }
 
@@ -172,7 +172,7 @@ import Testing
         for _ in 0..<4 {
             guard
                 case .retry(let wait) = plan.step(
-                    after: .failure(Self.lost), of: request, verdict: .followPolicy, at: .init(unit: 0.5))
+                    after: .failure(Self.lost), of: request, decision: .followPolicy, at: .init(unit: 0.5))
             else { break }
             waits.append(wait)
             _ = plan.note(.failure(Self.lost), nil, wait: wait)
@@ -202,28 +202,29 @@ import Testing
                 == .retry(after: .seconds(100 * 365 * 86_400)))
         let longest = Duration(secondsComponent: .max, attosecondsComponent: 0)
         #expect(
-            try step(after: response(404), verdict: .retry(after: longest))
+            try step(after: response(404), decision: .retry(after: longest))
                 == .retry(after: .seconds(100 * 365 * 86_400)))
     }
 
     // MARK: Decisions of the program
 
     @Test func `it can request another attempt after any result, within the limits`() throws {
-        #expect(try step(after: response(404), verdict: .retry()) == .retry(after: .milliseconds(500)))
-        #expect(try step(after: response(404), verdict: .retry(after: .seconds(2))) == .retry(after: .seconds(2)))
-        #expect(try step(after: response(404), verdict: .retry(after: .seconds(-2))) == .retry(after: .zero))
+        #expect(try step(after: response(404), decision: .retry()) == .retry(after: .milliseconds(500)))
+        #expect(try step(after: response(404), decision: .retry(after: .seconds(2))) == .retry(after: .seconds(2)))
+        #expect(try step(after: response(404), decision: .retry(after: .seconds(-2))) == .retry(after: .zero))
         #expect(
-            try step(after: .failure(Planned()), method: .post, verdict: .retry()) == .retry(after: .milliseconds(500)))
+            try step(after: .failure(Planned()), method: .post, decision: .retry()) == .retry(after: .milliseconds(500))
+        )
         #expect(
-            try step(after: response(503, [.retryAfter: "900"]), verdict: .retry(after: .seconds(1)))
+            try step(after: response(503, [.retryAfter: "900"]), decision: .retry(after: .seconds(1)))
                 == .retry(after: .seconds(1)))
         let once = RequestBody.stream(AsyncStreamOf([Data("x".utf8)]))
-        #expect(try step(after: response(404), body: once, verdict: .retry()) == .stop(.body))
-        #expect(try step(after: response(404), verdict: .retry()) { $0.limit = 0 } == .stop(.limit(0)))
+        #expect(try step(after: response(404), body: once, decision: .retry()) == .stop(.body))
+        #expect(try step(after: response(404), decision: .retry()) { $0.limit = 0 } == .stop(.limit(0)))
     }
 
     @Test func `it can prevent another attempt`() throws {
-        #expect(try step(after: response(503), verdict: .stop) == .stop(.decision))
-        #expect(try step(after: response(404), verdict: .stop) == .finish)
+        #expect(try step(after: response(503), decision: .stop) == .stop(.decision))
+        #expect(try step(after: response(404), decision: .stop) == .finish)
     }
 }

@@ -36,13 +36,13 @@ struct Outcome: Sendable {
     /// Creates the outcome of a successful step.
     init(_ label: String, metrics: TransferMetrics? = nil) {
         self.label = label
-        if let metrics, metrics.attempts > 1 || !metrics.retries.earlierAttempts.isEmpty { repeated = 1 }
+        if let metrics, metrics.attempts > 1 || !metrics.retryHistory.earlierAttempts.isEmpty { repeated = 1 }
     }
 
     /// Creates the outcome of a failed step.
     init(_ error: any Error) {
         label = Self.label(of: error)
-        let retries = (error as? SessionError)?.retries.earlierAttempts.count ?? 0
+        let retries = (error as? SessionError)?.retryHistory.earlierAttempts.count ?? 0
         if retries > 0 { label += " after \(retries) retries" }
         example = "\(error)"
     }

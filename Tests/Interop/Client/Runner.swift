@@ -124,7 +124,7 @@ struct Runner: Sendable {
         if let path = scenario.authority { configuration.tls.trustRoots = .file(path) }
         if scenario.version == 1 { configuration.transfer.httpVersion = .http1 }
         if let retries = scenario.retries {
-            configuration.retries = RetryPolicy(limit: retries).with {
+            configuration.retryPolicy = RetryPolicy(limit: retries).with {
                 $0.backoff = Backoff(base: .milliseconds(50), maximum: .seconds(1))
                 $0.budget = nil
             }
