@@ -21,10 +21,10 @@ do {
         let pins = try arguments.dropFirst().map { try PublicKeyPin($0) }
         policy = .pinning([pins[0]], backups: Array(pins.dropFirst()))
     }
-    policy.observer = .init { verdict in
-        print(verdict.isRefused ? "Refused" : "Trusted", verdict.trust.host)
-        for certificate in verdict.trust.chain.isEmpty ? verdict.trust.presented : verdict.trust.chain {
-            let isMatch = certificate.publicKey == verdict.matchedPin
+    policy.observer = .init { result in
+        print(result.isRefused ? "Refused" : "Trusted", result.trust.host)
+        for certificate in result.trust.chain.isEmpty ? result.trust.presented : result.trust.chain {
+            let isMatch = certificate.publicKey == result.matchedPin
             print("  \(certificate.publicKey)  \(certificate.subject)\(isMatch ? "  ← pinned" : "")")
         }
     }

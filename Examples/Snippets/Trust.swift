@@ -29,9 +29,9 @@ func pinCertificates() throws -> SecurityPolicy {
 func auditPolicy(_ policy: SecurityPolicy, log: @escaping @Sendable (String) -> Void) -> SecurityPolicy {
     var policy = policy
     policy.enforcement = .audited
-    policy.observer = .init { verdict in
-        if let failure = verdict.trust.failure { log("\(verdict.trust.host): \(failure)") }
-        if verdict.usesBackupPin { log("\(verdict.trust.host) is at its backup key.") }
+    policy.observer = .init { result in
+        if let failure = result.trust.failure { log("\(result.trust.host): \(failure)") }
+        if result.usesBackupPin { log("\(result.trust.host) is at its backup key.") }
     }
     return policy
 }
@@ -39,21 +39,21 @@ func auditPolicy(_ policy: SecurityPolicy, log: @escaping @Sendable (String) -> 
 func evaluateByHand() -> SecurityPolicy {
     var policy = SecurityPolicy()
     policy.evaluator = .init { trust in
-        guard trust.failure == nil, let leaf = trust.presented.first else { return .followRules }
+        guard trust.failure == nil, let leaf = trust.presented.first else { return .followPolicy }
         let isLongLived = leaf.notAfter.timeIntervalSince(leaf.notBefore) > 398 * 86_400
-        return isLongLived ? .refuse("a certificate for more than 398 days") : .followRules
+        return isLongLived ? .refuse("a certificate for more than 398 days") : .followPolicy
     }
     return policy
 }
 
-func judgeCertificates(
+func evaluateCertificates(
     _ certificate: Data, _ intermediate: Data, _ companyAuthority: Data, _ signingTime: Date
-) -> TrustVerdict {
+) -> TrustResult {
     var policy = SecurityPolicy()
     policy.trustRoots = .pem(companyAuthority)
     policy.verificationTime = signingTime
-    let verdict = policy.verdict(on: [certificate, intermediate], for: "api.example.com")
-    return verdict
+    let result = policy.evaluate([certificate, intermediate], for: "api.example.com")
+    return result
 }
 
 func choosePolicies(_ policy: SecurityPolicy, _ internalPolicy: SecurityPolicy) -> SessionManager {

@@ -5,32 +5,32 @@ import ANSystem
 import COpenSSL
 package import FoundationEssentials
 
-/// Judges certificates that no connection has shown, by the rules and with the verifier of handshakes.
+/// Evaluates certificates that no connection has shown, by the rules and with the verifier of handshakes.
 ///
 /// It is here because OpenSSL is; the session's module gives it to users.
-package enum ChainJudge {
+package enum ChainEvaluator {
     /// The stores of the latest policies: reading the system's authorities takes some 20 ms.
     private static let known = Lock<[ConnectionSecurity.Settings: ConnectionSecurity]>([:])
     private static let maximumCount = 16
 
-    /// Judges a server's certificates.
+    /// Evaluates a server's certificates.
     ///
     /// - Parameters:
     ///   - certificates: In DER, the server's own first, then those that lead to an authority.
     ///   - host: The name or address that the server's must be for; `nil` validates none.
     ///   - policy: The rules; its observer is not told.
-    package static func verdict(
-        on certificates: [Data], for host: String?, by policy: SecurityPolicy
-    ) -> TrustVerdict {
+    package static func evaluate(
+        _ certificates: [Data], for host: String?, by policy: SecurityPolicy
+    ) -> TrustResult {
         OpenSSLErrors.contained {
             let name = host.map { HostName($0) }
             do throws(SecurityFailure) {
-                return judge(try Stack(certificates), name, try security(for: policy), policy)
+                return evaluate(try Stack(certificates), name, try security(for: policy), policy)
             } catch {
                 let trust = ServerTrust(
                     host: name?.text ?? "", date: policy.verificationTime ?? .now, presented: [],
                     failure: error.failure ?? .unreadable)
-                return TrustVerdict(trust: trust, isRefused: true)
+                return TrustResult(trust: trust, isRefused: true)
             }
         }
     }
@@ -40,24 +40,24 @@ package enum ChainJudge {
         OpenSSLErrors.contained { unsafe der.withUnsafeBytes { unsafe X509Handle(der: $0) != nil } }
     }
 
-    private static func judge(
+    private static func evaluate(
         _ stack: borrowing Stack, _ name: HostName?, _ security: ConnectionSecurity, _ policy: SecurityPolicy
-    ) -> TrustVerdict {
+    ) -> TrustResult {
         guard let verifier = stack.verifier(security, name: name) else {
             let trust = ServerTrust(host: name?.text ?? "", date: security.now, presented: [], failure: .unreadable)
-            return TrustVerdict(trust: trust, isRefused: true)
+            return TrustResult(trust: trust, isRefused: true)
         }
-        var judgement = policy.judge(
+        var evaluation = policy.evaluate(
             host: name?.text, expectedKeys: security.pinnedKeys, at: security.now, verify: verifier.verify,
             trust: verifier.trust)
-        if policy.stapling == .required, judgement.failure == nil {
-            judgement.failure = .stapleMissing
-            judgement.isRefused = policy.enforcement == .enforced
+        if policy.stapling == .required, evaluation.failure == nil {
+            evaluation.failure = .stapleMissing
+            evaluation.isRefused = policy.enforcement == .enforced
         }
-        return TrustVerdict(
-            trust: verifier.trust(judgement.failure), isRefused: judgement.isRefused,
-            matchedPin: judgement.matchedPin,
-            usesBackupPin: judgement.matchedPin.map { policy.backupPins.contains($0) && !policy.pins.contains($0) }
+        return TrustResult(
+            trust: verifier.trust(evaluation.failure), isRefused: evaluation.isRefused,
+            matchedPin: evaluation.matchedPin,
+            usesBackupPin: evaluation.matchedPin.map { policy.backupPins.contains($0) && !policy.pins.contains($0) }
                 ?? false)
     }
 

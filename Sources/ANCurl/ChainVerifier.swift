@@ -28,13 +28,13 @@ import FoundationEssentials
     }
 
     /// Builds a valid chain, or says why there is none.
-    func verify(_ anchors: SecurityPolicy.Anchors) -> SecurityPolicy.ChainFinding {
+    func verify(_ anchors: SecurityPolicy.Anchors) -> SecurityPolicy.ChainResult {
         let run = run(anchors)
         guard run.code == X509_V_OK else {
-            return SecurityPolicy.ChainFinding(failure: TransportError.TLSFailure(verifyResult: run.code))
+            return SecurityPolicy.ChainResult(failure: TransportError.TLSFailure(verifyResult: run.code))
         }
         let needsKeys = security.policy.pinningMode == .publicKey
-        return SecurityPolicy.ChainFinding(
+        return SecurityPolicy.ChainResult(
             keys: unsafe needsKeys ? certificates(in: run.chain).compactMap { unsafe PublicKeyPin(of: $0) } : [])
     }
 

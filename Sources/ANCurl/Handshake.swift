@@ -12,7 +12,7 @@ final class Handshake {
     private weak var transfer: Transfer?
     private let isResolver: Bool
     /// The verdict, while a stapled response may still change it.
-    private var verdict: TrustVerdict?
+    private var verdict: TrustResult?
     /// Whether the server has said that it sends no more (`close_notify`): without that, whoever cuts the connection could
     /// make a response end early. See RFC 8446 §6.1.
     private(set) var isClosedByServer = false
@@ -88,13 +88,13 @@ final class Handshake {
             let verifier = unsafe ChainVerifier(
                 context, security, name: name(session), level: session.map { unsafe SSL_get_security_level($0) } ?? 0)
             let policy = security.policy
-            let judgement = policy.judge(
+            let judgement = policy.evaluate(
                 host: host.text, expectedKeys: security.pinnedKeys, at: security.now, verify: verifier.verify,
                 trust: verifier.trust)
             unsafe verifier.conclude(context, isRefused: judgement.isRefused)
             // Reading the certificates costs more than verifying a pin.
             guard judgement.failure != nil || policy.observer != nil || policy.stapling != .ignored else { return true }
-            let verdict = TrustVerdict(
+            let verdict = TrustResult(
                 trust: verifier.trust(judgement.failure), isRefused: judgement.isRefused,
                 matchedPin: judgement.matchedPin,
                 usesBackupPin: judgement.matchedPin.map { policy.backupPins.contains($0) && !policy.pins.contains($0) }
@@ -131,7 +131,7 @@ final class Handshake {
         }
     }
 
-    private func pronounce(_ verdict: TrustVerdict) {
+    private func pronounce(_ verdict: TrustResult) {
         if verdict.isRefused, let failure = verdict.trust.failure { refuse(failure, verdict.trust) }
         security.policy.observer?.observe(verdict)
     }

@@ -29,7 +29,7 @@ public struct SecurityPolicy: Hashable, Sendable {
     public var pinnedCertificates: [Data] = []
     /// The pinned public keys, used in public-key mode.
     public var pins: [PublicKeyPin] = []
-    /// Pinned keys in reserve, for the day when the keys of ``pins`` must be replaced; ``TrustVerdict/usesBackupPin``
+    /// Pinned keys in reserve, for the day when the keys of ``pins`` must be replaced; ``TrustResult/usesBackupPin``
     /// reports when one was needed.
     public var backupPins: [PublicKeyPin] = []
     /// The expiry of the pins; `nil`, the default, for none. From then on only a valid chain is required, so that
@@ -53,7 +53,7 @@ public struct SecurityPolicy: Hashable, Sendable {
     public var verificationTime: Date?
     /// A function that can override the decision of the rules; `nil`, the default, for none.
     public var evaluator: Evaluator?
-    /// A function that receives every verdict; `nil`, the default, for none.
+    /// A function that receives the result of every evaluation; `nil`, the default, for none.
     public var observer: Observer?
 
     /// Creates the default policy: no pins, a valid chain and the right host name.
@@ -136,26 +136,26 @@ public struct SecurityPolicy: Hashable, Sendable {
     /// The decision of an ``Evaluator``.
     public enum Decision: Hashable, Sendable {
         /// The result of the rules applies, see ``ServerTrust/failure``.
-        case followRules
+        case followPolicy
         /// The server is trusted, regardless of the result of the rules.
         case accept
         /// The server is refused, for the given reason.
         case refuse(String)
     }
 
-    /// A function that receives the verdict of every handshake.
+    /// A function that receives the result of every handshake.
     ///
     /// It is called during the handshake on the thread that serves all connections, so it must return immediately. Two
     /// observers are equal only if one is a copy of the other.
     public struct Observer: Hashable, Sendable {
-        private let function: IdentifiedFunction<TrustVerdict, Void>
+        private let function: IdentifiedFunction<TrustResult, Void>
 
         /// Creates an observer from a function.
-        public init(_ observe: @escaping @Sendable (TrustVerdict) -> Void) {
+        public init(_ observe: @escaping @Sendable (TrustResult) -> Void) {
             function = IdentifiedFunction(observe)
         }
 
-        package func observe(_ verdict: TrustVerdict) { function.call(verdict) }
+        package func observe(_ result: TrustResult) { function.call(result) }
     }
 
     /// An invalid part of a security policy.

@@ -19,7 +19,7 @@ public struct ServerTrust: Hashable, Sendable {
     package var trustRoots = TrustRoots.system
 
     /// Creates a value for tests of evaluators. Nothing in it is verified; to verify certificates, see
-    /// `SecurityPolicy.verdict(on:for:)`.
+    /// `SecurityPolicy.evaluate(_:for:)`.
     public init(
         host: String, date: Date, presented: [Certificate], chain: [Certificate] = [],
         failure: TransportError.TLSFailure? = nil
@@ -71,7 +71,7 @@ public struct ServerTrust: Hashable, Sendable {
 }
 
 /// The result of evaluating a ``SecurityPolicy`` in a handshake.
-public struct TrustVerdict: Hashable, Sendable {
+public struct TrustResult: Hashable, Sendable {
     /// The server's certificates; their ``ServerTrust/failure`` is the check that failed.
     public var trust: ServerTrust
     /// Whether the connection was refused. An audited failure does not refuse a server that is otherwise trusted.
@@ -81,7 +81,7 @@ public struct TrustVerdict: Hashable, Sendable {
     /// Whether ``matchedPin`` is one of the ``SecurityPolicy/backupPins``.
     public var usesBackupPin: Bool
 
-    /// Creates a verdict for tests of observers.
+    /// Creates a result for tests of observers.
     public init(
         trust: ServerTrust, isRefused: Bool, matchedPin: PublicKeyPin? = nil, usesBackupPin: Bool = false
     ) {

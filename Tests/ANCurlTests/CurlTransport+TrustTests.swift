@@ -329,7 +329,7 @@ import Testing
     // MARK: Verdicts
 
     @Test func `an audited policy reports and lets pass, but not what is invalid anyway`() async throws {
-        let verdicts = Lock<[TrustVerdict]>([])
+        let verdicts = Lock<[TrustResult]>([])
         var policy = SecurityPolicy.pinning([try strangersPin], backups: [])
         policy.enforcement = .audited
         policy.observer = .init { verdict in verdicts.withLock { $0.append(verdict) } }
@@ -344,7 +344,7 @@ import Testing
     }
 
     @Test func `the observer hears of every handshake, and of backup pins`() async throws {
-        let verdicts = Lock<[TrustVerdict]>([])
+        let verdicts = Lock<[TrustResult]>([])
         var policy = SecurityPolicy.pinning([try strangersPin], backups: [try pin(intermediate.certificate)])
         policy.observer = .init { verdict in verdicts.withLock { $0.append(verdict) } }
         try await withServer { server in

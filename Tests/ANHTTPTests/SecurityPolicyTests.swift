@@ -21,10 +21,10 @@ import Testing
         var toPinnedKeys: TransportError.TLSFailure? = .unknownAuthority
     }
 
-    private func judge(
+    private func evaluate(
         _ policy: SecurityPolicy, _ server: Server, host: String? = "example.com", at now: Date = date
-    ) -> SecurityPolicy.Judgement {
-        policy.judge(
+    ) -> SecurityPolicy.Evaluation {
+        policy.evaluate(
             host: host, expectedKeys: policy.pins + policy.backupPins, at: now,
             verify: { anchors in
                 switch anchors {
@@ -52,105 +52,106 @@ import Testing
 
     @Test(arguments: [nil, TransportError.TLSFailure.certificateExpired, .wrongHost])
     func `without pinning the valid chain decides`(failure: TransportError.TLSFailure?) throws {
-        let judgement = judge(try policy(.none, allowingInvalid: false), Server(valid: failure, toPinnedKeys: nil))
-        #expect(judgement.failure == failure)
-        #expect(judgement.isRefused == (failure != nil))
+        let evaluation = evaluate(try policy(.none, allowingInvalid: false), Server(valid: failure, toPinnedKeys: nil))
+        #expect(evaluation.failure == failure)
+        #expect(evaluation.isRefused == (failure != nil))
     }
 
     @Test(arguments: [nil, TransportError.TLSFailure.certificateExpired])
     func `allowing invalid chains while validating names without pins refuses all servers`(
         failure: TransportError.TLSFailure?
     ) throws {
-        let judgement = judge(try policy(.none, allowingInvalid: true), Server(valid: failure))
-        #expect(judgement == .init(failure: .invalidWithoutPins, isRefused: true))
+        let evaluation = evaluate(try policy(.none, allowingInvalid: true), Server(valid: failure))
+        #expect(evaluation == .init(failure: .invalidWithoutPins, isRefused: true))
     }
 
     @Test func `allowing invalid chains without validating names accepts all servers`() throws {
         let server = Server(valid: .certificateExpired)
-        #expect(judge(try policy(.none, allowingInvalid: true), server, host: nil).failure == nil)
-        #expect(judge(try policy(.none, allowingInvalid: true, name: false), server).failure == nil)
+        #expect(evaluate(try policy(.none, allowingInvalid: true), server, host: nil).failure == nil)
+        #expect(evaluate(try policy(.none, allowingInvalid: true, name: false), server).failure == nil)
     }
 
     @Test func `in public-key mode a valid chain must contain a pinned key`() throws {
         let policy = try policy(.publicKey, allowingInvalid: false)
         let (ours, other) = (try Self.pin(1), try Self.pin(2))
-        #expect(judge(policy, Server(keys: [other, ours])) == .init(matchedPin: ours))
-        #expect(judge(policy, Server(keys: [other])).failure == .pinMismatch(expected: [ours]))
-        #expect(judge(policy, Server(valid: .wrongHost, keys: [ours])).failure == .wrongHost)
-        #expect(judge(policy, Server(valid: .selfSigned, keys: [ours], toPinnedKeys: nil)).failure == .selfSigned)
+        #expect(evaluate(policy, Server(keys: [other, ours])) == .init(matchedPin: ours))
+        #expect(evaluate(policy, Server(keys: [other])).failure == .pinMismatch(expected: [ours]))
+        #expect(evaluate(policy, Server(valid: .wrongHost, keys: [ours])).failure == .wrongHost)
+        #expect(evaluate(policy, Server(valid: .selfSigned, keys: [ours], toPinnedKeys: nil)).failure == .selfSigned)
     }
 
     @Test func `in public-key mode a pinned key can excuse an invalid chain but not a wrong name`() throws {
         let policy = try policy(.publicKey, allowingInvalid: true)
         let ours = try Self.pin(1)
         let invalid = Server(valid: .certificateExpired, keys: [ours], toPinnedKeys: nil)
-        #expect(judge(policy, invalid) == .init(matchedPin: ours))
-        #expect(judge(policy, Server(keys: [ours])).failure == .pinMismatch(expected: [ours]))
-        #expect(judge(policy, Server(toPinnedKeys: .wrongHost)).failure == .wrongHost)
+        #expect(evaluate(policy, invalid) == .init(matchedPin: ours))
+        #expect(evaluate(policy, Server(keys: [ours])).failure == .pinMismatch(expected: [ours]))
+        #expect(evaluate(policy, Server(toPinnedKeys: .wrongHost)).failure == .wrongHost)
     }
 
     @Test func `in certificate mode both chains must be valid`() throws {
         let policy = try policy(.certificate, allowingInvalid: false)
-        #expect(judge(policy, Server(toPinnedCertificates: nil)) == .init())
-        #expect(judge(policy, Server()).failure == .certificateNotPinned)
-        #expect(judge(policy, Server(valid: .unknownAuthority, toPinnedCertificates: nil)).failure == .unknownAuthority)
-        #expect(judge(policy, Server(toPinnedCertificates: .certificateExpired)).failure == .certificateExpired)
+        #expect(evaluate(policy, Server(toPinnedCertificates: nil)) == .init())
+        #expect(evaluate(policy, Server()).failure == .certificateNotPinned)
+        #expect(
+            evaluate(policy, Server(valid: .unknownAuthority, toPinnedCertificates: nil)).failure == .unknownAuthority)
+        #expect(evaluate(policy, Server(toPinnedCertificates: .certificateExpired)).failure == .certificateExpired)
     }
 
     @Test func `in certificate mode with invalid chains only the pinned chain must be valid`() throws {
         let policy = try policy(.certificate, allowingInvalid: true)
-        #expect(judge(policy, Server(valid: .unknownAuthority, toPinnedCertificates: nil)) == .init())
-        #expect(judge(policy, Server()).failure == .certificateNotPinned)
-        #expect(judge(policy, Server(toPinnedCertificates: .wrongHost)).failure == .wrongHost)
+        #expect(evaluate(policy, Server(valid: .unknownAuthority, toPinnedCertificates: nil)) == .init())
+        #expect(evaluate(policy, Server()).failure == .certificateNotPinned)
+        #expect(evaluate(policy, Server(toPinnedCertificates: .wrongHost)).failure == .wrongHost)
     }
 
     @Test(arguments: [SecurityPolicy.PinningMode.publicKey, .certificate], [true, false])
     func `pinning without pins refuses all servers`(mode: SecurityPolicy.PinningMode, allowingInvalid: Bool) throws {
         let policy = try policy(mode, allowingInvalid: allowingInvalid, isPinned: false)
         let server = Server(toPinnedCertificates: nil, toPinnedKeys: nil)
-        #expect(judge(policy, server) == .init(failure: .noPins, isRefused: true))
+        #expect(evaluate(policy, server) == .init(failure: .noPins, isRefused: true))
     }
 
     // MARK: Additional rules
 
     @Test func `a backup pin is as good as a pin`() throws {
         let policy = SecurityPolicy.pinning([try Self.pin(1)], backups: [try Self.pin(2)])
-        #expect(judge(policy, Server(keys: [try Self.pin(2)])) == .init(matchedPin: try Self.pin(2)))
-        #expect(judge(policy, Server(keys: [try Self.pin(3)])).isRefused)
+        #expect(evaluate(policy, Server(keys: [try Self.pin(2)])) == .init(matchedPin: try Self.pin(2)))
+        #expect(evaluate(policy, Server(keys: [try Self.pin(3)])).isRefused)
     }
 
     @Test func `after the expiry of the pins a valid chain is required`() throws {
         var policy = SecurityPolicy.pinning([try Self.pin(1)], backups: [], until: Self.date)
         policy.allowsInvalidCertificates = true
         let stranger = Server(keys: [try Self.pin(9)])
-        #expect(judge(policy, stranger, at: Self.date.addingTimeInterval(-1)).isRefused)
-        #expect(judge(policy, stranger, at: Self.date) == .init())
-        #expect(judge(policy, Server(valid: .selfSigned, toPinnedKeys: nil)).failure == .selfSigned)
+        #expect(evaluate(policy, stranger, at: Self.date.addingTimeInterval(-1)).isRefused)
+        #expect(evaluate(policy, stranger, at: Self.date) == .init())
+        #expect(evaluate(policy, Server(valid: .selfSigned, toPinnedKeys: nil)).failure == .selfSigned)
     }
 
     @Test func `an audited failure refuses only servers that are not otherwise trusted`() throws {
         var policy = SecurityPolicy.pinning([try Self.pin(1)], backups: [])
         policy.enforcement = .audited
         let mismatch = TransportError.TLSFailure.pinMismatch(expected: [try Self.pin(1)])
-        #expect(judge(policy, Server(keys: [try Self.pin(2)])) == .init(failure: mismatch, isRefused: false))
-        #expect(judge(policy, Server(valid: .wrongHost)) == .init(failure: .wrongHost, isRefused: true))
+        #expect(evaluate(policy, Server(keys: [try Self.pin(2)])) == .init(failure: mismatch, isRefused: false))
+        #expect(evaluate(policy, Server(valid: .wrongHost)) == .init(failure: .wrongHost, isRefused: true))
         policy.allowsInvalidCertificates = true
-        #expect(judge(policy, Server(valid: .selfSigned)).isRefused)
+        #expect(evaluate(policy, Server(valid: .selfSigned)).isRefused)
     }
 
     @Test func `the evaluator can override the result of the rules`() throws {
         var policy = SecurityPolicy()
         policy.evaluator = .init { trust in
             #expect(trust.host == "example.com")
-            return trust.failure == .certificateExpired ? .accept : trust.failure == nil ? .refuse("no") : .followRules
+            return trust.failure == .certificateExpired ? .accept : trust.failure == nil ? .refuse("no") : .followPolicy
         }
-        #expect(judge(policy, Server(valid: .certificateExpired)) == .init())
-        #expect(judge(policy, Server()) == .init(failure: .rejected("no"), isRefused: true))
-        #expect(judge(policy, Server(valid: .wrongHost)).failure == .wrongHost)
+        #expect(evaluate(policy, Server(valid: .certificateExpired)) == .init())
+        #expect(evaluate(policy, Server()) == .init(failure: .rejected("no"), isRefused: true))
+        #expect(evaluate(policy, Server(valid: .wrongHost)).failure == .wrongHost)
     }
 
     @Test func `policies are equal if all of their parts are`() throws {
-        let evaluator = SecurityPolicy.Evaluator { _ in .followRules }
+        let evaluator = SecurityPolicy.Evaluator { _ in .followPolicy }
         var (one, two) = (SecurityPolicy(), SecurityPolicy())
         #expect(one == two)
         one.evaluator = evaluator
@@ -158,7 +159,7 @@ import Testing
         two.evaluator = evaluator
         #expect(one == two)
         #expect(one.hashValue == two.hashValue)
-        two.evaluator = .init { _ in .followRules }
+        two.evaluator = .init { _ in .followPolicy }
         #expect(one != two)
     }
 

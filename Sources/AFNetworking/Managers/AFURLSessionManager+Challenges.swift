@@ -45,20 +45,20 @@ extension AFURLSessionManager {
 
     private func installHandshakeHooks() {
         let hooks = HandshakeHooks(
-            evaluator: .init { [weak self] trust in self?.verdict(on: trust) ?? .followRules },
+            evaluator: .init { [weak self] trust in self?.decision(on: trust) ?? .followPolicy },
             chooser: .init { [weak self] host in self?.identity(for: host) ?? .none })
         let isWanted = state.withLock { $0.hooks.sessionChallenge != nil || $0.hooks.taskChallenge != nil }
         state.set(\.handshakeHooks, to: isWanted ? hooks : nil)
     }
 
-    private func verdict(on trust: ServerTrust) -> SecurityPolicy.Decision {
+    private func decision(on trust: ServerTrust) -> SecurityPolicy.Decision {
         switch ask(.init(trust), host: trust.host, .of(trust)) {
-        case .nobody: .followRules
+        case .nobody: .followPolicy
         case .later: .refuse(HandshakeAnswers.pending)
         case .answered(let answer, isOfSession: let isOfSession):
             switch answer.disposition {
-            case .useCredential: isOfSession || answer.credential?.isOfTrust == true ? .accept : .followRules
-            case .performDefaultHandling: .followRules
+            case .useCredential: isOfSession || answer.credential?.isOfTrust == true ? .accept : .followPolicy
+            case .performDefaultHandling: .followPolicy
             default: .refuse("the manager's challenge block rejected the server certificate")
             }
         }

@@ -111,7 +111,7 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
         policy.trustRoots = serverTrust.trustRoots
         // A policy that verifies for the current time caches the certificate authorities that it has read.
         if abs(serverTrust.date.timeIntervalSinceNow) > 60 { policy.verificationTime = serverTrust.date }
-        return !policy.verdict(on: serverTrust.presented.map(\.der), for: domain).isRefused
+        return !policy.evaluate(serverTrust.presented.map(\.der), for: domain).isRefused
     }
 
     /// The AsyncNetworking policy with the same rules.
@@ -134,7 +134,7 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
 
     private func makeEvaluator() -> SecurityPolicy.Evaluator {
         SecurityPolicy.Evaluator { [weak self] trust in
-            guard let self else { return .followRules }
+            guard let self else { return .followPolicy }
             return evaluateServerTrust(trust, forDomain: trust.host) ? .accept : .refuse("the policy rejected it")
         }
     }

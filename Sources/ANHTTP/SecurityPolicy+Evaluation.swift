@@ -14,7 +14,7 @@ extension SecurityPolicy {
     }
 
     /// The result of building a valid chain.
-    package struct ChainFinding {
+    package struct ChainResult {
         /// The reason why there is no valid chain; `nil` if there is one. Includes the host name if the policy
         /// validates it.
         package var failure: TransportError.TLSFailure?
@@ -29,7 +29,7 @@ extension SecurityPolicy {
     }
 
     /// A decision about a server.
-    package struct Judgement: Equatable {
+    package struct Evaluation: Equatable {
         /// The check that failed; `nil` if all passed.
         package var failure: TransportError.TLSFailure?
         /// Whether the server is refused because of ``failure``.
@@ -56,25 +56,25 @@ extension SecurityPolicy {
     ///   - verify: Builds a valid chain that ends at the given anchors, or returns the reason for its failure. It may
     ///     be called more than once with the same anchors.
     ///   - trust: Returns the server's certificates for the evaluator, given the failure found by the rules.
-    package func judge(
-        host: String?, expectedKeys: [PublicKeyPin], at now: Date, verify: (Anchors) -> ChainFinding,
+    package func evaluate(
+        host: String?, expectedKeys: [PublicKeyPin], at now: Date, verify: (Anchors) -> ChainResult,
         trust: (TransportError.TLSFailure?) -> ServerTrust
-    ) -> Judgement {
-        var judgement = applyRules(host: host, expectedKeys: expectedKeys, at: now, verify: verify)
+    ) -> Evaluation {
+        var evaluation = applyRules(host: host, expectedKeys: expectedKeys, at: now, verify: verify)
         if let evaluator {
-            switch evaluator.evaluate(trust(judgement.failure)) {
-            case .followRules: break
-            case .accept: judgement.failure = nil
-            case .refuse(let reason): judgement.failure = .rejected(reason)
+            switch evaluator.evaluate(trust(evaluation.failure)) {
+            case .followPolicy: break
+            case .accept: evaluation.failure = nil
+            case .refuse(let reason): evaluation.failure = .rejected(reason)
             }
         }
-        judgement.isRefused = judgement.failure != nil && mustRefuse(verify)
-        return judgement
+        evaluation.isRefused = evaluation.failure != nil && mustRefuse(verify)
+        return evaluation
     }
 
     /// Returns whether a failure refuses the server: always if enforced; if audited, only if the server is not trusted
     /// without a policy either.
-    package func mustRefuse(_ verify: (Anchors) -> ChainFinding) -> Bool {
+    package func mustRefuse(_ verify: (Anchors) -> ChainResult) -> Bool {
         switch enforcement {
         case .enforced: true
         case .audited: verify(.trustRoots).failure != nil
@@ -82,13 +82,13 @@ extension SecurityPolicy {
     }
 
     private func applyRules(
-        host: String?, expectedKeys: [PublicKeyPin], at now: Date, verify: (Anchors) -> ChainFinding
-    ) -> Judgement {
-        if let pinExpiry, pinExpiry <= now { return Judgement(failure: verify(.trustRoots).failure) }
+        host: String?, expectedKeys: [PublicKeyPin], at now: Date, verify: (Anchors) -> ChainResult
+    ) -> Evaluation {
+        if let pinExpiry, pinExpiry <= now { return Evaluation(failure: verify(.trustRoots).failure) }
         switch pinningMode {
         case .none:
-            guard allowsInvalidCertificates else { return Judgement(failure: verify(.trustRoots).failure) }
-            return Judgement(failure: validatesDomainName && host != nil ? .invalidWithoutPins : nil)
+            guard allowsInvalidCertificates else { return Evaluation(failure: verify(.trustRoots).failure) }
+            return Evaluation(failure: validatesDomainName && host != nil ? .invalidWithoutPins : nil)
         case .publicKey:
             return comparePublicKeys(expectedKeys, verify)
         case .certificate:
@@ -96,22 +96,22 @@ extension SecurityPolicy {
         }
     }
 
-    private func comparePublicKeys(_ expected: [PublicKeyPin], _ verify: (Anchors) -> ChainFinding) -> Judgement {
-        guard !expected.isEmpty else { return Judgement(failure: .noPins) }
+    private func comparePublicKeys(_ expected: [PublicKeyPin], _ verify: (Anchors) -> ChainResult) -> Evaluation {
+        guard !expected.isEmpty else { return Evaluation(failure: .noPins) }
         let finding = verify(allowsInvalidCertificates ? .pinnedKeys : .trustRoots)
         if let failure = finding.failure {
-            return Judgement(failure: allowsInvalidCertificates ? failure.ofPins(expected) : failure)
+            return Evaluation(failure: allowsInvalidCertificates ? failure.ofPins(expected) : failure)
         }
         guard let match = finding.keys.first(where: expected.contains) else {
-            return Judgement(failure: .pinMismatch(expected: expected))
+            return Evaluation(failure: .pinMismatch(expected: expected))
         }
-        return Judgement(matchedPin: match)
+        return Evaluation(matchedPin: match)
     }
 
-    private func comparePinnedCertificates(_ verify: (Anchors) -> ChainFinding) -> Judgement {
-        guard !pinnedCertificates.isEmpty else { return Judgement(failure: .noPins) }
-        if !allowsInvalidCertificates, let failure = verify(.trustRoots).failure { return Judgement(failure: failure) }
-        return Judgement(failure: verify(.pinnedCertificates).failure?.ofPins([]))
+    private func comparePinnedCertificates(_ verify: (Anchors) -> ChainResult) -> Evaluation {
+        guard !pinnedCertificates.isEmpty else { return Evaluation(failure: .noPins) }
+        if !allowsInvalidCertificates, let failure = verify(.trustRoots).failure { return Evaluation(failure: failure) }
+        return Evaluation(failure: verify(.pinnedCertificates).failure?.ofPins([]))
     }
 }
 

@@ -6,7 +6,7 @@ import Foundation
 import Testing
 
 /// Verification of certificates without a connection: authorities, name, date, pins.
-@Suite struct SecurityPolicyVerdictTests {
+@Suite struct SecurityPolicyEvaluationTests {
     private let root: TestCertificateAuthority
     private let intermediate: TestCertificateAuthority
     private let leaf: TestCertificate
@@ -27,13 +27,13 @@ import Testing
         return policy
     }
 
-    @Test func `a chain to a trusted authority is accepted, and is part of the verdict`() {
-        let verdict = policy().verdict(on: chain, for: "localhost")
-        #expect(!verdict.isRefused)
-        #expect(verdict.trust.failure == nil)
-        #expect(verdict.trust.host == "localhost")
-        #expect(verdict.trust.presented.map(\.der) == chain)
-        #expect(verdict.trust.chain.map(\.der) == chain + [root.certificate.derData])
+    @Test func `a chain to a trusted authority is accepted, and is part of the result`() {
+        let result = policy().evaluate(chain, for: "localhost")
+        #expect(!result.isRefused)
+        #expect(result.trust.failure == nil)
+        #expect(result.trust.host == "localhost")
+        #expect(result.trust.presented.map(\.der) == chain)
+        #expect(result.trust.chain.map(\.der) == chain + [root.certificate.derData])
     }
 
     @Test(
@@ -42,16 +42,16 @@ import Testing
             ("other.example", false), ("127.0.0.2", false), ("", false), (nil, true),
         ] as [(String?, Bool)])
     func `the certificate is validated for the given name`(host: String?, isAccepted: Bool) {
-        let verdict = policy().verdict(on: chain, for: host)
-        #expect(verdict.isRefused != isAccepted)
-        #expect(verdict.trust.failure == (isAccepted ? nil : .wrongHost))
+        let result = policy().evaluate(chain, for: host)
+        #expect(result.isRefused != isAccepted)
+        #expect(result.trust.failure == (isAccepted ? nil : .wrongHost))
     }
 
     @Test func `a chain to an untrusted or missing authority is refused`() throws {
-        #expect(SecurityPolicy().verdict(on: chain, for: "localhost").trust.failure == .unknownAuthority)
-        #expect(policy().verdict(on: [leaf.derData], for: "localhost").trust.failure == .unknownAuthority)
+        #expect(SecurityPolicy().evaluate(chain, for: "localhost").trust.failure == .unknownAuthority)
+        #expect(policy().evaluate([leaf.derData], for: "localhost").trust.failure == .unknownAuthority)
         let own = try TestCertificate.selfSigned()
-        #expect(policy().verdict(on: [own.derData], for: "localhost").trust.failure == .selfSigned)
+        #expect(policy().evaluate([own.derData], for: "localhost").trust.failure == .selfSigned)
     }
 
     @Test(
@@ -61,20 +61,20 @@ import Testing
     func `the certificate is verified for the policy's date`(offset: TimeInterval, failure: TransportError.TLSFailure?)
     {
         let date = Date().addingTimeInterval(offset)
-        let verdict = policy { $0.verificationTime = date }.verdict(on: chain, for: "localhost")
-        #expect(verdict.trust.failure == failure)
-        #expect(verdict.trust.date == date)
+        let result = policy { $0.verificationTime = date }.evaluate(chain, for: "localhost")
+        #expect(result.trust.failure == failure)
+        #expect(result.trust.date == date)
     }
 
     @Test func `changes to the file of authorities take effect`() throws {
         let path = FileManager.default.temporaryDirectory.appending(path: "an-roots-\(UUID()).pem").path
         defer { try? FileManager.default.removeItem(atPath: path) }
         let policy = policy { $0.trustRoots = .file(path) }
-        #expect(policy.verdict(on: chain, for: "localhost").trust.failure == .badTrustRoots)
+        #expect(policy.evaluate(chain, for: "localhost").trust.failure == .badTrustRoots)
         try root.pemData.write(to: URL(filePath: path))
-        #expect(!policy.verdict(on: chain, for: "localhost").isRefused)
+        #expect(!policy.evaluate(chain, for: "localhost").isRefused)
         try TestCertificateAuthority().pemData.write(to: URL(filePath: path))
-        #expect(policy.verdict(on: chain, for: "localhost").isRefused)
+        #expect(policy.evaluate(chain, for: "localhost").isRefused)
     }
 
     @Test func `pins are checked as in a handshake`() throws {
@@ -85,17 +85,17 @@ import Testing
             $0.pins = [other]
             $0.backupPins = [pin]
         }
-        let verdict = pinned.verdict(on: chain, for: "localhost")
-        #expect(!verdict.isRefused)
-        #expect(verdict.matchedPin == pin)
-        #expect(verdict.usesBackupPin)
+        let result = pinned.evaluate(chain, for: "localhost")
+        #expect(!result.isRefused)
+        #expect(result.matchedPin == pin)
+        #expect(result.usesBackupPin)
         let wrong = policy {
             $0.pinningMode = .publicKey
             $0.pins = [other]
         }
-        #expect(wrong.verdict(on: chain, for: "localhost").trust.failure == .pinMismatch(expected: [other]))
+        #expect(wrong.evaluate(chain, for: "localhost").trust.failure == .pinMismatch(expected: [other]))
         let malformed = SecurityPolicy.pinning(certificates: [Data([1])])
-        #expect(malformed.verdict(on: chain, for: "localhost").isRefused)
+        #expect(malformed.evaluate(chain, for: "localhost").isRefused)
     }
 
     @Test(arguments: [[], [Data()], [Data([0x30, 0x82, 0, 1, 2])]])
@@ -104,25 +104,25 @@ import Testing
             $0.allowsInvalidCertificates = true
             $0.validatesDomainName = false
         }
-        let verdict = lax.verdict(on: certificates, for: nil)
-        #expect(verdict.isRefused)
-        #expect(verdict.trust.failure != nil)
-        #expect(!lax.verdict(on: [leaf.derData], for: nil).isRefused)
+        let result = lax.evaluate(certificates, for: nil)
+        #expect(result.isRefused)
+        #expect(result.trust.failure != nil)
+        #expect(!lax.evaluate([leaf.derData], for: nil).isRefused)
     }
 
     @Test func `the evaluator decides, and a required staple is refused`() {
         let refusing = policy { $0.evaluator = .init { _ in .refuse("no") } }
-        #expect(refusing.verdict(on: chain, for: "localhost").trust.failure == .rejected("no"))
-        let accepting = policy { $0.evaluator = .init { $0.failure == .wrongHost ? .accept : .followRules } }
-        #expect(!accepting.verdict(on: chain, for: "other.example").isRefused)
+        #expect(refusing.evaluate(chain, for: "localhost").trust.failure == .rejected("no"))
+        let accepting = policy { $0.evaluator = .init { $0.failure == .wrongHost ? .accept : .followPolicy } }
+        #expect(!accepting.evaluate(chain, for: "other.example").isRefused)
         let stapled = policy { $0.stapling = .required }
-        #expect(stapled.verdict(on: chain, for: "localhost").trust.failure == .stapleMissing)
+        #expect(stapled.evaluate(chain, for: "localhost").trust.failure == .stapleMissing)
     }
 
     @Test func `only a server certificate is accepted for a server`() throws {
         let client = try intermediate.issue(.client("ada"))
         let certificates = [client.derData, intermediate.certificate.derData]
-        let failure = policy().verdict(on: certificates, for: nil).trust.failure
+        let failure = policy().evaluate(certificates, for: nil).trust.failure
         #expect(failure == nil || failure == .wrongPurpose)
     }
 }

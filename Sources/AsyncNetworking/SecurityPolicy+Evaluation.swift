@@ -16,21 +16,21 @@ extension SecurityPolicy {
     /// ```swift
     /// var policy = SecurityPolicy()
     /// policy.trustRoots = .pem(companyAuthority)
-    /// let verdict = policy.verdict(on: [certificate, intermediate], for: "api.example.com")
+    /// let result = policy.evaluate([certificate, intermediate], for: "api.example.com")
     /// ```
     ///
     /// - Parameters:
     ///   - certificates: The certificates in DER: the server's own first, followed by any intermediate certificates.
     ///   - host: The name or address that the server's certificate must be valid for; `nil` skips that check.
-    /// - Returns: The verdict. It is a refusal if there are no certificates or if one cannot be parsed.
-    public func verdict(on certificates: [Data], for host: String?) -> TrustVerdict {
-        ChainJudge.verdict(on: certificates, for: host, by: self)
+    /// - Returns: The result. It is a refusal if there are no certificates or if one cannot be parsed.
+    public func evaluate(_ certificates: [Data], for host: String?) -> TrustResult {
+        ChainEvaluator.evaluate(certificates, for: host, by: self)
     }
 
     /// Returns the certificates, in DER, of all files that ``certificates(inFolder:)`` would read, skipping files that
     /// cannot be read and those that are not certificates.
     package static func readableCertificates(inFolder path: String) -> [Data] {
         let files = (try? certificateFiles(inFolder: path)) ?? []
-        return files.flatMap { (try? certificates(in: .file($0))) ?? [] }.filter(ChainJudge.isCertificate)
+        return files.flatMap { (try? certificates(in: .file($0))) ?? [] }.filter(ChainEvaluator.isCertificate)
     }
 }
