@@ -35,7 +35,7 @@ func configureTLS() -> SessionManager {
 func configureConnections() -> SessionManager {
     let api = SessionManager {
         $0.maximumConnectionsPerHost = 4
-        $0.pool.maximumIdleAge = .seconds(30)
+        $0.connectionLimits.maximumIdleAge = .seconds(30)
         $0.transfer.httpVersion = .http2PriorKnowledge
         $0.transfer.connection.unixSocketPath = "/run/docker.sock"
         $0.transfer.connection.hostOverrides = [.init(host: "api.example.com", port: 443, address: "10.0.0.7")]

@@ -186,7 +186,7 @@ package struct AdmissionQueue<Element> {
 
 extension AdmissionQueue {
     /// Creates a queue with the limits of a pool.
-    init(_ pool: ConnectionPool) {
+    init(_ pool: ConnectionLimits) {
         self.init(
             perOrigin: pool.maximumConnectionsPerHost > 0 ? pool.maximumConnectionsPerHost : .max,
             total: pool.maximumConnections ?? .max, streams: pool.maximumStreamsPerConnection)

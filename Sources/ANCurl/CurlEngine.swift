@@ -29,7 +29,7 @@ actor CurlEngine: EventLoopSource {
     nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
     /// Starts the loop's thread.
-    init(pool: ConnectionPool, defaultOptions: TransferOptions) throws(TransportError) {
+    init(pool: ConnectionLimits, defaultOptions: TransferOptions) throws(TransportError) {
         _ = try CurlLibrary.current.get()
         self.defaultOptions = SharedTransferOptions(defaultOptions)
         do throws(SystemError) {

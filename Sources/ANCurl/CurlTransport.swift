@@ -15,7 +15,7 @@ public struct CurlTransport: Transport {
     ///   - pool: The limits of the connection pool.
     ///   - options: What requests without options of their own have.
     /// - Throws: ``ANHTTP/TransportError/internalInconsistency(_:_:)`` when the system has no thread or descriptor left.
-    public init(pool: ConnectionPool = ConnectionPool(), options: TransferOptions = TransferOptions())
+    public init(pool: ConnectionLimits = ConnectionLimits(), options: TransferOptions = TransferOptions())
         throws(TransportError)
     {
         engine = try CurlEngine(pool: pool, defaultOptions: options)

@@ -21,7 +21,7 @@ extension EasyHandle {
     }
 
     /// Sets the ages at which connections are not used again, which libcurl counts in whole seconds.
-    func apply(_ pool: ConnectionPool) throws(CurlFailure) {
+    func apply(_ pool: ConnectionLimits) throws(CurlFailure) {
         try set(CURLOPT_MAXAGE_CONN, pool.maximumIdleAge.wholeSeconds)
         if let age = pool.maximumAge { try set(CURLOPT_MAXLIFETIME_CONN, max(1, age.wholeSeconds)) }
     }

@@ -24,14 +24,14 @@ final class LoopState {
     private var constants: [UInt: String] = [:]
     let headerFields = HeaderFieldCache()
     /// The limits of the connection pool.
-    let pool: ConnectionPool
+    let pool: ConnectionLimits
     /// What verifies servers.
     let securities: SecurityCache
     /// The TLS sessions and cookies that transfers share.
     let shares: HandleShares
     private let loop: EventLoop
 
-    init(loop: EventLoop, pool: ConnectionPool, securities: SecurityCache) throws(TransportError) {
+    init(loop: EventLoop, pool: ConnectionLimits, securities: SecurityCache) throws(TransportError) {
         shares = try HandleShares()
         self.loop = loop
         self.pool = pool

@@ -43,7 +43,7 @@ struct MultiHandle: ~Copyable {
     }
 
     /// Sets the limits of the pool.
-    private func apply(_ pool: ConnectionPool) {
+    private func apply(_ pool: ConnectionLimits) {
         set(CURLMOPT_MAX_HOST_CONNECTIONS, pool.maximumConnectionsPerHost)
         set(CURLMOPT_MAX_TOTAL_CONNECTIONS, pool.maximumConnections ?? 0)
         set(CURLMOPT_MAX_CONCURRENT_STREAMS, pool.maximumStreamsPerConnection)

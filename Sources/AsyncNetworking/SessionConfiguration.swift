@@ -25,8 +25,8 @@ public struct SessionConfiguration: Sendable {
     public var requestSerializer: any RequestSerializer = .http
     /// The transfer options for requests without options of their own.
     public var transfer = TransferOptions()
-    /// The limits of the connection pool; see ``ANHTTP/ConnectionPool``.
-    public var pool = ConnectionPool()
+    /// The limits of the connection pool; see ``ANHTTP/ConnectionLimits``.
+    public var connectionLimits = ConnectionLimits()
     /// The interceptors around each call, outermost first.
     ///
     /// They see the request as it was passed to the session, and the response that is returned after retries and
@@ -74,10 +74,10 @@ public struct SessionConfiguration: Sendable {
         configure(&self)
     }
 
-    /// The maximum number of connections to one host; see ``ANHTTP/ConnectionPool/maximumConnectionsPerHost``.
+    /// The maximum number of connections to one host; see ``ANHTTP/ConnectionLimits/maximumConnectionsPerHost``.
     public var maximumConnectionsPerHost: Int {
-        get { pool.maximumConnectionsPerHost }
-        set { pool.maximumConnectionsPerHost = newValue }
+        get { connectionLimits.maximumConnectionsPerHost }
+        set { connectionLimits.maximumConnectionsPerHost = newValue }
     }
 
     /// The timeouts; see ``ANHTTP/TransferOptions/timeouts``.

@@ -40,7 +40,7 @@ import Testing
     @Test func `while it waits for a connection`() async throws {
         try await StubServer.with { server in
             server.fallback { _ in .hang }
-            var pool = ConnectionPool()
+            var pool = ConnectionLimits()
             pool.maximumConnectionsPerHost = 1
             let transport = try CurlTransport(pool: pool)
             try await cancel(server.request("/1"), transport) {
@@ -151,7 +151,7 @@ import Testing
         try await StubServer.with { server in
             server.fallback { _ in .hang }
             server.route("/ok", .text("ok"))
-            var pool = ConnectionPool()
+            var pool = ConnectionLimits()
             pool.maximumConnectionsPerHost = 2
             let transport = try CurlTransport(pool: pool)
             _ = try await transport.text(server.request("/ok"))

@@ -34,7 +34,7 @@ import Testing
         try await StubServer.with { server in
             server.enqueue(Script.text("first").delayed(by: .milliseconds(60)))
             server.fallback { _ in .text("ok") }
-            var pool = ConnectionPool()
+            var pool = ConnectionLimits()
             pool.maximumConnectionsPerHost = 1
             let transport = try CurlTransport(pool: pool)
             async let first = transport.text(server.request())
@@ -51,7 +51,7 @@ import Testing
         try await StubServer.with { server in
             server.enqueue(.generated(1000))
             server.fallback { _ in .hang }
-            var pool = ConnectionPool()
+            var pool = ConnectionLimits()
             pool.maximumConnectionsPerHost = 1
             let transport = try CurlTransport(pool: pool)
             _ = try await transport.collect(server.request())

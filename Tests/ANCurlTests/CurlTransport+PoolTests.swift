@@ -8,8 +8,8 @@ import HTTPTypes
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct PoolTests {
-    private func pool(_ change: (inout ConnectionPool) -> Void) throws -> CurlTransport {
-        var pool = ConnectionPool()
+    private func pool(_ change: (inout ConnectionLimits) -> Void) throws -> CurlTransport {
+        var pool = ConnectionLimits()
         change(&pool)
         return try CurlTransport(pool: pool)
     }

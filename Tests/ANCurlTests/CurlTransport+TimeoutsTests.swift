@@ -50,7 +50,7 @@ import Testing
     @Test func `waiting for a connection has a limit`() async throws {
         try await StubServer.with { server in
             server.fallback { _ in .hang }
-            var pool = ConnectionPool()
+            var pool = ConnectionLimits()
             pool.maximumConnectionsPerHost = 1
             let transport = try CurlTransport(pool: pool)
             try await withThrowingTaskGroup(of: Void.self) { group in

@@ -44,7 +44,8 @@ struct NetworkOptions: ParsableArguments {
     func configure(_ configuration: inout SessionConfiguration) throws(UsageError) {
         guard 1...1000 ~= parallel else { throw UsageError("--parallel requires a number from 1 to 1000.") }
         // URLs that wait to be printed keep their connections open, so each needs its own.
-        configuration.pool.maximumConnectionsPerHost = max(parallel, configuration.pool.maximumConnectionsPerHost)
+        configuration.connectionLimits.maximumConnectionsPerHost = max(
+            parallel, configuration.connectionLimits.maximumConnectionsPerHost)
         if let cacert { configuration.tls.trustRoots = .file(cacert) }
         if let connectTimeout {
             configuration.timeouts.connect = try Self.duration(connectTimeout, of: "--connect-timeout")

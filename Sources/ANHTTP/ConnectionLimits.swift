@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// The limits of a transport's connection pool.
-public struct ConnectionPool: Hashable, Sendable {
+public struct ConnectionLimits: Hashable, Sendable {
     /// The maximum number of connections to one host, active or idle; 6 by default, 0 for no limit. Further exchanges
     /// wait in a FIFO queue.
     public var maximumConnectionsPerHost = 6
