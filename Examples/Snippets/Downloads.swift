@@ -11,11 +11,12 @@ func downloadFile(_ api: SessionManager) async throws {
 }
 
 func downloadCarefully(_ api: SessionManager) async throws {
-    let destination = DownloadDestination.file("out/disk.iso", isReplacing: false, makesFolders: true)
+    let destination = DownloadDestination.file(
+        "out/disk.iso", overwritesExisting: false, createsIntermediateDirectories: true)
     _ = try await api.download("images/disk.iso", to: destination).value
 }
 
-func choosePlace(_ api: SessionManager) async throws {
+func chooseDestination(_ api: SessionManager) async throws {
     let chosen = DownloadDestination.chosen { file, head in
         "downloads/" + (head.mediaType == "application/zip" ? "archive.zip" : "other")
     }

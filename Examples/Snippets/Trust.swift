@@ -22,7 +22,7 @@ func pinKeys(_ current: String, _ next: String, _ endOfSupport: Date) throws -> 
 }
 
 func pinCertificates() throws -> SecurityPolicy {
-    let policy = SecurityPolicy.pinning(certificates: try SecurityPolicy.certificates(inFolder: "/etc/pins"))
+    let policy = SecurityPolicy.pinning(certificates: try SecurityPolicy.certificates(inDirectory: "/etc/pins"))
     return policy
 }
 

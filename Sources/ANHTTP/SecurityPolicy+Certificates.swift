@@ -25,9 +25,9 @@ extension SecurityPolicy {
     ///
     /// - Throws: ``ConfigurationError/unreadable(path:reason:)`` if the directory or a file cannot be read,
     ///   ``ConfigurationError/noCertificate(_:)`` if a file contains no certificate or the directory no such file.
-    public static func certificates(inFolder path: String) throws(ConfigurationError) -> [Data] {
+    public static func certificates(inDirectory path: String) throws(ConfigurationError) -> [Data] {
         var certificates: [Data] = []
-        for file in try certificateFiles(inFolder: path) { certificates += try Self.certificates(in: .file(file)) }
+        for file in try certificateFiles(inDirectory: path) { certificates += try Self.certificates(in: .file(file)) }
         guard !certificates.isEmpty else { throw .noCertificate(path) }
         return certificates
     }
@@ -35,7 +35,7 @@ extension SecurityPolicy {
     /// Returns the paths of a directory's files with the extension of a certificate, in the order of their names.
     ///
     /// - Throws: ``ConfigurationError/unreadable(path:reason:)`` if the directory cannot be read.
-    package static func certificateFiles(inFolder path: String) throws(ConfigurationError) -> [String] {
+    package static func certificateFiles(inDirectory path: String) throws(ConfigurationError) -> [String] {
         let names: [String]
         do {
             names = try FileManager.default.contentsOfDirectory(atPath: path)

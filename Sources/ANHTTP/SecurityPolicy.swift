@@ -79,7 +79,7 @@ public struct SecurityPolicy: Hashable, Sendable {
     /// Returns a policy that pins certificates in DER form.
     ///
     /// - Parameters:
-    ///   - certificates: The certificates, as returned by ``certificates(in:)`` and ``certificates(inFolder:)``.
+    ///   - certificates: The certificates, as returned by ``certificates(in:)`` and ``certificates(inDirectory:)``.
     ///   - mode: Whether the certificates or only their public keys are pinned; ``PinningMode/certificate`` by default.
     public static func pinning(certificates: [Data], mode: PinningMode = .certificate) -> SecurityPolicy {
         var policy = SecurityPolicy()

@@ -26,17 +26,17 @@ public struct AtomicFile: ~Copyable {
     ///     secrets. The permissions of a file that is replaced are not kept.
     /// - Throws: `EISDIR` if the destination is a directory; otherwise the error of open(2).
     public init(destination: String, mode: UInt32 = 0o666) throws(SystemError) {
-        let place = FilePlace(destination)
-        let device = try place.openDevice()
-        let partial = try Self.partialFile(for: place, mode)
-        self.destination = place.path
+        let location = FileLocation(destination)
+        let device = try location.openDevice()
+        let partial = try Self.partialFile(for: location, mode)
+        self.destination = location.path
         self.device = device
         self.partial = partial
     }
 
-    private static func partialFile(for place: FilePlace, _ mode: UInt32) throws(SystemError) -> PartialFile? {
-        guard place.isReplaceable else { return nil }
-        return try PartialFile(path: temporaryPath(for: place.path), opening: .new, mode: mode)
+    private static func partialFile(for location: FileLocation, _ mode: UInt32) throws(SystemError) -> PartialFile? {
+        guard location.isReplaceable else { return nil }
+        return try PartialFile(path: temporaryPath(for: location.path), opening: .new, mode: mode)
     }
 
     /// Appends all bytes.

@@ -95,7 +95,7 @@ public struct PartialFile: ~Copyable {
     }
 
     /// Truncates the file to `size` bytes, including bytes left by a failed write. See ftruncate(2).
-    public mutating func cut(to size: Int64) throws(SystemError) {
+    public mutating func truncate(to size: Int64) throws(SystemError) {
         guard retryingInterrupts({ ftruncate(file.number, Int(size)) }) == 0 else {
             throw SystemError.last("ftruncate")
         }
@@ -117,21 +117,21 @@ public struct PartialFile: ~Copyable {
     ///
     /// - Parameters:
     ///   - destination: The final path.
-    ///   - isReplacing: Whether an existing file is replaced; if not, the call fails with `EEXIST`. The default is
-    ///     `true`.
+    ///   - overwritesExisting: Whether an existing file is replaced; if not, the call fails with `EEXIST`. The
+    ///     default is `true`.
     /// - Throws: The error of the failed system call; the file then keeps its temporary name, and can still be kept or
     ///   moved.
-    public mutating func move(to destination: String, replacing isReplacing: Bool = true) throws(SystemError) {
+    public mutating func move(to destination: String, overwriting overwritesExisting: Bool = true) throws(SystemError) {
         do throws(SystemError) {
-            try Self.rename(path, to: destination, replacing: isReplacing)
+            try Self.rename(path, to: destination, overwriting: overwritesExisting)
             isKept = true
         } catch  where error.code == EXDEV {
-            try copy(to: destination, replacing: isReplacing)
+            try copy(to: destination, overwriting: overwritesExisting)
         }
     }
 
-    private static func rename(_ path: String, to destination: String, replacing: Bool) throws(SystemError) {
-        if replacing {
+    private static func rename(_ path: String, to destination: String, overwriting: Bool) throws(SystemError) {
+        if overwriting {
             guard unsafe Glibc.rename(path, destination) == 0 else { throw SystemError.last("rename") }
             return
         }
@@ -143,7 +143,7 @@ public struct PartialFile: ~Copyable {
         unsafe unlink(path)
     }
 
-    private borrowing func copy(to destination: String, replacing: Bool) throws(SystemError) {
+    private borrowing func copy(to destination: String, overwriting: Bool) throws(SystemError) {
         var copy = try PartialFile(path: AtomicFile.temporaryPath(for: destination), opening: .new)
         try withBuffer(of: 1 << 20) { buffer throws(SystemError) in
             while copy.size < size {
@@ -151,7 +151,7 @@ public struct PartialFile: ~Copyable {
                 try copy.write(buffer.bytes.extracting(first: count))
             }
         }
-        try copy.move(to: destination, replacing: replacing)
+        try copy.move(to: destination, overwriting: overwriting)
     }
 }
 

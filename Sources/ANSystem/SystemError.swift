@@ -27,7 +27,7 @@ public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
         case EACCES, EPERM, EROFS: .notPermitted
         case EEXIST: .exists
         case ENOENT, ENOTDIR: .missing
-        case EISDIR: .isFolder
+        case EISDIR: .isDirectory
         case EXDEV: .otherFileSystem
         case EWOULDBLOCK: .inUse
         default: .other
@@ -46,7 +46,7 @@ public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
         /// The file does not exist, or a directory on its path is missing or not a directory (`ENOENT`, `ENOTDIR`).
         case missing
         /// The path is a directory (`EISDIR`).
-        case isFolder
+        case isDirectory
         /// The path is on another file system (`EXDEV`).
         case otherFileSystem
         /// Another writer has locked the file (`EWOULDBLOCK`).

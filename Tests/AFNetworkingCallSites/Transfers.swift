@@ -9,9 +9,9 @@ private func parts(_ json: Any?) -> String {
 }
 
 private func temporaryFile(_ text: String, _ name: String = "upload.txt") -> URL {
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
-    try! FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    let url = folder.appendingPathComponent(name)
+    let directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+    try! FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+    let url = directory.appendingPathComponent(name)
     try! text.data(using: .utf8)!.write(to: url)
     return url
 }
@@ -126,13 +126,13 @@ extension CallSite {
     static let downloads = [
         CallSite("a download", "100000 report.bin") { server, report in
             let manager = AFURLSessionManager(sessionConfiguration: URLSessionConfiguration.default)
-            let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
-            try! FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            let directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+            try! FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
             let request = URLRequest(url: URL(string: server + "report.bin")!)
             let downloadTask = manager.downloadTask(
                 with: request, progress: { (downloadProgress: Progress) in },
                 destination: { (targetPath, response) -> URL in
-                    return folder.appendingPathComponent(response.suggestedFilename ?? "file")
+                    return directory.appendingPathComponent(response.suggestedFilename ?? "file")
                 },
                 completionHandler: { (response, filePath, error) in
                     let size = (try? Data(contentsOf: filePath!))?.count ?? 0

@@ -8,10 +8,10 @@ import Testing
 
 /// Requirements USM-024, USM-025, USM-043…045, USM-065, USM-066: downloads and their destinations.
 @Suite(.timeLimit(.minutes(1))) struct DownloadsTests {
-    private let folder = FileManager.default.temporaryDirectory.appending(path: "af-downloads-\(UUID())")
+    private let directory = FileManager.default.temporaryDirectory.appending(path: "af-downloads-\(UUID())")
 
     init() throws {
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
     }
 
     private func download(
@@ -32,7 +32,7 @@ import Testing
         try await StubServer.with { server in
             server.route("/file", .generated(200_000))
             let manager = AFHTTPSessionManager(for: server)
-            let place = folder.appending(path: "file")
+            let place = directory.appending(path: "file")
             let log = Log<String>()
             let moved = Observer(.AFURLSessionDownloadTaskDidMoveFileSuccessfully, at: server) { log.add("moved") }
             let result = await download(
@@ -51,8 +51,8 @@ import Testing
         try await StubServer.with { server in
             server.route("/file", .text("x"))
             let manager = AFHTTPSessionManager(for: server)
-            let first = folder.appending(path: "first")
-            let second = folder.appending(path: "second")
+            let first = directory.appending(path: "first")
+            let second = directory.appending(path: "second")
             manager.setDownloadTaskDidFinishDownloadingBlock { _, _, _ in first }
             #expect(await download(manager, server.url("/file"), to: second).object as? URL == first)
             #expect(!FileManager.default.fileExists(atPath: second.path))
@@ -67,7 +67,7 @@ import Testing
     @Test func `a failed move is reported by a notification only`() async throws {
         try await StubServer.with { server in
             server.route("/file", .text("new"))
-            let place = folder.appending(path: "there")
+            let place = directory.appending(path: "there")
             try Data("old".utf8).write(to: place)
             let log = Log<String>()
             let failed = Observer(.AFURLSessionDownloadTaskDidFailToMoveFile, at: server) { log.add("failed") }
@@ -83,7 +83,7 @@ import Testing
     @Test func `the body of an error response is moved, and the error reported`() async throws {
         try await StubServer.with { server in
             server.route("/file", .text("no", status: 404))
-            let place = folder.appending(path: "page")
+            let place = directory.appending(path: "page")
             let result = await download(AFHTTPSessionManager(for: server), server.url("/file"), to: place)
             #expect(result.error?.code == -1011)
             #expect(result.object as? URL == place)
@@ -97,7 +97,7 @@ import Testing
             server.route("/file", .text("x"))
             let manager = AFURLSessionManager(sessionConfiguration: .default)
             manager.completionQueue = DispatchQueue(label: "completion")
-            let place = folder.appending(path: "list")
+            let place = directory.appending(path: "list")
             manager.responseSerializer = AFPropertyListResponseSerializer()
             let result = await callback { done in
                 manager.downloadTask(
@@ -139,7 +139,7 @@ import Testing
             manager.setDownloadTaskDidResumeBlock { _, _, offset, total in
                 log.add("\((1...40_000).contains(offset)) of \(total)")
             }
-            let place = folder.appending(path: "whole")
+            let place = directory.appending(path: "whole")
             let task = manager.downloadTask(
                 with: URLRequest(url: server.url("/file")), progress: nil, destination: { _, _ in place },
                 completionHandler: { log.add("\(($2 as NSError?)?.code ?? 0)") })

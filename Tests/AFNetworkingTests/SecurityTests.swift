@@ -191,20 +191,20 @@ import Testing
     }
 
     @Test func `certificates are read from a directory that also has other files`() throws {
-        let folder = FileManager.default.temporaryDirectory.appending(path: "af-certificates-\(UUID())")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
+        let directory = FileManager.default.temporaryDirectory.appending(path: "af-certificates-\(UUID())")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: directory) }
         let certificates = [try TestCertificate.selfSigned(), try TestCertificate.selfSigned()]
-        try certificates[0].derData.write(to: folder.appending(path: "a.cer"))
-        try certificates[1].pemData.write(to: folder.appending(path: "z.pem"))
-        try Data("no certificate".utf8).write(to: folder.appending(path: "b.cer"))
+        try certificates[0].derData.write(to: directory.appending(path: "a.cer"))
+        try certificates[1].pemData.write(to: directory.appending(path: "z.pem"))
+        try Data("no certificate".utf8).write(to: directory.appending(path: "b.cer"))
         // The beginning is that of a DER certificate.
-        try Data([0x30, 0x82, 0x00, 0x04, 1, 2, 3, 4]).write(to: folder.appending(path: "c.cer"))
-        try Data(certificates[0].derData.dropLast(9)).write(to: folder.appending(path: "d.cer"))
-        try Data().write(to: folder.appending(path: "e.cer"))
+        try Data([0x30, 0x82, 0x00, 0x04, 1, 2, 3, 4]).write(to: directory.appending(path: "c.cer"))
+        try Data(certificates[0].derData.dropLast(9)).write(to: directory.appending(path: "d.cer"))
+        try Data().write(to: directory.appending(path: "e.cer"))
         try FileManager.default.createDirectory(
-            at: folder.appending(path: "f.cer"), withIntermediateDirectories: true)
-        let bundle = try #require(Bundle(path: folder.path))
+            at: directory.appending(path: "f.cer"), withIntermediateDirectories: true)
+        let bundle = try #require(Bundle(path: directory.path))
         #expect(AFSecurityPolicy.certificates(in: bundle) == Set(certificates.map(\.derData)))
     }
 

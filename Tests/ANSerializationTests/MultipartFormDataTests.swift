@@ -345,8 +345,8 @@ import Testing
                 _ = try await form.write(to: path)
             }
             #expect(try String(contentsOf: URL(filePath: path), encoding: .utf8) == "old")
-            let folder = URL(filePath: path).deletingLastPathComponent().path
-            #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == ["body"])
+            let directory = URL(filePath: path).deletingLastPathComponent().path
+            #expect(try FileManager.default.contentsOfDirectory(atPath: directory) == ["body"])
         }
     }
 

@@ -5,14 +5,14 @@ import Foundation
 import Testing
 
 @Suite final class AtomicFileTests {
-    private let folder = NSTemporaryDirectory() + "an-atomic-\(UInt64.random(in: .min ... .max))"
+    private let directory = NSTemporaryDirectory() + "an-atomic-\(UInt64.random(in: .min ... .max))"
 
     init() throws {
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: false)
     }
 
     deinit {
-        try? FileManager.default.removeItem(atPath: folder)
+        try? FileManager.default.removeItem(atPath: directory)
     }
 
     private func write(_ text: String, to path: String) throws {
@@ -22,24 +22,24 @@ import Testing
     }
 
     private func text(of name: String) throws -> String {
-        try String(contentsOfFile: "\(folder)/\(name)", encoding: .utf8)
+        try String(contentsOfFile: "\(directory)/\(name)", encoding: .utf8)
     }
 
     private var names: [String] {
-        get throws { try FileManager.default.contentsOfDirectory(atPath: folder).sorted() }
+        get throws { try FileManager.default.contentsOfDirectory(atPath: directory).sorted() }
     }
 
     @Test func `a file appears when it is committed, in place of the one before`() throws {
-        try write("old", to: folder + "/a")
-        try write("new", to: folder + "/a")
+        try write("old", to: directory + "/a")
+        try write("new", to: directory + "/a")
         #expect(try text(of: "a") == "new")
         #expect(try names == ["a"])
     }
 
     @Test func `a file that is not committed leaves nothing behind`() throws {
-        try write("old", to: folder + "/a")
+        try write("old", to: directory + "/a")
         do {
-            var file = try AtomicFile(destination: folder + "/a")
+            var file = try AtomicFile(destination: directory + "/a")
             try file.write(Data("new".utf8).bytes)
         }
         #expect(try text(of: "a") == "old")
@@ -47,16 +47,16 @@ import Testing
     }
 
     @Test func `a symbolic link is kept and its target is replaced`() throws {
-        try write("old", to: folder + "/a")
-        try FileManager.default.createSymbolicLink(atPath: folder + "/link", withDestinationPath: "a")
-        try write("new", to: folder + "/link")
+        try write("old", to: directory + "/a")
+        try FileManager.default.createSymbolicLink(atPath: directory + "/link", withDestinationPath: "a")
+        try write("new", to: directory + "/link")
         #expect(try text(of: "a") == "new")
-        #expect(try FileManager.default.destinationOfSymbolicLink(atPath: folder + "/link") == "a")
+        #expect(try FileManager.default.destinationOfSymbolicLink(atPath: directory + "/link") == "a")
     }
 
     @Test func `a pipe is written to and stays a pipe`() throws {
         // Not /dev/null: a failure of this test must not replace it.
-        let path = folder + "/pipe"
+        let path = directory + "/pipe"
         #expect(unsafe mkfifo(path, 0o600) == 0)
         let reader = try FileDescriptor(opening: path, flags: O_RDONLY | O_NONBLOCK)
         try write("hello", to: path)
@@ -67,7 +67,7 @@ import Testing
     }
 
     @Test func `a directory as the destination fails with EISDIR before anything is written`() throws {
-        let error = #expect(throws: SystemError.self) { try write("x", to: folder) }
+        let error = #expect(throws: SystemError.self) { try write("x", to: directory) }
         #expect(error?.code == EISDIR)
     }
 }

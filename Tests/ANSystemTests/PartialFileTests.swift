@@ -5,20 +5,20 @@ import Foundation
 import Testing
 
 @Suite final class PartialFileTests {
-    private let folder = NSTemporaryDirectory() + "an-partial-\(UInt64.random(in: .min ... .max))"
+    private let directory = NSTemporaryDirectory() + "an-partial-\(UInt64.random(in: .min ... .max))"
     private let path: String
 
     init() throws {
-        path = folder + "/a.part"
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+        path = directory + "/a.part"
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: false)
     }
 
     deinit {
-        try? FileManager.default.removeItem(atPath: folder)
+        try? FileManager.default.removeItem(atPath: directory)
     }
 
     private var names: [String] {
-        get throws { try FilePlace.names(in: folder) }
+        get throws { try FileLocation.names(in: directory) }
     }
 
     private func text(of path: String) throws -> String {
@@ -45,16 +45,16 @@ import Testing
         try leave("abcdef")
         var file = try PartialFile(path: path, opening: .existing)
         #expect(file.size == 6)
-        try file.cut(to: 2)
+        try file.truncate(to: 2)
         try file.write(Data("XY".utf8).bytes)
         try file.flush()
         var bytes = Data(count: 16)
         var span = bytes.mutableBytes
         #expect(try file.read(into: &span, at: 1) == 3)
         #expect(bytes.prefix(3) == Data("bXY".utf8))
-        try file.move(to: folder + "/a")
+        try file.move(to: directory + "/a")
         #expect(try names == ["a"])
-        #expect(try text(of: folder + "/a") == "abXY")
+        #expect(try text(of: directory + "/a") == "abXY")
     }
 
     @Test func `a new file must not exist, and an existing one must exist`() throws {
@@ -95,28 +95,28 @@ import Testing
 
     @Test func `moving replaces an existing file, or fails and keeps both files`() throws {
         try leave("new")
-        _ = FileManager.default.createFile(atPath: folder + "/a", contents: Data("old".utf8))
+        _ = FileManager.default.createFile(atPath: directory + "/a", contents: Data("old".utf8))
         do {
             var file = try PartialFile(path: path, opening: .existing)
-            #expect(throws: (any Error).self) { try file.move(to: self.folder + "/a", replacing: false) }
-            #expect(try text(of: folder + "/a") == "old")
+            #expect(throws: (any Error).self) { try file.move(to: self.directory + "/a", overwriting: false) }
+            #expect(try text(of: directory + "/a") == "old")
             file.keep()
         }
         var file = try PartialFile(path: path, opening: .existing)
-        try file.move(to: folder + "/a")
-        #expect(try text(of: folder + "/a") == "new")
+        try file.move(to: directory + "/a")
+        #expect(try text(of: directory + "/a") == "new")
         #expect(try names == ["a"])
     }
 
     @Test func `an exclusive move succeeds if the destination does not exist`() throws {
         var file = try PartialFile(path: path, opening: .new)
-        try file.move(to: folder + "/a", replacing: false)
+        try file.move(to: directory + "/a", overwriting: false)
         #expect(try names == ["a"])
     }
 
     @Test func `a complete file is copied to another file system`() throws {
         var (here, there) = (stat(), stat())
-        try unsafe #require(stat(folder, &here) == 0)
+        try unsafe #require(stat(directory, &here) == 0)
         guard unsafe stat("/dev/shm", &there) == 0, here.st_dev != there.st_dev else { return }
         let target = "/dev/shm/an-partial-\(UInt64.random(in: .min ... .max))"
         defer { try? FileManager.default.removeItem(atPath: target) }
@@ -124,12 +124,12 @@ import Testing
         do {
             var file = try PartialFile(path: path, opening: .new)
             try file.write(bytes.bytes)
-            try file.move(to: target, replacing: false)
+            try file.move(to: target, overwriting: false)
         }
         #expect(try Data(contentsOf: URL(fileURLWithPath: target)) == bytes)
         #expect(try names == [])
         #expect(
-            try FilePlace.names(in: "/dev/shm").filter { target.hasSuffix($0) || $0.hasPrefix("an-partial-") }.count
+            try FileLocation.names(in: "/dev/shm").filter { target.hasSuffix($0) || $0.hasPrefix("an-partial-") }.count
                 == 1)
     }
 
@@ -149,20 +149,22 @@ import Testing
     }
 
     @Test func `missing parent directories are created`() throws {
-        let place = FilePlace(folder + "/x/y/z/file")
-        #expect(place.folder == folder + "/x/y/z")
-        #expect(place.name == "file")
-        try place.makeFolders()
-        try place.makeFolders()
-        #expect(try FilePlace.names(in: folder + "/x/y") == ["z"])
-        _ = FileManager.default.createFile(atPath: folder + "/file", contents: nil)
-        let error = #expect(throws: SystemError.self) { try FilePlace(self.folder + "/file/x/y").makeFolders() }
+        let location = FileLocation(directory + "/x/y/z/file")
+        #expect(location.directory == directory + "/x/y/z")
+        #expect(location.name == "file")
+        try location.createDirectories()
+        try location.createDirectories()
+        #expect(try FileLocation.names(in: directory + "/x/y") == ["z"])
+        _ = FileManager.default.createFile(atPath: directory + "/file", contents: nil)
+        let error = #expect(throws: SystemError.self) {
+            try FileLocation(self.directory + "/file/x/y").createDirectories()
+        }
         #expect(error?.code == ENOTDIR)
     }
 
     @Test(arguments: [("a/b", "a", "b"), ("/b", "/", "b"), ("b", ".", "b"), ("/a/b/", "/a/b", "")])
-    func `a path is divided into directory and name`(path: String, folder: String, name: String) {
-        #expect(FilePlace(unresolved: path).folder == folder)
-        #expect(FilePlace(unresolved: path).name == name)
+    func `a path is divided into directory and name`(path: String, directory: String, name: String) {
+        #expect(FileLocation(unresolved: path).directory == directory)
+        #expect(FileLocation(unresolved: path).name == name)
     }
 }

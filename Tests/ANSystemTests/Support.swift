@@ -69,8 +69,8 @@ enum Process {
         return links.count { $0.contains("eventpoll") || $0.contains("eventfd") }
     }
 
-    private static func children(of folder: String) -> [String] {
-        (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+    private static func children(of directory: String) -> [String] {
+        (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
     }
 
     private static func text(of path: String) -> String? {

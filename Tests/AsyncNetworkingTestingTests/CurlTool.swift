@@ -43,7 +43,7 @@ enum CurlTool {
 }
 
 /// A temporary directory, deleted when this object is released.
-final class TemporaryFolder: Sendable {
+final class TemporaryDirectory: Sendable {
     let path = "/tmp/an-kit-\(UInt64.random(in: 0...UInt64.max))"
 
     init() throws {

@@ -6,10 +6,10 @@ import FoundationEssentials
 import Testing
 
 @Suite struct TestCertificateTests {
-    let folder: TemporaryFolder
+    let directory: TemporaryDirectory
 
     init() throws {
-        folder = try TemporaryFolder()
+        directory = try TemporaryDirectory()
     }
 
     /// Returns the outcome of a request by curl(1), which trusts `authority`, to a server with `certificate`.
@@ -17,7 +17,7 @@ import Testing
         _ certificate: TestCertificate, trusting authority: TestCertificateAuthority,
         _ change: (inout StubServer.TLS) -> Void = { _ in }, arguments: [String] = []
     ) async throws -> (CurlTool.Outcome, StubServer.Activity) {
-        let roots = folder.path + "/roots.pem"
+        let roots = directory.path + "/roots.pem"
         try authority.write(to: roots)
         var tls = StubServer.TLS(certificate)
         change(&tls)
@@ -93,7 +93,7 @@ import Testing
 
     @Test func `a client certificate can be required`() async throws {
         let authority = try TestCertificateAuthority()
-        let client = folder.path + "/client.pem"
+        let client = directory.path + "/client.pem"
         try authority.issue(.client("Ada")).write(to: client)
         let require = { (tls: inout StubServer.TLS) in tls.clientAuthority = authority.pemData }
         let (outcome, activity) = try await fetch(
@@ -117,10 +117,12 @@ import Testing
     ])
     func `a connection with TLS ends as configured`(script: Script, exitCode: Int32, body: String) async throws {
         let authority = try TestCertificateAuthority()
-        try authority.write(to: folder.path + "/roots.pem")
+        try authority.write(to: directory.path + "/roots.pem")
         try await StubServer.with(.init(tls: .init(authority.issue()))) { server in
             server.route("/", script)
-            let outcome = try CurlTool.run(["--cacert", folder.path + "/roots.pem", "-N", server.url().absoluteString])
+            let outcome = try CurlTool.run([
+                "--cacert", directory.path + "/roots.pem", "-N", server.url().absoluteString,
+            ])
             #expect(outcome.exitCode == exitCode)
             #expect(outcome.output.prefix { $0 != "c" } == body)
         }

@@ -8,12 +8,12 @@ import HTTPTypes
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct DownloadsTests {
-    private let folder: TemporaryFolder
+    private let directory: TemporaryDirectory
     private let file: String
 
     init() throws {
-        folder = try TemporaryFolder()
-        file = "\(folder.path)/file"
+        directory = try TemporaryDirectory()
+        file = "\(directory.path)/file"
     }
 
     /// A response of 2 bytes in 2 chunks, with a closure called between them.
@@ -29,8 +29,8 @@ import Testing
             #expect(response.value == DownloadedFile(path: file, size: 3_000_000))
             #expect(response.statusCode == 200)
             #expect(response.metrics.responseBodyBytes == 3_000_000)
-            #expect(try folder.contents == ["file"])
-            #expect(try folder.read("file") == StubServer.generatedBytes(3_000_000))
+            #expect(try directory.contents == ["file"])
+            #expect(try directory.read("file") == StubServer.generatedBytes(3_000_000))
         }
     }
 
@@ -46,19 +46,19 @@ import Testing
         let manager = SessionManager(on: MockTransport(Self.halves(.wait(gate))))
         let task = await manager.download("x", to: file)
         _ = await task.progress.first { _ in true }
-        try await eventually { try folder.contents.count == 1 }
-        let name = try #require(try folder.contents.first)
+        try await eventually { try directory.contents.count == 1 }
+        let name = try #require(try directory.contents.first)
         #expect(name.hasPrefix("file.") && name.hasSuffix(".part"))
         gate.open()
         _ = try await task.value
-        #expect(try folder.contents == ["file"])
-        #expect(try folder.read("file") == Data("ab".utf8))
+        #expect(try directory.contents == ["file"])
+        #expect(try directory.read("file") == Data("ab".utf8))
     }
 
     @Test func `an existing file is replaced`() async throws {
-        _ = try folder.write(Data("much longer than the new one".utf8), to: "file")
+        _ = try directory.write(Data("much longer than the new one".utf8), to: "file")
         _ = try await SessionManager(on: MockTransport(.text("new"))).download("x", to: file).value
-        #expect(try folder.read("file") == Data("new".utf8))
+        #expect(try directory.read("file") == Data("new".utf8))
     }
 
     @Test func `a download that fails leaves no partial file, and an existing file unchanged`() async throws {
@@ -66,11 +66,11 @@ import Testing
         let manager = SessionManager(on: MockTransport(Self.halves(.fail(lost))))
         let error = try await sessionError { _ = try await manager.download("x", to: file).value }
         guard case .transport(.connectionLost) = error else { throw error }
-        #expect(try folder.contents == [])
-        _ = try folder.write(Data("old".utf8), to: "file")
+        #expect(try directory.contents == [])
+        _ = try directory.write(Data("old".utf8), to: "file")
         _ = try await sessionError { _ = try await manager.download("x", to: file).value }
-        #expect(try folder.contents == ["file"])
-        #expect(try folder.read("file") == Data("old".utf8))
+        #expect(try directory.contents == ["file"])
+        #expect(try directory.read("file") == Data("old".utf8))
     }
 
     @Test func `a truncated response on libcurl leaves no file`() async throws {
@@ -81,27 +81,27 @@ import Testing
             guard case .transport(.connectionLost(.inBody(received: 999, expected: 1000), _)) = error else {
                 throw error
             }
-            #expect(try folder.contents == [])
+            #expect(try directory.contents == [])
         }
     }
 
     @Test func `a download that is cancelled leaves no file`() async throws {
         let manager = SessionManager(on: MockTransport(Self.halves(.hang)))
         let task = await manager.download("x", to: file)
-        try await eventually { try folder.contents.count == 1 }
+        try await eventually { try directory.contents.count == 1 }
         task.cancel()
         await #expect(throws: CancellationError.self) { _ = try await task.value }
-        #expect(try folder.contents == [])
+        #expect(try directory.contents == [])
     }
 
     @Test func `the body of a rejected status is not written, but is part of the error`() async throws {
-        _ = try folder.write(Data("old".utf8), to: "file")
+        _ = try directory.write(Data("old".utf8), to: "file")
         let manager = SessionManager(on: MockTransport(.text("no such file", status: .notFound)))
         let error = try await sessionError { _ = try await manager.download("x", to: file).value }
         #expect(error.statusCode == 404)
         #expect(error.responseBody == Data("no such file".utf8))
-        #expect(try folder.contents == ["file"])
-        #expect(try folder.read("file") == Data("old".utf8))
+        #expect(try directory.contents == ["file"])
+        #expect(try directory.read("file") == Data("old".utf8))
     }
 
     @Test func `of an endless error page, 1 MiB is kept`() async throws {
@@ -116,7 +116,7 @@ import Testing
 
     @Test func `a missing directory is an error that names the file and the reason`() async throws {
         let manager = SessionManager(on: MockTransport(.text("x")))
-        let path = "\(folder.path)/none/file"
+        let path = "\(directory.path)/none/file"
         let error = try await sessionError { _ = try await manager.download("x", to: path).value }
         #expect(error.fileFailure?.path == path)
         #expect(error.fileFailure?.errno == ENOENT)
@@ -129,11 +129,11 @@ import Testing
         let error = try await sessionError { _ = try await manager.download("x", to: file).value }
         #expect(error.fileFailure?.errno == EISDIR)
         #expect(error.fileFailure?.call == "open")
-        #expect(try folder.contents == ["file"])
+        #expect(try directory.contents == ["file"])
     }
 
     @Test func `a directory that is not writable is an error`() async throws {
-        try unsafe #require(chmod(folder.path, 0o555) == 0)
+        try unsafe #require(chmod(directory.path, 0o555) == 0)
         // In a process that is not run by root, who may write everywhere.
         await #expect(processExitsWith: .success) { [path = file as String] in
             if geteuid() == 0 { try #require(setuid(65534) == 0) }
@@ -141,7 +141,7 @@ import Testing
             let error = try await sessionError { _ = try await manager.download("x", to: path).value }
             try #require(error.fileFailure?.errno == EACCES)
         }
-        #expect(try folder.contents == [])
+        #expect(try directory.contents == [])
     }
 
     @Test func `a full disk is an error, and no file is left`() async throws {
@@ -156,7 +156,7 @@ import Testing
             try #require(error.fileFailure?.errno == EFBIG)
             try #require(error.fileFailure?.call == "write")
         }
-        #expect(try folder.contents == [])
+        #expect(try directory.contents == [])
     }
 
     @Test func `a streamed body can be written to a file`() async throws {
@@ -165,17 +165,17 @@ import Testing
             try await body.write(to: file)
         }
         #expect(size == 3)
-        #expect(try folder.read("file") == Data("abc".utf8))
+        #expect(try directory.read("file") == Data("abc".utf8))
     }
 }
 
 @Suite(.timeLimit(.minutes(1))) struct DownloadProgressTests {
-    private let folder: TemporaryFolder
+    private let directory: TemporaryDirectory
     private let file: String
 
     init() throws {
-        folder = try TemporaryFolder()
-        file = "\(folder.path)/file"
+        directory = try TemporaryDirectory()
+        file = "\(directory.path)/file"
     }
 
     @Test func `progress ends with the last byte, for any number of readers`() async throws {
@@ -214,9 +214,9 @@ import Testing
                 "/disk", Script([.reply(Reply(framing: .contentLength(declared: 9))), .wait(gate), .generate(9)]))
             let manager = SessionManager(for: server)
             for path in ["moved", "empty"] {
-                let task = await manager.download(path, to: "\(folder.path)/\(path)")
+                let task = await manager.download(path, to: "\(directory.path)/\(path)")
                 // The file in the directory shows that the download itself has started.
-                try await eventually { try folder.contents.contains { $0.hasPrefix(path) } }
+                try await eventually { try directory.contents.contains { $0.hasPrefix(path) } }
                 async let progress = task.progress.reduce(into: []) { $0.append($1) }
                 gate.open()
                 let values = await progress

@@ -87,9 +87,9 @@ import Testing
             configuration.headers = [.from: "session"]
             configuration.requestSerializer = HTTPRequestSerializer(headers: [.authorization: "serializer"])
         }
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         _ = try await manager.upload("up", from: .string("x"), headers: [.from: "call"]).value
-        _ = try await manager.download("down", to: "\(folder.path)/file").value
+        _ = try await manager.download("down", to: "\(directory.path)/file").value
         let lines = transport.requests.map { $0.request.headers.lines.sorted() }
         #expect(
             lines == [["Authorization: serializer", "From: call"], ["Authorization: serializer", "From: session"]])

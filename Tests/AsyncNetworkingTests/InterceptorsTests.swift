@@ -240,9 +240,9 @@ struct Intercepting: Interceptor {
                 }
             ]
         }
-        let folder = try TemporaryFolder()
-        #expect(try await manager.download("x", to: "\(folder.path)/file").value.value.size == 4)
-        #expect(try folder.read("file") == Data("end!".utf8))
+        let directory = try TemporaryDirectory()
+        #expect(try await manager.download("x", to: "\(directory.path)/file").value.value.size == 4)
+        #expect(try directory.read("file") == Data("end!".utf8))
         #expect(try await manager.upload("x", from: .string("body")).value.text == "end!")
     }
 }

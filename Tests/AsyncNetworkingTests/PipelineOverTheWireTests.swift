@@ -142,9 +142,9 @@ import Testing
     @Test func `bodies from files and streams are sent again completely after the server has read a part`() async throws
     {
         let bytes = StubServer.generatedBytes(300_000)
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         let bodies = [
-            RequestBody.bytes(bytes), .file(try folder.write(bytes, to: "body")),
+            RequestBody.bytes(bytes), .file(try directory.write(bytes, to: "body")),
             .stream(AsyncStreamOf([bytes.prefix(100_000), bytes.dropFirst(100_000)]), isReplayable: true),
         ]
         for body in bodies {

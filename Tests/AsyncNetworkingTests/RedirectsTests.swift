@@ -135,14 +135,14 @@ import Testing
     @Test func `the body of a redirect is not part of the response's body`() async throws {
         let moved = MockResponse(status: .found, headers: [.location: "/b"], chunks: [Data("moved".utf8)])
         let manager = SessionManager(on: MockTransport { $0.url.path == "/b" ? .text("end") : moved })
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         #expect(try await manager.get("x").text == "end")
         #expect(
             try await manager.withResponse(for: manager.request(.get, "x")) { _, body in
                 try await body.collect(upTo: 100)
             } == Data("end".utf8))
-        #expect(try await manager.download("x", to: "\(folder.path)/file").value.value.size == 3)
-        #expect(try folder.read("file") == Data("end".utf8))
+        #expect(try await manager.download("x", to: "\(directory.path)/file").value.value.size == 3)
+        #expect(try directory.read("file") == Data("end".utf8))
     }
 
     @Test(arguments: [0, 1, 3])
@@ -238,8 +238,8 @@ import Testing
 
     @Test(arguments: [HTTPResponse.Status.temporaryRedirect, .permanentRedirect])
     func `bytes, files and replayable streams are sent again`(status: HTTPResponse.Status) async throws {
-        let folder = try TemporaryFolder()
-        let path = try folder.write(Data("abc".utf8), to: "body")
+        let directory = try TemporaryDirectory()
+        let path = try directory.write(Data("abc".utf8), to: "body")
         let stream = AsyncStreamOf(Self.chunks)
         #expect(try await send(.string("abc"), status: status) == ["abc", "abc"])
         #expect(try await send(.file(path), status: status) == ["abc", "abc"])

@@ -118,7 +118,7 @@ func cancelCurrentTask() {
 }
 
 /// A temporary directory, removed with the value.
-final class TemporaryFolder: Sendable {
+final class TemporaryDirectory: Sendable {
     let path = "/tmp/an-session-\(UInt64.random(in: 0...UInt64.max))"
 
     init() throws {

@@ -320,7 +320,7 @@ extension SessionManager {
         let transport = MockTransport(.hang)
         let manager = SessionManager(on: transport)
         let request = try manager.request(.get, "stream")
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
 
         let data = Task { _ = try await manager.get("data") }
         try await transport.requests(count: 1)
@@ -328,7 +328,7 @@ extension SessionManager {
         try await transport.requests(count: 2)
         // Tasks with a handle are listed from their creation on.
         let upload = await manager.upload("upload", from: .string("x"))
-        let download = await manager.download("download", to: "\(folder.path)/file")
+        let download = await manager.download("download", to: "\(directory.path)/file")
         let tasks = await manager.tasks
         #expect(tasks.map(\.kind) == [.data, .stream, .upload, .download])
         #expect(tasks.map(\.request.url.lastPathComponent) == ["data", "stream", "upload", "download"])

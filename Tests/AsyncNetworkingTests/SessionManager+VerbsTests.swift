@@ -34,9 +34,9 @@ import Testing
     @Test func `uploads and downloads resolve paths in the same way`() async throws {
         let transport = MockTransport(.text("ok"))
         let manager = SessionManager(on: transport)
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         _ = try await manager.upload("up", from: .string("x")).value
-        _ = try await manager.download("/down", to: "\(folder.path)/file").value
+        _ = try await manager.download("/down", to: "\(directory.path)/file").value
         #expect(
             transport.requests.map(\.request.url.absoluteString)
                 == ["http://a.example/v1/up", "http://a.example/down"])

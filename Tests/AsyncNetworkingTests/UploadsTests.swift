@@ -35,9 +35,9 @@ import Testing
     }
 
     @Test func `a file is received completely, with progress up to its size`() async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         let bytes = StubServer.generatedBytes(3_000_000)
-        let path = try folder.write(bytes, to: "body")
+        let path = try directory.write(bytes, to: "body")
         try await StubServer.with { server in
             server.route("/up", .status(201))
             let task = await SessionManager(for: server).upload("up", from: .file(path), method: .put)
@@ -70,8 +70,8 @@ import Testing
     @Test func `a missing file fails the request, and nothing is sent`() async throws {
         try await StubServer.with { server in
             server.fallback { _ in .status(201) }
-            let folder = try TemporaryFolder()
-            let path = try folder.write(Data("abc".utf8), to: "body")
+            let directory = try TemporaryDirectory()
+            let path = try directory.write(Data("abc".utf8), to: "body")
             let body = RequestBody.file(path)
             try FileManager.default.removeItem(atPath: path)
             let task = await SessionManager(for: server).upload("up", from: body)
@@ -89,9 +89,9 @@ import Testing
         try await StubServer.with(options) { server in
             let gate = try ScriptGate()
             server.route("/up", Script([.wait(gate), .readBody(), .reply(Reply(status: 201))], readsBodyFirst: false))
-            let folder = try TemporaryFolder()
+            let directory = try TemporaryDirectory()
             let size = 64 << 20
-            let path = try folder.write(Data(count: size), to: "body")
+            let path = try directory.write(Data(count: size), to: "body")
             let task = await SessionManager(for: server).upload("up", from: .file(path))
             try await server.requests(count: 1)
             try unsafe #require(truncate(path, 1 << 20) == 0)
@@ -114,8 +114,8 @@ import Testing
     }
 
     @Test func `after a redirect, the body is sent again from its start`() async throws {
-        let folder = try TemporaryFolder()
-        let path = try folder.write(StubServer.generatedBytes(500_000), to: "body")
+        let directory = try TemporaryDirectory()
+        let path = try directory.write(StubServer.generatedBytes(500_000), to: "body")
         try await StubServer.with { server in
             server.route("/old", .redirect(308, to: "/new"))
             server.route("/new", .status(201))
@@ -208,8 +208,8 @@ import Testing
     }
 
     @Test func `a form is sent with its files, with progress that has a total`() async throws {
-        let folder = try TemporaryFolder()
-        let path = try folder.write(StubServer.generatedBytes(300_000), to: "portrait.png")
+        let directory = try TemporaryDirectory()
+        let path = try directory.write(StubServer.generatedBytes(300_000), to: "portrait.png")
         try await StubServer.with { server in
             server.route("/up", .status(201))
             var form = MultipartFormData()
@@ -279,17 +279,17 @@ import Testing
 
     @Test func `releasing the task or the manager does not stop the transfer`() async throws {
         let gate = try ScriptGate()
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         try await StubServer.with { server in
             server.route("/", Script([.wait(gate), .reply(Reply(body: .string("done")))]))
             do {
                 let manager = SessionManager(for: server)
-                _ = await manager.download("/", to: "\(folder.path)/file")
+                _ = await manager.download("/", to: "\(directory.path)/file")
             }
             try await server.requests(count: 1)
             gate.open()
-            try await eventually { try folder.contents == ["file"] }
-            #expect(try folder.read("file") == Data("done".utf8))
+            try await eventually { try directory.contents == ["file"] }
+            #expect(try directory.read("file") == Data("done".utf8))
         }
     }
 }

@@ -7,7 +7,7 @@ import Glibc
 /// A runner of the built executable, as from a shell.
 struct FetchTool: Sendable {
     /// The working directory of the program; deleted by ``with(_:)``.
-    let folder: String
+    let directory: String
 
     /// The result of running the program.
     struct Outcome {
@@ -26,20 +26,20 @@ struct FetchTool: Sendable {
 
     /// Creates a runner with an empty directory and passes it to `body`.
     static func with(_ body: (FetchTool) async throws -> Void) async throws {
-        let folder = "/tmp/an-fetch-\(UInt64.random(in: .min ... .max))"
-        try FileManager.default.createDirectory(atPath: folder + "/work", withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(atPath: folder) }
-        try await body(FetchTool(folder: folder))
+        let directory = "/tmp/an-fetch-\(UInt64.random(in: .min ... .max))"
+        try FileManager.default.createDirectory(atPath: directory + "/work", withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        try await body(FetchTool(directory: directory))
     }
 
     /// The names of the files that the program left in its directory.
     var files: [String] {
-        get throws { try FileManager.default.contentsOfDirectory(atPath: folder + "/work").sorted() }
+        get throws { try FileManager.default.contentsOfDirectory(atPath: directory + "/work").sorted() }
     }
 
     /// Reads a file in the program's directory.
     func read(_ name: String) throws -> Data {
-        try Data(contentsOf: URL(filePath: "\(folder)/work/\(name)"))
+        try Data(contentsOf: URL(filePath: "\(directory)/work/\(name)"))
     }
 
     /// Runs the program with its standard streams redirected to files.
@@ -51,16 +51,18 @@ struct FetchTool: Sendable {
     func run(
         _ words: [String], input: String = "", environment: [String: String] = [:]
     ) async throws -> Outcome {
-        try Data(input.utf8).write(to: URL(filePath: folder + "/in"))
+        try Data(input.utf8).write(to: URL(filePath: directory + "/in"))
         let process = try unsafe spawn(words, environment: environment) { actions in
-            unsafe posix_spawn_file_actions_addopen(&actions, 0, folder + "/in", O_RDONLY, 0)
-            unsafe posix_spawn_file_actions_addopen(&actions, 1, folder + "/out", O_WRONLY | O_CREAT | O_TRUNC, 0o600)
-            unsafe posix_spawn_file_actions_addopen(&actions, 2, folder + "/err", O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+            unsafe posix_spawn_file_actions_addopen(&actions, 0, directory + "/in", O_RDONLY, 0)
+            unsafe posix_spawn_file_actions_addopen(
+                &actions, 1, directory + "/out", O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+            unsafe posix_spawn_file_actions_addopen(
+                &actions, 2, directory + "/err", O_WRONLY | O_CREAT | O_TRUNC, 0o600)
         }
         let status = await Self.wait(process)
         return Outcome(
-            status: status, output: try Data(contentsOf: URL(filePath: folder + "/out")),
-            errors: String(decoding: try Data(contentsOf: URL(filePath: folder + "/err")), as: UTF8.self))
+            status: status, output: try Data(contentsOf: URL(filePath: directory + "/out")),
+            errors: String(decoding: try Data(contentsOf: URL(filePath: directory + "/err")), as: UTF8.self))
     }
 
     /// Runs the program with a closed pipe as its standard output.
@@ -73,10 +75,11 @@ struct FetchTool: Sendable {
         let output = ends[1]
         let process = try unsafe spawn(words) { actions in
             unsafe posix_spawn_file_actions_adddup2(&actions, output, 1)
-            unsafe posix_spawn_file_actions_addopen(&actions, 2, folder + "/err", O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+            unsafe posix_spawn_file_actions_addopen(
+                &actions, 2, directory + "/err", O_WRONLY | O_CREAT | O_TRUNC, 0o600)
         }
         let status = await Self.wait(process)
-        let errors = try Data(contentsOf: URL(filePath: folder + "/err"))
+        let errors = try Data(contentsOf: URL(filePath: directory + "/err"))
         return Outcome(status: status, output: Data(), errors: String(decoding: errors, as: UTF8.self))
     }
 
@@ -144,7 +147,7 @@ struct FetchTool: Sendable {
         unsafe posix_spawnattr_setflags(&attributes, Int16(flags))
 
         let program = "/bin/sh"
-        let words = [program, "-c", #"cd "$0" && exec "$@""#, folder + "/work", try Self.program] + words
+        let words = [program, "-c", #"cd "$0" && exec "$@""#, directory + "/work", try Self.program] + words
         let variables = ProcessInfo.processInfo.environment.filter { !$0.key.lowercased().hasSuffix("_proxy") }
             .merging(more) { _, new in new }
         var arguments: [UnsafeMutablePointer<CChar>?] = unsafe words.map { unsafe strdup($0) } + [nil]
@@ -163,11 +166,11 @@ struct FetchTool: Sendable {
     private static var program: String {
         get throws {
             let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-            var folder = URL(filePath: tests).deletingLastPathComponent()
-            while folder.path.count > 1 {
-                let program = folder.appending(path: "Fetch").path
+            var directory = URL(filePath: tests).deletingLastPathComponent()
+            while directory.path.count > 1 {
+                let program = directory.appending(path: "Fetch").path
                 if FileManager.default.isExecutableFile(atPath: program) { return program }
-                folder = folder.deletingLastPathComponent()
+                directory = directory.deletingLastPathComponent()
             }
             throw Failure(call: "stat", code: ENOENT)
         }

@@ -122,7 +122,7 @@ import Testing
                 (["-f", base + "/404"], 22), ([base + "/404"], 0), (["-m", "0.1", base + "/hang"], 28),
                 (["-o", "x", base + "/cut"], 18), ([base + "/close"], 52), (["http://127.0.0.1:1/"], 7),
                 (["ftp://x/"], 1), (["http://"], 3), (["-H", "a b: c", base], 2), (["--bogus"], 2), ([], 2),
-                (["-o", "/no/such/folder/x", base + "/404"], 23), (["-T", "/no/such/file", base], 26),
+                (["-o", "/no/such/directory/x", base + "/404"], 23), (["-T", "/no/such/file", base], 26),
             ]
             for (words, status) in cases {
                 let outcome = try await tool.run(words)
@@ -140,8 +140,8 @@ import Testing
             let refused = try await tool.run(base)
             #expect(refused.status == 60)
             #expect(refused.errors.hasPrefix("fetch: No trusted TLS connection could be made: "))
-            try authority.write(to: tool.folder + "/ca.pem")
-            #expect(try await tool.run("--cacert", tool.folder + "/ca.pem", base).text == "hello")
+            try authority.write(to: tool.directory + "/ca.pem")
+            #expect(try await tool.run("--cacert", tool.directory + "/ca.pem", base).text == "hello")
         }
     }
 
@@ -149,10 +149,10 @@ import Testing
         let authority = try TestCertificateAuthority()
         try await with(.init(tls: .init(authority.issue()))) { tool, server, base in
             server.route("/", .text("hello"))
-            try authority.write(to: tool.folder + "/ca.pem")
-            let keys = tool.folder + "/work/keys.log"
+            try authority.write(to: tool.directory + "/ca.pem")
+            let keys = tool.directory + "/work/keys.log"
             let outcome = try await tool.run(
-                [base], environment: ["SSL_CERT_FILE": tool.folder + "/ca.pem", "SSLKEYLOGFILE": keys])
+                [base], environment: ["SSL_CERT_FILE": tool.directory + "/ca.pem", "SSLKEYLOGFILE": keys])
             #expect(outcome.text == "hello", "\(outcome.errors)")
             // libcurl creates the file at its start but writes nothing to it.
             let logged = try? tool.read("keys.log")

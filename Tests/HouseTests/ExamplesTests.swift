@@ -5,7 +5,7 @@ import Testing
 
 /// The examples with a server of their own succeed.
 @Suite struct ExamplesTests {
-    private static let folder = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
+    private static let directory = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
 
     @Test(arguments: [
         "DecodeErrors", "DownloadWithProgress", "FromAFNetworking", "MutualTLS", "PostForm", "RefreshAToken",
@@ -16,7 +16,7 @@ import Testing
         try FileManager.default.createDirectory(at: scratch, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: scratch) }
         let process = Process()
-        process.executableURL = Self.folder.appending(path: name)
+        process.executableURL = Self.directory.appending(path: name)
         process.currentDirectoryURL = scratch
         process.standardInput = FileHandle.nullDevice
         process.standardOutput = FileHandle.nullDevice

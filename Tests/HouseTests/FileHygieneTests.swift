@@ -4,11 +4,11 @@ import Foundation
 import Testing
 
 @Suite struct FileHygieneTests {
-    private static let folders = ["Sources", "Tests", "Examples", "Benchmarks"]
+    private static let directories = ["Sources", "Tests", "Examples", "Benchmarks"]
 
-    @Test(arguments: folders)
-    func `every Swift file begins with its license`(folder: String) {
-        let files = SourceTree.files(in: folder).filter { $0.hasSuffix(".swift") && !$0.hasSuffix("/Package.swift") }
+    @Test(arguments: directories)
+    func `every Swift file begins with its license`(directory: String) {
+        let files = SourceTree.files(in: directory).filter { $0.hasSuffix(".swift") && !$0.hasSuffix("/Package.swift") }
         let bare = files.filter { SourceFile(path: $0).lines.first != "// SPDX-License-Identifier: MIT" }
         #expect(bare == [])
     }
@@ -19,9 +19,9 @@ import Testing
         #expect(file.lines.count - 1 <= 320)
     }
 
-    @Test(arguments: folders)
-    func `no path contains a space`(folder: String) {
-        #expect(SourceTree.files(in: folder).filter { $0.contains(where: \.isWhitespace) } == [])
+    @Test(arguments: directories)
+    func `no path contains a space`(directory: String) {
+        #expect(SourceTree.files(in: directory).filter { $0.contains(where: \.isWhitespace) } == [])
     }
 
     @Test(arguments: SourceTree.sources)

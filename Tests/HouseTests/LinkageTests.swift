@@ -39,9 +39,9 @@ struct LinkageTests {
 /// The build to which these tests belong.
 private enum Build {
     /// The directory with the modules and objects, which also contains the test executable.
-    static let folder = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
+    static let directory = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
 
-    static var isPlain: Bool { !folder.path().contains("/.build-") }
+    static var isPlain: Bool { !directory.path().contains("/.build-") }
 
     /// The modules that are linked into a program with AsyncNetworking.
     private static let modules = [
@@ -63,12 +63,12 @@ private enum Build {
         let program = scratch.appending(path: "program")
         let objects = try modules.flatMap { module in
             let names = try FileManager.default.contentsOfDirectory(
-                atPath: folder.appending(path: "\(module).build").path())
+                atPath: directory.appending(path: "\(module).build").path())
             return names.filter { $0.hasSuffix(".o") && !isStale($0, of: module) }
-                .map { folder.appending(path: "\(module).build/\($0)").path() }
+                .map { directory.appending(path: "\(module).build/\($0)").path() }
         }
         _ = try run(
-            ["swiftc", main.path(), "-o", program.path(), "-I", folder.appending(path: "Modules").path()]
+            ["swiftc", main.path(), "-o", program.path(), "-I", directory.appending(path: "Modules").path()]
                 + foreignModules.flatMap { ["-Xcc", "-fmodule-map-file=\($0)"] } + objects
                 + ["-lcurl", "-lssl", "-lcrypto"])
         let dynamic = try run(["readelf", "-d", program.path()])

@@ -20,11 +20,11 @@ enum SourceTree {
     }
 
     /// Returns the paths of all files in a directory, relative to the package, without build products.
-    static func files(in folder: String) -> [String] {
-        let names = FileManager.default.enumerator(atPath: root.appending(path: folder).path())
+    static func files(in directory: String) -> [String] {
+        let names = FileManager.default.enumerator(atPath: root.appending(path: directory).path())
         return (names?.compactMap { $0 as? String } ?? [])
             .filter { !$0.contains(".build") }
-            .map { "\(folder)/\($0)" }
+            .map { "\(directory)/\($0)" }
             .filter { path in
                 let attributes = try? FileManager.default.attributesOfItem(atPath: root.appending(path: path).path())
                 return attributes?[.type] as? FileAttributeType == .typeRegular
@@ -32,8 +32,8 @@ enum SourceTree {
             .sorted()
     }
 
-    private static func children(of folder: String) -> [String] {
-        let names = try? FileManager.default.contentsOfDirectory(atPath: root.appending(path: folder).path())
+    private static func children(of directory: String) -> [String] {
+        let names = try? FileManager.default.contentsOfDirectory(atPath: root.appending(path: directory).path())
         return (names ?? []).filter { !$0.hasPrefix(".") }.sorted()
     }
 }

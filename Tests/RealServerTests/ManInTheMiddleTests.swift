@@ -9,8 +9,8 @@ import Testing
 @Suite(.servers(.nginxTLS, .mitm), .timeLimit(.minutes(1))) struct ManInTheMiddleTests {
     /// Creates a manager that trusts the servers' authority and mitmproxy's.
     private func manager(_ policy: SecurityPolicy, throughTheMiddle: Bool = true) throws -> SessionManager {
-        let folder = try RealServer.folder()
-        let store = try [folder + "/ca.pem", folder + "/mitm/mitmproxy-ca-cert.pem"]
+        let directory = try RealServer.directory()
+        let store = try [directory + "/ca.pem", directory + "/mitm/mitmproxy-ca-cert.pem"]
             .reduce(into: Data()) { $0 += try Data(contentsOf: URL(filePath: $1)) }
         let proxy = try RealServer.mitm.proxy(.http)
         return try SessionManager(for: .nginxTLS) {

@@ -137,8 +137,8 @@ enum Dialect: CaseIterable, Sendable {
     func `an uploaded file is read back unchanged`(dialect: Dialect) async throws {
         let manager = try dialect.manager()
         let bytes = patternedBytes(3_000_001)
-        let folder = try TemporaryFolder()
-        let file = "\(folder.path)/body"
+        let directory = try TemporaryDirectory()
+        let file = "\(directory.path)/body"
         try bytes.write(to: URL(filePath: file))
         let bodies: [(name: String, body: RequestBody)] = [
             ("bytes", .bytes(bytes)), ("file", .file(file)),
@@ -159,15 +159,15 @@ enum Dialect: CaseIterable, Sendable {
 
     @Test(arguments: Dialect.allCases)
     func `64 MB are downloaded to a file`(dialect: Dialect) async throws {
-        let folder = try TemporaryFolder()
-        let task = try await dialect.manager().download("64m.bin", to: "\(folder.path)/64m.bin")
+        let directory = try TemporaryDirectory()
+        let task = try await dialect.manager().download("64m.bin", to: "\(directory.path)/64m.bin")
         let last = await task.progress.reduce(nil) { $1 }
         #expect(try await task.value.value.size == 64 << 20)
         #expect(last?.completedBytes == 64 << 20)
         #expect(last?.totalBytes == 64 << 20)
-        let attributes = try FileManager.default.attributesOfItem(atPath: "\(folder.path)/64m.bin")
+        let attributes = try FileManager.default.attributesOfItem(atPath: "\(directory.path)/64m.bin")
         #expect(attributes[.size] as? UInt64 == 64 << 20)
-        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["64m.bin"])
+        #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == ["64m.bin"])
     }
 
     @Test(arguments: Dialect.reusing)
@@ -250,20 +250,20 @@ enum Dialect: CaseIterable, Sendable {
     }
 
     @Test func `shutdown drains open HTTP 2 transfers and ends their connections`() async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         let manager = try Dialect.http2OverTLS.manager()
         let downloads = await (0..<4).asyncMap { number in
-            await manager.download("64m.bin", to: "\(folder.path)/\(number)")
+            await manager.download("64m.bin", to: "\(directory.path)/\(number)")
         }
         await manager.shutdown()
         for download in downloads { #expect(try await download.value.value.size == 64 << 20) }
 
         let impatient = try Dialect.http2OverTLS.manager()
-        let running = await impatient.download("1g.bin", to: "\(folder.path)/running")
+        let running = await impatient.download("1g.bin", to: "\(directory.path)/running")
         _ = await running.progress.first { _ in true }
         await impatient.shutdown(draining: .zero)
         await #expect(throws: CancellationError.self) { _ = try await running.value }
-        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() == ["0", "1", "2", "3"])
+        #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted() == ["0", "1", "2", "3"])
     }
 }
 

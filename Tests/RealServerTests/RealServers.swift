@@ -66,7 +66,7 @@ enum RealServer: String, CaseIterable {
     }
 
     /// Returns the directory with the servers' files.
-    static func folder() throws -> String {
+    static func directory() throws -> String {
         try #require(environment("AN_SERVER_ROOT"))
     }
 
@@ -141,7 +141,7 @@ struct PatternedChunks: AsyncSequence, Sendable {
 }
 
 /// A directory for one test, deleted in `deinit`.
-final class TemporaryFolder: Sendable {
+final class TemporaryDirectory: Sendable {
     let path = "/tmp/an-real-\(UInt64.random(in: 0...UInt64.max))"
 
     init() throws {

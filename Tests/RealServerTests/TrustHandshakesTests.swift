@@ -281,7 +281,7 @@ struct TrustHandshakesTests {
         var configuration = SessionConfiguration(baseURL: URL(string: "https://\(host):\(port)/"))
         configuration.proxy = .none
         configuration.securityPolicy = policy
-        configuration.tls.trustRoots = .file(try RealServer.folder() + "/pki/root.pem")
+        configuration.tls.trustRoots = .file(try RealServer.directory() + "/pki/root.pem")
         configuration.transfer.connection.hostOverrides = [.init(host: host, port: port, address: "127.0.0.1")]
         change(&configuration.transfer)
         return SessionManager(configuration)
@@ -291,12 +291,12 @@ struct TrustHandshakesTests {
 /// The files of `Tests/Servers/pki.py`.
 private enum PKI {
     static func file(_ name: String) throws -> FileOrData {
-        .file(try RealServer.folder() + "/pki/" + name)
+        .file(try RealServer.directory() + "/pki/" + name)
     }
 
     /// Returns the requests that nginx received, each with the requested host name as a prefix.
     static func log() throws -> Set<String> {
-        let bytes = try Data(contentsOf: URL(filePath: RealServer.folder() + "/nginx/pki.log"))
+        let bytes = try Data(contentsOf: URL(filePath: RealServer.directory() + "/nginx/pki.log"))
         return Set(String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init))
     }
 }

@@ -47,14 +47,14 @@ struct SerializationCost {
     // MARK: Uploads
 
     private static func measureUploads(rounds: Int, _ bars: inout Bars) async throws {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("an-serialization-\(UUID())")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
+        let directory = FileManager.default.temporaryDirectory.appendingPathComponent("an-serialization-\(UUID())")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: directory) }
         let programs = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
         let server = try BenchServer(program: programs.appendingPathComponent("BenchServer"))
         let uploader = try Uploader(port: server.port)
 
-        let large = try Uploader.makeFile(folder.appendingPathComponent("large"), size: 1 << 30)
+        let large = try Uploader.makeFile(directory.appendingPathComponent("large"), size: 1 << 30)
         let form = try Uploader.formWithFile(large)
         let (multipart, plain) = try await interleave(rounds) {
             try await uploader.upload(form.makeBody().body)
@@ -71,7 +71,7 @@ struct SerializationCost {
         let contents = (0..<1_000).map { Data(repeating: UInt8(truncatingIfNeeded: $0), count: 1 << 10) }
         let formOfParts = try Uploader.formWithParts(contents)
         let size = formOfParts.length ?? 0
-        let small = try Uploader.makeFile(folder.appendingPathComponent("small"), size: size)
+        let small = try Uploader.makeFile(directory.appendingPathComponent("small"), size: size)
         let repetitions = 100
         let (parts, file) = try await interleave(rounds) {
             for _ in 0..<repetitions { try await uploader.upload(formOfParts.makeBody().body) }

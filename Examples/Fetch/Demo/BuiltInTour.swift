@@ -8,11 +8,11 @@ import FoundationEssentials
 struct BuiltInTour {
     let api: SessionManager
     let server: StubServer
-    let folder: TemporaryFolder
+    let directory: TemporaryDirectory
     private let progress = DemoProgress()
 
     /// Runs all steps with temporary servers.
-    static func run(_ report: inout DemoReport, folder: TemporaryFolder) async throws {
+    static func run(_ report: inout DemoReport, directory: TemporaryDirectory) async throws {
         let authority = try TestCertificateAuthority()
         // `StubServer.with` would copy the report into its closure. The server ends with this scope.
         let server = try StubServer(.init(tls: .init(authority.issue())))
@@ -21,7 +21,7 @@ struct BuiltInTour {
         report.say(server.url().absoluteString)
         do {
             try await withSession(baseURL: server.url(), configure: { $0.tls.trustRoots = .pem(authority.pemData) }) {
-                let tour = BuiltInTour(api: $0, server: server, folder: folder)
+                let tour = BuiltInTour(api: $0, server: server, directory: directory)
                 try await tour.run(&report)
             }
         } catch {
@@ -31,10 +31,10 @@ struct BuiltInTour {
         await server.stop()
     }
 
-    private init(api: SessionManager, server: StubServer, folder: TemporaryFolder) {
+    private init(api: SessionManager, server: StubServer, directory: TemporaryDirectory) {
         self.api = api
         self.server = server
-        self.folder = folder
+        self.directory = directory
     }
 
     private static let uploadSize: Int64 = 50_000_000
@@ -115,7 +115,7 @@ struct BuiltInTour {
     }
 
     private func uploadFile() async throws -> [String] {
-        let path = try folder.write("upload.img", StubServer.generatedBytes(Int(Self.uploadSize)))
+        let path = try directory.write("upload.img", StubServer.generatedBytes(Int(Self.uploadSize)))
         let upload = await api.upload("disk.img", from: .file(path), method: .put)
         await progress.follow(upload.progress, label: "upload")
         let response = try await upload.value
@@ -126,7 +126,7 @@ struct BuiltInTour {
     }
 
     private func downloadFile() async throws -> [String] {
-        let path = folder.path("download.img")
+        let path = directory.path("download.img")
         let download = await api.download("disk.img", to: path)
         await progress.follow(download.progress, label: "download")
         let file = try await download.value.value
@@ -135,8 +135,8 @@ struct BuiltInTour {
     }
 
     private func cancelDownload() async throws -> [String] {
-        let before = try folder.names()
-        let download = await api.download("slow.img", to: folder.path("cancelled.img"))
+        let before = try directory.names()
+        let download = await api.download("slow.img", to: directory.path("cancelled.img"))
         var received: Int64 = 0
         for await progress in download.progress where progress.completedBytes > 2_000_000 {
             received = progress.completedBytes
@@ -149,7 +149,7 @@ struct BuiltInTour {
             throw DemoError("The download was not cancelled.")
         } catch is CancellationError {
             let time = ContinuousClock.now - start
-            try expect(folder.names() == before, "A file was left behind.")
+            try expect(directory.names() == before, "A file was left behind.")
             try await server.activity { $0.requests.contains { $0.path == "/slow.img" && $0.isAbandoned } }
             return [
                 "CancellationError \(Quantity.time(time)) later, after \(Quantity.bytes(received)); no file is left"

@@ -21,11 +21,11 @@ struct DemoCommand: ParsableCommand {
         return await Interruption.guarding {
             var report = DemoReport()
             do {
-                try await TemporaryFolder.with { folder in
+                try await TemporaryDirectory.with { directory in
                     if let url {
-                        try await URLTour(url: url, folder: folder).run(&report)
+                        try await URLTour(url: url, directory: directory).run(&report)
                     } else {
-                        try await BuiltInTour.run(&report, folder: folder)
+                        try await BuiltInTour.run(&report, directory: directory)
                     }
                 }
                 return report.finish()

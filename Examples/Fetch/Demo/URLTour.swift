@@ -8,12 +8,12 @@ import FoundationEssentials
 /// code.
 struct URLTour {
     let url: URL
-    let folder: TemporaryFolder
+    let directory: TemporaryDirectory
     private let progress = DemoProgress()
 
-    init(url: URL, folder: TemporaryFolder) {
+    init(url: URL, directory: TemporaryDirectory) {
         self.url = url
-        self.folder = folder
+        self.directory = directory
     }
 
     /// Runs all steps.
@@ -69,28 +69,28 @@ struct URLTour {
     }
 
     private func upload(_ api: SessionManager) async throws -> [String] {
-        let path = try folder.write("upload.bin", StubServer.generatedBytes(1_000_000))
+        let path = try directory.write("upload.bin", StubServer.generatedBytes(1_000_000))
         let upload = await api.upload(url.absoluteString, from: .file(path), method: .put)
         await progress.follow(upload.progress, label: "upload")
         return [Self.summary(try await upload.value)]
     }
 
     private func download(_ api: SessionManager) async throws -> [String] {
-        let download = await api.download(url.absoluteString, to: folder.path("download"))
+        let download = await api.download(url.absoluteString, to: directory.path("download"))
         await progress.follow(download.progress, label: "download")
         let response = try await download.value
         return ["Status \(response.statusCode); the file has \(response.value.size) bytes"]
     }
 
     private func cancel(_ api: SessionManager) async throws -> [String] {
-        let before = try folder.names()
-        let download = await api.download(url.absoluteString, to: folder.path("cancelled"))
+        let before = try directory.names()
+        let download = await api.download(url.absoluteString, to: directory.path("cancelled"))
         download.cancel()
         do {
             let size = try await download.value.value.size
             return ["The download completed before it was cancelled: \(Quantity.bytes(size))"]
         } catch is CancellationError {
-            try expect(folder.names() == before, "A file was left behind.")
+            try expect(directory.names() == before, "A file was left behind.")
             return ["CancellationError; no file is left"]
         }
     }

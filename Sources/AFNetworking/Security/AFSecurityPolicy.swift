@@ -72,7 +72,7 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
     /// resources of a bundle. Files without a certificate are ignored.
     open class func certificates(in bundle: Bundle) -> Set<Data> {
         guard let path = bundle.resourcePath else { return [] }
-        return Set(SecurityPolicy.readableCertificates(inFolder: path))
+        return Set(SecurityPolicy.readableCertificates(inDirectory: path))
     }
 
     /// The part of a certificate chain that is compared with the pinned certificates.

@@ -112,7 +112,7 @@ public actor Authenticator {
             try await awaitRefresh()
         } catch {
             // A token that has not expired is still usable, unless a server has refused it.
-            guard refused == nil, !(error is CancellationError), let current, !current.token.isOver(at: now()) else {
+            guard refused == nil, !(error is CancellationError), let current, !current.token.isExpired(at: now()) else {
                 throw error
             }
         }
@@ -120,7 +120,7 @@ public actor Authenticator {
 
     private var isDue: Bool {
         guard let current else { return true }
-        return current.token.isOver(at: now().addingTimeInterval(leeway / .seconds(1)))
+        return current.token.isExpired(at: now().addingTimeInterval(leeway / .seconds(1)))
     }
 
     private func replaceToken(by token: BearerToken?) {
@@ -233,7 +233,7 @@ public actor Authenticator {
 }
 
 extension BearerToken {
-    fileprivate func isOver(at date: Date) -> Bool {
+    fileprivate func isExpired(at date: Date) -> Bool {
         expires.map { $0 <= date } ?? false
     }
 }

@@ -12,13 +12,13 @@ public struct DownloadDestination: Sendable {
     ///
     /// If `false`, the download fails with ``SessionError/FileFailure/Reason/exists`` if the file exists: before the
     /// request is sent if it exists when the task starts, otherwise when the download is complete.
-    public var isReplacing = true
+    public var overwritesExisting = true
     /// Whether missing directories are created; `false` by default.
-    public var makesFolders = false
+    public var createsIntermediateDirectories = false
 
     enum Target: Sendable {
         case path(String)
-        case choice(folder: String, @Sendable (DownloadedFile, ResponseHead) async throws -> String)
+        case choice(directory: String, @Sendable (DownloadedFile, ResponseHead) async throws -> String)
     }
 
     /// Returns a destination at a path.
@@ -28,35 +28,39 @@ public struct DownloadDestination: Sendable {
     ///
     /// - Parameters:
     ///   - path: The path; a relative one is resolved against the working directory when the task starts.
-    ///   - isReplacing: Whether an existing file is overwritten; see ``isReplacing``.
-    ///   - makesFolders: Whether missing directories are created.
+    ///   - overwritesExisting: Whether an existing file is overwritten; see ``overwritesExisting``.
+    ///   - createsIntermediateDirectories: Whether missing directories are created.
     public static func file(
-        _ path: String, isReplacing: Bool = true, makesFolders: Bool = false
+        _ path: String, overwritesExisting: Bool = true, createsIntermediateDirectories: Bool = false
     ) -> DownloadDestination {
-        DownloadDestination(target: .path(path), isReplacing: isReplacing, makesFolders: makesFolders)
+        DownloadDestination(
+            target: .path(path), overwritesExisting: overwritesExisting,
+            createsIntermediateDirectories: createsIntermediateDirectories)
     }
 
     /// Returns a destination whose path a closure chooses when the download is complete.
     ///
     /// - Parameters:
-    ///   - folder: The directory for the temporary file; `nil`, the default, uses `TMPDIR` or else `/tmp`. If the
+    ///   - directory: The directory for the temporary file; `nil`, the default, uses `TMPDIR` or else `/tmp`. If the
     ///     chosen path is on another file system, the file is copied there first and still appears atomically.
-    ///   - isReplacing: Whether an existing file is overwritten; see ``isReplacing``.
-    ///   - makesFolders: Whether missing directories are created.
+    ///   - overwritesExisting: Whether an existing file is overwritten; see ``overwritesExisting``.
+    ///   - createsIntermediateDirectories: Whether missing directories are created.
     ///   - choose: Receives the temporary file and the response's head, and returns the path. If it throws, the
     ///     download fails with that error and the temporary file is removed.
     public static func chosen(
-        temporaryFolder folder: String? = nil, isReplacing: Bool = true, makesFolders: Bool = false,
+        temporaryDirectory directory: String? = nil, overwritesExisting: Bool = true,
+        createsIntermediateDirectories: Bool = false,
         by choose: @escaping @Sendable (_ file: DownloadedFile, _ head: ResponseHead) async throws -> String
     ) -> DownloadDestination {
         DownloadDestination(
-            target: .choice(folder: folder ?? ProcessFolders.temporary, choose), isReplacing: isReplacing,
-            makesFolders: makesFolders)
+            target: .choice(directory: directory ?? ProcessDirectories.temporary, choose),
+            overwritesExisting: overwritesExisting,
+            createsIntermediateDirectories: createsIntermediateDirectories)
     }
 
-    private init(target: Target, isReplacing: Bool, makesFolders: Bool) {
+    private init(target: Target, overwritesExisting: Bool, createsIntermediateDirectories: Bool) {
         self.target = target
-        self.isReplacing = isReplacing
-        self.makesFolders = makesFolders
+        self.overwritesExisting = overwritesExisting
+        self.createsIntermediateDirectories = createsIntermediateDirectories
     }
 }

@@ -22,7 +22,7 @@ extension DownloadFile {
         return ResumeData(
             url: request.url, headers: headers, validator: head.flatMap(ResumeData.Validator.init), offset: 0,
             totalBytes: head?.headers.first(.contentLength).flatMap { Int64($0) }, partialFile: path,
-            destination: place?.path, expectedDigest: expected, announcedDigests: head?.representationDigests ?? [])
+            destination: location?.path, expectedDigest: expected, announcedDigests: head?.representationDigests ?? [])
     }
 
     /// Flushes the written bytes to the disk, then updates the record.

@@ -15,7 +15,7 @@ final class DownloadFile {
     private let session: TransferOptions
     let stopwatch: Stopwatch
     /// The final path, with symbolic links resolved; `nil` if a closure chooses it.
-    let place: FilePlace?
+    let location: FileLocation?
     /// Whether a later request can ask for the rest: a GET without `Range`.
     let mayContinue: Bool
     let isDurable: Bool
@@ -53,19 +53,19 @@ final class DownloadFile {
         do throws(SystemError) {
             switch job.destination.target {
             case .path(let path):
-                let place = FilePlace(ProcessFolders.absolute(path))
-                if job.destination.makesFolders { try place.makeFolders() }
-                if !job.destination.isReplacing, place.exists { throw SystemError.exists }
-                self.place = place
-                device = try place.openDevice()
+                let location = FileLocation(ProcessDirectories.absolute(path))
+                if job.destination.createsIntermediateDirectories { try location.createDirectories() }
+                if !job.destination.overwritesExisting, location.exists { throw SystemError.exists }
+                self.location = location
+                device = try location.openDevice()
             case .choice:
-                place = nil
+                location = nil
                 device = nil
             }
         } catch {
             throw .file(job.path, error)
         }
-        isDurable = job.options.isDurable && mayContinue && place?.isReplaceable == true
+        isDurable = job.options.isDurable && mayContinue && location?.isReplaceable == true
         guard device == nil else { return }
         try openPartialFile()
     }
@@ -78,11 +78,11 @@ final class DownloadFile {
             guard job.options.whenNotResumable == .startOver else { throw .notResumable(failure) }
         }
         do throws(SystemError) {
-            guard isDurable, let place else {
+            guard isDurable, let location else {
                 partial = try PartialFile(path: newPath, opening: .new)
                 return
             }
-            let path = DownloadRecord.partialFile(for: place.path)
+            let path = DownloadRecord.partialFile(for: location.path)
             partial = try PartialFile(path: path, opening: .either)
             if let data = DownloadRecord.read(beside: path), data.url == request.url { continueWith(data) }
         } catch {
@@ -107,7 +107,7 @@ final class DownloadFile {
             return nil
         } catch {
             switch error.fileReason {
-            case .missing, .isFolder: return .partialFile(data.partialFile)
+            case .missing, .isDirectory: return .partialFile(data.partialFile)
             default: throw .file(data.partialFile, error)
             }
         }
@@ -126,8 +126,8 @@ final class DownloadFile {
     private var newPath: String {
         let name = String(UInt64.random(in: .min ... .max), radix: 36)
         return switch job.destination.target {
-        case .path(let path): "\(place?.path ?? path).\(name).part"
-        case .choice(let folder, _): "\(ProcessFolders.absolute(folder))/download.\(name).part"
+        case .path(let path): "\(location?.path ?? path).\(name).part"
+        case .choice(let directory, _): "\(ProcessDirectories.absolute(directory))/download.\(name).part"
         }
     }
 
@@ -158,7 +158,7 @@ final class DownloadFile {
     /// Accepts a response that contains the whole file.
     func beginWhole(_ head: ResponseHead) throws(SessionError) {
         do throws(SystemError) {
-            try partial?.cut(to: 0)
+            try partial?.truncate(to: 0)
         } catch {
             throw .file(job.path, error)
         }
@@ -179,7 +179,7 @@ final class DownloadFile {
     func beginPart(_ head: ResponseHead, _ range: ContentRange?, pass: () async throws -> Void) async throws {
         let offset = plan.offset
         do {
-            try partial?.cut(to: offset)
+            try partial?.truncate(to: offset)
             known?.totalBytes = range?.total ?? known?.totalBytes
             let announced = Set((known?.announcedDigests ?? []) + head.representationDigests)
             known?.announcedDigests = announced.sorted { $0.description < $1.description }
@@ -263,11 +263,11 @@ final class DownloadFile {
         let size = size
         guard device == nil else { return DownloadedFile(path: path, size: size) }
         do throws(SystemError) {
-            let place = place ?? FilePlace(ProcessFolders.absolute(path))
-            if job.destination.makesFolders { try place.makeFolders() }
+            let location = location ?? FileLocation(ProcessDirectories.absolute(path))
+            if job.destination.createsIntermediateDirectories { try location.createDirectories() }
             if isDurable { try partial?.flush() }
             let partialPath = partial?.path
-            try partial?.move(to: place.path, replacing: job.destination.isReplacing)
+            try partial?.move(to: location.path, overwriting: job.destination.overwritesExisting)
             partial = nil
             if let partialPath { DownloadRecord.remove(beside: partialPath) }
         } catch {

@@ -18,7 +18,7 @@ enum DownloadRecord {
         guard let bytes = try? JSONEncoder().encode(data) else { return }
         let path = path(beside: data.partialFile)
         var file = try PartialFile(path: path + ".new", opening: .either, mode: 0o600)
-        try file.cut(to: 0)
+        try file.truncate(to: 0)
         try file.write(bytes.bytes)
         try file.move(to: path)
     }
@@ -30,10 +30,10 @@ enum DownloadRecord {
         guard let bytes = try? Data(contentsOf: URL(filePath: path(beside: partialFile))),
             var data = try? JSONDecoder().decode(ResumeData.self, from: bytes), data.offset >= 0
         else { return nil }
-        if let destination = data.destination.map(FilePlace.init(unresolved:)),
-            destination.folder == FilePlace(unresolved: data.partialFile).folder
+        if let destination = data.destination.map(FileLocation.init(unresolved:)),
+            destination.directory == FileLocation(unresolved: data.partialFile).directory
         {
-            data.destination = FilePlace(unresolved: partialFile).folder + "/" + destination.name
+            data.destination = FileLocation(unresolved: partialFile).directory + "/" + destination.name
         }
         data.partialFile = partialFile
         return data
@@ -41,10 +41,10 @@ enum DownloadRecord {
 
     /// Returns the records in a directory whose downloads are not being written. A record without its partial file
     /// belongs to a download that was complete when its process ended, and is removed.
-    static func records(in folder: String) throws(SystemError) -> [ResumeData] {
+    static func records(in directory: String) throws(SystemError) -> [ResumeData] {
         var records: [ResumeData] = []
-        for name in try FilePlace.names(in: folder) where name.hasSuffix(".part.json") {
-            let partialFile = folder + "/" + name.dropLast(".json".count)
+        for name in try FileLocation.names(in: directory) where name.hasSuffix(".part.json") {
+            let partialFile = directory + "/" + name.dropLast(".json".count)
             do throws(SystemError) {
                 // The lock on the partial file is held while the record is read.
                 let file = try PartialFile(path: partialFile, opening: .existing)
@@ -64,11 +64,11 @@ enum DownloadRecord {
 }
 
 /// Directories of this process.
-enum ProcessFolders {
+enum ProcessDirectories {
     /// The directory for temporary files: `TMPDIR`, or else `/tmp`.
     static var temporary: String {
-        let folder = ProcessInfo.processInfo.environment["TMPDIR"] ?? ""
-        return folder.isEmpty ? "/tmp" : folder
+        let directory = ProcessInfo.processInfo.environment["TMPDIR"] ?? ""
+        return directory.isEmpty ? "/tmp" : directory
     }
 
     /// Returns an absolute path, which stays valid if the working directory changes.

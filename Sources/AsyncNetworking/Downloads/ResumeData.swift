@@ -48,7 +48,7 @@ public struct ResumeData: Codable, Hashable, Sendable {
     /// Returns the resume data of an unfinished durable download to a path, or `nil`.
     public static func left(at destination: String) -> ResumeData? {
         DownloadRecord.read(
-            beside: DownloadRecord.partialFile(for: FilePlace(ProcessFolders.absolute(destination)).path))
+            beside: DownloadRecord.partialFile(for: FileLocation(ProcessDirectories.absolute(destination)).path))
     }
 
     /// Whether a later response can be identified as the same version, or verified by a digest.

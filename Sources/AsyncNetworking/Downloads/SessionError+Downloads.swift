@@ -43,9 +43,9 @@ extension SessionError {
             /// The file already exists and must not be overwritten.
             case exists
             /// A directory of the path does not exist or is not a directory.
-            case missingFolder
+            case missingDirectory
             /// The path is a directory.
-            case isFolder
+            case isDirectory
             /// The path is on another file system.
             case otherFileSystem
             /// Another download is writing the file.
@@ -59,8 +59,8 @@ extension SessionError {
                     case .noSpace: .noSpace
                     case .notPermitted: .notPermitted
                     case .exists: .exists
-                    case .missing: .missingFolder
-                    case .isFolder: .isFolder
+                    case .missing: .missingDirectory
+                    case .isDirectory: .isDirectory
                     case .otherFileSystem: .otherFileSystem
                     case .inUse: .inUse
                     case .other: .other

@@ -128,22 +128,22 @@ extension SessionManager {
     /// not running. Downloads that this or another process is writing are skipped.
     ///
     /// - Parameters:
-    ///   - folder: The directory of the destinations; its subdirectories are not searched.
+    ///   - directory: The directory of the destinations; its subdirectories are not searched.
     ///   - options: The options of the tasks, which are durable in any case.
     ///   - prepare: Modifies each request before its task is created, to add credentials, which are not stored, or to
     ///     replace an expired link.
     /// - Throws: ``SessionError/file(_:)`` if the directory cannot be read.
     public nonisolated func restoredDownloads(
-        in folder: String, options: DownloadOptions = .durable, preparing prepare: (inout Request) -> Void = { _ in }
+        in directory: String, options: DownloadOptions = .durable, preparing prepare: (inout Request) -> Void = { _ in }
     ) throws -> [DownloadTask] {
         do throws(SystemError) {
-            return try DownloadRecord.records(in: folder).map { data in
+            return try DownloadRecord.records(in: directory).map { data in
                 var request = data.request
                 prepare(&request)
                 return makeDownloadTask(resuming: data, with: request, options: options.with { $0.isDurable = true })
             }
         } catch {
-            throw SessionError.file(folder, error)
+            throw SessionError.file(directory, error)
         }
     }
 

@@ -16,7 +16,7 @@ struct DownloadJob: Sendable {
     var path: String {
         switch destination.target {
         case .path(let path): path
-        case .choice(let folder, _): folder
+        case .choice(let directory, _): directory
         }
     }
 }

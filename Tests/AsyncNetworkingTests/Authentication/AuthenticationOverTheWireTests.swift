@@ -104,9 +104,9 @@ import Testing
 
     @Test func `bodies of files and streams are sent completely after the challenge`() async throws {
         let bytes = StubServer.generatedBytes(300_000)
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         let bodies = [
-            RequestBody.bytes(bytes), .file(try folder.write(bytes, to: "body")),
+            RequestBody.bytes(bytes), .file(try directory.write(bytes, to: "body")),
             .stream(
                 AsyncStreamOf([bytes.prefix(100_000), bytes.dropFirst(100_000)]), isReplayable: true),
         ]

@@ -150,8 +150,8 @@ extension MockTransport {
         let transport = transport
         let manager = try manager(on: transport)
         let chunks = AsyncStreamOf([Data("ab".utf8), Data("c".utf8)])
-        let folder = try TemporaryFolder()
-        let path = try folder.write(Data("abc".utf8), to: "body")
+        let directory = try TemporaryDirectory()
+        let path = try directory.write(Data("abc".utf8), to: "body")
         for (index, body) in [
             RequestBody.string("abc"), .file(path), .stream(chunks, isReplayable: true),
         ].enumerated() {

@@ -29,8 +29,8 @@ import Testing
         #expect(entries.sorted() == expected)
     }
 
-    private func manager(on transport: MockTransport, _ folder: TemporaryFolder) throws -> SessionManager {
-        let path = try folder.write(
+    private func manager(on transport: MockTransport, _ directory: TemporaryDirectory) throws -> SessionManager {
+        let path = try directory.write(
             Data("machine a.example login ada password lovelace machine 127.0.0.1 login ada password lovelace".utf8),
             to: "netrc")
         let file = PasswordFile(path: path)
@@ -44,8 +44,8 @@ import Testing
     ])
     func `credentials are sent over https, and to the local machine`(target: String, isSent: Bool) async throws {
         let transport = MockTransport.protected()
-        let folder = try TemporaryFolder()
-        let manager = try manager(on: transport, folder)
+        let directory = try TemporaryDirectory()
+        let manager = try manager(on: transport, directory)
         _ = try await manager.data(for: Request(url: url(target)))
         #expect(transport.authorizations == (isSent ? [nil, adasField] : [nil]))
     }
@@ -61,8 +61,8 @@ import Testing
 
     @Test func `an explicit credential takes precedence`() async throws {
         let transport = MockTransport.protected()
-        let folder = try TemporaryFolder()
-        let manager = try manager(on: transport, folder)
+        let directory = try TemporaryDirectory()
+        let manager = try manager(on: transport, directory)
         var request = try Request(url: url("https://a.example/"))
         request.credential = Credential(user: "own", password: "x")
         #expect(try await manager.data(for: request).statusCode == 401)

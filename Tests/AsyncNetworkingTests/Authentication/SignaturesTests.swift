@@ -56,8 +56,8 @@ import Testing
     }
 
     @Test func `bodies of data and files are hashed, and sent`() async throws {
-        let folder = try TemporaryFolder()
-        let path = try folder.write(Data("hello".utf8), to: "body")
+        let directory = try TemporaryDirectory()
+        let path = try directory.write(Data("hello".utf8), to: "body")
         for body in [RequestBody.string("hello"), .file(path)] {
             try await StubServer.with { server in
                 server.fallback { _ in .text("end") }

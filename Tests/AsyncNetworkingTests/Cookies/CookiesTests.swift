@@ -291,13 +291,13 @@ import Testing
     }
 
     @Test func `cookies are saved to a file that only its owner can read, and loaded`() async throws {
-        let folder = try TemporaryFolder()
-        let path = "\(folder.path)/cookies.txt"
+        let directory = try TemporaryDirectory()
+        let path = "\(directory.path)/cookies.txt"
         #expect(try await manager.cookies.load(from: path) == 0)
         try await manager.cookies.set(first, second)
         try await manager.cookies.save(to: path)
         try await manager.cookies.save(to: path)
-        #expect(try folder.contents == ["cookies.txt"])
+        #expect(try directory.contents == ["cookies.txt"])
         let attributes = try FileManager.default.attributesOfItem(atPath: path)
         #expect(attributes[.posixPermissions] as? Int == 0o600)
         let other = SessionManager()

@@ -8,109 +8,109 @@ import HTTPTypes
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct DownloadDestinationTests {
-    private let folder: TemporaryFolder
+    private let directory: TemporaryDirectory
     private let file: String
     private let manager = SessionManager(on: MockTransport(.text("new")))
 
     init() throws {
-        folder = try TemporaryFolder()
-        file = "\(folder.path)/file"
+        directory = try TemporaryDirectory()
+        file = "\(directory.path)/file"
     }
 
     @Test func `an existing file that must not be replaced is an error before anything is sent`() async throws {
-        _ = try folder.write(Data("old".utf8), to: "file")
+        _ = try directory.write(Data("old".utf8), to: "file")
         let transport = MockTransport(.text("new"))
         let error = try await sessionError {
-            _ = try await SessionManager(on: transport).download("x", to: .file(file, isReplacing: false)).value
+            _ = try await SessionManager(on: transport).download("x", to: .file(file, overwritesExisting: false)).value
         }
         #expect(error.fileFailure?.reason == .exists)
         #expect(error.fileFailure?.path == file)
         #expect(transport.requests.isEmpty)
-        #expect(try folder.read("file") == Data("old".utf8))
-        #expect(try folder.contents == ["file"])
+        #expect(try directory.read("file") == Data("old".utf8))
+        #expect(try directory.contents == ["file"])
     }
 
     @Test func `a file that appears during the download is not replaced`() async throws {
         let gate = try ScriptGate()
         let transport = MockTransport(
             MockResponse([.head(.ok, [.eTag: "\"1\""]), .chunk(Data("new".utf8)), .wait(gate)]))
-        let task = await SessionManager(on: transport).download("x", to: .file(file, isReplacing: false))
+        let task = await SessionManager(on: transport).download("x", to: .file(file, overwritesExisting: false))
         _ = await task.progress.first { _ in true }
-        _ = try folder.write(Data("old".utf8), to: "file")
+        _ = try directory.write(Data("old".utf8), to: "file")
         gate.open()
         let error = try await sessionError { _ = try await task.value }
         guard case .file(let failure) = error.cause else { throw error }
         #expect(failure.reason == .exists)
-        #expect(try folder.read("file") == Data("old".utf8))
+        #expect(try directory.read("file") == Data("old".utf8))
         // The downloaded bytes are kept.
         #expect(error.resumeData?.offset == 3)
     }
 
     @Test func `directories are created on request`() async throws {
-        let path = "\(folder.path)/a/b/file"
+        let path = "\(directory.path)/a/b/file"
         let error = try await sessionError { _ = try await manager.download("x", to: .file(path)).value }
-        #expect(error.fileFailure?.reason == .missingFolder)
-        _ = try await manager.download("x", to: .file(path, makesFolders: true)).value
-        #expect(try folder.read("a/b/file") == Data("new".utf8))
+        #expect(error.fileFailure?.reason == .missingDirectory)
+        _ = try await manager.download("x", to: .file(path, createsIntermediateDirectories: true)).value
+        #expect(try directory.read("a/b/file") == Data("new".utf8))
     }
 
     @Test func `a closure chooses the path by the file and the head`() async throws {
-        let folder = folder
-        let destination = DownloadDestination.chosen(temporaryFolder: folder.path) { file, head in
+        let directory = directory
+        let destination = DownloadDestination.chosen(temporaryDirectory: directory.path) { file, head in
             #expect(file.size == 3)
             let written = try Data(contentsOf: URL(filePath: file.path))
             #expect(written == Data("new".utf8))
-            return "\(folder.path)/\(head.status.code)"
+            return "\(directory.path)/\(head.status.code)"
         }
         let response = try await manager.download("x", to: destination).value
-        #expect(response.value == DownloadedFile(path: "\(folder.path)/200", size: 3))
-        #expect(try folder.contents == ["200"])
+        #expect(response.value == DownloadedFile(path: "\(directory.path)/200", size: 3))
+        #expect(try directory.contents == ["200"])
         // By default the system's directory for temporary files is used.
-        let other = DownloadDestination.chosen { _, _ in "\(folder.path)/other" }
+        let other = DownloadDestination.chosen { _, _ in "\(directory.path)/other" }
         _ = try await manager.download("x", to: other).value
-        #expect(try folder.contents == ["200", "other"])
+        #expect(try directory.contents == ["200", "other"])
     }
 
     @Test func `a closure that throws ends the download, and no file is left`() async throws {
         // Although the download could be resumed.
         let manager = SessionManager(on: MockTransport(.data(Data("new".utf8), headers: [.eTag: "\"1\""])))
         let task = await manager.download(
-            "x", to: .chosen(temporaryFolder: folder.path) { _, _ in throw Planned(number: 7) })
+            "x", to: .chosen(temporaryDirectory: directory.path) { _, _ in throw Planned(number: 7) })
         await #expect(throws: Planned(number: 7)) { try await task.value }
-        #expect(try folder.contents == [])
+        #expect(try directory.contents == [])
     }
 
     @Test func `the closure is not called for an error page`() async throws {
         let manager = SessionManager(on: MockTransport(.text("no", status: .notFound)))
         let task = await manager.download(
             "x",
-            to: .chosen(temporaryFolder: folder.path) { _, _ in
+            to: .chosen(temporaryDirectory: directory.path) { _, _ in
                 Issue.record("The closure was called.")
                 return "/dev/null"
             })
         #expect(try await sessionError { _ = try await task.value }.statusCode == 404)
-        #expect(try folder.contents == [])
+        #expect(try directory.contents == [])
     }
 
     @Test func `a file is copied to another file system, and appears atomically`() async throws {
         var (here, there) = (stat(), stat())
-        try unsafe #require(stat(folder.path, &here) == 0)
+        try unsafe #require(stat(directory.path, &here) == 0)
         guard unsafe stat("/dev/shm", &there) == 0, here.st_dev != there.st_dev else { return }
         let target = "/dev/shm/an-download-\(UInt64.random(in: .min ... .max))"
         defer { try? FileManager.default.removeItem(atPath: target) }
-        _ = try await manager.download("x", to: .chosen(temporaryFolder: folder.path) { _, _ in target }).value
+        _ = try await manager.download("x", to: .chosen(temporaryDirectory: directory.path) { _, _ in target }).value
         #expect(try Data(contentsOf: URL(filePath: target)) == Data("new".utf8))
-        #expect(try folder.contents == [])
+        #expect(try directory.contents == [])
     }
 
     @Test func `an invalid path returned by a closure is an error`() async throws {
-        let path = "\(folder.path)/none/file"
+        let path = "\(directory.path)/none/file"
         let error = try await sessionError {
-            _ = try await manager.download("x", to: .chosen(temporaryFolder: folder.path) { _, _ in path }).value
+            _ = try await manager.download("x", to: .chosen(temporaryDirectory: directory.path) { _, _ in path }).value
         }
         #expect(error.fileFailure?.path == path)
-        #expect(error.fileFailure?.reason == .missingFolder)
-        #expect(try folder.contents == [])
+        #expect(error.fileFailure?.reason == .missingDirectory)
+        #expect(try directory.contents == [])
     }
 
     @Test func `a device is written to directly`() async throws {
@@ -137,8 +137,8 @@ import Testing
     @Test func `reasons are derived from the system's errors`() {
         let reasons: [(Int32, SessionError.FileFailure.Reason)] = [
             (ENOSPC, .noSpace), (EDQUOT, .noSpace), (EFBIG, .noSpace), (EACCES, .notPermitted), (EPERM, .notPermitted),
-            (EROFS, .notPermitted), (EEXIST, .exists), (ENOENT, .missingFolder), (ENOTDIR, .missingFolder),
-            (EISDIR, .isFolder), (EXDEV, .otherFileSystem), (EWOULDBLOCK, .inUse), (EIO, .other),
+            (EROFS, .notPermitted), (EEXIST, .exists), (ENOENT, .missingDirectory), (ENOTDIR, .missingDirectory),
+            (EISDIR, .isDirectory), (EXDEV, .otherFileSystem), (EWOULDBLOCK, .inUse), (EIO, .other),
         ]
         for (errno, reason) in reasons {
             #expect(SessionError.FileFailure(path: "x", call: "write", errno: errno, message: "").reason == reason)

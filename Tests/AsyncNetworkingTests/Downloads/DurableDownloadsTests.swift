@@ -10,12 +10,12 @@ import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct DurableDownloadsTests {
     private static let bytes = StubServer.generatedBytes(1000)
-    private let folder: TemporaryFolder
+    private let directory: TemporaryDirectory
     private let file: String
 
     init() throws {
-        folder = try TemporaryFolder()
-        file = "\(folder.path)/file"
+        directory = try TemporaryDirectory()
+        file = "\(directory.path)/file"
     }
 
     /// Leaves a durable download that was interrupted after 400 bytes; subsequent responses of the server are complete.
@@ -24,14 +24,14 @@ import Testing
         let request = Request(url: server.url("/file"), headers: [.authorization: "secret", .from: "me"])
         let task = await SessionManager(for: server).download(request, to: file, options: options)
         #expect(try await sessionError { _ = try await task.value }.resumeData?.offset == 400)
-        #expect(try folder.contents == ["file.part", "file.part.json"])
+        #expect(try directory.contents == ["file.part", "file.part.json"])
         server.serve(ServedFile(Self.bytes))
     }
 
     private func rewriteRecord(_ change: (inout ResumeData) -> Void) throws {
-        var data = try JSONDecoder().decode(ResumeData.self, from: folder.read("file.part.json"))
+        var data = try JSONDecoder().decode(ResumeData.self, from: directory.read("file.part.json"))
         change(&data)
-        _ = try folder.write(JSONEncoder().encode(data), to: "file.part.json")
+        _ = try directory.write(JSONEncoder().encode(data), to: "file.part.json")
     }
 
     @Test func `the next download resumes automatically, and leaves only the file`() async throws {
@@ -41,8 +41,8 @@ import Testing
             let response = try await manager.download("file", to: file, options: .durable).value
             #expect(response.statusCode == 206)
             #expect(server.ranges.last == "bytes=400-")
-            #expect(try folder.read("file") == Self.bytes)
-            #expect(try folder.contents == ["file"])
+            #expect(try directory.read("file") == Self.bytes)
+            #expect(try directory.contents == ["file"])
         }
     }
 
@@ -78,7 +78,7 @@ import Testing
             let manager = SessionManager(for: server)
             #expect(try await manager.download("other", to: file, options: .durable).value.statusCode == 200)
             #expect(server.ranges.last == .some(nil))
-            #expect(try folder.contents == ["file"])
+            #expect(try directory.contents == ["file"])
         }
     }
 
@@ -87,7 +87,9 @@ import Testing
             server.serve(ServedFile(Self.bytes, interruption: .hang(after: 400)))
             let manager = SessionManager(for: server)
             let task = await manager.download("file", to: file, options: .durable)
-            try await eventually { try folder.contents.contains("file.part") && folder.read("file.part").count == 400 }
+            try await eventually {
+                try directory.contents.contains("file.part") && directory.read("file.part").count == 400
+            }
             task.cancel()
             await #expect(throws: CancellationError.self) { try await task.value }
             #expect(task.resumeData?.offset == 400)
@@ -102,7 +104,7 @@ import Testing
             var status = stat()
             try unsafe #require(stat("\(file).part.json", &status) == 0)
             #expect(status.st_mode & 0o777 == 0o600)
-            let data = try JSONDecoder().decode(ResumeData.self, from: folder.read("file.part.json"))
+            let data = try JSONDecoder().decode(ResumeData.self, from: directory.read("file.part.json"))
             #expect(data.headers == [.from: "me"])
         }
     }
@@ -111,12 +113,12 @@ import Testing
     func `a malformed record is ignored`(record: String) async throws {
         try await StubServer.with { server in
             try await breakOff(server)
-            _ = try folder.write(Data(record.utf8), to: "file.part.json")
+            _ = try directory.write(Data(record.utf8), to: "file.part.json")
             let manager = SessionManager(for: server)
-            #expect(try manager.restoredDownloads(in: folder.path).isEmpty)
+            #expect(try manager.restoredDownloads(in: directory.path).isEmpty)
             #expect(try await manager.download("file", to: file, options: .durable).value.statusCode == 200)
-            #expect(try folder.read("file") == Self.bytes)
-            #expect(try folder.contents == ["file"])
+            #expect(try directory.read("file") == Self.bytes)
+            #expect(try directory.contents == ["file"])
         }
     }
 
@@ -124,20 +126,20 @@ import Testing
         try await StubServer.with { server in
             try await breakOff(server)
             try rewriteRecord { $0.offset = 250 }
-            _ = try folder.write(Self.bytes.prefix(250) + Data("not on the disk".utf8), to: "file.part")
+            _ = try directory.write(Self.bytes.prefix(250) + Data("not on the disk".utf8), to: "file.part")
             _ = try await SessionManager(for: server).download("file", to: file, options: .durable).value
             #expect(server.ranges.last == "bytes=250-")
-            #expect(try folder.read("file") == Self.bytes)
+            #expect(try directory.read("file") == Self.bytes)
         }
     }
 
     @Test func `a record that counts more bytes than the file has starts over`() async throws {
         try await StubServer.with { server in
             try await breakOff(server)
-            _ = try folder.write(Self.bytes.prefix(399), to: "file.part")
+            _ = try directory.write(Self.bytes.prefix(399), to: "file.part")
             _ = try await SessionManager(for: server).download("file", to: file, options: .durable).value
             #expect(server.ranges.last == .some(nil))
-            #expect(try folder.read("file") == Self.bytes)
+            #expect(try directory.read("file") == Self.bytes)
         }
     }
 
@@ -151,7 +153,7 @@ import Testing
                 _ = try await SessionManager(for: server).download("file", to: file, options: .durable).value
             }
             #expect(error.fileFailure?.reason == .inUse)
-            #expect(try manager.restoredDownloads(in: folder.path).isEmpty)
+            #expect(try manager.restoredDownloads(in: directory.path).isEmpty)
             first.cancel()
             _ = try? await first.value
         }
@@ -162,10 +164,10 @@ import Testing
         try await StubServer.with { server in
             try await breakOff(server, options: .durable.with { $0.expectedDigest = digest })
             // The same digest is expected after a restart.
-            let task = try #require(try SessionManager(for: server).restoredDownloads(in: folder.path).first)
+            let task = try #require(try SessionManager(for: server).restoredDownloads(in: directory.path).first)
             task.resume()
             #expect(try await sessionError { _ = try await task.value }.digestFailure?.expected == digest)
-            #expect(try folder.contents == [])
+            #expect(try directory.contents == [])
         }
     }
 
@@ -174,9 +176,9 @@ import Testing
     @Test func `durable downloads are found after a restart, and can be given credentials`() async throws {
         try await StubServer.with { server in
             try await breakOff(server)
-            _ = try folder.write(Data(), to: "unrelated.part.json.txt")
+            _ = try directory.write(Data(), to: "unrelated.part.json.txt")
             let manager = SessionManager(for: server)
-            let tasks = try manager.restoredDownloads(in: folder.path) { $0.headers[.authorization] = "new secret" }
+            let tasks = try manager.restoredDownloads(in: directory.path) { $0.headers[.authorization] = "new secret" }
             let task = try #require(tasks.first)
             #expect(tasks.count == 1)
             #expect(task.status.state == .suspended)
@@ -184,25 +186,25 @@ import Testing
             #expect(await manager.tasks(of: .download).map(\.id) == [task.id])
             task.resume()
             #expect(try await task.value.value == DownloadedFile(path: file, size: 1000))
-            #expect(try folder.read("file") == Self.bytes)
+            #expect(try directory.read("file") == Self.bytes)
             #expect(server.activity.requests.last?.headers["Authorization"] == "new secret")
             #expect(server.activity.requests.last?.headers["From"] == "me")
-            #expect(try manager.restoredDownloads(in: folder.path).isEmpty)
+            #expect(try manager.restoredDownloads(in: directory.path).isEmpty)
         }
     }
 
     @Test func `durable downloads are found in a directory that was moved`() async throws {
         try await StubServer.with { server in
             try await breakOff(server)
-            let other = try TemporaryFolder()
-            for name in try folder.contents {
-                try FileManager.default.moveItem(atPath: "\(folder.path)/\(name)", toPath: "\(other.path)/\(name)")
+            let other = try TemporaryDirectory()
+            for name in try directory.contents {
+                try FileManager.default.moveItem(atPath: "\(directory.path)/\(name)", toPath: "\(other.path)/\(name)")
             }
             let task = try #require(try SessionManager(for: server).restoredDownloads(in: other.path).first)
             task.resume()
             #expect(try await task.value.value.path == "\(other.path)/file")
             #expect(try other.contents == ["file"])
-            #expect(try folder.contents == [])
+            #expect(try directory.contents == [])
         }
     }
 
@@ -210,8 +212,8 @@ import Testing
         try await StubServer.with { server in
             try await breakOff(server)
             try FileManager.default.moveItem(atPath: "\(file).part", toPath: file)
-            #expect(try SessionManager(for: server).restoredDownloads(in: folder.path).isEmpty)
-            #expect(try folder.contents == ["file"])
+            #expect(try SessionManager(for: server).restoredDownloads(in: directory.path).isEmpty)
+            #expect(try directory.contents == ["file"])
         }
     }
 
@@ -225,7 +227,7 @@ import Testing
             _ = try? await task.value
             #expect(task.resumeData == nil)
             server.serve(ServedFile(Self.bytes))
-            let restored = try #require(try manager.restoredDownloads(in: folder.path).first)
+            let restored = try #require(try manager.restoredDownloads(in: directory.path).first)
             restored.resume()
             #expect(try await restored.value.value.size == 1000)
         }
@@ -233,8 +235,8 @@ import Testing
 
     @Test func `a missing directory is an error`() async throws {
         let manager = SessionManager(on: MockTransport(.text("x")))
-        let error = try await sessionError { _ = try manager.restoredDownloads(in: "\(folder.path)/none") }
-        #expect(error.fileFailure?.reason == .missingFolder)
+        let error = try await sessionError { _ = try manager.restoredDownloads(in: "\(directory.path)/none") }
+        #expect(error.fileFailure?.reason == .missingDirectory)
     }
 }
 
@@ -244,38 +246,38 @@ import Testing
     private static let killsOfEachFile = 20
 
     @Test func `a file is never corrupt, no matter how often its process is killed`() async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         try await StubServer.with { server in
             // A file takes about 60 ms.
             server.serve(ServedFile(Self.bytes, pace: Script.Pace(bytes: 5_000, every: .milliseconds(1))))
             try await withThrowingTaskGroup { group in
                 for number in 0..<4 {
-                    group.addTask { try await kill("file\(number)", in: folder, server.url("/file").absoluteString) }
+                    group.addTask { try await kill("file\(number)", in: directory, server.url("/file").absoluteString) }
                 }
                 try await group.waitForAll()
             }
             #expect(server.ranges.contains { $0 != nil }, "None has gone on where another one was.")
         }
-        #expect(try folder.contents == (0..<4).map { "file\($0)" })
+        #expect(try directory.contents == (0..<4).map { "file\($0)" })
     }
 
-    private func kill(_ name: String, in folder: TemporaryFolder, _ url: String) async throws {
+    private func kill(_ name: String, in directory: TemporaryDirectory, _ url: String) async throws {
         var offset: Int64 = 0
         for _ in 0..<Self.killsOfEachFile {
             let delay = Int.random(in: 0...90_000)
             await #expect(processExitsWith: .signal(SIGKILL)) {
-                [url = url as String, path = "\(folder.path)/\(name)" as String, delay = delay as Int] in
+                [url = url as String, path = "\(directory.path)/\(name)" as String, delay = delay as Int] in
                 try await Self.download(url, to: path, killedAfter: .microseconds(delay))
             }
-            if try folder.contents.contains(name) {
-                #expect(try folder.read(name) == Self.bytes, "killed after \(delay) µs")
-                for left in try folder.contents where left.hasPrefix(name) {
-                    try FileManager.default.removeItem(atPath: "\(folder.path)/\(left)")
+            if try directory.contents.contains(name) {
+                #expect(try directory.read(name) == Self.bytes, "killed after \(delay) µs")
+                for left in try directory.contents where left.hasPrefix(name) {
+                    try FileManager.default.removeItem(atPath: "\(directory.path)/\(left)")
                 }
                 offset = 0
-            } else if let record = try? folder.read("\(name).part.json") {
+            } else if let record = try? directory.read("\(name).part.json") {
                 let data = try JSONDecoder().decode(ResumeData.self, from: record)
-                let partial = try folder.read("\(name).part")
+                let partial = try directory.read("\(name).part")
                 #expect(partial.prefix(Int(data.offset)) == Self.bytes.prefix(Int(data.offset)))
                 #expect(data.offset >= offset, "killed after \(delay) µs")
                 offset = data.offset
@@ -283,9 +285,9 @@ import Testing
         }
         let manager = SessionManager { $0.proxy = .none }
         _ = try await manager.download(
-            Request(url: try #require(URL(string: url))), to: "\(folder.path)/\(name)", options: .durable
+            Request(url: try #require(URL(string: url))), to: "\(directory.path)/\(name)", options: .durable
         ).value
-        #expect(try folder.read(name) == Self.bytes)
+        #expect(try directory.read(name) == Self.bytes)
     }
 
     private static func download(_ url: String, to path: String, killedAfter delay: Duration) async throws {

@@ -28,12 +28,12 @@ extension StubServer {
 
 @Suite(.timeLimit(.minutes(1))) struct ResumedDownloadsTests {
     private static let bytes = StubServer.generatedBytes(1000)
-    private let folder: TemporaryFolder
+    private let directory: TemporaryDirectory
     private let file: String
 
     init() throws {
-        folder = try TemporaryFolder()
-        file = "\(folder.path)/file"
+        directory = try TemporaryDirectory()
+        file = "\(directory.path)/file"
     }
 
     /// Returns the resume data of a download that was interrupted after 400 bytes.
@@ -70,10 +70,10 @@ extension StubServer {
             #expect(data.totalBytes == 1000)
             #expect(data.destination == file)
             #expect(try Data(contentsOf: URL(filePath: data.partialFile)) == Self.bytes.prefix(400))
-            #expect(try folder.contents.count == 1)
+            #expect(try directory.contents.count == 1)
             #expect(try JSONDecoder().decode(ResumeData.self, from: JSONEncoder().encode(data)) == data)
             data.discard()
-            #expect(try folder.contents == [])
+            #expect(try directory.contents == [])
         }
     }
 
@@ -84,7 +84,7 @@ extension StubServer {
             for isWanted in [true, false] {
                 let task = await manager.download("file", to: file)
                 for await progress in task.progress where progress.completedBytes == 400 { break }
-                try await eventually { try folder.contents.contains { try folder.read($0).count == 400 } }
+                try await eventually { try directory.contents.contains { try directory.read($0).count == 400 } }
                 if isWanted {
                     let data = try #require(await task.cancelProducingResumeData())
                     #expect(data.offset == 400)
@@ -93,7 +93,7 @@ extension StubServer {
                     task.cancel()
                 }
                 await #expect(throws: CancellationError.self) { try await task.value }
-                #expect(try folder.contents == [])
+                #expect(try directory.contents == [])
             }
         }
     }
@@ -107,7 +107,7 @@ extension StubServer {
         #expect(await complete.cancelProducingResumeData() == nil)
         let unstarted = try manager.makeDownloadTask(for: manager.request(.get, "x"), to: file)
         #expect(await unstarted.cancelProducingResumeData() == nil)
-        #expect(try folder.contents == ["file"])
+        #expect(try directory.contents == ["file"])
     }
 
     struct Unresumable: Sendable, CustomTestStringConvertible {
@@ -138,7 +138,7 @@ extension StubServer {
             let error = try await sessionError { _ = try await task.value }
             #expect(error.resumeData == nil)
             #expect(error.transportError != nil)
-            #expect(try folder.contents == [])
+            #expect(try directory.contents == [])
         }
     }
 
@@ -154,8 +154,8 @@ extension StubServer {
             #expect(response.statusCode == 206)
             #expect(response.value == DownloadedFile(path: file, size: 1000))
             #expect(response.metrics.responseBodyBytes == 600)
-            #expect(try folder.contents == ["file"])
-            #expect(try folder.read("file") == Self.bytes)
+            #expect(try directory.contents == ["file"])
+            #expect(try directory.read("file") == Self.bytes)
             let request = try #require(server.activity.requests.last)
             #expect(request.headers["Range"] == "bytes=400-")
             #expect(request.headers["If-Range"] == "\"1\"")
@@ -186,8 +186,8 @@ extension StubServer {
             }
             #expect(offsets == (1...11).map { $0 * 90 })
             _ = try await SessionManager(for: server).download(resuming: #require(data)).value
-            #expect(try folder.read("file") == Self.bytes)
-            #expect(try folder.contents == ["file"])
+            #expect(try directory.read("file") == Self.bytes)
+            #expect(try directory.contents == ["file"])
         }
     }
 
@@ -208,7 +208,7 @@ extension StubServer {
         let error = try await sessionError { _ = try await manager.download("x", to: file).value }
         let task = await manager.download(resuming: try #require(error.resumeData))
         #expect(try await task.value.value.size == 1000)
-        #expect(try folder.read("file") == Self.bytes)
+        #expect(try directory.read("file") == Self.bytes)
         #expect(await task.allEvents.filter { $0.hasPrefix("continued") }.count == 3)
     }
 
@@ -225,7 +225,7 @@ extension StubServer {
             let left = try #require(error.resumeData)
             #expect(left == data)
             _ = try await manager.download(resuming: left, with: Request(url: server.url("/new"))).value
-            #expect(try folder.read("file") == Self.bytes)
+            #expect(try directory.read("file") == Self.bytes)
         }
     }
 
@@ -243,8 +243,8 @@ extension StubServer {
             #expect(error.resumeData == data)
             let response = try await manager.download(resuming: data).value
             #expect(response.statusCode == 200)
-            #expect(try folder.read("file") == other)
-            #expect(try folder.contents == ["file"])
+            #expect(try directory.read("file") == other)
+            #expect(try directory.contents == ["file"])
         }
     }
 
@@ -258,7 +258,7 @@ extension StubServer {
             }
             #expect(error.resumeFailure == .rangesNotSupported)
             _ = try await manager.download(resuming: data).value
-            #expect(try folder.read("file") == Self.bytes)
+            #expect(try directory.read("file") == Self.bytes)
         }
     }
 
@@ -269,7 +269,7 @@ extension StubServer {
             // A shorter file with the same tag: the server violates the protocol.
             server.serve(ServedFile(Self.bytes.prefix(300)))
             _ = try await manager.download(resuming: data).value
-            #expect(try folder.read("file") == Self.bytes.prefix(300))
+            #expect(try directory.read("file") == Self.bytes.prefix(300))
             #expect(server.ranges.suffix(2) == ["bytes=400-", nil])
         }
     }
@@ -285,8 +285,8 @@ extension StubServer {
             }
             #expect(error.resumeFailure == .partialFile(data.partialFile))
             _ = try await manager.download(resuming: data).value
-            #expect(try folder.read("file") == Self.bytes)
-            #expect(try folder.contents == ["file"])
+            #expect(try directory.read("file") == Self.bytes)
+            #expect(try directory.contents == ["file"])
         }
     }
 
@@ -298,7 +298,7 @@ extension StubServer {
             data.offset = 1000
             let response = try await manager.download(resuming: data).value
             #expect(response.metrics.responseBodyBytes == 1)
-            #expect(try folder.read("file") == Self.bytes)
+            #expect(try directory.read("file") == Self.bytes)
             #expect(server.ranges.last == "bytes=999-")
         }
     }
@@ -311,7 +311,7 @@ extension StubServer {
                 server, manager, served: ServedFile(Self.bytes, entityTag: nil), options: options)
             #expect(data.validator == nil)
             #expect(try await manager.download(resuming: data).value.statusCode == 206)
-            #expect(try folder.read("file") == Self.bytes)
+            #expect(try directory.read("file") == Self.bytes)
             // The digest detects that the halves do not match.
             let other = try await interrupted(
                 server, manager, served: ServedFile(Self.bytes, entityTag: nil), options: options)
@@ -319,7 +319,7 @@ extension StubServer {
             let error = try await sessionError { _ = try await manager.download(resuming: other).value }
             #expect(error.digestFailure != nil)
             #expect(error.resumeData == nil)
-            #expect(try folder.contents == ["file"])
+            #expect(try directory.contents == ["file"])
         }
     }
 
@@ -339,14 +339,14 @@ extension StubServer {
         let manager = SessionManager(on: MockTransport(.data(Self.bytes), .text("other")))
         _ = try await manager.download("x", to: file, options: options).value
         let error = try await sessionError {
-            _ = try await manager.download("x", to: "\(folder.path)/b", options: options).value
+            _ = try await manager.download("x", to: "\(directory.path)/b", options: options).value
         }
         #expect(error.digestFailure?.expected == expected)
         // `printf other | sha256sum`
         #expect(
             error.digestFailure?.found.description
                 == "sha-256:d9298a10d1b0735837dc4bd85dac641b0f3cef27a47e5d53a54f2f3f5b2fcffa")
-        #expect(try folder.contents == ["file"])
+        #expect(try directory.contents == ["file"])
     }
 
     @Test(arguments: [true, false])
@@ -423,10 +423,10 @@ extension StubServer {
                 .data(Self.bytes.dropLast(), headers: [field: "sha-256=:\(good):"]),
                 .data(Self.bytes.dropLast(), headers: [field: "md5=:\(good):"])))
         _ = try await manager.download("x", to: file).value
-        let error = try await sessionError { _ = try await manager.download("x", to: "\(folder.path)/b").value }
+        let error = try await sessionError { _ = try await manager.download("x", to: "\(directory.path)/b").value }
         #expect(error.digestFailure != nil)
-        _ = try await manager.download("x", to: "\(folder.path)/c").value
-        #expect(try folder.contents == ["c", "file"])
+        _ = try await manager.download("x", to: "\(directory.path)/c").value
+        #expect(try directory.contents == ["c", "file"])
     }
 
     @Test func `a digest sent with the first response applies to the resumed download`() async throws {
@@ -440,7 +440,7 @@ extension StubServer {
             server.serve(ServedFile(Data(Self.bytes.reversed())))
             let error = try await sessionError { _ = try await manager.download(resuming: data).value }
             #expect(error.digestFailure != nil)
-            #expect(try folder.contents == [])
+            #expect(try directory.contents == [])
         }
     }
 }

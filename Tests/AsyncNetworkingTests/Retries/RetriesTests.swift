@@ -117,10 +117,10 @@ import Testing
     }
 
     @Test func `bodies are sent again completely`() async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         let bytes = Data("abc".utf8)
         let bodies = [
-            RequestBody.bytes(bytes), .file(try folder.write(bytes, to: "body")),
+            RequestBody.bytes(bytes), .file(try directory.write(bytes, to: "body")),
             .stream(AsyncStreamOf([bytes]), isReplayable: true),
         ]
         for body in bodies {

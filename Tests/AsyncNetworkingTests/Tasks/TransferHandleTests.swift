@@ -400,9 +400,9 @@ extension TransferHandle {
     }
 
     @Test func `progress is the sum, in each task's direction, and ends with the last task`() async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         let manager = SessionManager(on: MockTransport(.text("12345")))
-        let download = try manager.makeDownloadTask(for: manager.request(.get, "x"), to: "\(folder.path)/file")
+        let download = try manager.makeDownloadTask(for: manager.request(.get, "x"), to: "\(directory.path)/file")
         let upload = try manager.makeUploadTask(for: manager.request(.post, "x"), from: .string("abc"))
         let group = TransferGroup([download, upload])
         let progress = group.progress
@@ -417,10 +417,10 @@ extension TransferHandle {
 
 @Suite(.timeLimit(.minutes(1))) struct ScopedTransfersTests {
     @Test func `a task that is running at the end of the scope is cancelled, and has ended`() async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         let manager = SessionManager(on: MockTransport(.hang))
         let request = try manager.request(.get, "x")
-        try await manager.withDownload(request, to: "\(folder.path)/file") { task in
+        try await manager.withDownload(request, to: "\(directory.path)/file") { task in
             try await task.reaches(.running)
         }
         #expect(await manager.tasks.isEmpty)
@@ -434,22 +434,24 @@ extension TransferHandle {
     }
 
     @Test func `the scope's value is returned`() async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         let manager = SessionManager(on: MockTransport(.text("abc")))
         let request = try manager.request(.get, "x")
-        let size = try await manager.withDownload(request, to: "\(folder.path)/file") { try await $0.value.value.size }
+        let size = try await manager.withDownload(request, to: "\(directory.path)/file") {
+            try await $0.value.value.size
+        }
         #expect(size == 3)
         let text = try await manager.withUpload(request, from: .string("a")) { try await $0.value.text }
         #expect(text == "abc")
     }
 
     @Test func `cancelling the Swift task of the scope ends the scope and its download`() async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         let transport = MockTransport(.hang)
         let manager = SessionManager(on: transport)
         let request = try manager.request(.get, "x")
         let around = Task {
-            try await manager.withDownload(request, to: "\(folder.path)/file") { try await $0.value.value.size }
+            try await manager.withDownload(request, to: "\(directory.path)/file") { try await $0.value.value.size }
         }
         try await transport.requests(count: 1)
         around.cancel()

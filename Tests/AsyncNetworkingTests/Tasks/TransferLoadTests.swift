@@ -33,24 +33,27 @@ import Testing
     }
 
     @Test func `downloads whose progress is read leak no memory, descriptors or threads`() async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         let count = Self.number("AN_DOWNLOADS", or: 1000)
         try await StubServer.with { server in
             server.route("/file", .generated(10_000))
             // In a process of its own, in which no other test uses resources.
             await #expect(processExitsWith: .success) {
-                [url = server.url("/").absoluteString as String, folder = folder.path as String, count = count as Int]
+                [
+                    url = server.url("/").absoluteString as String, directory = directory.path as String,
+                    count = count as Int
+                ]
                 in
-                try await Self.download(count, from: url, to: folder)
+                try await Self.download(count, from: url, to: directory)
             }
         }
-        #expect(try folder.contents.count == 10)
+        #expect(try directory.contents.count == 10)
     }
 
-    private static func download(_ count: Int, from base: String, to folder: String) async throws {
+    private static func download(_ count: Int, from base: String, to directory: String) async throws {
         let manager = SessionManager(baseURL: URL(string: base)) { $0.proxy = .none }
         let download: @Sendable (Int) async throws -> Void = { number in
-            let task = await manager.download("file", to: "\(folder)/\(number % 10)")
+            let task = await manager.download("file", to: "\(directory)/\(number % 10)")
             var last: TransferProgress?
             for await progress in task.progress { last = progress }
             try #require(last?.counts == TransferProgress(completedBytes: 10_000, totalBytes: 10_000))
@@ -83,7 +86,7 @@ import Testing
     // MARK: Suspending
 
     @Test func `a hundred transfers suspended while their server sends can all continue`() async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         let bytes = StubServer.generatedBytes(600_000)
         try await StubServer.with { server in
             let gate = try ScriptGate()
@@ -95,7 +98,7 @@ import Testing
             }
             let manager = SessionManager(for: server) { $0.maximumConnectionsPerHost = 100 }
             let tasks = try (0..<100).map { number in
-                try manager.makeDownloadTask(for: manager.request(.get, "\(number)"), to: "\(folder.path)/\(number)")
+                try manager.makeDownloadTask(for: manager.request(.get, "\(number)"), to: "\(directory.path)/\(number)")
             }
             let group = TransferGroup(tasks)
             group.resume()
@@ -109,14 +112,14 @@ import Testing
             #expect(tasks.allSatisfy { $0.status.state == .suspended })
             group.resume()
             for task in tasks { #expect(try await task.value.value.size == 600_000) }
-            for number in 0..<100 { #expect(try folder.read("\(number)") == bytes) }
+            for number in 0..<100 { #expect(try directory.read("\(number)") == bytes) }
         }
     }
 
     // MARK: Cancelling
 
     @Test func `tasks, scopes and streams can be cancelled at any moment`() async throws {
-        let folder = try TemporaryFolder()
+        let directory = try TemporaryDirectory()
         let rounds = Self.number("AN_CANCELLATIONS", or: 300)
         try await StubServer.with { server in
             server.fallback { request in
@@ -128,7 +131,7 @@ import Testing
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for round in 0..<rounds {
                     if round >= 30 { try await group.next() }
-                    group.addTask { try await Self.cancel(round, manager, "\(folder.path)/\(round)") }
+                    group.addTask { try await Self.cancel(round, manager, "\(directory.path)/\(round)") }
                 }
                 try await group.waitForAll()
             }
@@ -137,7 +140,7 @@ import Testing
             try await server.connections(open: 0)
         }
         // Only complete files remain, and partial files with resume data, which is discarded.
-        for name in try folder.contents { #expect(try folder.read(name).count == 100_000, "\(name)") }
+        for name in try directory.contents { #expect(try directory.read(name).count == 100_000, "\(name)") }
     }
 
     /// Starts a transfer of a random kind, and ends it at a random moment.

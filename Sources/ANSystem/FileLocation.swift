@@ -3,7 +3,7 @@
 import Glibc
 
 /// A path for a file, with symbolic links resolved, and what exists there.
-public struct FilePlace: Hashable, Sendable {
+public struct FileLocation: Hashable, Sendable {
     /// The path of the file, with symbolic links resolved by realpath(3) if it exists.
     public let path: String
     /// Whether something exists at the path.
@@ -45,7 +45,7 @@ public struct FilePlace: Hashable, Sendable {
     }
 
     /// The path of the directory that contains the file; `.` if the path has no slash.
-    public var folder: String {
+    public var directory: String {
         guard let slash = path.lastIndex(of: "/") else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
@@ -56,19 +56,19 @@ public struct FilePlace: Hashable, Sendable {
     }
 
     /// Creates the directory that contains the file, and its missing parents. See mkdir(2).
-    public func makeFolders(mode: UInt32 = 0o777) throws(SystemError) {
-        try Self.makeFolder(folder, mode)
+    public func createDirectories(mode: UInt32 = 0o777) throws(SystemError) {
+        try Self.createDirectory(directory, mode)
     }
 
-    private static func makeFolder(_ path: String, _ mode: UInt32) throws(SystemError) {
+    private static func createDirectory(_ path: String, _ mode: UInt32) throws(SystemError) {
         if unsafe mkdir(path, mode) == 0 { return }
         switch errno {
         case EEXIST:
             return
         case ENOENT:
-            let parent = FilePlace(path).folder
+            let parent = FileLocation(path).directory
             guard parent != path, parent != "." else { throw SystemError(call: "mkdir", code: ENOENT) }
-            try makeFolder(parent, mode)
+            try createDirectory(parent, mode)
             guard unsafe mkdir(path, mode) == 0 || errno == EEXIST else { throw SystemError.last("mkdir") }
         default:
             throw SystemError.last("mkdir")
@@ -76,8 +76,8 @@ public struct FilePlace: Hashable, Sendable {
     }
 
     /// Returns the names of a directory's entries in ascending order, without `.` and `..`. See readdir(3).
-    public static func names(in folder: String) throws(SystemError) -> [String] {
-        guard let stream = unsafe opendir(folder) else { throw SystemError.last("opendir") }
+    public static func names(in directory: String) throws(SystemError) -> [String] {
+        guard let stream = unsafe opendir(directory) else { throw SystemError.last("opendir") }
         defer { unsafe _ = closedir(stream) }
         var names: [String] = []
         while let entry = unsafe readdir(stream) {

@@ -3,16 +3,16 @@
 import FoundationEssentials
 
 /// A temporary directory that is deleted with its contents at the end of a scope.
-struct TemporaryFolder: Sendable {
+struct TemporaryDirectory: Sendable {
     private let path: String
 
     /// Creates a directory, passes it to `body`, and deletes it.
-    static func with(_ body: (TemporaryFolder) async throws -> Void) async throws {
+    static func with(_ body: (TemporaryDirectory) async throws -> Void) async throws {
         let name = "fetch-demo-" + String(UInt64.random(in: .min ... .max), radix: 36)
-        let folder = TemporaryFolder(path: FileManager.default.temporaryDirectory.appending(path: name).path)
-        try FileManager.default.createDirectory(atPath: folder.path, withIntermediateDirectories: false)
-        defer { try? FileManager.default.removeItem(atPath: folder.path) }
-        try await body(folder)
+        let directory = TemporaryDirectory(path: FileManager.default.temporaryDirectory.appending(path: name).path)
+        try FileManager.default.createDirectory(atPath: directory.path, withIntermediateDirectories: false)
+        defer { try? FileManager.default.removeItem(atPath: directory.path) }
+        try await body(directory)
     }
 
     /// Returns the path of a file in the directory.
