@@ -8,7 +8,7 @@ import AsyncNetworking
 import AsyncNetworkingTesting
 import FoundationEssentials
 
-struct Answer: Decodable, Sendable {
+struct TokenResponse: Decodable, Sendable {
     let token: String
     let seconds: Double
 }
@@ -27,7 +27,7 @@ func askForPages(of server: StubServer) async throws {
     let logIn = SessionManager(baseURL: server.url("/"))
     let authenticator = Authenticator(for: [server.url("/")], token: BearerToken("ended")) { old in
         print("Refreshing \(old.map { "\($0)" } ?? "nothing")")
-        let answer = try await logIn.post("token", as: .decodable(Answer.self)).value
+        let answer = try await logIn.post("token", as: .decodable(TokenResponse.self)).value
         return BearerToken(answer.token, expires: Date(timeIntervalSinceNow: answer.seconds))
     }
     let api = SessionManager(baseURL: server.url("/")) {

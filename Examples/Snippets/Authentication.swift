@@ -19,21 +19,22 @@ func askForPassword(_ space: ProtectionSpace) async -> String? { nil }
 func answerChallenges() -> SessionManager {
     SessionManager {
         $0.authentication.challengeHandler = { challenge in
-            guard challenge.previousFailures < 3 else { return .carryOn }
-            guard let password = await askForPassword(challenge.space) else { return .cancel }
+            guard challenge.previousFailureCount < 3 else { return .performDefaultHandling }
+            guard let password = await askForPassword(challenge.protectionSpace) else { return .cancel }
             return .use(Credential(user: "ada", password: password))
         }
     }
 }
 
-private struct Answer: Decodable, Sendable {
+private struct TokenResponse: Decodable, Sendable {
     var token: String
     var seconds: Double
 }
 
 func refreshTokens(_ url: URL, logIn: SessionManager, stored: BearerToken?, grant: String) -> SessionManager {
     let authenticator = Authenticator(for: [url], token: stored) { _ in
-        let answer = try await logIn.post("token", parameters: ["grant": .string(grant)], as: .decodable(Answer.self))
+        let answer = try await logIn.post(
+            "token", parameters: ["grant": .string(grant)], as: .decodable(TokenResponse.self))
         return BearerToken(answer.value.token, expires: Date(timeIntervalSinceNow: answer.value.seconds))
     }
     let api = SessionManager(baseURL: url) { $0.authentication.authenticators = [authenticator] }
@@ -48,9 +49,9 @@ func signRequests(id: String, secret: String) -> SessionManager {
     }
 }
 
-func readPasswordFile() -> SessionManager {
+func readNetrcFile() -> SessionManager {
     SessionManager {
-        $0.authentication.passwordFile = PasswordFile(path: "/home/ada/.netrc")
+        $0.authentication.netrcFile = NetrcFile(path: "/home/ada/.netrc")
     }
 }
 

@@ -7,9 +7,9 @@
 /// first message is sent without the body.
 public struct TransportAuthentication: Hashable, Sendable {
     /// The credential and scheme for the server; `nil` for none.
-    public var server: Answer?
+    public var server: SchemeCredential?
     /// The credential and scheme for the proxy, instead of ``Proxy/credential``; `nil` for none.
-    public var proxy: Answer?
+    public var proxy: SchemeCredential?
     /// The signature for the request; `nil` for none. The server's challenges are not answered for a signed request.
     public var signature: AWSSignature?
 
@@ -19,13 +19,13 @@ public struct TransportAuthentication: Hashable, Sendable {
     }
 
     /// A credential and the one scheme that it is used with.
-    public struct Answer: Hashable, Sendable {
+    public struct SchemeCredential: Hashable, Sendable {
         /// The user name and password.
         public var credential: Credential
         /// The scheme to use the credential with.
         public var scheme: AuthenticationScheme
 
-        /// Creates an answer from a credential and a scheme.
+        /// Creates a value from a credential and a scheme.
         public init(_ credential: Credential, by scheme: AuthenticationScheme) {
             self.credential = credential
             self.scheme = scheme

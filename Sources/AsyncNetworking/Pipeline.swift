@@ -22,7 +22,7 @@ final class Pipeline: Sendable {
     let redirectPolicy: RedirectPolicy
     let authentication: AuthenticationPolicy
     private let isAuthenticating: Bool
-    let credentialMemory = CredentialMemory()
+    let credentialCache = CredentialCache()
     let cachePolicy: CachePolicy
     let waitsForConnectivity: Bool
     let routes: any RouteSource

@@ -17,7 +17,7 @@ import Testing
         proxy,
         ProxyPolicy.proxy(proxy),
         TransferOptions().with { $0.proxy = .proxy(proxy) },
-        TransportAuthentication.Answer(credential, by: .digest),
+        TransportAuthentication.SchemeCredential(credential, by: .digest),
         AWSSignature(
             accessKeyID: "alice", secretAccessKey: "s3cret", sessionToken: "s3cret", region: "eu-north-1", service: "s3"
         ),

@@ -41,8 +41,8 @@ extension SessionManager {
     @Test func `a challenge handler is called once per session`() async throws {
         let manager = try SessionManager(for: .nginx) {
             $0.authentication.challengeHandler = { challenge in
-                #expect(challenge.space.realm == "users")
-                #expect(challenge.previousFailures == 0)
+                #expect(challenge.protectionSpace.realm == "users")
+                #expect(challenge.previousFailureCount == 0)
                 return .use(right)
             }
         }
@@ -120,9 +120,9 @@ struct ProxyAuthenticationTests {
         let manager = try SessionManager(for: server) {
             $0.proxy = .proxy(proxy)
             $0.authentication.challengeHandler = { challenge in
-                #expect(challenge.space.asker == .proxy)
-                #expect(challenge.space.scheme == .basic)
-                return challenge.previousFailures == 0 ? .use(right) : .cancel
+                #expect(challenge.protectionSpace.source == .proxy)
+                #expect(challenge.protectionSpace.scheme == .basic)
+                return challenge.previousFailureCount == 0 ? .use(right) : .cancel
             }
         }
         for _ in 0..<2 { #expect(try await manager.get("small.json").value.count == 59) }

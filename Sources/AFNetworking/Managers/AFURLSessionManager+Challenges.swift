@@ -137,13 +137,13 @@ extension TaskDriver {
         let others = policy.challengeHandler
         policy.challengeHandler = { [weak self] challenge in
             if let self, let answer = await answer(challenge) { return answer }
-            return try await others?(challenge) ?? .carryOn
+            return try await others?(challenge) ?? .performDefaultHandling
         }
         return policy
     }
 
     /// Returns the answer of the manager's delegate method; `nil` for default handling.
-    private func answer(_ challenge: AuthenticationChallenge) async -> AuthenticationChallenge.Answer? {
+    private func answer(_ challenge: AuthenticationChallenge) async -> AuthenticationChallenge.Disposition? {
         guard let task else { return nil }
         let challenge = Handover(URLAuthenticationChallenge.of(challenge))
         let given = await manager.answer(unless: ChallengeAnswer(.cancelAuthenticationChallenge, nil)) {
@@ -154,7 +154,7 @@ extension TaskDriver {
         }
         switch given.disposition {
         case .useCredential:
-            guard let user = given.credential?.user else { return .carryOn }
+            guard let user = given.credential?.user else { return .performDefaultHandling }
             return .use(Credential(user: user, password: given.credential?.password ?? ""))
         case .performDefaultHandling: return nil
         case .rejectProtectionSpace: return .rejectProtectionSpace

@@ -84,7 +84,7 @@ extension URLAuthenticationChallenge {
 
     /// Returns the challenge of a server or proxy that requests a credential.
     static func of(_ challenge: AuthenticationChallenge) -> URLAuthenticationChallenge {
-        let space = challenge.space
+        let space = challenge.protectionSpace
         let method: String =
             switch space.scheme {
             case .basic: NSURLAuthenticationMethodHTTPBasic
@@ -96,7 +96,7 @@ extension URLAuthenticationChallenge {
         let port = space.port ?? 0
         let scheme = space.isSecure ? "https" : "http"
         let foundation =
-            switch space.asker {
+            switch space.source {
             case .server:
                 URLProtectionSpace(
                     host: host, port: port, protocol: scheme, realm: space.realm, authenticationMethod: method)
@@ -109,7 +109,7 @@ extension URLAuthenticationChallenge {
         }
         return URLAuthenticationChallenge(
             protectionSpace: foundation, proposedCredential: refused,
-            previousFailureCount: challenge.previousFailures,
+            previousFailureCount: challenge.previousFailureCount,
             failureResponse: challenge.head.flatMap(HTTPURLResponse.make), error: nil, sender: NoSender())
     }
 }

@@ -12,25 +12,25 @@ public struct AuthenticationChallenge: Sendable {
     /// The head of the 401 or 407 response; `nil` if a proxy refused to open a tunnel.
     public var head: ResponseHead?
     /// The protection space for which a credential is requested.
-    public var space: ProtectionSpace
+    public var protectionSpace: ProtectionSpace
     /// The number of credentials already refused for this request.
-    public var previousFailures = 0
+    public var previousFailureCount = 0
     /// The credential that was refused last; `nil` before the first refusal.
     public var refusedCredential: Credential?
 
     /// Creates a challenge, for testing a handler.
-    public init(request: Request, head: ResponseHead?, space: ProtectionSpace) {
+    public init(request: Request, head: ResponseHead?, protectionSpace: ProtectionSpace) {
         self.request = request
         self.head = head
-        self.space = space
+        self.protectionSpace = protectionSpace
     }
 
-    /// The answer to a challenge.
-    public enum Answer: Sendable {
+    /// How a challenge is handled.
+    public enum Disposition: Sendable {
         /// Sends the request again with this credential.
         case use(Credential)
         /// Returns the refusal as the response.
-        case carryOn
+        case performDefaultHandling
         /// Skips this scheme: the handler is called for the next one offered. After the last one, the refusal is
         /// returned as the response.
         case rejectProtectionSpace
@@ -42,7 +42,7 @@ public struct AuthenticationChallenge: Sendable {
 /// The part of a server or proxy for which a credential is valid (RFC 9110 §11.5).
 public struct ProtectionSpace: Hashable, Sendable, CustomStringConvertible {
     /// Whether the server or the proxy asks.
-    public var asker: Asker
+    public var source: ChallengeSource
     /// The host of the server or proxy; `nil` for a proxy set by environment variables.
     public var host: String?
     /// The port of the server or proxy; `nil` for a proxy set by environment variables.
@@ -56,10 +56,10 @@ public struct ProtectionSpace: Hashable, Sendable, CustomStringConvertible {
 
     /// Creates a protection space, for testing a handler.
     public init(
-        asker: Asker = .server, host: String?, port: Int?, isSecure: Bool, scheme: AuthenticationScheme,
+        source: ChallengeSource = .server, host: String?, port: Int?, isSecure: Bool, scheme: AuthenticationScheme,
         realm: String?
     ) {
-        self.asker = asker
+        self.source = source
         self.host = host
         self.port = port
         self.isSecure = isSecure
@@ -68,7 +68,7 @@ public struct ProtectionSpace: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// The party that asks for a credential.
-    public enum Asker: String, Hashable, Sendable {
+    public enum ChallengeSource: String, Hashable, Sendable {
         /// The server, by a response with status 401.
         case server
         /// The proxy, by a response with status 407.
@@ -77,6 +77,6 @@ public struct ProtectionSpace: Hashable, Sendable, CustomStringConvertible {
 
     /// The space as text, such as `Digest for “users” at server api.example.com`.
     public var description: String {
-        "\(scheme)\(realm.map { " for “\($0)”" } ?? "") at \(asker.rawValue)\(host.map { " \($0)" } ?? "")"
+        "\(scheme)\(realm.map { " for “\($0)”" } ?? "") at \(source.rawValue)\(host.map { " \($0)" } ?? "")"
     }
 }

@@ -5,43 +5,43 @@ import ANHTTP
 /// The credentials tried for one call with either the server or the proxy, and the one to send next.
 struct AuthenticationPlan {
     /// The answer to send with the next request; `nil` for none.
-    private(set) var answer: TransportAuthentication.Answer?
+    private(set) var answer: TransportAuthentication.SchemeCredential?
     /// The protection space of the answer; `nil` for an answer sent before any challenge.
     private(set) var space: ProtectionSpace?
     /// The refused credentials, oldest first.
     private(set) var refused: [Credential] = []
-    private var isRemembered: Bool
+    private var isCached: Bool
     private let limit: Int
 
     /// Creates the plan of a call.
     ///
     /// - Parameters:
     ///   - credential: The credential to use; `nil` if only a handler can provide one.
-    ///   - remembered: The answer accepted earlier. It is sent with the first request, unless `credential` names a
+    ///   - cached: The answer accepted earlier. It is sent with the first request, unless `credential` names a
     ///     single scheme, which then is sent instead.
     ///   - limit: The maximum number of credentials to try.
-    init(_ credential: Credential?, remembered: TransportAuthentication.Answer?, limit: Int) {
+    init(_ credential: Credential?, cached: TransportAuthentication.SchemeCredential?, limit: Int) {
         self.limit = limit
         if let credential, let scheme = credential.schemes?.first, credential.schemes?.count == 1 {
-            answer = TransportAuthentication.Answer(credential, by: scheme)
-            isRemembered = false
+            answer = TransportAuthentication.SchemeCredential(credential, by: scheme)
+            isCached = false
         } else {
-            answer = credential == nil || remembered?.credential == credential ? remembered : nil
-            isRemembered = answer != nil
+            answer = credential == nil || cached?.credential == credential ? cached : nil
+            isCached = answer != nil
         }
     }
 
     /// Records that the request was refused with challenges for these protection spaces.
     ///
-    /// The credential counts as refused, unless it was sent by a remembered scheme and would now be sent by another:
+    /// The credential counts as refused, unless it was sent by a cached scheme and would now be sent by another:
     /// then the scheme was wrong, not the credential.
     ///
     /// - Returns: `false` if the limit of credentials is reached.
     mutating func noteRefusal(offering spaces: [ProtectionSpace]) -> Bool {
-        if let answer, !isRemembered || answer.credential.space(among: spaces)?.scheme == answer.scheme {
+        if let answer, !isCached || answer.credential.space(among: spaces)?.scheme == answer.scheme {
             refused.append(answer.credential)
         }
-        (answer, space, isRemembered) = (nil, nil, false)
+        (answer, space, isCached) = (nil, nil, false)
         return refused.count < limit
     }
 
@@ -52,7 +52,7 @@ struct AuthenticationPlan {
         _ credential: Credential, bySome spaces: some Sequence<ProtectionSpace>
     ) -> ProtectionSpace? {
         guard !refused.contains(credential), let space = credential.space(among: spaces) else { return nil }
-        answer = TransportAuthentication.Answer(credential, by: space.scheme)
+        answer = TransportAuthentication.SchemeCredential(credential, by: space.scheme)
         self.space = space
         return space
     }

@@ -18,7 +18,7 @@ public import FoundationEssentials
 /// | an `Authorization` field of the request or session | it is sent unchanged, and a server's challenge is returned as the response |
 /// | ``signatures`` for the host | the request is signed |
 /// | ``authenticators`` for the origin | a bearer token is sent, and refreshed when necessary |
-/// | `Request.credential`, then ``credentials``, then the ``passwordFile`` | the credential answers a challenge; one that names a single scheme is sent with the first request |
+/// | `Request.credential`, then ``credentials``, then the ``netrcFile`` | the credential answers a challenge; one that names a single scheme is sent with the first request |
 /// | ``challengeHandler`` | it is called if there is no credential, or if the credential was refused |
 ///
 /// A 401 for which there is no answer is returned as the response, and so is the last one if the answers run out. The
@@ -29,7 +29,7 @@ public struct AuthenticationPolicy: Sendable {
     /// The credentials, each for one origin; empty by default.
     public var credentials = OriginCredentials()
     /// The `.netrc` file for hosts without an entry in ``credentials``; `nil`, the default, reads none.
-    public var passwordFile: PasswordFile?
+    public var netrcFile: NetrcFile?
     /// The signatures for Amazon's services; the first one that matches a host is used. Empty by default.
     public var signatures: [AWSSignature] = []
     /// The sources of bearer tokens; the first one for an origin is used. Empty by default.
@@ -39,10 +39,11 @@ public struct AuthenticationPolicy: Sendable {
     /// It runs in the task that makes the request, and an error that it throws becomes the error of the request. If it
     /// returns a credential that was already refused for this request, it is not called again, and the challenge is
     /// returned as the response.
-    public var challengeHandler: (@Sendable (AuthenticationChallenge) async throws -> AuthenticationChallenge.Answer)?
+    public var challengeHandler:
+        (@Sendable (AuthenticationChallenge) async throws -> AuthenticationChallenge.Disposition)?
     /// The maximum number of credentials tried for one request; 5 by default. After that the challenge is returned as
     /// the response.
-    public var maximumAnswers = 5
+    public var maximumCredentials = 5
 
     /// Creates a policy without credentials, tokens or signatures.
     public init() {}
@@ -54,11 +55,11 @@ public struct AuthenticationPolicy: Sendable {
     var isActive: Bool { answersChallenges || !signatures.isEmpty || !authenticators.isEmpty }
 
     /// Whether the policy may answer challenges.
-    var answersChallenges: Bool { !credentials.isEmpty || challengeHandler != nil || passwordFile != nil }
+    var answersChallenges: Bool { !credentials.isEmpty || challengeHandler != nil || netrcFile != nil }
 
-    /// Returns the credential for an origin from ``credentials`` or the ``passwordFile``, or `nil`.
+    /// Returns the credential for an origin from ``credentials`` or the ``netrcFile``, or `nil`.
     func credential(for origin: Origin) -> Credential? {
-        credentials[origin] ?? passwordFile?.credential(for: origin)
+        credentials[origin] ?? netrcFile?.credential(for: origin)
     }
 }
 

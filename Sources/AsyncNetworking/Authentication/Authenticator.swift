@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// ```swift
 /// let authenticator = Authenticator(for: [url], token: stored) { old in
-///     try await logIn.post("token", parameters: ["refresh": refreshToken], as: .decodable(Answer.self)).value.token
+///     try await logIn.post("token", parameters: ["refresh": grant], as: .decodable(TokenResponse.self)).value.token
 /// }
 /// let api = SessionManager(baseURL: url) { $0.authentication.authenticators = [authenticator] }
 /// ```

@@ -50,7 +50,7 @@ extension Pipeline {
                         try await answers.answer(refusal, monitor: call.monitor)
                     else {
                         isResponse = true
-                        answers.remember(after: head)
+                        answers.storeAccepted(after: head)
                         return try await respond(head, body)
                     }
                 }
@@ -94,12 +94,12 @@ private struct ChallengeAnswers {
         answersServer =
             !request.headers.contains(.authorization) && request.transportAuthentication?.signature == nil
         credential = answersServer ? request.credential ?? policy.credential(for: Origin(request.url)) : nil
-        let memory = pipeline.memory(for: request)
+        let cache = pipeline.credentialCache(for: request)
         server = AuthenticationPlan(
-            credential, remembered: answersServer ? memory?.answer(for: request, credential) : nil,
-            limit: policy.maximumAnswers)
+            credential, cached: answersServer ? cache?.answer(for: request, credential) : nil,
+            limit: policy.maximumCredentials)
         proxy = AuthenticationPlan(
-            nil, remembered: policy.challengeHandler == nil ? nil : memory?[proxyPolicy], limit: policy.maximumAnswers)
+            nil, cached: policy.challengeHandler == nil ? nil : cache?[proxyPolicy], limit: policy.maximumCredentials)
     }
 
     /// Adds the chosen answers to a request.
@@ -123,16 +123,16 @@ private struct ChallengeAnswers {
     ///
     /// - Returns: `false` if there is no answer, so that the refusal is the response.
     mutating func answer(_ refusal: Refusal, monitor: CallMonitor?) async throws -> Bool {
-        switch refusal.asker {
+        switch refusal.source {
         case .server:
             guard answersServer else { return false }
             if let answer = server.answer {
-                pipeline.memory(for: request)?.forget(answer, for: request, refusal.spaces)
+                pipeline.credentialCache(for: request)?.remove(answer, for: request, refusal.spaces)
             }
             digestDomain = refusal.digestDomain
             return try await answer(refusal, by: \.server, credential, monitor)
         case .proxy:
-            if let answer = proxy.answer { pipeline.memory(for: request)?.forget(answer, of: proxyPolicy) }
+            if let answer = proxy.answer { pipeline.credentialCache(for: request)?.remove(answer, of: proxyPolicy) }
             return try await answer(refusal, by: \.proxy, nil, monitor)
         }
     }
@@ -149,8 +149,8 @@ private struct ChallengeAnswers {
         }
         guard let handler = policy.challengeHandler else { return false }
         for (index, space) in spaces.enumerated() {
-            var challenge = AuthenticationChallenge(request: request, head: refusal.head, space: space)
-            challenge.previousFailures = self[keyPath: plan].refused.count
+            var challenge = AuthenticationChallenge(request: request, head: refusal.head, protectionSpace: space)
+            challenge.previousFailureCount = self[keyPath: plan].refused.count
             challenge.refusedCredential = self[keyPath: plan].refused.last
             switch try await handler(challenge) {
             case .use(let credential):
@@ -158,7 +158,7 @@ private struct ChallengeAnswers {
                 else { return false }
                 monitor?.receive(.answeringChallenge(of: space))
                 return true
-            case .carryOn: return false
+            case .performDefaultHandling: return false
             case .rejectProtectionSpace: continue
             case .cancel: throw CancellationError()
             }
@@ -168,26 +168,26 @@ private struct ChallengeAnswers {
 
     /// Stores the accepted answers: a proxy's whenever it let the request through, a server's only if it answered a
     /// challenge, because otherwise the server may have ignored it.
-    func remember(after head: ResponseHead) {
-        guard let memory = pipeline.memory(for: request) else { return }
-        if let answer = proxy.answer, head.status.code != 407 { memory[proxyPolicy] = answer }
+    func storeAccepted(after head: ResponseHead) {
+        guard let cache = pipeline.credentialCache(for: request) else { return }
+        if let answer = proxy.answer, head.status.code != 407 { cache[proxyPolicy] = answer }
         if let answer = server.answer, let space = server.space, head.status.code != 401, head.status.code != 407 {
-            memory.remember(answer, in: space, domain: answer.scheme == .digest ? digestDomain : nil, for: request)
+            cache.store(answer, in: space, domain: answer.scheme == .digest ? digestDomain : nil, for: request)
         }
     }
 }
 
 extension Pipeline {
-    /// Returns the session's memory of accepted credentials, or `nil` for a request with an authentication policy of
+    /// Returns the session's cache of accepted credentials, or `nil` for a request with an authentication policy of
     /// its own.
-    fileprivate func memory(for request: Request) -> CredentialMemory? {
-        request.authentication == nil ? credentialMemory : nil
+    fileprivate func credentialCache(for request: Request) -> CredentialCache? {
+        request.authentication == nil ? credentialCache : nil
     }
 }
 
 /// A response or error that asks for a credential.
 private struct Refusal {
-    let asker: ProtectionSpace.Asker
+    let source: ProtectionSpace.ChallengeSource
     let head: ResponseHead?
     /// The protection spaces, strongest scheme first; each scheme occurs once and is supported by the transport.
     let spaces: [ProtectionSpace]
@@ -198,8 +198,8 @@ private struct Refusal {
     init?(by head: ResponseHead, of request: Request) {
         let field: HTTPField.Name
         switch head.status.code {
-        case 401: (asker, field) = (.server, .wwwAuthenticate)
-        case 407: (asker, field) = (.proxy, .proxyAuthenticate)
+        case 401: (source, field) = (.server, .wwwAuthenticate)
+        case 407: (source, field) = (.proxy, .proxyAuthenticate)
         default: return nil
         }
         self.head = head
@@ -209,7 +209,7 @@ private struct Refusal {
         func challenge(by scheme: AuthenticationScheme) -> ChallengeParser.Challenge? {
             challenges.first { AuthenticationScheme(name: $0.scheme) == scheme }
         }
-        spaces = Self.spaces(of: asker, request) { scheme in
+        spaces = Self.spaces(of: source, request) { scheme in
             challenge(by: scheme).map { $0.parameters["realm"] }
         }
         digestDomain = challenge(by: .digest)?.parameters["domain"]
@@ -219,7 +219,7 @@ private struct Refusal {
     /// Creates a refusal from an error; `nil` unless a proxy asks for a credential.
     init?(by error: TransportError, of request: Request) {
         guard case .proxy(.authenticationRequired, let context) = error else { return nil }
-        asker = .proxy
+        source = .proxy
         head = nil
         digestDomain = nil
         spaces = Self.spaces(of: .proxy, request) { context.proxySchemes.contains($0) ? .some(nil) : nil }
@@ -227,11 +227,11 @@ private struct Refusal {
     }
 
     private static func spaces(
-        of asker: ProtectionSpace.Asker, _ request: Request, realm: (AuthenticationScheme) -> String??
+        of source: ProtectionSpace.ChallengeSource, _ request: Request, realm: (AuthenticationScheme) -> String??
     ) -> [ProtectionSpace] {
         let origin = Origin(request.url)
         var (host, port): (String?, Int?) = (origin.host, origin.port)
-        if asker == .proxy {
+        if source == .proxy {
             let proxy: Proxy? = if case .proxy(let proxy) = request.options?.proxy { proxy } else { nil }
             (host, port) = (proxy?.host, proxy?.port)
         }
@@ -240,7 +240,7 @@ private struct Refusal {
             .compactMap { scheme in
                 realm(scheme).map {
                     ProtectionSpace(
-                        asker: asker, host: host, port: port, isSecure: origin.scheme == "https",
+                        source: source, host: host, port: port, isSecure: origin.scheme == "https",
                         scheme: scheme, realm: $0)
                 }
             }

@@ -322,8 +322,8 @@ import Testing
             let manager = SessionManager {
                 $0.proxy = .proxy(Proxy(.http, host: "127.0.0.1", port: Int(server.endpoint.port)))
                 $0.authentication.challengeHandler = { challenge in
-                    #expect(challenge.space.asker == .proxy)
-                    #expect(challenge.space.scheme == scheme)
+                    #expect(challenge.protectionSpace.source == .proxy)
+                    #expect(challenge.protectionSpace.scheme == scheme)
                     return .use(Credential(user: "ada", password: "lovelace"))
                 }
             }

@@ -99,7 +99,7 @@ extension MockTransport {
                 : .status(.unauthorized, headers: [.wwwAuthenticate: "Basic realm=users"])
         }
         let manager = SessionManager(on: transport) {
-            $0.authentication.challengeHandler = { $0.previousFailures == 0 ? .use(ada) : .carryOn }
+            $0.authentication.challengeHandler = { $0.previousFailureCount == 0 ? .use(ada) : .performDefaultHandling }
         }
         #expect(try await manager.get("x").text == "welcome")
         await taken.append(false)
@@ -113,7 +113,7 @@ extension MockTransport {
     func `a challenge with another scheme is returned as the response`(challenge: String) async throws {
         let manager = try manager(on: .protected(challenge: challenge)) {
             $0.authentication.challengeHandler = { challenge in
-                Issue.record("asked about \(challenge.space)")
+                Issue.record("asked about \(challenge.protectionSpace)")
                 return .cancel
             }
         }
@@ -302,7 +302,7 @@ extension MockTransport {
     private func manager(
         on transport: MockTransport,
         _ handler:
-            @escaping @Sendable (AuthenticationChallenge) async throws -> AuthenticationChallenge.Answer
+            @escaping @Sendable (AuthenticationChallenge) async throws -> AuthenticationChallenge.Disposition
     ) -> SessionManager {
         SessionManager(on: transport) { $0.authentication.challengeHandler = handler }
     }
@@ -318,19 +318,19 @@ extension MockTransport {
         let challenge = try #require(await seen.values.first)
         #expect(await seen.values.count == 1)
         #expect(
-            challenge.space
+            challenge.protectionSpace
                 == ProtectionSpace(
                     host: "a.example", port: 80, isSecure: false, scheme: .basic, realm: "users"))
         #expect(challenge.head?.status == .unauthorized)
         #expect(challenge.request.url.absoluteString == "http://a.example/v1/x")
-        #expect(challenge.previousFailures == 0)
+        #expect(challenge.previousFailureCount == 0)
         #expect(try await manager.get("y").text == "welcome")
         #expect(transport.authorizations == [nil, adasField, adasField])
     }
 
     @Test func `it can carry on without a credential`() async throws {
         let transport = MockTransport.protected()
-        let manager = manager(on: transport) { _ in .carryOn }
+        let manager = manager(on: transport) { _ in .performDefaultHandling }
         let response = try await manager.data(for: manager.request(.get, "x"))
         #expect(response.statusCode == 401)
         #expect(response.text == "who are you?")
@@ -351,8 +351,8 @@ extension MockTransport {
         let seen = EventList<String>()
         let transport = MockTransport.protected(challenge: Self.offers)
         let manager = manager(on: transport) { challenge in
-            await seen.append("\(challenge.space)")
-            return challenge.space.scheme == .basic ? .use(ada) : .rejectProtectionSpace
+            await seen.append("\(challenge.protectionSpace)")
+            return challenge.protectionSpace.scheme == .basic ? .use(ada) : .rejectProtectionSpace
         }
         #expect(try await manager.get("x").text == "welcome")
         #expect(
@@ -366,7 +366,7 @@ extension MockTransport {
         let seen = EventList<AuthenticationScheme>()
         let transport = MockTransport.protected(challenge: Self.offers)
         let manager = manager(on: transport) { challenge in
-            await seen.append(challenge.space.scheme)
+            await seen.append(challenge.protectionSpace.scheme)
             return .rejectProtectionSpace
         }
         #expect(try await manager.data(for: manager.request(.get, "x")).statusCode == 401)
@@ -383,11 +383,13 @@ extension MockTransport {
         credential: Credential, scheme: AuthenticationScheme
     ) async throws {
         let transport = MockTransport.protected(challenge: Self.offers)
-        let manager = manager(on: transport) { $0.previousFailures == 0 ? .use(credential) : .carryOn }
+        let manager = manager(on: transport) {
+            $0.previousFailureCount == 0 ? .use(credential) : .performDefaultHandling
+        }
         #expect(try await manager.data(for: manager.request(.get, "x")).statusCode == 401)
         let sent = transport.requests.map(\.request.transportAuthentication)
         var expected = TransportAuthentication()
-        expected.server = TransportAuthentication.Answer(credential, by: scheme)
+        expected.server = TransportAuthentication.SchemeCredential(credential, by: scheme)
         #expect(sent == [nil, expected])
         #expect(transport.authorizations == [nil, nil])
     }
@@ -399,8 +401,8 @@ extension MockTransport {
         let manager = SessionManager(on: transport) {
             $0.authentication.credentials[base] = Credential(user: "old", password: "x")
             $0.authentication.challengeHandler = { challenge in
-                await seen.append("\(challenge.previousFailures) \(challenge.refusedCredential?.user ?? "-")")
-                return challenge.previousFailures == 1
+                await seen.append("\(challenge.previousFailureCount) \(challenge.refusedCredential?.user ?? "-")")
+                return challenge.previousFailureCount == 1
                     ? .use(Credential(user: "wrong", password: "x")) : .use(ada)
             }
         }
@@ -412,7 +414,7 @@ extension MockTransport {
     @Test func `it is called only a limited number of times if the server refuses every credential`() async throws {
         let transport = MockTransport.protected(by: "never")
         let manager = manager(on: transport) {
-            .use(Credential(user: "\($0.previousFailures)", password: ""))
+            .use(Credential(user: "\($0.previousFailureCount)", password: ""))
         }
         #expect(try await manager.data(for: manager.request(.get, "x")).statusCode == 401)
         #expect(transport.requests.count == 6)
@@ -431,14 +433,14 @@ extension MockTransport {
         let manager = SessionManager(on: transport) {
             $0.proxy = .proxy(Proxy(.http, host: "proxy.example", port: 3128))
             $0.authentication.challengeHandler = { challenge in
-                await seen.append(challenge.space)
+                await seen.append(challenge.protectionSpace)
                 return .use(ada)
             }
         }
         #expect(try await manager.get("x").text == "welcome")
         #expect(try await manager.get("y").text == "welcome")
         let space = ProtectionSpace(
-            asker: .proxy, host: "proxy.example", port: 3128, isSecure: false, scheme: .basic,
+            source: .proxy, host: "proxy.example", port: 3128, isSecure: false, scheme: .basic,
             realm: "office")
         #expect(await seen.values == [space])
         #expect(transport.authorizations == [nil, nil, nil])
@@ -455,11 +457,11 @@ extension MockTransport {
         }
         let manager = manager(on: transport) { challenge in
             #expect(challenge.head == nil)
-            #expect(challenge.space.asker == .proxy)
+            #expect(challenge.protectionSpace.source == .proxy)
             return .use(ada)
         }
         #expect(try await manager.get("x").text == "welcome")
-        let refusing = self.manager(on: transport) { _ in .carryOn }
+        let refusing = self.manager(on: transport) { _ in .performDefaultHandling }
         let error = try await sessionError { _ = try await refusing.get("x") }
         #expect(error.isConnectionFailure)
     }

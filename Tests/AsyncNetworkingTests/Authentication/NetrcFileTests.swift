@@ -6,7 +6,7 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-@Suite struct PasswordFileTests {
+@Suite struct NetrcFileTests {
     @Test(arguments: [
         ("machine a.example login ada password lovelace", ["a.example ada lovelace"]),
         ("machine A.Example\n\tlogin ada\n\tpassword lovelace\n", ["a.example ada lovelace"]),
@@ -25,7 +25,7 @@ import Testing
         ("", []),
     ])
     func `entries are parsed`(text: String, expected: [String]) {
-        let entries = PasswordFile.parse(text).map { "\($0.key) \($0.value.user) \($0.value.password)" }
+        let entries = NetrcFile.parse(text).map { "\($0.key) \($0.value.user) \($0.value.password)" }
         #expect(entries.sorted() == expected)
     }
 
@@ -33,8 +33,8 @@ import Testing
         let path = try directory.write(
             Data("machine a.example login ada password lovelace machine 127.0.0.1 login ada password lovelace".utf8),
             to: "netrc")
-        let file = PasswordFile(path: path)
-        return SessionManager(on: transport) { $0.authentication.passwordFile = file }
+        let file = NetrcFile(path: path)
+        return SessionManager(on: transport) { $0.authentication.netrcFile = file }
     }
 
     @Test(arguments: [
@@ -52,9 +52,9 @@ import Testing
 
     @Test func `a missing file has no entries`() async throws {
         let transport = MockTransport.protected()
-        let file = PasswordFile(path: "/nowhere/netrc")
+        let file = NetrcFile(path: "/nowhere/netrc")
         let manager = SessionManager(on: transport, baseURL: "https://a.example/") {
-            $0.authentication.passwordFile = file
+            $0.authentication.netrcFile = file
         }
         #expect(try await manager.data(for: manager.request(.get, "x")).statusCode == 401)
     }

@@ -10,12 +10,12 @@ import FoundationEssentials
 /// host, and over http only for `localhost` and the loopback addresses `127.0.0.1` and `::1`. A `default` entry, which
 /// would match every host, is ignored. If a host has several entries, the first is used. The file is read once, when it
 /// is first needed; a file that cannot be read has no entries.
-public final class PasswordFile: Sendable {
+public final class NetrcFile: Sendable {
     /// The path of the file.
     public let path: String
     private let entries = Lock<[String: Credential]?>(nil)
 
-    /// Creates a password file for a path, without reading it.
+    /// Creates a file for a path, without reading it.
     public init(path: String) {
         self.path = path
     }

@@ -7,7 +7,7 @@ import HTTPTypes
 import Testing
 
 /// The requests that include an accepted answer from the start, and the handling of its refusal.
-@Suite struct CredentialMemoryTests {
+@Suite struct CredentialCacheTests {
     private static let basic = #"Basic realm="b""#
     private static let digest = #"Digest realm="d", nonce="n", qop="auth""#
 
@@ -140,8 +140,8 @@ import Testing
         for path in ["/basic1", "/digest1", "/basic1", "/digest1"] {
             #expect(try await manager.data(for: manager.request(.get, path)).statusCode == 200)
         }
-        #expect(await asked.values.map(\.space.realm) == ["b", "d"])
-        #expect(await asked.values.map(\.previousFailures) == [0, 0])
+        #expect(await asked.values.map(\.protectionSpace.realm) == ["b", "d"])
+        #expect(await asked.values.map(\.previousFailureCount) == [0, 0])
     }
 
     @Test func `a credential refused by another realm remains valid for its own`() async throws {

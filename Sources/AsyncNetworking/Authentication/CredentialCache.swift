@@ -8,13 +8,13 @@ import HTTPTypes
 /// The credentials that servers and proxies accepted, sent with later requests without waiting for a challenge.
 ///
 /// Answers to servers are stored by protection space: origin, scheme and realm (RFC 9110 §11.5).
-final class CredentialMemory: Sendable {
+final class CredentialCache: Sendable {
     private let state = Lock(State())
 
     private struct State {
         /// The protection spaces of each origin, the most recent last.
         var servers: [Origin: [AcceptedSpace]] = [:]
-        var proxies: [ProxyPolicy: TransportAuthentication.Answer] = [:]
+        var proxies: [ProxyPolicy: TransportAuthentication.SchemeCredential] = [:]
     }
 
     /// The maximum number of spaces stored for one origin. Servers choose their realms, so there must be a limit.
@@ -26,11 +26,11 @@ final class CredentialMemory: Sendable {
     ///
     /// Of the spaces known to cover the request's path, the one with the longest match is used, and the most recent of
     /// equal ones.
-    func answer(for request: Request, _ credential: Credential?) -> TransportAuthentication.Answer? {
+    func answer(for request: Request, _ credential: Credential?) -> TransportAuthentication.SchemeCredential? {
         let origin = Origin(request.url)
         guard let spaces = state.withLock({ $0.servers[origin] }) else { return nil }
         let target = RequestTarget(request)
-        var best: (depth: Int, answer: TransportAuthentication.Answer)?
+        var best: (depth: Int, answer: TransportAuthentication.SchemeCredential)?
         for space in spaces where credential == nil || space.answer.credential == credential {
             if let depth = space.depth(of: target), depth >= best?.depth ?? 0 { best = (depth, space.answer) }
         }
@@ -40,8 +40,9 @@ final class CredentialMemory: Sendable {
     /// Stores an answer that was accepted after a challenge.
     ///
     /// - Parameter domain: The `domain` parameter of a Digest challenge.
-    func remember(
-        _ answer: TransportAuthentication.Answer, in space: ProtectionSpace, domain: String?, for request: Request
+    func store(
+        _ answer: TransportAuthentication.SchemeCredential, in space: ProtectionSpace, domain: String?,
+        for request: Request
     ) {
         let origin = Origin(request.url)
         let target = RequestTarget(request)
@@ -60,7 +61,8 @@ final class CredentialMemory: Sendable {
 
     /// Removes a stored answer that a server refused with challenges for these spaces: either the server no longer
     /// accepts it, or the request's path belongs to another space.
-    func forget(_ answer: TransportAuthentication.Answer, for request: Request, _ offered: [ProtectionSpace]) {
+    func remove(_ answer: TransportAuthentication.SchemeCredential, for request: Request, _ offered: [ProtectionSpace])
+    {
         let origin = Origin(request.url)
         let target = RequestTarget(request)
         state.withLock { state in
@@ -76,13 +78,13 @@ final class CredentialMemory: Sendable {
     // MARK: Proxies
 
     /// The answer that a policy's proxy accepted.
-    subscript(proxy: ProxyPolicy) -> TransportAuthentication.Answer? {
+    subscript(proxy: ProxyPolicy) -> TransportAuthentication.SchemeCredential? {
         get { state.withLock { $0.proxies[proxy] } }
         set { state.withLock { $0.proxies[proxy] = newValue } }
     }
 
     /// Removes an answer that a proxy no longer accepts, unless a newer one is stored.
-    func forget(_ answer: TransportAuthentication.Answer, of proxy: ProxyPolicy) {
+    func remove(_ answer: TransportAuthentication.SchemeCredential, of proxy: ProxyPolicy) {
         state.withLock { if $0.proxies[proxy] == answer { $0.proxies[proxy] = nil } }
     }
 }
@@ -98,7 +100,7 @@ final class CredentialMemory: Sendable {
 /// The schemes other than Basic send their first message without a body. A server that does not protect the path would
 /// take that message for the request; for a GET or HEAD without a body it is the request.
 private struct AcceptedSpace {
-    var answer: TransportAuthentication.Answer
+    var answer: TransportAuthentication.SchemeCredential
     let realm: String?
     private var targets: [RequestTarget] = []
     private var directories: [String] = []
@@ -107,7 +109,7 @@ private struct AcceptedSpace {
     /// The maximum number of targets and of directories stored; the oldest are removed first.
     private static let maximumCount = 256
 
-    init(answer: TransportAuthentication.Answer, realm: String?) {
+    init(answer: TransportAuthentication.SchemeCredential, realm: String?) {
         self.answer = answer
         self.realm = realm
     }
