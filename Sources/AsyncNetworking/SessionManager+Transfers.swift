@@ -93,7 +93,7 @@ extension SessionManager {
         _ kind: SessionTask.Kind, _ request: Result<Request, any Error>, priority: TransferPriority = .normal,
         isResumed: Bool = false, prepare: (TransferCore) -> Void = { _ in },
         ending: (@Sendable (Result<Value, any Error>) async -> Void)? = nil,
-        work: @escaping @Sendable (Transfer) async throws -> Value
+        work: @escaping @Sendable (RunningTask) async throws -> Value
     ) -> TransferTask<Value> {
         let wanted = try? request.get()
         let (core, isTaken) = registry.begin { id in
@@ -108,15 +108,15 @@ extension SessionManager {
         }
         // Resumed before the work begins, so that the work need not suspend.
         if isResumed { core.resume() }
-        return TransferTask(Transfer(core: core, request: wanted), in: registry, ending: ending, work: work)
+        return TransferTask(RunningTask(core: core, request: wanted), in: registry, ending: ending, work: work)
     }
 
     /// Performs a task's request and collects the body; waits whenever the task is suspended.
-    private nonisolated func collect(_ transfer: Transfer) async throws -> Response<Data> {
-        let core = transfer.core
-        let limit = transfer.request.maximumBodySize(inheritingFrom: pipeline.template)
+    private nonisolated func collect(_ task: RunningTask) async throws -> Response<Data> {
+        let core = task.core
+        let limit = task.request.maximumBodySize(inheritingFrom: pipeline.template)
         return try await perform(
-            transfer.gatedTask(), delivery: .streamed, reporting: core.monitor
+            task.gatedTask(), delivery: .streamed, reporting: core.monitor
         ) { head, body in
             core.receive(head)
             core.accept()
@@ -126,7 +126,7 @@ extension SessionManager {
                     throw TransportError.responseTooLarge(.body(limit: limit), FailureContext())
                 }
                 data.collect(chunk)
-                try await core.pass()
+                try await core.waitUntilRunning()
             }
             core.complete(Int64(data.count))
             return Response(data, head: head, ending: body.ending ?? ResponseEnding())
@@ -135,7 +135,7 @@ extension SessionManager {
 }
 
 /// A running task and its request.
-struct Transfer: Sendable {
+struct RunningTask: Sendable {
     let core: TransferCore
     let request: Request
 
@@ -154,7 +154,7 @@ struct Transfer: Sendable {
             request.body = .stream(length: source.length, isReplayable: source.isReplayable) { [core] in
                 let reader = try source.makeReader()
                 return BodyReader {
-                    try await core.pass()
+                    try await core.waitUntilRunning()
                     return try await reader.next()
                 }
             }

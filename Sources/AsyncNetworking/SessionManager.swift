@@ -25,7 +25,7 @@ public actor SessionManager {
     public nonisolated let configuration: SessionConfiguration
     nonisolated let pipeline: Pipeline
     nonisolated let registry = TaskRegistry()
-    nonisolated let scheduler: TransferScheduler
+    nonisolated let scheduler: TaskScheduler
     nonisolated let resolver: URLResolver
 
     /// Creates a manager with the default configuration, modified by a closure.
@@ -40,7 +40,7 @@ public actor SessionManager {
     /// Creates a manager with a configuration.
     public init(_ configuration: SessionConfiguration) {
         self.configuration = configuration
-        scheduler = TransferScheduler(limit: configuration.maximumConcurrentTransfers)
+        scheduler = TaskScheduler(limit: configuration.maximumConcurrentTransfers)
         resolver = URLResolver(base: configuration.baseURL, mode: configuration.baseURLMode)
         var headers = configuration.headers
         if configuration.sendsDefaultHeaders {

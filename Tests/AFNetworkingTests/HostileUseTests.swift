@@ -159,7 +159,7 @@ import Testing
             let looked = manager.dataTask(with: URLRequest(url: server.url("/"))) { _, _, _ in }
             let transfer = try #require(looked.transfer)
             looked.cancel()
-            var last: TransferOutcome?
+            var last: TaskOutcome?
             for await event in transfer.events { if case .finished(let outcome) = event { last = outcome } }
             #expect(last != nil)
         }
@@ -198,7 +198,7 @@ import Testing
             let transfer = try #require(task?.transfer)
             transfer.resume()
             task = nil
-            var last: TransferOutcome?
+            var last: TaskOutcome?
             for await event in transfer.events { if case .finished(let outcome) = event { last = outcome } }
             guard case .succeeded = last else {
                 Issue.record("\(String(describing: last))")

@@ -8,7 +8,8 @@ extension Fetcher {
     ///
     /// After a failure the part received remains beside it, and a later run can resume it.
     func save(
-        _ job: FetchJob, to path: String, after previous: Turn?, _ narrator: Narrator, _ watcher: ExchangeWatcher
+        _ job: FetchJob, to path: String, after previous: OneShotEvent?, _ narrator: Narrator,
+        _ watcher: ExchangeWatcher
     ) async throws {
         let left = ResumeData.left(at: path)
         if !output.continues { left?.discard() }

@@ -17,14 +17,14 @@ struct Fetcher: Sendable {
     /// Jobs start in order, and at most as many as there are connections per host: the job whose output is next never
     /// waits for a connection held by a later job.
     func run(_ jobs: [FetchJob], atOnce limit: Int) async -> [ExitStatus] {
-        let turns = jobs.map { _ in Turn() }
+        let finished = jobs.map { _ in OneShotEvent() }
         var statuses = [ExitStatus](repeating: .success, count: jobs.count)
         await withTaskGroup(of: (Int, ExitStatus).self) { group in
             for (index, job) in jobs.enumerated() {
                 if index >= limit, let (done, status) = await group.next() { statuses[done] = status }
                 group.addTask {
-                    defer { turns[index].pass() }
-                    return (index, await run(job, after: index > 0 ? turns[index - 1] : nil))
+                    defer { finished[index].signal() }
+                    return (index, await run(job, after: index > 0 ? finished[index - 1] : nil))
                 }
             }
             for await (done, status) in group { statuses[done] = status }
@@ -32,7 +32,7 @@ struct Fetcher: Sendable {
         return statuses
     }
 
-    private func run(_ job: FetchJob, after previous: Turn?) async -> ExitStatus {
+    private func run(_ job: FetchJob, after previous: OneShotEvent?) async -> ExitStatus {
         let narrator = Narrator(
             console, isVerbose: output.isVerbose, isLive: previous == nil, url: job.request.url)
         let watcher = ExchangeWatcher(job.index, board: board, narrator: narrator)
@@ -60,7 +60,7 @@ struct Fetcher: Sendable {
     }
 
     private func perform(
-        _ job: FetchJob, after previous: Turn?, _ narrator: Narrator, _ watcher: ExchangeWatcher
+        _ job: FetchJob, after previous: OneShotEvent?, _ narrator: Narrator, _ watcher: ExchangeWatcher
     ) async throws {
         narrator.say(request: job.request)
         beginProgress(of: job)

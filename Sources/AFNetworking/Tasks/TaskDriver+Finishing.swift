@@ -7,7 +7,7 @@ extension TaskDriver {
     func finish(_ result: Result<Void, any Error>) async {
         var ending = Ending(delivery: manager.delivery)
         var raw: (any Error)?
-        let (outcome, isFollowed) = change { ($0.takeOutcome(), $0.isWatched) }
+        let (outcome, isFollowed) = change { ($0.takeEnding(), $0.isWatched) }
         ending.data = outcome.data
         ending.core = outcome.core
         switch result {
@@ -94,7 +94,7 @@ extension TaskDriver {
     }
 }
 
-extension TaskState {
+extension TaskDriverState {
     /// Whether progress calls may be scheduled on the manager's queue, which must run before the task ends.
     fileprivate var isWatched: Bool {
         callbacks.value.uploadProgress != nil || callbacks.value.downloadProgress != nil || uploadProgress != nil

@@ -31,7 +31,7 @@ extension TaskDriver {
             }
             data.collect(chunk)
             await didReceive(chunk, expected)
-            try await core.pass()
+            try await core.waitUntilRunning()
         }
     }
 
@@ -42,7 +42,7 @@ extension TaskDriver {
             for try await chunk in body {
                 try file.write(chunk.bytes)
                 await didReceive(chunk, expected)
-                try await core.pass()
+                try await core.waitUntilRunning()
             }
             try file.commit()
         } catch let error as SystemError {

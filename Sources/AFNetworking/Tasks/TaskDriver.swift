@@ -13,7 +13,7 @@ final class TaskDriver: Sendable {
     /// The generation of the manager's session to which the task belongs.
     let generation: Int
     let original: OriginalRequest
-    private let state: Lock<TaskState>
+    private let state: Lock<TaskDriverState>
     /// Held while the task is resumed, suspended or cancelled, so that the core receives these calls in the same order.
     /// Cancellation handlers run while it is held, so properties that are only read do not acquire it.
     private let steering = NSLock()
@@ -27,7 +27,7 @@ final class TaskDriver: Sendable {
         self.identifier = identifier
         self.generation = generation
         self.original = original
-        state = Lock(TaskState(source: source, callbacks: callbacks))
+        state = Lock(TaskDriverState(source: source, callbacks: callbacks))
     }
 
     /// Becomes the driver of a suspended task.
@@ -165,7 +165,7 @@ final class TaskDriver: Sendable {
     // MARK: Progress
 
     /// Returns the progress of the upload or the download. It cancels, suspends and resumes the task.
-    func progress(_ direction: any WritableKeyPath<TaskState, Progress?> & Sendable) -> Progress {
+    func progress(_ direction: any WritableKeyPath<TaskDriverState, Progress?> & Sendable) -> Progress {
         let made = Progress(totalUnitCount: NSURLSessionTransferSizeUnknown)
         made.isCancellable = true
         made.isPausable = true
@@ -233,7 +233,7 @@ final class TaskDriver: Sendable {
     }
 
     /// Changes the state under its lock.
-    func change<Result>(_ change: (inout TaskState) -> Result) -> Result {
+    func change<Result>(_ change: (inout TaskDriverState) -> Result) -> Result {
         state.withLock(change)
     }
 
@@ -269,7 +269,7 @@ final class TaskDriver: Sendable {
     /// Updates a progress object and calls the progress callback; called on the manager's own queue.
     func tell(
         _ block: any KeyPath<TaskCallbacks, ((Progress) -> Void)?> & Sendable,
-        _ direction: any WritableKeyPath<TaskState, Progress?> & Sendable, _ completed: Int64, of total: Int64?
+        _ direction: any WritableKeyPath<TaskDriverState, Progress?> & Sendable, _ completed: Int64, of total: Int64?
     ) {
         let (callback, existing) = state.withLock { ($0.callbacks.value[keyPath: block], $0[keyPath: direction]) }
         guard callback != nil || existing != nil else { return }

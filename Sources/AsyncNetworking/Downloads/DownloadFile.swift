@@ -176,7 +176,8 @@ final class DownloadFile {
 
     /// Accepts a response that continues the existing bytes, or that reports that they are complete. The existing bytes
     /// are hashed again if a digest is expected.
-    func beginPart(_ head: ResponseHead, _ range: ContentRange?, pass: () async throws -> Void) async throws {
+    func beginPart(_ head: ResponseHead, _ range: ContentRange?, waitUntilRunning: () async throws -> Void) async throws
+    {
         let offset = plan.offset
         do {
             try partial?.truncate(to: offset)
@@ -190,13 +191,13 @@ final class DownloadFile {
             let digests = DigestChecks(known?.announcedDigests ?? [], and: known?.expectedDigest)
             guard whole.size != offset || whole.expected != digests.expected else { return }
             whole = digests
-            if !whole.expected.isEmpty { try await hashPartialFile(pass: pass) }
+            if !whole.expected.isEmpty { try await hashPartialFile(waitUntilRunning: waitUntilRunning) }
         } catch let error as SystemError {
             throw SessionError.file(job.path, error)
         }
     }
 
-    private func hashPartialFile(pass: () async throws -> Void) async throws {
+    private func hashPartialFile(waitUntilRunning: () async throws -> Void) async throws {
         var bytes = Data(count: 256 << 10)
         var offset: Int64 = 0
         while offset < size {
@@ -204,7 +205,7 @@ final class DownloadFile {
             let count = try partial?.read(into: &span, at: offset) ?? 0
             whole.update(bytes.bytes.extracting(first: count))
             offset += Int64(count)
-            try await pass()
+            try await waitUntilRunning()
         }
     }
 

@@ -23,14 +23,14 @@ struct DownloadJob: Sendable {
 
 extension SessionManager {
     /// Performs a task's request and writes the body to a file; waits whenever the task is suspended.
-    nonisolated func download(_ transfer: Transfer, _ job: DownloadJob) async throws -> Response<DownloadedFile> {
-        let core = transfer.core
+    nonisolated func download(_ task: RunningTask, _ job: DownloadJob) async throws -> Response<DownloadedFile> {
+        let core = task.core
         let file = try DownloadFile(
-            job, for: transfer.request, session: configuration.transfer,
+            job, for: task.request, session: configuration.transfer,
             stopwatch: Stopwatch(configuration.clock))
         do {
             var ending: Ending?
-            while ending == nil { ending = try await fill(file, by: transfer) }
+            while ending == nil { ending = try await fill(file, by: task) }
             guard let ending else { throw CancellationError() }
             core.complete(file.size)
             let result = try await file.commit(ending.head)
@@ -49,10 +49,10 @@ extension SessionManager {
     private typealias Ending = (head: ResponseHead, ending: ResponseEnding)
 
     /// Requests the missing bytes of a file and writes them; returns `nil` if another request is necessary.
-    private nonisolated func fill(_ file: DownloadFile, by transfer: Transfer) async throws -> Ending? {
-        let core = transfer.core
+    private nonisolated func fill(_ file: DownloadFile, by task: RunningTask) async throws -> Ending? {
+        let core = task.core
         return try await perform(
-            transfer.gatedTask { file.prepare(&$0) }, delivery: .streamed, reporting: core.monitor
+            task.gatedTask { file.prepare(&$0) }, delivery: .streamed, reporting: core.monitor
         ) { head, body -> Ending? in
             switch file.plan.action(for: head) {
             case .reject:
@@ -70,17 +70,17 @@ extension SessionManager {
                 core.accept()
             case .append(let range):
                 core.receive(head)
-                try await file.beginPart(head, range) { try await core.pass() }
+                try await file.beginPart(head, range) { try await core.waitUntilRunning() }
                 core.accept(offset: file.size, total: range.total)
             case .complete:
                 core.receive(head)
-                try await file.beginPart(head, nil) { try await core.pass() }
+                try await file.beginPart(head, nil) { try await core.waitUntilRunning() }
                 core.accept(offset: file.size, total: file.size)
                 return (head, ResponseEnding())
             }
             for try await chunk in body {
                 try file.write(chunk)
-                try await core.pass()
+                try await core.waitUntilRunning()
             }
             return try file.endBody() ? (head, body.ending ?? ResponseEnding()) : nil
         }

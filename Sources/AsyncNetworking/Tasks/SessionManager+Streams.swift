@@ -5,7 +5,7 @@ package import ANHTTP
 extension SessionManager {
     /// Creates a task that performs a request and runs a closure with the response as it arrives, regardless of its status.
     ///
-    /// Between two chunks `body` should await ``TransferCore/pass()``, so that the task can be suspended.
+    /// Between two chunks `body` should await ``TransferCore/waitUntilRunning()``, so that the task can be suspended.
     ///
     /// - Parameters:
     ///   - kind: The kind of the task.

@@ -11,23 +11,23 @@ public final class TransferCore: Sendable {
     let id: UInt64
     let kind: SessionTask.Kind
     let request: Request?
-    private let scheduler: TransferScheduler
+    private let scheduler: TaskScheduler
     private let stopwatch: Stopwatch
     private let state: Lock<State>
 
     /// The mutable state of a task.
     struct State: Sendable {
-        fileprivate var machine = TransferStateMachine()
+        fileprivate var machine = TaskStateMachine()
         fileprivate var priority: TransferPriority
         fileprivate var label: String?
         fileprivate var tags: Set<String> = []
         fileprivate var response: ResponseHead?
-        fileprivate var outcome: TransferOutcome?
+        fileprivate var outcome: TaskOutcome?
         fileprivate var isResumeDataWanted = false
         fileprivate var resumeData: ResumeData?
         /// Cancels the work; `nil` before the work begins and after it ends.
         fileprivate var stopWork: (@Sendable () -> Void)?
-        fileprivate var states = DeferredBroadcast<TransferState>()
+        fileprivate var states = DeferredBroadcast<TaskState>()
         var events = DeferredBroadcast<TaskEvent>(keeping: .all)
         var tracker = ProgressTracker()
         var uploads = DeferredBroadcast<TransferProgress>()
@@ -41,7 +41,7 @@ public final class TransferCore: Sendable {
 
     init(
         id: UInt64, kind: SessionTask.Kind, request: Request?, priority: TransferPriority,
-        scheduler: TransferScheduler, stopwatch: Stopwatch
+        scheduler: TaskScheduler, stopwatch: Stopwatch
     ) {
         self.id = id
         self.kind = kind
@@ -70,9 +70,9 @@ public final class TransferCore: Sendable {
         if state.withLock({ !$0.machine.wasResumed }) { cancel() }
     }
 
-    var status: TransferStatus {
+    var status: TaskStatus {
         state.withLock { state in
-            TransferStatus(
+            TaskStatus(
                 state: state.machine.state, response: state.response, uploadProgress: state.uploads.latest,
                 downloadProgress: state.downloads.latest, outcome: state.outcome)
         }
@@ -115,7 +115,7 @@ public final class TransferCore: Sendable {
     var downloads: Broadcast<TransferProgress> { state.withLock { $0.downloads.broadcast } }
     /// The events so far, oldest first.
     var pastEvents: [TaskEvent] { state.withLock { $0.events.kept } }
-    private var states: Broadcast<TransferState> { state.withLock { $0.states.broadcast } }
+    private var states: Broadcast<TaskState> { state.withLock { $0.states.broadcast } }
 
     /// Returns when the task has ended or the calling task is cancelled.
     func waitForEnd() async {
@@ -145,7 +145,7 @@ public final class TransferCore: Sendable {
     /// Returns immediately if the task is running; waits while it is suspended or queued.
     ///
     /// - Throws: `CancellationError` if the task or the calling task is cancelled.
-    package func pass() async throws {
+    package func waitUntilRunning() async throws {
         if state.withLock({ $0.machine.state == .running }) { return }
         for await state in ProgressStream(broadcast: states) {
             switch state {
@@ -175,20 +175,20 @@ public final class TransferCore: Sendable {
     }
 
     /// Records the end of the work.
-    func finish(_ outcome: TransferOutcome) {
-        let demand = state.withLock { state in
+    func finish(_ outcome: TaskOutcome) {
+        let action = state.withLock { state in
             state.uploads.finish()
             state.downloads.finish()
-            guard let demand = state.machine.finish() else { return TransferStateMachine.Demand.nothing }
+            guard let action = state.machine.finish() else { return TaskStateMachine.Action.nothing }
             state.outcome = outcome
             state.stopWork = nil
             state.events.send(.finished(outcome))
             state.events.finish()
             state.states.send(.finished)
             state.states.finish()
-            return demand
+            return action
         }
-        scheduler.meet(demand, of: self)
+        scheduler.apply(action, of: self)
     }
 
     // MARK: Operations of the scheduler
@@ -203,27 +203,27 @@ public final class TransferCore: Sendable {
     }
 
     private func change(
-        telling event: TaskEvent, _ step: (inout TransferStateMachine) -> TransferStateMachine.Demand?
+        telling event: TaskEvent, _ step: (inout TaskStateMachine) -> TaskStateMachine.Action?
     ) {
         let change = state.withLock { state in
-            guard let demand = step(&state.machine) else { return Change() }
+            guard let action = step(&state.machine) else { return Change() }
             state.events.send(event)
             let now = state.machine.state
-            guard now != .cancelling else { return Change(demand: demand, isCancelled: true, stopWork: state.stopWork) }
+            guard now != .cancelling else { return Change(action: action, isCancelled: true, stopWork: state.stopWork) }
             if now == .suspended { state.tracker.interrupt() }
             state.states.send(now)
-            return Change(demand: demand)
+            return Change(action: action)
         }
-        scheduler.meet(change.demand, of: self)
-        // The work is cancelled first, so that code waiting in ``pass()`` finds its own Swift task cancelled and takes
-        // that for the reason.
+        scheduler.apply(change.action, of: self)
+        // The work is cancelled first, so that code waiting in ``waitUntilRunning()`` finds its own Swift task
+        // cancelled and takes that for the reason.
         change.stopWork?()
         if change.isCancelled { state.withLock { $0.states.send(.cancelling) } }
     }
 
     /// The actions to perform after a change of state, outside of the lock.
     private struct Change {
-        var demand = TransferStateMachine.Demand.nothing
+        var action = TaskStateMachine.Action.nothing
         var isCancelled = false
         var stopWork: (@Sendable () -> Void)?
     }

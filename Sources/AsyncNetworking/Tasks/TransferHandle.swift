@@ -24,7 +24,7 @@ extension TransferHandle {
     /// Starts or continues the task. Has no effect on a task that is running or has ended.
     public func resume() { core.resume() }
 
-    /// Suspends the task: it stops reading the response and sending the request, and gives its place to a waiting task.
+    /// Suspends the task: it stops reading the response and sending the request, and gives its slot to a waiting task.
     ///
     /// Data already buffered by the connection is still transferred. The connection stays open. Meanwhile the idle
     /// timeout is paused, but the total timeout is not, and the server may have timeouts of its own.
@@ -36,7 +36,7 @@ extension TransferHandle {
     // MARK: Observation
 
     /// A snapshot of the task's state, response, progress and outcome.
-    public var status: TransferStatus { core.status }
+    public var status: TaskStatus { core.status }
 
     /// The task's events: every reader receives all of them from the first one on, in order, until the task ends.
     ///

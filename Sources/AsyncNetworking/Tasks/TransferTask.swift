@@ -16,21 +16,21 @@ public final class TransferTask<Value: Sendable>: TransferHandle {
     /// Creates a task that performs `work` once it is resumed, then leaves the registry, then calls `ending` with the
     /// result.
     init(
-        _ transfer: Transfer, in registry: TaskRegistry, ending: (@Sendable (Result<Value, any Error>) async -> Void)?,
-        work: @escaping @Sendable (Transfer) async throws -> Value
+        _ task: RunningTask, in registry: TaskRegistry, ending: (@Sendable (Result<Value, any Error>) async -> Void)?,
+        work: @escaping @Sendable (RunningTask) async throws -> Value
     ) {
-        let core = transfer.core
+        let core = task.core
         self.core = core
         // The Swift task ends with the transfer, which ``TransferHandle/cancel()`` and the manager's invalidation end.
         self.work = Task {
             let result: Result<Value, any Error>
             do {
-                try await core.pass()
-                result = .success(try await work(transfer))
+                try await core.waitUntilRunning()
+                result = .success(try await work(task))
                 core.finish(.succeeded)
             } catch {
                 result = .failure(error)
-                core.finish(TransferOutcome(error))
+                core.finish(TaskOutcome(error))
             }
             registry.end(core.id)
             await ending?(result)
@@ -45,7 +45,7 @@ public final class TransferTask<Value: Sendable>: TransferHandle {
         ending: (@Sendable (Result<Value, any Error>) async -> Void)?
     ) {
         self.core = core
-        core.finish(TransferOutcome(error))
+        core.finish(TaskOutcome(error))
         // The Swift task ends at once.
         work = Task {
             await ending?(.failure(error))

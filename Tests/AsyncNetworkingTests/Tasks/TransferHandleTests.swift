@@ -34,7 +34,7 @@ extension TransferHandle {
     }
 
     /// Waits until the task has a state.
-    func reaches(_ state: TransferState) async throws {
+    func reaches(_ state: TaskState) async throws {
         try await eventually { status.state == state }
     }
 }
@@ -330,7 +330,7 @@ extension TransferHandle {
         #expect(transport.requests.map(\.request.url.lastPathComponent) == ["first", "raised", "normal", "low"])
     }
 
-    @Test func `suspending and cancelling free the place`() async throws {
+    @Test func `suspending and cancelling release the slot`() async throws {
         let gate = try ScriptGate()
         let (manager, _) = manager(on: gate, limit: 1)
         let tasks = try tasks(["a", "b", "c"], of: manager)

@@ -1,62 +1,62 @@
 // SPDX-License-Identifier: MIT
 
-/// The state of a task, and whether it holds one of the limited places of running tasks.
+/// The state of a task, and whether it holds one of the limited slots of running tasks.
 ///
 /// | | resume | admit | suspend | cancel | finish |
 /// |---|---|---|---|---|---|
-/// | suspended | → waiting, requests a place | returns the place | – | → cancelling | → finished |
+/// | suspended | → waiting, requests a slot | returns the slot | – | → cancelling | → finished |
 /// | waiting | – | → running | → suspended, leaves the queue | → cancelling, leaves the queue | → finished, leaves the queue |
-/// | running | – | returns the place | → suspended, frees its place | → cancelling | → finished, frees its place |
-/// | cancelling | – | returns the place | – | – | → finished, frees its place |
-/// | finished | – | returns the place | – | – | – |
+/// | running | – | returns the slot | → suspended, releases its slot | → cancelling | → finished, releases its slot |
+/// | cancelling | – | returns the slot | – | – | → finished, releases its slot |
+/// | finished | – | returns the slot | – | – | – |
 ///
-/// A running task that is cancelled keeps its place until it has ended.
-package struct TransferStateMachine: Hashable, Sendable {
+/// A running task that is cancelled keeps its slot until it has ended.
+package struct TaskStateMachine: Hashable, Sendable {
     /// The current state.
-    package private(set) var state = TransferState.suspended
+    package private(set) var state = TaskState.suspended
     /// Whether the task was ever resumed.
     package private(set) var wasResumed = false
-    private var hasPlace = false
+    private var holdsSlot = false
 
     /// Creates the state of a suspended task.
     package init() {}
 
     /// The action that the scheduler must perform after a change of state.
-    package enum Demand: Hashable, Sendable {
+    package enum Action: Hashable, Sendable {
         /// No action.
         case nothing
-        /// Queue the task for a place.
-        case place
+        /// Queue the task for a slot.
+        case enqueue
         /// Remove the task from the queue.
-        case leaveLine
-        /// Release the task's place.
-        case freePlace
+        case dequeue
+        /// Release the task's slot.
+        case releaseSlot
     }
 
     /// Starts or continues the task; returns `nil` if the state does not change.
-    package mutating func resume() -> Demand? {
+    package mutating func resume() -> Action? {
         guard state == .suspended else { return nil }
         state = .waiting
         wasResumed = true
-        return .place
+        return .enqueue
     }
 
-    /// Gives the task a place; returns `false` if the task is no longer waiting.
+    /// Gives the task a slot; returns `false` if the task is no longer waiting.
     package mutating func admit() -> Bool {
         guard state == .waiting else { return false }
         state = .running
-        hasPlace = true
+        holdsSlot = true
         return true
     }
 
     /// Suspends the task; returns `nil` if the state does not change.
-    package mutating func suspend() -> Demand? {
+    package mutating func suspend() -> Action? {
         guard state == .waiting || state == .running else { return nil }
         return leave(to: .suspended)
     }
 
     /// Cancels the task; returns `nil` if the state does not change.
-    package mutating func cancel() -> Demand? {
+    package mutating func cancel() -> Action? {
         switch state {
         case .suspended, .running:
             state = .cancelling
@@ -69,25 +69,25 @@ package struct TransferStateMachine: Hashable, Sendable {
     }
 
     /// Ends the task; returns `nil` if it had already ended.
-    package mutating func finish() -> Demand? {
+    package mutating func finish() -> Action? {
         state == .finished ? nil : leave(to: .finished)
     }
 
-    private mutating func leave(to next: TransferState) -> Demand {
+    private mutating func leave(to next: TaskState) -> Action {
         defer {
             state = next
-            hasPlace = false
+            holdsSlot = false
         }
-        if hasPlace { return .freePlace }
-        return state == .waiting ? .leaveLine : .nothing
+        if holdsSlot { return .releaseSlot }
+        return state == .waiting ? .dequeue : .nothing
     }
 }
 
 /// The state of a task.
-public enum TransferState: Hashable, Sendable, CaseIterable {
+public enum TaskState: Hashable, Sendable, CaseIterable {
     /// The task was not started yet, or was suspended.
     case suspended
-    /// The task was resumed and waits for a place; see ``SessionConfiguration/maximumConcurrentTransfers``.
+    /// The task was resumed and waits for a slot; see ``SessionConfiguration/maximumConcurrentTransfers``.
     case waiting
     /// The task is running.
     case running

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
 
 /// Admits at most `limit` elements at a time, by priority and in FIFO order within a priority.
-package struct TransferLine<Element: Sendable>: Sendable {
+package struct TaskQueue<Element: Sendable>: Sendable {
     private let limit: Int
-    private var working = 0
+    private var admitted = 0
     /// The waiting elements, the next one last.
     private var entries: [Entry] = []
-    private var lastTicket: UInt64 = 0
+    private var lastNumber: UInt64 = 0
 
     private struct Entry {
         let id: UInt64
         let priority: TransferPriority
-        let ticket: UInt64
+        let number: UInt64
         let element: Element
 
         func comes(before other: Entry) -> Bool {
-            (priority, other.ticket) > (other.priority, ticket)
+            (priority, other.number) > (other.priority, number)
         }
     }
 
@@ -25,13 +25,13 @@ package struct TransferLine<Element: Sendable>: Sendable {
     }
 
     /// Adds an element to the queue.
-    package mutating func join(_ element: Element, id: UInt64, priority: TransferPriority) {
-        lastTicket += 1
-        insert(Entry(id: id, priority: priority, ticket: lastTicket, element: element))
+    package mutating func enqueue(_ element: Element, id: UInt64, priority: TransferPriority) {
+        lastNumber += 1
+        insert(Entry(id: id, priority: priority, number: lastNumber, element: element))
     }
 
     /// Removes a waiting element, if present.
-    package mutating func leave(id: UInt64) {
+    package mutating func remove(id: UInt64) {
         entries.removeAll { $0.id == id }
     }
 
@@ -39,18 +39,18 @@ package struct TransferLine<Element: Sendable>: Sendable {
     package mutating func move(id: UInt64, to priority: TransferPriority) {
         guard let index = entries.firstIndex(where: { $0.id == id }) else { return }
         let old = entries.remove(at: index)
-        insert(Entry(id: id, priority: priority, ticket: old.ticket, element: old.element))
+        insert(Entry(id: id, priority: priority, number: old.number, element: old.element))
     }
 
-    /// Releases the place of an admitted element.
-    package mutating func free() {
-        working -= 1
+    /// Releases the slot of an admitted element.
+    package mutating func release() {
+        admitted -= 1
     }
 
-    /// Admits and returns the next element; `nil` if all places are taken or the queue is empty.
+    /// Admits and returns the next element; `nil` if all slots are taken or the queue is empty.
     package mutating func admit() -> Element? {
-        guard working < limit, let next = entries.popLast() else { return nil }
-        working += 1
+        guard admitted < limit, let next = entries.popLast() else { return nil }
+        admitted += 1
         return next.element
     }
 

@@ -3,7 +3,7 @@
 import AsyncNetworking
 
 /// The state of a task.
-struct TaskState: Sendable {
+struct TaskDriverState: Sendable {
     /// The task object. The reference is weak; the manager retains the task until it ends.
     var task: WeakTask?
     var source: TaskSource
@@ -82,9 +82,9 @@ struct TaskState: Sendable {
     }
 
     /// Returns the outcome of the transfer and releases the body.
-    mutating func takeOutcome() -> TaskOutcome {
+    mutating func takeEnding() -> TaskEnding {
         defer { data = Data() }
-        return TaskOutcome(core: core, head: head, data: data, place: place, challengeError: challengeError)
+        return TaskEnding(core: core, head: head, data: data, place: place, challengeError: challengeError)
     }
 
     /// Ends the task. Returns the callbacks and the task objects that they receive, and releases them.
@@ -103,7 +103,7 @@ struct TaskState: Sendable {
 }
 
 /// The outcome of a transfer.
-struct TaskOutcome {
+struct TaskEnding {
     let core: TransferCore?
     let head: ResponseHead?
     let data: Data

@@ -24,11 +24,11 @@ public enum TaskEvent: Sendable {
     /// An exchange has ended, successfully or not, with these metrics.
     indirect case metrics(TransferMetrics)
     /// The task has ended; always the last event.
-    case finished(TransferOutcome)
+    case finished(TaskOutcome)
 }
 
 /// The outcome of a task.
-public enum TransferOutcome: Sendable {
+public enum TaskOutcome: Sendable {
     /// The task has a value.
     case succeeded
     /// The task failed.
@@ -42,9 +42,9 @@ public enum TransferOutcome: Sendable {
 }
 
 /// A snapshot of a task.
-public struct TransferStatus: Sendable {
+public struct TaskStatus: Sendable {
     /// The state.
-    public var state: TransferState
+    public var state: TaskState
     /// The head of the response; `nil` before it has arrived.
     public var response: ResponseHead?
     /// The progress of sending the request's body; `nil` before the first report.
@@ -52,5 +52,5 @@ public struct TransferStatus: Sendable {
     /// The progress of receiving the response's body; `nil` before the first report.
     public var downloadProgress: TransferProgress?
     /// The outcome; `nil` before the task has ended.
-    public var outcome: TransferOutcome?
+    public var outcome: TaskOutcome?
 }

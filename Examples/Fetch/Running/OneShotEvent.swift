@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// A one-time event between two jobs: the end of the first one's output, for which the second waits.
-struct Turn: Sendable {
+struct OneShotEvent: Sendable {
     private let stream: AsyncStream<Void>
     private let continuation: AsyncStream<Void>.Continuation
 
@@ -15,7 +15,7 @@ struct Turn: Sendable {
     }
 
     /// Signals the event.
-    func pass() {
+    func signal() {
         continuation.finish()
     }
 }
