@@ -8,8 +8,8 @@ import Testing
 @Suite struct BroadcastStateTests {
     private var state = BroadcastState<Int, String>(BroadcastValues())
 
-    private func describe(_ answer: BroadcastState<Int, String>.Answer) -> String {
-        switch answer {
+    private func describe(_ next: BroadcastState<Int, String>.NextValue) -> String {
+        switch next {
         case .value(let value, let number): "value \(value) number \(number)"
         case .wait: "wait"
         case .end: "end"
@@ -82,9 +82,9 @@ import Testing
     /// end.
     private func heard(askingAfter steps: Int, _ history: BroadcastHistory) async -> [Int] {
         var deferred = DeferredBroadcast<Int>(keeping: history)
-        var reader: ProgressStream<Int>?
+        var reader: BroadcastStream<Int>?
         for step in 0...4 {
-            if step == steps { reader = ProgressStream(broadcast: deferred.broadcast) }
+            if step == steps { reader = BroadcastStream(broadcast: deferred.broadcast) }
             if step < 3 { deferred.send(step) } else { deferred.finish() }
         }
         return await reader?.reduce(into: []) { $0.append($1) } ?? []
@@ -118,14 +118,14 @@ import Testing
         var deferred = DeferredBroadcast<Int>(keeping: .all)
         deferred.finish()
         deferred.send(1)
-        let stream = ProgressStream(broadcast: deferred.broadcast)
+        let stream = BroadcastStream(broadcast: deferred.broadcast)
         #expect(await stream.reduce(into: []) { $0.append($1) } == [])
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct ProgressStreamTests {
+@Suite(.timeLimit(.minutes(1))) struct BroadcastStreamTests {
     private let broadcast = Broadcast<Int>()
-    private var stream: ProgressStream<Int> { ProgressStream(broadcast: broadcast) }
+    private var stream: BroadcastStream<Int> { BroadcastStream(broadcast: broadcast) }
 
     @Test func `a late reader first receives the latest value, then the end`() async {
         broadcast.send(1)

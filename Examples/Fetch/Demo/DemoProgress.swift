@@ -8,7 +8,7 @@ struct DemoProgress {
     private let clock = ContinuousClock()
 
     /// Displays the progress of a transfer until it ends.
-    func follow(_ progress: ProgressStream<TransferProgress>, label: String) async {
+    func follow(_ progress: BroadcastStream<TransferProgress>, label: String) async {
         let start = clock.now
         var rate = RateEstimate()
         var drawn = start

@@ -38,7 +38,7 @@ extension Fetcher {
     }
 
     private func tell(
-        _ events: ProgressStream<TaskEvent>, of path: String, _ narrator: Narrator, _ watcher: ExchangeWatcher
+        _ events: BroadcastStream<TaskEvent>, of path: String, _ narrator: Narrator, _ watcher: ExchangeWatcher
     ) async {
         for await event in events {
             switch event {
@@ -52,7 +52,7 @@ extension Fetcher {
         }
     }
 
-    private func show(_ progress: ProgressStream<TransferProgress>, of job: FetchJob) async {
+    private func show(_ progress: BroadcastStream<TransferProgress>, of job: FetchJob) async {
         for await progress in progress { board.report(progress, of: job.index) }
     }
 

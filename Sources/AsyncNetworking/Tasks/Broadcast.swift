@@ -155,8 +155,8 @@ package struct BroadcastState<Element, Waiter> {
 
     package var isFinished: Bool { values.isFinished }
 
-    /// The result of a reader's request for the next value.
-    package enum Answer {
+    /// The next value for a reader.
+    package enum NextValue {
         /// A value that the reader has not received yet.
         case value(Element, number: Int)
         /// No new value yet.
@@ -177,7 +177,7 @@ package struct BroadcastState<Element, Waiter> {
     }
 
     /// Returns the result for a reader that has received the values up to number `seen`; numbers start at 1.
-    package func next(after seen: Int) -> Answer {
+    package func next(after seen: Int) -> NextValue {
         if let (value, number) = values.value(after: seen) { return .value(value, number: number) }
         return isFinished ? .end : .wait
     }
@@ -213,7 +213,7 @@ extension BroadcastState: Sendable where Element: Sendable, Waiter: Sendable {}
 /// A stream of progress yields the latest value first, then newer ones; a slow reader skips values, but never the last.
 /// A stream of events yields every event from the first one on. Any number of readers may iterate a stream at any time.
 /// The stream never throws: a task's error is thrown by its ``TransferTask/value``.
-public struct ProgressStream<Element: Sendable>: AsyncSequence, Sendable {
+public struct BroadcastStream<Element: Sendable>: AsyncSequence, Sendable {
     /// The stream does not throw.
     public typealias Failure = Never
 

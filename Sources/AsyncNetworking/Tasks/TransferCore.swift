@@ -119,7 +119,7 @@ public final class TransferCore: Sendable {
 
     /// Returns when the task has ended or the calling task is cancelled.
     func waitForEnd() async {
-        for await _ in ProgressStream(broadcast: states) {}
+        for await _ in BroadcastStream(broadcast: states) {}
     }
 
     /// Cancels a download and returns the data to resume it with as soon as the transfer has ended, without waiting for
@@ -147,7 +147,7 @@ public final class TransferCore: Sendable {
     /// - Throws: `CancellationError` if the task or the calling task is cancelled.
     package func waitUntilRunning() async throws {
         if state.withLock({ $0.machine.state == .running }) { return }
-        for await state in ProgressStream(broadcast: states) {
+        for await state in BroadcastStream(broadcast: states) {
             switch state {
             case .running: return
             case .suspended, .waiting: continue

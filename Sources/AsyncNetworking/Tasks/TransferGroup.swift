@@ -47,7 +47,7 @@ public struct TransferGroup: Sendable {
     ///
     /// The total is `nil` until it is known for every task that has not ended. A task that has ended counts as its
     /// completed bytes, in the total as well.
-    public var progress: ProgressStream<TransferProgress> {
+    public var progress: BroadcastStream<TransferProgress> {
         let sum = Broadcast<TransferProgress>()
         let state = Lock(ProgressSum(count: handles.count))
         if handles.isEmpty { sum.finish() }
@@ -63,7 +63,7 @@ public struct TransferGroup: Sendable {
                 }
             }
         }
-        return ProgressStream(broadcast: sum)
+        return BroadcastStream(broadcast: sum)
     }
 }
 

@@ -42,25 +42,25 @@ extension TransferHandle {
     ///
     /// The events are kept as long as the task. Their number is bounded by the limits on response heads, redirects and
     /// retries.
-    public var events: ProgressStream<TaskEvent> { ProgressStream(broadcast: core.events) }
+    public var events: BroadcastStream<TaskEvent> { BroadcastStream(broadcast: core.events) }
 
     /// The progress of sending the request's body: yields the latest value first, then newer ones until the task ends.
     ///
     /// Bytes count as sent when they have been passed to the connection. Progress starts over if the body is sent
     /// again, after a redirect or a challenge.
-    public var uploadProgress: ProgressStream<TransferProgress> { ProgressStream(broadcast: core.uploads) }
+    public var uploadProgress: BroadcastStream<TransferProgress> { BroadcastStream(broadcast: core.uploads) }
 
     /// The progress of receiving the response's body: yields the latest value first, then newer ones until the task
     /// ends.
     ///
     /// The bodies of redirects and of rejected downloads do not count.
-    public var downloadProgress: ProgressStream<TransferProgress> { ProgressStream(broadcast: core.downloads) }
+    public var downloadProgress: BroadcastStream<TransferProgress> { BroadcastStream(broadcast: core.downloads) }
 
     /// The progress in the task's main direction: ``uploadProgress`` for an upload task, otherwise
     /// ``downloadProgress``.
     ///
     /// Any number of readers may iterate it. Progress costs nothing if no one reads it.
-    public var progress: ProgressStream<TransferProgress> {
+    public var progress: BroadcastStream<TransferProgress> {
         kind == .upload ? uploadProgress : downloadProgress
     }
 
