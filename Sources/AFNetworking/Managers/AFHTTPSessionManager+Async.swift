@@ -110,9 +110,11 @@ extension AFHTTPSessionManager {
         let state = Lock(AwaitedTask())
         let response = try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation {
-                (waiter: CheckedContinuation<Handover<AFResponse>, any Error>) in
+                (waiter: CheckedContinuation<UncheckedSendable<AFResponse>, any Error>) in
                 let task = start(
-                    { task, object in waiter.resume(returning: Handover(AFResponse(task: task, object: object))) },
+                    { task, object in
+                        waiter.resume(returning: UncheckedSendable(AFResponse(task: task, object: object)))
+                    },
                     { _, error in
                         let isCancelled = state.withLock { $0.isCancelled }
                         waiter.resume(throwing: isCancelled ? CancellationError() : error)

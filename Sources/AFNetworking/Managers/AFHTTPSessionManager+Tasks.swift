@@ -46,7 +46,7 @@ extension AFHTTPSessionManager {
             return try make()
         } catch {
             guard let failure else { return nil }
-            let delivery = Handover((failure, error))
+            let delivery = UncheckedSendable((failure, error))
             CompletionQueue(queue: completionQueue).call { delivery.value.0(nil, delivery.value.1) }
             return nil
         }
@@ -131,14 +131,14 @@ private final class MadeTask: Sendable {
 
     private struct State {
         var task: WeakTask?
-        var calls: [Handover<(URLSessionDataTask?) -> Void>] = []
+        var calls: [UncheckedSendable<(URLSessionDataTask?) -> Void>] = []
     }
 
     /// Calls `call` with the task that is completing on this thread, or else with the created task. If an override
     /// resumed the task and is called back before it has returned the task, `call` is deferred until ``set(_:)``.
     func use(_ call: @escaping (URLSessionDataTask?) -> Void) {
         if let ended = TaskDriver.ended { return call(ended) }
-        let later = Handover(call)
+        let later = UncheckedSendable(call)
         let task = state.withLock { state in
             if state.task == nil { state.calls.append(later) }
             return state.task

@@ -11,7 +11,7 @@ import Dispatch
 /// the verb returns `nil` and calls `failure` without a task.
 open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     let base: URLResolver
-    private let serializer: Lock<Handover<AFHTTPRequestSerializer>>
+    private let serializer: Lock<UncheckedSendable<AFHTTPRequestSerializer>>
 
     /// Creates a manager without a base URL.
     ///
@@ -35,7 +35,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     ///     configuration. See ``AFURLSessionManager/init(sessionConfiguration:)``.
     public init(baseURL url: URL?, sessionConfiguration configuration: URLSessionConfiguration?) {
         base = URLResolver(base: url ?? configuration?.sharedSession?.configuration.baseURL)
-        serializer = Lock(Handover(AFHTTPRequestSerializer()))
+        serializer = Lock(UncheckedSendable(AFHTTPRequestSerializer()))
         super.init(sessionConfiguration: configuration)
     }
 
@@ -46,7 +46,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     /// bodies).
     open var requestSerializer: AFHTTPRequestSerializer {
         get { serializer.withLock { $0.value } }
-        set { serializer.set(\.self, to: Handover(newValue)) }
+        set { serializer.set(\.self, to: UncheckedSendable(newValue)) }
     }
 
     /// The serializer that converts responses to objects. Default: an ``AFJSONResponseSerializer``. It is read when a
@@ -254,7 +254,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     /// Creates a manager from an archive of its base URL, configuration, serializers and security policy.
     public required init?(coder: NSCoder) {
         base = URLResolver(base: coder.decodeValue(URL.self, forKey: "baseURL"))
-        serializer = Lock(Handover(AFHTTPRequestSerializer()))
+        serializer = Lock(UncheckedSendable(AFHTTPRequestSerializer()))
         super.init(coder: coder)
         if let archived = coder.decodeObject(of: AFHTTPRequestSerializer.self, forKey: "requestSerializer") {
             requestSerializer = archived

@@ -13,7 +13,7 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
     let sessionQueue = DispatchQueue(label: "com.alamofire.networking.session.manager")
     let state: Lock<ManagerState>
     /// The answers to questions asked during TLS handshakes.
-    let handshakeAnswers = HandshakeAnswers()
+    let handshakeDecisions = HandshakeDecisions()
 
     init(_ state: ManagerState) {
         self.state = Lock(state)
@@ -27,16 +27,16 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
     private let hasHooks = Atomic(false)
 
     /// Sets a block, or removes it if `block` is `nil`.
-    func setHook<Block>(_ hook: WritableKeyPath<SessionHooks, Handover<Block>?>, _ block: Block?) {
+    func setHook<Block>(_ hook: WritableKeyPath<SessionHooks, UncheckedSendable<Block>?>, _ block: Block?) {
         let hooks: WritableKeyPath<ManagerState, SessionHooks> = \.hooks
-        state.set(hooks.appending(path: hook), to: block.map(Handover.init))
+        state.set(hooks.appending(path: hook), to: block.map(UncheckedSendable.init))
         hasHooks.store(true, ordering: .releasing)
     }
 
     /// Whether the manager is a subclass, whose methods may be overridden.
     var isSubclassed: Bool { type(of: self) != AFURLSessionManager.self && type(of: self) != AFHTTPSessionManager.self }
 
-    private func hook<Block>(_ hook: KeyPath<SessionHooks, Handover<Block>?>) -> Block? {
+    private func hook<Block>(_ hook: KeyPath<SessionHooks, UncheckedSendable<Block>?>) -> Block? {
         state.withLock { $0.hooks[keyPath: hook]?.value }
     }
 

@@ -53,11 +53,11 @@ extension AFURLSessionManager {
 
     private func decision(on trust: ServerTrust) -> SecurityPolicy.Decision {
         switch ask(.init(trust), host: trust.host, .of(trust)) {
-        case .nobody: .followPolicy
-        case .later: .refuse(HandshakeAnswers.pending)
-        case .answered(let answer, isOfSession: let isOfSession):
-            switch answer.disposition {
-            case .useCredential: isOfSession || answer.credential?.isOfTrust == true ? .accept : .followPolicy
+        case .noTask: .followPolicy
+        case .pending: .refuse(HandshakeDecisions.pending)
+        case .decided(let decision, isOfSession: let isOfSession):
+            switch decision.disposition {
+            case .useCredential: isOfSession || decision.credential?.isOfTrust == true ? .accept : .followPolicy
             case .performDefaultHandling: .followPolicy
             default: .refuse("the manager's challenge block rejected the server certificate")
             }
@@ -66,47 +66,48 @@ extension AFURLSessionManager {
 
     private func identity(for host: String) -> ClientIdentity.Choice {
         switch ask(.identity(host: host), host: host, .forIdentity(host: host)) {
-        case .nobody: .none
-        case .later: .refuse(HandshakeAnswers.pending)
-        case .answered(let answer, _):
-            switch answer.disposition {
-            case .useCredential: answer.credential?.identity.map { .identity($0) } ?? .none
+        case .noTask: .none
+        case .pending: .refuse(HandshakeDecisions.pending)
+        case .decided(let decision, _):
+            switch decision.disposition {
+            case .useCredential: decision.credential?.identity.map { .identity($0) } ?? .none
             case .cancelAuthenticationChallenge: .refuse("the manager's challenge block provided no client certificate")
             default: .none
             }
         }
     }
 
-    /// The outcome of a question asked during a TLS handshake.
-    private enum Reply {
+    /// The outcome of a challenge during a TLS handshake.
+    private enum Outcome {
         /// No task is connecting to the host.
-        case nobody
-        /// The answer is pending.
-        case later
-        /// The answer of the delegate method for session challenges (`isOfSession`) or for task challenges.
-        case answered(ChallengeAnswer, isOfSession: Bool)
+        case noTask
+        /// The decision is pending.
+        case pending
+        /// The result of the delegate method for session challenges (`isOfSession`) or for task challenges.
+        case decided(ChallengeDecision, isOfSession: Bool)
     }
 
     /// Calls the delegate method for session challenges if a block is set for it, or else the method for task
     /// challenges.
     private func ask(
-        _ question: HandshakeAnswers.Question, host: String, _ challenge: URLAuthenticationChallenge
-    ) -> Reply {
+        _ subject: HandshakeDecisions.Subject, host: String, _ challenge: URLAuthenticationChallenge
+    ) -> Outcome {
         let isOfSession = state.withLock { $0.hooks.sessionChallenge != nil }
         let drivers = state.withLock { $0.tasks }.compactMap { ($0 as? any DrivenTask)?.driver }
         guard let driver = drivers.first(where: { $0.currentURL?.host == host }), let task = driver.task else {
-            return .nobody
+            return .noTask
         }
-        let fallback = ChallengeAnswer(
+        let fallback = ChallengeDecision(
             isOfSession ? .cancelAuthenticationChallenge : .performDefaultHandling, nil)
-        let answer = handshakeAnswers.answer(to: question, task: driver.identifier, unless: fallback) { answer in
+        let decision = handshakeDecisions.decision(on: subject, task: driver.identifier, fallback: fallback) {
+            handler in
             if isOfSession {
-                urlSession(session, didReceive: challenge) { answer(ChallengeAnswer($0, $1)) }
+                urlSession(session, didReceive: challenge) { handler(ChallengeDecision($0, $1)) }
             } else {
-                urlSession(session, task: task, didReceive: challenge) { answer(ChallengeAnswer($0, $1)) }
+                urlSession(session, task: task, didReceive: challenge) { handler(ChallengeDecision($0, $1)) }
             }
         }
-        return answer.map { .answered($0, isOfSession: isOfSession) } ?? .later
+        return decision.map { .decided($0, isOfSession: isOfSession) } ?? .pending
     }
 
     /// Sets the block that answers servers and proxies that request a credential, with the signature of AFNetworking 3:
@@ -145,11 +146,11 @@ extension TaskDriver {
     /// Returns the answer of the manager's delegate method; `nil` for default handling.
     private func answer(_ challenge: AuthenticationChallenge) async -> AuthenticationChallenge.Disposition? {
         guard let task else { return nil }
-        let challenge = Handover(URLAuthenticationChallenge.of(challenge))
-        let given = await manager.answer(unless: ChallengeAnswer(.cancelAuthenticationChallenge, nil)) {
-            [manager, session] answer in
+        let challenge = UncheckedSendable(URLAuthenticationChallenge.of(challenge))
+        let given = await manager.awaitCallback(fallback: ChallengeDecision(.cancelAuthenticationChallenge, nil)) {
+            [manager, session] handler in
             manager.urlSession(session, task: task, didReceive: challenge.value) {
-                answer(ChallengeAnswer($0, $1))
+                handler(ChallengeDecision($0, $1))
             }
         }
         switch given.disposition {

@@ -28,7 +28,7 @@ extension AFURLSessionManager {
         try original.fill(&request, for: driver)
         if case .upload(let body?) = source { request.body = body }
         if state.withLock({ $0.handshakeHooks }) != nil {
-            request.attemptInterceptors = [HandshakeRetries(answers: handshakeAnswers, task: driver.identifier)]
+            request.attemptInterceptors = [HandshakeRetries(decisions: handshakeDecisions, task: driver.identifier)]
         }
         if isObserved {
             request.redirectPolicy = redirectPolicy(of: core, for: driver)
@@ -59,7 +59,7 @@ extension AFURLSessionManager {
 
     /// Releases an ended task.
     func taskEnded(_ identifier: Int) {
-        handshakeAnswers.forget(identifier)
+        handshakeDecisions.remove(forTask: identifier)
         for session in state.withLock({ $0.end(identifier) }) { tellEnd(of: session) }
     }
 
@@ -103,10 +103,10 @@ extension AFURLSessionManager {
 
 extension TaskDriver {
     /// Returns a new stream for a body that must be sent again.
-    func newBodyStream() async -> Handover<InputStream?> {
-        guard let task else { return Handover(nil) }
-        return await manager.answer(unless: Handover(nil)) { [manager, session] answer in
-            manager.urlSession(session, task: task) { answer(Handover($0)) }
+    func newBodyStream() async -> UncheckedSendable<InputStream?> {
+        guard let task else { return UncheckedSendable(nil) }
+        return await manager.awaitCallback(fallback: UncheckedSendable(nil)) { [manager, session] handler in
+            manager.urlSession(session, task: task) { handler(UncheckedSendable($0)) }
         }
     }
 
@@ -114,10 +114,10 @@ extension TaskDriver {
     fileprivate func decide(on head: ResponseHead, _ proposed: Request) async throws -> Request? {
         guard let task, let response = HTTPURLResponse.make(head) else { return proposed }
         let request = URLRequest(proposed, basedOn: original.urlRequest)
-        let decided = await manager.answer(unless: URLRequest?.none) { [manager, session] answer in
+        let decided = await manager.awaitCallback(fallback: URLRequest?.none) { [manager, session] handler in
             manager.urlSession(
                 session, task: task, willPerformHTTPRedirection: response, newRequest: request,
-                completionHandler: answer)
+                completionHandler: handler)
         }
         guard let decided else { return nil }
         guard decided != request else { return proposed }

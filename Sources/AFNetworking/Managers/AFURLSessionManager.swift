@@ -67,7 +67,7 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     /// `responseSerializer`. Default: an ``AFJSONResponseSerializer``.
     public var anyResponseSerializer: any AFURLResponseSerialization {
         get { state.withLock { $0.responseSerializer.value } }
-        set { state.set(\.responseSerializer, to: Handover(newValue)) }
+        set { state.set(\.responseSerializer, to: UncheckedSendable(newValue)) }
     }
 
     /// A reachability manager for use by the program. Default: ``AFNetworkReachabilityManager/shared()``, not

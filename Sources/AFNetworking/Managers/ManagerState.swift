@@ -13,7 +13,7 @@ struct ManagerState: Sendable {
     var securityPolicy = AFSecurityPolicy()
     /// The reachability manager that was set; `nil` for the shared one.
     var reachabilityManager: AFNetworkReachabilityManager?
-    var responseSerializer = Handover<any AFURLResponseSerialization>(AFJSONResponseSerializer())
+    var responseSerializer = UncheckedSendable<any AFURLResponseSerialization>(AFJSONResponseSerializer())
     var completionQueue: DispatchQueue?
     var completionGroup: DispatchGroup?
     var hooks = SessionHooks()

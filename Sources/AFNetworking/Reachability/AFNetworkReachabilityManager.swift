@@ -46,7 +46,7 @@ open class AFNetworkReachabilityManager: NSObject, @unchecked Sendable {
 
     private struct State {
         var status = AFNetworkReachabilityStatus.unknown
-        var didChange: Handover<(AFNetworkReachabilityStatus) -> Void>?
+        var didChange: UncheckedSendable<(AFNetworkReachabilityStatus) -> Void>?
         var monitoring: Task<Void, Never>?
     }
 
@@ -124,11 +124,11 @@ open class AFNetworkReachabilityManager: NSObject, @unchecked Sendable {
 
     /// Sets the block to call on the main queue when a status is reported; `nil` removes it.
     open func setReachabilityStatusChange(_ block: ((AFNetworkReachabilityStatus) -> Void)?) {
-        state.set(\.didChange, to: block.map(Handover.init))
+        state.set(\.didChange, to: block.map(UncheckedSendable.init))
     }
 
     private func report(_ status: AFNetworkReachabilityStatus) {
-        Outbox.main.send { [weak self] in
+        MainQueueBuffer.shared.send { [weak self] in
             guard let self else { return }
             let didChange = state.withLock { state in
                 state.status = status

@@ -12,7 +12,7 @@ extension AFHTTPRequestSerializer {
     ///   with lowercase letters, some of which Foundation changes, and for parts that the core would refuse.
     func makeRequest(
         _ method: String, _ url: URL, _ parameters: Any?, _ headers: [String: String]?
-    ) throws -> MadeRequest? {
+    ) throws -> SerializedRequest? {
         let state = state.withLock { $0 }
         guard !isSubclassed, state.makeQuery == nil, !method.utf8.contains(where: { 0x61...0x7A ~= $0 }),
             let httpMethod = HTTPRequest.Method(method), var fields = state.fields,
@@ -36,7 +36,8 @@ extension AFHTTPRequestSerializer {
         if content != nil || !replaced.isEmpty {
             fields = HTTPFields(fields.sorted { $0.name.rawName < $1.name.rawName })
         }
-        return MadeRequest(method: httpMethod, url: sentURL, headers: fields, body: content, wishes: state.wishes)
+        return SerializedRequest(
+            method: httpMethod, url: sentURL, headers: fields, body: content, settings: state.settings)
     }
 
     /// Whether the serializer is a subclass, whose methods may be overridden.

@@ -36,39 +36,39 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
 
     /// Whether requests may use cellular networks; has no effect on Linux. Reads as `false` until it is set.
     open var allowsCellularAccess: Bool {
-        get { state.withLock { $0.wishes.allowsCellularAccess ?? false } }
-        set { state.withLock { $0.wishes.allowsCellularAccess = newValue } }
+        get { state.withLock { $0.settings.allowsCellularAccess ?? false } }
+        set { state.withLock { $0.settings.allowsCellularAccess = newValue } }
     }
 
     /// The cache policy of requests. Reads as `.useProtocolCachePolicy` until it is set; until then the session's policy
     /// applies.
     open var cachePolicy: NSURLRequest.CachePolicy {
-        get { state.withLock { $0.wishes.cachePolicy ?? .useProtocolCachePolicy } }
-        set { state.withLock { $0.wishes.cachePolicy = newValue } }
+        get { state.withLock { $0.settings.cachePolicy ?? .useProtocolCachePolicy } }
+        set { state.withLock { $0.settings.cachePolicy = newValue } }
     }
 
     /// Whether cookies are sent and stored. Reads as `false` until it is set; until then the session decides.
     open var httpShouldHandleCookies: Bool {
-        get { state.withLock { $0.wishes.handlesCookies ?? false } }
-        set { state.withLock { $0.wishes.handlesCookies = newValue } }
+        get { state.withLock { $0.settings.handlesCookies ?? false } }
+        set { state.withLock { $0.settings.handlesCookies = newValue } }
     }
 
     /// Has no effect: libcurl does not pipeline requests. Reads as `false` until it is set.
     open var httpShouldUsePipelining: Bool {
-        get { state.withLock { $0.wishes.usesPipelining ?? false } }
-        set { state.withLock { $0.wishes.usesPipelining = newValue } }
+        get { state.withLock { $0.settings.usesPipelining ?? false } }
+        set { state.withLock { $0.settings.usesPipelining = newValue } }
     }
 
     /// Has no effect on Linux. Reads as `.default` until it is set.
     open var networkServiceType: NSURLRequest.NetworkServiceType {
-        get { state.withLock { $0.wishes.serviceType ?? .default } }
-        set { state.withLock { $0.wishes.serviceType = newValue } }
+        get { state.withLock { $0.settings.serviceType ?? .default } }
+        set { state.withLock { $0.settings.serviceType = newValue } }
     }
 
     /// The idle timeout of requests, in seconds. Reads as 0 until it is set; until then the session's timeout applies.
     open var timeoutInterval: TimeInterval {
-        get { state.withLock { $0.wishes.timeoutInterval ?? 0 } }
-        set { state.withLock { $0.wishes.timeoutInterval = newValue } }
+        get { state.withLock { $0.settings.timeoutInterval ?? 0 } }
+        set { state.withLock { $0.settings.timeoutInterval = newValue } }
     }
 
     // MARK: Header fields
@@ -125,7 +125,7 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
     ///
     /// The block takes the request, the parameters, and a pointer to an error; if it sets the error, the request fails.
     open func setQueryStringSerializationWith(_ block: QueryBlock?) {
-        state.set(\.makeQuery, to: block.map(Handover.init))
+        state.set(\.makeQuery, to: block.map(UncheckedSendable.init))
     }
 
     // MARK: Requests
@@ -216,7 +216,7 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         let result = Self.mutableRequest(request)
         result.httpBodyStream = nil
         let body = request.httpBodyStream.map { RequestBody.inputStream($0, length: nil, replace: nil) } ?? .none
-        let handler = Handover(handler)
+        let handler = UncheckedSendable(handler)
         // Ends when the body has been read.
         Task {
             let outcome = await Result { try await body.write(to: fileURL.path) }
@@ -251,7 +251,7 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         guard let url = URL(string: urlString) else { return nil }
         var request = URLRequest(url: url)
         request.httpMethod = method
-        state.withLock { $0.wishes }.apply(to: &request)
+        state.withLock { $0.settings }.apply(to: &request)
         return request
     }
 

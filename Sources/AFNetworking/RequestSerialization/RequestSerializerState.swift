@@ -7,17 +7,17 @@ import HTTPTypes
 struct RequestSerializerState: Sendable {
     var stringEncoding = String.Encoding.utf8
     private(set) var headers: [String: String]
-    var wishes = RequestWishes()
+    var settings = RequestSettings()
     var methodsInURI: Set<String> = ["GET", "HEAD", "DELETE"]
     var style: AFHTTPRequestQueryStringSerializationStyle
-    var makeQuery: Handover<AFHTTPRequestSerializer.QueryBlock>?
+    var makeQuery: UncheckedSendable<AFHTTPRequestSerializer.QueryBlock>?
     /// ``headers`` in the core's form and in the order in which they are sent; `nil` if one of them cannot be sent.
     private(set) var fields: HTTPFields?
 
     init(
         headers: [String: String],
         style: AFHTTPRequestQueryStringSerializationStyle = .httpRequestQueryStringDefaultStyle,
-        makeQuery: Handover<AFHTTPRequestSerializer.QueryBlock>? = nil
+        makeQuery: UncheckedSendable<AFHTTPRequestSerializer.QueryBlock>? = nil
     ) {
         self.headers = headers
         self.style = style
@@ -33,7 +33,7 @@ struct RequestSerializerState: Sendable {
 }
 
 /// Settings of a request besides URL, header fields and body. For each that is `nil`, the session's setting applies.
-struct RequestWishes: Sendable {
+struct RequestSettings: Sendable {
     var allowsCellularAccess: Bool?
     var cachePolicy: NSURLRequest.CachePolicy?
     var handlesCookies: Bool?

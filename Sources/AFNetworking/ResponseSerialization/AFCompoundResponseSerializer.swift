@@ -6,17 +6,17 @@
 /// 200 to 299 and any media type by default. Serializers that are not subclasses of ``AFHTTPResponseSerializer`` are
 /// skipped.
 open class AFCompoundResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
-    private let serializers: Handover<[any AFURLResponseSerialization]>
+    private let serializers: UncheckedSendable<[any AFURLResponseSerialization]>
 
     /// Creates a serializer without children, which returns the response body.
     public override init() {
-        serializers = Handover([])
+        serializers = UncheckedSendable([])
         super.init()
     }
 
     /// Creates a serializer that tries the given serializers in order.
     public init(responseSerializers: [any AFURLResponseSerialization]) {
-        serializers = Handover(responseSerializers)
+        serializers = UncheckedSendable(responseSerializers)
         super.init()
     }
 
@@ -51,7 +51,7 @@ open class AFCompoundResponseSerializer: AFHTTPResponseSerializer, @unchecked Se
         ]
         let children =
             coder.decodeObject(of: classes, forKey: "responseSerializers") as? [any AFURLResponseSerialization]
-        serializers = Handover(children ?? [])
+        serializers = UncheckedSendable(children ?? [])
         super.init(coder: coder)
     }
 

@@ -10,7 +10,7 @@ extension Request {
     ///   - request: The request. Its cache policy, timeout and cookie settings are not copied.
     ///   - replaceStream: Returns a new stream when the body must be sent again.
     mutating func take(
-        _ request: URLRequest, replaceStream: (@Sendable () async -> Handover<InputStream?>)? = nil
+        _ request: URLRequest, replaceStream: (@Sendable () async -> UncheckedSendable<InputStream?>)? = nil
     ) throws(SessionError) {
         guard let url = request.url else { throw .serialization(.url(.noBase(""))) }
         self.url = url

@@ -18,12 +18,12 @@ extension RequestBody {
     /// Returns a body that reads from a stream and, each time it must be sent again, from a new stream that `replace`
     /// returns.
     static func inputStream(
-        _ stream: InputStream, length: Int64?, replace: (@Sendable () async -> Handover<InputStream?>)?
+        _ stream: InputStream, length: Int64?, replace: (@Sendable () async -> UncheckedSendable<InputStream?>)?
     ) -> RequestBody {
         if let stream = stream as? BodyStream { return stream.body }
         let source = InputStreamSource(stream, replace: replace)
         return .stream(length: length, isReplayable: replace != nil) {
-            var opened: Handover<InputStream>?
+            var opened: UncheckedSendable<InputStream>?
             let queue = DispatchQueue(label: "com.alamofire.networking.body-stream")
             return BodyReader {
                 let stream = if let opened { opened } else { try await source.next() }

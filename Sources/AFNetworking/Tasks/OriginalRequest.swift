@@ -9,7 +9,7 @@ enum OriginalRequest: Sendable {
     case given(URLRequest)
     /// A request that a serializer of this module created for the core. Its Foundation form, whose creation takes
     /// longer than the rest of a verb, is created on demand.
-    case made(MadeRequest)
+    case made(SerializedRequest)
 
     /// The request as a Foundation request.
     var urlRequest: URLRequest {
@@ -31,7 +31,7 @@ enum OriginalRequest: Sendable {
         switch self {
         // 60 is the default of `URLRequest`.
         case .given(let request): request.timeoutInterval == 60 ? nil : request.timeoutInterval
-        case .made(let made): made.wishes.timeoutInterval
+        case .made(let made): made.settings.timeoutInterval
         }
     }
 
@@ -42,40 +42,41 @@ enum OriginalRequest: Sendable {
             if given.httpBodyStream == nil {
                 try request.take(given)
             } else {
-                try request.take(given) { [weak driver] in await driver?.newBodyStream() ?? Handover(nil) }
+                try request.take(given) { [weak driver] in await driver?.newBodyStream() ?? UncheckedSendable(nil) }
             }
-            request.wish(given.cachePolicy, handlesCookies: given.httpShouldHandleCookies)
+            request.apply(given.cachePolicy, handlesCookies: given.httpShouldHandleCookies)
         case .made(let made):
             request.method = made.method
             request.url = made.url
             request.headers = made.headers
             request.body = made.body.map(RequestBody.bytes) ?? .none
-            request.wish(
-                made.wishes.cachePolicy ?? .useProtocolCachePolicy, handlesCookies: made.wishes.handlesCookies ?? true)
+            request.apply(
+                made.settings.cachePolicy ?? .useProtocolCachePolicy,
+                handlesCookies: made.settings.handlesCookies ?? true)
         }
     }
 }
 
 /// A request without a stream, in the form that the core sends.
-struct MadeRequest: Sendable {
+struct SerializedRequest: Sendable {
     let method: HTTPRequest.Method
     let url: URL
     let headers: HTTPFields
     let body: Data?
-    let wishes: RequestWishes
+    let settings: RequestSettings
 
     fileprivate var urlRequest: URLRequest {
         var request = URLRequest(url: url)
         request.httpMethod = method.rawValue
         request.allHTTPHeaderFields = headers.dictionary
         request.httpBody = body
-        wishes.apply(to: &request)
+        settings.apply(to: &request)
         return request
     }
 }
 
 extension Request {
-    fileprivate mutating func wish(_ policy: NSURLRequest.CachePolicy, handlesCookies isHandling: Bool) {
+    fileprivate mutating func apply(_ policy: NSURLRequest.CachePolicy, handlesCookies isHandling: Bool) {
         if policy != .useProtocolCachePolicy { cachePolicy = CachePolicy(policy) }
         if !isHandling { handlesCookies = false }
     }

@@ -24,17 +24,17 @@ extension TaskDriver {
         }
         // Calls scheduled earlier on the manager's queue must run before the task ends.
         let isWatched = isFollowed || manager.isObserved
-        if isWatched { await onSessionQueue { Handover(()) } }
+        if isWatched { await onSessionQueue { UncheckedSendable(()) } }
         let (callbacks, task, dataTask) = change { [raw] state in state.finish(raw) }
         ending.dataTask = dataTask
         if let task, isWatched { await tellEnd(of: task, raw, ending.core) }
         manager.taskEnded(identifier)
-        if let task { deliver(Handover(ending), of: task, to: callbacks) }
+        if let task { deliver(UncheckedSendable(ending), of: task, to: callbacks) }
     }
 
     /// Calls the completion handler, then posts the notification.
     private func deliver(
-        _ ending: Handover<Ending>, of task: URLSessionTask, to callbacks: Handover<TaskCallbacks>
+        _ ending: UncheckedSendable<Ending>, of task: URLSessionTask, to callbacks: UncheckedSendable<TaskCallbacks>
     ) {
         ending.value.delivery.completionQueue.call {
             self.complete(callbacks.value.completion, ending.value)
@@ -85,11 +85,11 @@ extension TaskDriver {
 
     private func tellEnd(of task: URLSessionTask, _ raw: (any Error)?, _ core: TransferCore?) async {
         await onSessionQueue { [manager, session] in
-            guard manager.isObserved else { return Handover(()) }
+            guard manager.isObserved else { return UncheckedSendable(()) }
             manager.urlSession(
                 session, task: task, didFinishCollecting: AFURLSessionTaskMetrics(of: core))
             manager.urlSession(session, task: task, didCompleteWithError: raw)
-            return Handover(())
+            return UncheckedSendable(())
         }
     }
 }
@@ -147,5 +147,5 @@ private struct Ending {
         let metrics = AnyHashable(AFNetworkingTaskDidCompleteSessionTaskMetrics)
     }
 
-    private static let keys = Handover(Keys())
+    private static let keys = UncheckedSendable(Keys())
 }

@@ -71,16 +71,16 @@ extension TaskDriver {
             } else {
                 didWrite(Int64(chunk.count), total, of: expected)
             }
-            return Handover(())
+            return UncheckedSendable(())
         }
     }
 
     /// Asks the manager's delegate method for the disposition of a response.
     private func decide(_ head: ResponseHead) async throws {
         guard let dataTask = task as? URLSessionDataTask, let response else { return }
-        let disposition = await manager.answer(unless: URLSession.ResponseDisposition.cancel) {
-            [manager, session] answer in
-            manager.urlSession(session, dataTask: dataTask, didReceive: response, completionHandler: answer)
+        let disposition = await manager.awaitCallback(fallback: URLSession.ResponseDisposition.cancel) {
+            [manager, session] handler in
+            manager.urlSession(session, dataTask: dataTask, didReceive: response, completionHandler: handler)
         }
         switch disposition {
         case .allow: return
@@ -94,7 +94,7 @@ extension TaskDriver {
             let downloadTask = AFDownloadTask(self)
             await onSessionQueue { [manager, session] in
                 manager.urlSession(session, dataTask: dataTask, didBecome: downloadTask)
-                return Handover(())
+                return UncheckedSendable(())
             }
         @unknown default: return
         }
@@ -104,10 +104,10 @@ extension TaskDriver {
     func moveDownload(from temporary: URL) async {
         await onSessionQueue { [self] in
             defer { try? FileManager.default.removeItem(at: temporary) }
-            guard let task = task as? URLSessionDownloadTask else { return Handover(()) }
+            guard let task = task as? URLSessionDownloadTask else { return UncheckedSendable(()) }
             let destination = change { $0.callbacks.value.destination }
             manager.move(task, temporary) { response.flatMap { response in destination?(temporary, response) } }
-            return Handover(())
+            return UncheckedSendable(())
         }
     }
 }

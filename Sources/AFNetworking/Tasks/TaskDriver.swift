@@ -87,7 +87,7 @@ final class TaskDriver: Sendable {
 
     /// Cancels the task and passes the resume data, if any, to the completion handler on the manager's own queue.
     func cancel(producingResumeData completionHandler: @escaping (Data?) -> Void) {
-        let completionHandler = Handover(completionHandler)
+        let completionHandler = UncheckedSendable(completionHandler)
         let interrupted: TaskWork? = steering.withLock {
             switch state.withLock({ $0.cancel() }) {
             case .none: return nil
@@ -229,7 +229,7 @@ final class TaskDriver: Sendable {
 
     private func post(_ name: NSNotification.Name, of task: URLSessionTask?) {
         guard let task else { return }
-        Outbox.main.send { NotificationCenter.default.post(name: name, object: task) }
+        MainQueueBuffer.shared.send { NotificationCenter.default.post(name: name, object: task) }
     }
 
     /// Changes the state under its lock.
@@ -238,7 +238,7 @@ final class TaskDriver: Sendable {
     }
 
     /// Runs a function on the manager's own queue and waits for its result.
-    func onSessionQueue<Result>(_ body: @escaping @Sendable () -> Handover<Result>) async -> Result {
+    func onSessionQueue<Result>(_ body: @escaping @Sendable () -> UncheckedSendable<Result>) async -> Result {
         await withCheckedContinuation { continuation in
             manager.sessionQueue.async { continuation.resume(returning: body()) }
         }.value

@@ -7,7 +7,7 @@ struct TaskDriverState: Sendable {
     /// The task object. The reference is weak; the manager retains the task until it ends.
     var task: WeakTask?
     var source: TaskSource
-    private(set) var callbacks: Handover<TaskCallbacks>
+    private(set) var callbacks: UncheckedSendable<TaskCallbacks>
     private(set) var phase = URLSessionTask.State.suspended
     /// The core task; set before its transfer begins.
     var core: TransferCore?
@@ -35,7 +35,7 @@ struct TaskDriverState: Sendable {
 
     init(source: TaskSource, callbacks: TaskCallbacks) {
         self.source = source
-        self.callbacks = Handover(callbacks)
+        self.callbacks = UncheckedSendable(callbacks)
     }
 
     /// The action that follows from a change of the state.
@@ -90,9 +90,9 @@ struct TaskDriverState: Sendable {
     /// Ends the task. Returns the callbacks and the task objects that they receive, and releases them.
     mutating func finish(
         _ error: (any Error)?
-    ) -> (callbacks: Handover<TaskCallbacks>, task: URLSessionTask?, dataTask: URLSessionDataTask?) {
+    ) -> (callbacks: UncheckedSendable<TaskCallbacks>, task: URLSessionTask?, dataTask: URLSessionDataTask?) {
         defer {
-            callbacks = Handover(TaskCallbacks())
+            callbacks = UncheckedSendable(TaskCallbacks())
             dataTask = nil
         }
         phase = .completed

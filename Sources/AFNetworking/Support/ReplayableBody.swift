@@ -5,7 +5,7 @@ import AsyncNetworking
 
 /// A streamed body whose beginning can be read again without a new stream. An exchange reads ahead during the TLS
 /// handshake; if the handshake is refused, nothing that it read has been sent.
-final class RereadableBody: Sendable {
+final class ReplayableBody: Sendable {
     /// The maximum number of bytes to keep. An exchange reads at most 512 KiB and one chunk ahead, which is less.
     private static let limit = 1 << 20
 
@@ -13,7 +13,7 @@ final class RereadableBody: Sendable {
     private let state = Lock(State())
 
     private struct State: Sendable {
-        var reader: Handover<BodyReader>?
+        var reader: UncheckedSendable<BodyReader>?
         /// The chunks read so far; `nil` once they exceed the limit.
         var beginning: [Data]? = []
         var count = 0
@@ -26,8 +26,8 @@ final class RereadableBody: Sendable {
     /// Returns the body with a beginning that can be read again. Bodies that are not streams are returned unchanged.
     static func of(_ body: RequestBody) -> RequestBody {
         guard case .stream(let length, let isReplayable, let makeReader) = body.content else { return body }
-        let rereadable = RereadableBody(makeReader)
-        return .stream(length: length, isReplayable: isReplayable) { try rereadable.makeReader() }
+        let replayable = ReplayableBody(makeReader)
+        return .stream(length: length, isReplayable: isReplayable) { try replayable.makeReader() }
     }
 
     private func makeReader() throws -> BodyReader {
@@ -38,7 +38,7 @@ final class RereadableBody: Sendable {
     /// Reads the next chunk of the original body, continuing after the previous reader. Readers are used one at a time.
     private func next() async throws -> Data? {
         let known = state.withLock { $0.reader }
-        let reader = if let known { known } else { Handover(try makeOriginal()) }
+        let reader = if let known { known } else { UncheckedSendable(try makeOriginal()) }
         state.withLock { $0.reader = reader }
         guard let chunk = try await reader.value.next() else { return nil }
         state.withLock { state in

@@ -5,7 +5,7 @@
 ///
 /// It is unchecked because AFNetworking's interface specifies queues in its documentation, not by types. A value is
 /// transferred once, through a lock or a queue, and is not used on both sides at the same time.
-struct Handover<Value>: @unchecked Sendable {
+struct UncheckedSendable<Value>: @unchecked Sendable {
     let value: Value
 
     init(_ value: Value) {

@@ -10,8 +10,8 @@ import Dispatch
 /// `dispatchMain()` and an asynchronous `main`, the main queue runs on threads other than the main thread, so
 /// `OperationQueue.current` is `nil` in such a block. Foundation would then dispatch an observer's block to the main
 /// queue and wait for it there: on the main queue, forever.
-final class Outbox: Sendable {
-    static let main = Outbox()
+final class MainQueueBuffer: Sendable {
+    static let shared = MainQueueBuffer()
 
     private let waiting = Lock<[@Sendable () -> Void]>([])
 
@@ -34,7 +34,7 @@ final class Outbox: Sendable {
 
 /// The queue on which completion handlers are called, and their dispatch group.
 struct CompletionQueue: Sendable {
-    /// The queue; `nil` for the main queue, where handlers run as operations (see ``Outbox``).
+    /// The queue; `nil` for the main queue, where handlers run as operations (see ``MainQueueBuffer``).
     let queue: DispatchQueue?
     /// The group that a handler enters when it is scheduled and leaves when it has returned.
     var group: DispatchGroup?
@@ -44,7 +44,7 @@ struct CompletionQueue: Sendable {
         if let queue {
             return queue.async(group: group) {
                 handler()
-                if let afterwards { Outbox.main.send(afterwards) }
+                if let afterwards { MainQueueBuffer.shared.send(afterwards) }
             }
         }
         group?.enter()
