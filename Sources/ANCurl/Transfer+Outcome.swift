@@ -61,7 +61,7 @@ extension Transfer {
         metrics.queued = clock.start.duration(to: clock.leftQueue ?? loop.now)
         metrics.total = clock.start.duration(to: loop.now)
         guard clock.leftQueue != nil else { return metrics }
-        metrics.attempts = max(1, state.attempts)
+        metrics.sendCount = max(1, state.attempts)
         metrics.isConnectionReused = clock.connected != nil && handle.long(CURLINFO_NUM_CONNECTS) == 0
         if !metrics.isConnectionReused {
             metrics.nameLookup = time(CURLINFO_NAMELOOKUP_TIME_T)
@@ -145,7 +145,7 @@ extension Transfer {
         let words = message.text
         if !words.isEmpty { facts.message = words }
         facts.elapsed = state.clock.start.duration(to: loop.now)
-        facts.attempts = max(1, state.attempts)
+        facts.sendCount = max(1, state.attempts)
         return facts
     }
 }

@@ -32,7 +32,7 @@ public struct TransferMetrics: Hashable, Sendable {
     /// Whether the connection was used by an earlier exchange.
     public var isConnectionReused = false
     /// The number of times the exchange was sent; 2 if a reused connection turned out to be closed.
-    public var attempts = 1
+    public var sendCount = 1
     /// The attempts before this exchange, with their metrics; set by a session, otherwise empty.
     public var retryHistory = RetryHistory()
     /// The address and port of the server, or of the proxy.

@@ -254,7 +254,7 @@ public struct FailureContext: Hashable, Sendable {
     /// The time from the start of the exchange to the failure.
     public var elapsed: Duration = .zero
     /// The number of times the exchange was sent.
-    public var attempts = 1
+    public var sendCount = 1
     /// The authentication schemes offered by a proxy that refused a tunnel with status 407; empty otherwise.
     public var proxySchemes: Set<AuthenticationScheme> = []
     /// The certificates of a server that was not trusted; `nil` for other failures.

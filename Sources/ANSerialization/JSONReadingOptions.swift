@@ -17,37 +17,37 @@ public struct JSONReadingOptions: OptionSet, Hashable, Sendable {
     public static let allowsJSON5 = JSONReadingOptions(rawValue: 2)
 }
 
-/// The places in a JSON document from which nulls are removed.
-public struct JSONNullPlaces: OptionSet, Hashable, Sendable {
-    /// The places as a bit mask.
+/// The locations in a JSON document from which nulls are removed.
+public struct JSONNullLocations: OptionSet, Hashable, Sendable {
+    /// The locations as a bit mask.
     public let rawValue: UInt8
 
-    /// Creates places from a bit mask.
+    /// Creates locations from a bit mask.
     public init(rawValue: UInt8) {
         self.rawValue = rawValue
     }
 
     /// Members of objects, which are removed with their names.
-    public static let objects = JSONNullPlaces(rawValue: 1)
+    public static let objects = JSONNullLocations(rawValue: 1)
     /// Elements of arrays; the following elements move up.
-    public static let arrays = JSONNullPlaces(rawValue: 2)
+    public static let arrays = JSONNullLocations(rawValue: 2)
     /// Members of objects and elements of arrays.
-    public static let everywhere: JSONNullPlaces = [.objects, .arrays]
+    public static let everywhere: JSONNullLocations = [.objects, .arrays]
 }
 
 extension JSONValue {
-    /// Returns the value without the nulls in the given places, at any depth; an outermost null is kept.
-    public func removingNulls(from places: JSONNullPlaces = .everywhere) -> JSONValue {
-        guard !places.isEmpty else { return self }
+    /// Returns the value without the nulls in the given locations, at any depth; an outermost null is kept.
+    public func removingNulls(from locations: JSONNullLocations = .everywhere) -> JSONValue {
+        guard !locations.isEmpty else { return self }
         switch self {
         case .array(let elements):
             return .array(
-                elements.lazy.filter { !(places.contains(.arrays) && $0.isNull) }
-                    .map { $0.removingNulls(from: places) })
+                elements.lazy.filter { !(locations.contains(.arrays) && $0.isNull) }
+                    .map { $0.removingNulls(from: locations) })
         case .object(let members):
             return .object(
-                members.filter { !(places.contains(.objects) && $0.value.isNull) }
-                    .mapValues { $0.removingNulls(from: places) })
+                members.filter { !(locations.contains(.objects) && $0.value.isNull) }
+                    .mapValues { $0.removingNulls(from: locations) })
         case .null, .bool, .integer, .unsigned, .double, .string:
             return self
         }

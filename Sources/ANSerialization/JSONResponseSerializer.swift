@@ -13,18 +13,18 @@ public struct JSONResponseSerializer: AdjustableResponseSerializer {
     public var validation: ResponseValidation
     /// The accepted extensions of JSON; by default only arrays and objects by RFC 8259 are accepted.
     public var options: JSONReadingOptions
-    /// The places from which nulls are removed; none by default.
-    public var removesNulls: JSONNullPlaces
+    /// The locations from which nulls are removed; none by default.
+    public var removesNulls: JSONNullLocations
     /// The statuses with which the body may be empty, and whether a space counts as empty.
     public var emptyResponses: EmptyResponseRules
 
     /// Creates a serializer, by default for the media types of JSON.
     public init(
-        options: JSONReadingOptions = [], removingNulls places: JSONNullPlaces = [],
+        options: JSONReadingOptions = [], removingNulls locations: JSONNullLocations = [],
         validation: ResponseValidation = .json, emptyResponses: EmptyResponseRules = .json
     ) {
         self.options = options
-        self.removesNulls = places
+        self.removesNulls = locations
         self.validation = validation
         self.emptyResponses = emptyResponses
     }

@@ -27,16 +27,16 @@ extension ResponseSerializer where Self == JSONResponseSerializer {
     ///
     /// - Parameters:
     ///   - options: The accepted extensions of JSON; without options only arrays and objects by RFC 8259 are accepted.
-    ///   - places: The places from which nulls are removed; none by default.
+    ///   - locations: The locations from which nulls are removed; none by default.
     public static func json(
-        _ options: JSONReadingOptions, removingNulls places: JSONNullPlaces = []
+        _ options: JSONReadingOptions, removingNulls locations: JSONNullLocations = []
     ) -> JSONResponseSerializer {
-        JSONResponseSerializer(options: options, removingNulls: places)
+        JSONResponseSerializer(options: options, removingNulls: locations)
     }
 
-    /// Returns a serializer that parses the body as a ``JSONValue`` and removes nulls from the given places.
-    public static func json(removingNulls places: JSONNullPlaces) -> JSONResponseSerializer {
-        JSONResponseSerializer(removingNulls: places)
+    /// Returns a serializer that parses the body as a ``JSONValue`` and removes nulls from the given locations.
+    public static func json(removingNulls locations: JSONNullLocations) -> JSONResponseSerializer {
+        JSONResponseSerializer(removingNulls: locations)
     }
 }
 

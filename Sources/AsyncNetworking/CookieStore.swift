@@ -42,7 +42,7 @@ public struct CookieStore: Sendable {
 
     /// Sets the cookies of an array; otherwise the same as the variadic `set(_:)`.
     public func set(_ cookies: [Cookie]) async throws {
-        guard let jar else { throw SessionError.cookies(.notKept) }
+        guard let jar else { throw SessionError.cookies(.notStored) }
         if let invalid = cookies.first(where: { $0.netscapeLine == nil }) {
             throw SessionError.cookies(.invalid(name: invalid.name))
         }

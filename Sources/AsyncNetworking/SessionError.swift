@@ -71,7 +71,7 @@ public indirect enum SessionError: Error, Sendable {
     /// The reason why a cookie could not be set.
     public enum CookieFailure: Hashable, Sendable {
         /// The transport stores no cookies.
-        case notKept
+        case notStored
         /// A part of the cookie with this name is missing or contains characters that cannot be sent.
         case invalid(name: String)
     }
@@ -139,7 +139,7 @@ extension SessionError: CustomStringConvertible {
         case .serialization(let error): error.description
         case .redirect(let failure): failure.description
         case .authentication(let failure): failure.description
-        case .cookies(.notKept): "The transport of this session stores no cookies."
+        case .cookies(.notStored): "The transport of this session stores no cookies."
         case .cookies(.invalid(let name)): "The cookie “\(name)” has a part that is missing or cannot be sent."
         case .notCached: "The response is not cached, and the request accepts only a cached one."
         case .interceptor(.noResponse, let type): "The interceptor \(type) returned without a response."

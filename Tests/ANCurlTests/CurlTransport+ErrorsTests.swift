@@ -189,7 +189,7 @@ import Testing
                 let error = try await transport.failure(server.request())
                 switch error {
                 case .connectionLost(.beforeResponse, let facts), .connectionLost(.whileSending, let facts):
-                    #expect(facts.attempts == 1)
+                    #expect(facts.sendCount == 1)
                 case .cannotConnect(.other, let facts):
                     // The reset may arrive before this side has noticed that it is connected.
                     #expect(facts.errno == ECONNRESET)

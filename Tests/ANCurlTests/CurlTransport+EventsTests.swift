@@ -18,7 +18,7 @@ import Testing
             #expect(metrics.localAddress?.host == "127.0.0.1")
             #expect(metrics.httpVersion == .http1_1)
             #expect(metrics.tlsVersion == nil)
-            #expect(metrics.attempts == 1)
+            #expect(metrics.sendCount == 1)
             #expect(metrics.requestBodyBytes == 5)
             #expect(metrics.requestHeadBytes > 50)
             #expect(metrics.responseBodyBytes == 1000)

@@ -38,7 +38,7 @@ import Testing
             server.disconnectAll()
             try await server.connections(open: 0)
             let metrics = try await transport.ending(of: server.request(method: .post)).metrics
-            #expect(metrics.attempts == 1)
+            #expect(metrics.sendCount == 1)
             #expect(!metrics.isConnectionReused)
         }
     }
@@ -178,7 +178,7 @@ import Testing
             let transport = try CurlTransport()
             _ = try await transport.text(server.request())
             let metrics = try await transport.ending(of: server.request(method: method)).metrics
-            #expect(metrics.attempts == 2)
+            #expect(metrics.sendCount == 2)
             #expect(!metrics.isConnectionReused)
             let connections = try await server.requests(count: 3).map(\.connection)
             #expect(connections[2] != connections[1])
@@ -194,7 +194,7 @@ import Testing
             let error = try await transport.failure(server.request(method: .post, body: body))
             switch error {
             case .connectionLost(.beforeResponse, let facts), .connectionLost(.whileSending, let facts):
-                #expect(facts.attempts == 1)
+                #expect(facts.sendCount == 1)
             default: throw error
             }
             #expect(server.activity.requests.count == 2)
@@ -218,7 +218,7 @@ import Testing
             }
             let error = try await transport.failure(server.request("/dead"))
             guard case .connectionLost(.beforeResponse, let facts) = error else { throw error }
-            #expect(facts.attempts == 2)
+            #expect(facts.sendCount == 2)
             #expect(server.activity.requests.filter { $0.path == "/dead" }.count == 2)
         }
     }
@@ -230,7 +230,7 @@ import Testing
             _ = try await transport.text(server.request())
             let error = try await transport.failure(server.request())
             guard case .connectionLost(.inHead, let facts) = error else { throw error }
-            #expect(facts.attempts == 1)
+            #expect(facts.sendCount == 1)
             #expect(server.activity.requests.count == 2)
         }
     }
@@ -247,7 +247,7 @@ import Testing
             _ = try await transport.text(server.request())
             let body = isFile ? RequestBody.file(path) : .stream(Generated(count: count), isReplayable: true)
             let metrics = try await transport.ending(of: server.request(method: .put, body: body)).metrics
-            #expect(metrics.attempts == 2)
+            #expect(metrics.sendCount == 2)
             let request = try await server.requests(count: 3)[2]
             #expect(request.bodyLength == Int64(count))
             if count <= 10 { #expect(request.body == StubServer.generatedBytes(count)) }

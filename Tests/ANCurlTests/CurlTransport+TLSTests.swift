@@ -181,7 +181,7 @@ import Testing
             let transport = try CurlTransport()
             _ = try await transport.text(server.request(options: trusting))
             let metrics = try await transport.ending(of: server.request(options: trusting)).metrics
-            #expect(metrics.attempts == 2)
+            #expect(metrics.sendCount == 2)
         }
     }
 

@@ -8,7 +8,7 @@ import Testing
 @Suite struct ResponseBodyTests {
     private var ending: ResponseEnding {
         var metrics = TransferMetrics()
-        metrics.attempts = 2
+        metrics.sendCount = 2
         return ResponseEnding(trailers: [.eTag: "\"1\""], metrics: metrics)
     }
 
@@ -30,7 +30,7 @@ import Testing
         #expect(body.metrics == nil)
         #expect(try await body.collect(upTo: 1) == Data("x".utf8))
         #expect(body.trailers == [.eTag: "\"1\""])
-        #expect(body.metrics?.attempts == 2)
+        #expect(body.metrics?.sendCount == 2)
     }
 
     @Test(arguments: [0, 4, -1, Int.min])

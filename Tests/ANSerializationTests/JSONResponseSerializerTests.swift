@@ -113,9 +113,11 @@ import Testing
             (.everywhere, #"{"a":null,"b":[null,{"c":null}]}"#, ["b": [[:]]]),
             (.everywhere, "[null,1,[null,[null]],null,2]", [1, [[]], 2]),
             (.everywhere, "[]", []),
-        ] as [(JSONNullPlaces, String, JSONValue)])
-    func `nulls are removed from the given places`(places: JSONNullPlaces, json: String, expected: JSONValue) throws {
-        #expect(try value(of: .json(removingNulls: places), type: "text/json", Array(json.utf8)) == expected)
+        ] as [(JSONNullLocations, String, JSONValue)])
+    func `nulls are removed from the given locations`(locations: JSONNullLocations, json: String, expected: JSONValue)
+        throws
+    {
+        #expect(try value(of: .json(removingNulls: locations), type: "text/json", Array(json.utf8)) == expected)
     }
 
     @Test func `an outermost null is kept`() throws {
@@ -127,15 +129,15 @@ import Testing
         var random = SplitMix64(seed: 1)
         for _ in 0..<2_000 {
             let tree = Self.tree(&random, depth: 5)
-            for places in [JSONNullPlaces.objects, .arrays, .everywhere, []] {
-                let cleaned = tree.removingNulls(from: places)
-                #expect(cleaned.removingNulls(from: places) == cleaned)
+            for locations in [JSONNullLocations.objects, .arrays, .everywhere, []] {
+                let cleaned = tree.removingNulls(from: locations)
+                #expect(cleaned.removingNulls(from: locations) == cleaned)
                 #expect(Self.leaves(tree) == Self.leaves(cleaned))
                 let nulls = Self.nulls(cleaned)
-                #expect(!places.contains(.objects) || nulls.objects == 0)
-                #expect(!places.contains(.arrays) || nulls.arrays == 0)
-                #expect(places.contains(.objects) || nulls.objects == Self.nulls(tree).objects)
-                #expect(places.contains(.arrays) || nulls.arrays == Self.nulls(tree).arrays)
+                #expect(!locations.contains(.objects) || nulls.objects == 0)
+                #expect(!locations.contains(.arrays) || nulls.arrays == 0)
+                #expect(locations.contains(.objects) || nulls.objects == Self.nulls(tree).objects)
+                #expect(locations.contains(.arrays) || nulls.arrays == Self.nulls(tree).arrays)
             }
         }
     }

@@ -12,14 +12,14 @@ import Testing
         async let finished = recorder.first { if case .finished = $0 { true } else { false } }
         recorder.receive(.uploadProgress(TransferProgress(completedBytes: 1, totalBytes: 2)))
         var metrics = TransferMetrics()
-        metrics.attempts = 7
+        metrics.sendCount = 7
         recorder.receive(.finished(metrics))
         guard case .finished(let reported) = try await finished else {
             Issue.record("The event is not the expected one.")
             return
         }
-        #expect(reported.attempts == 7)
-        #expect(recorder.metrics?.attempts == 7)
+        #expect(reported.sendCount == 7)
+        #expect(recorder.metrics?.sendCount == 7)
         #expect(recorder.events.count == 2)
     }
 

@@ -43,7 +43,7 @@ import Testing
         metrics.nameLookup = .zero
         metrics.connect = .zero
         metrics.isConnectionReused = true
-        metrics.attempts = 2
+        metrics.sendCount = 2
         let text = TraceTable.text(metrics, title: "")
         #expect(!text.contains("connect "))
         #expect(text.contains("  connection  reused, 2 attempts\n"))

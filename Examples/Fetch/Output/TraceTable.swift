@@ -39,7 +39,7 @@ package enum TraceTable {
         if let version = metrics.httpVersion { words.append("\(version)") }
         if let version = metrics.tlsVersion { words.append(version) }
         if let cipher = metrics.cipher { words.append(cipher) }
-        if metrics.attempts > 1 { words.append("\(metrics.attempts) attempts") }
+        if metrics.sendCount > 1 { words.append("\(metrics.sendCount) attempts") }
         return words.joined(separator: ", ")
     }
 

@@ -12,7 +12,7 @@ extension RetryPolicy {
     /// | ``tlsHandshake`` | `tls(.handshake)` | no | yes | the connection was lost during the handshake |
     /// | ``proxy`` | `proxy(.handshake)`, `proxy(.tunnelRefused)` with a status of 500 or above | no | yes | the proxy is busy |
     /// | ``connectionLost`` | `connectionLost` | yes | yes | the server restarted, or a middlebox dropped the connection |
-    /// | ``noAnswer`` | `timedOut` while sending, waiting for or receiving the response | yes | yes | the server is busy |
+    /// | ``noResponse`` | `timedOut` while sending, waiting for or receiving the response | yes | yes | the server is busy |
     /// | ``queue`` | `timedOut` waiting for a free connection | no | no | the client sends too many requests at once |
     /// | ``invalidResponse`` | `invalidResponse` | yes | no | the server does not follow the protocol, and is likely to do so again |
     ///
@@ -31,7 +31,7 @@ extension RetryPolicy {
         /// The connection was lost before the end of the response.
         case connectionLost
         /// A timeout expired while the request was sent or the response received.
-        case noAnswer
+        case noResponse
         /// A timeout expired before a connection was free.
         case queue
         /// The response violates HTTP.
@@ -39,14 +39,14 @@ extension RetryPolicy {
 
         /// The failures that are retriable by default.
         public static let transient: Set<Failure> = [
-            .nameLookup, .connect, .tlsHandshake, .proxy, .connectionLost, .noAnswer,
+            .nameLookup, .connect, .tlsHandshake, .proxy, .connectionLost, .noResponse,
         ]
 
         /// Whether the server may have acted on the request.
         public var mayHaveReachedServer: Bool {
             switch self {
             case .nameLookup, .connect, .tlsHandshake, .proxy, .queue: false
-            case .connectionLost, .noAnswer, .invalidResponse: true
+            case .connectionLost, .noResponse, .invalidResponse: true
             }
         }
 
@@ -77,7 +77,7 @@ extension RetryPolicy {
             case .queue: self = .queue
             case .nameLookup: self = .nameLookup
             case .connect, .tlsHandshake: self = .connect
-            case .request, .responseHead, .responseBody: self = .noAnswer
+            case .request, .responseHead, .responseBody: self = .noResponse
             }
         }
     }

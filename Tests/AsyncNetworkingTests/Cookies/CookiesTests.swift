@@ -324,6 +324,6 @@ import Testing
         await mock.cookies.remove(first)
         await mock.cookies.removeAll()
         let error = try await sessionError { try await mock.cookies.set(first) }
-        guard case .cookies(.notKept) = error else { throw error }
+        guard case .cookies(.notStored) = error else { throw error }
     }
 }

@@ -50,9 +50,9 @@ import Testing
         (.connectionLost(.inHead, context), .connectionLost),
         (.connectionLost(.inBody(received: 1, expected: 2), context), .connectionLost),
         (.connectionLost(.whileSending, context), .connectionLost),
-        (.timedOut(.request, limit: .zero, context), .noAnswer),
-        (.timedOut(.responseHead, limit: .zero, context), .noAnswer),
-        (.timedOut(.responseBody, limit: .zero, context), .noAnswer),
+        (.timedOut(.request, limit: .zero, context), .noResponse),
+        (.timedOut(.responseHead, limit: .zero, context), .noResponse),
+        (.timedOut(.responseBody, limit: .zero, context), .noResponse),
     ]
 
     @Test(arguments: worthIt.indices)

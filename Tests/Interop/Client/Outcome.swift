@@ -36,7 +36,7 @@ struct Outcome: Sendable {
     /// Creates the outcome of a successful step.
     init(_ label: String, metrics: TransferMetrics? = nil) {
         self.label = label
-        if let metrics, metrics.attempts > 1 || !metrics.retryHistory.earlierAttempts.isEmpty { repeated = 1 }
+        if let metrics, metrics.sendCount > 1 || !metrics.retryHistory.earlierAttempts.isEmpty { repeated = 1 }
     }
 
     /// Creates the outcome of a failed step.
