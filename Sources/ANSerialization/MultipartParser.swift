@@ -28,7 +28,7 @@ struct MultipartParser: Sendable {
     }
 
     /// The element that the next bytes belong to.
-    private enum Place {
+    private enum State {
         case preamble
         case header(HTTPFields, length: Int)
         case content(length: Int)
@@ -49,7 +49,7 @@ struct MultipartParser: Sendable {
 
     private let delimiter: [UInt8]
     private let limits: MultipartLimits
-    private var place = Place.preamble
+    private var state = State.preamble
     private var parts = 0
     private var bytes: [UInt8] = []
     /// The position of the first byte that was not returned yet.
@@ -82,7 +82,7 @@ struct MultipartParser: Sendable {
     /// Returns the next step.
     mutating func next() throws(SerializationError) -> Step {
         while true {
-            switch place {
+            switch state {
             case .preamble:
                 let count = try skipPreamble()
                 guard count > 0 else { return try missing() }
@@ -107,7 +107,7 @@ struct MultipartParser: Sendable {
             skipped += cut - start
             try beginPart(at: end)
         case (_, .closingDelimiter):
-            place = .end
+            state = .end
             return 1
         case (let cut, .other), (let cut, .undecided):
             skipped += cut - start
@@ -122,7 +122,7 @@ struct MultipartParser: Sendable {
         parts += 1
         start = end
         searched = end
-        place = .header([:], length: 0)
+        state = .header([:], length: 0)
     }
 
     /// Parses header lines up to the blank one; `nil` if more bytes are needed.
@@ -138,7 +138,7 @@ struct MultipartParser: Sendable {
             start = end + 1
             searched = start
             guard !line.isEmpty else {
-                place = .content(length: 0)
+                state = .content(length: 0)
                 isAtLineStart = true
                 return fields
             }
@@ -148,7 +148,7 @@ struct MultipartParser: Sendable {
         guard length + bytes.count - start <= limits.header else {
             throw .parts(.tooLarge(.header, limit: limits.header))
         }
-        place = .header(fields, length: length)
+        state = .header(fields, length: length)
         return nil
     }
 
@@ -160,7 +160,7 @@ struct MultipartParser: Sendable {
             let content = Data(bytes[start..<cut])
             start = cut
             isAtLineStart = false
-            place = .content(length: sum)
+            state = .content(length: sum)
             return .content(content)
         }
         switch line {
@@ -168,7 +168,7 @@ struct MultipartParser: Sendable {
             try beginPart(at: end)
             return .endOfPart
         case .closingDelimiter:
-            place = .end
+            state = .end
             return .endOfPart
         case .other, .undecided:
             return try missing()

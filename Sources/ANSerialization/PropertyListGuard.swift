@@ -112,9 +112,9 @@ package enum PropertyListGuard {
     private static func checkBinary(_ data: Data) throws(SerializationError) {
         guard let list = BinaryPropertyList(data) else { throw failure(.malformed, data) }
         // The state of an object: not visited, being visited, or visited with its depth and decoded size.
-        enum Knowledge { case none, visiting, known(depth: Int, weight: Int) }
+        enum Visit { case none, active, finished(depth: Int, weight: Int) }
         let maximumWeight = max(data.count * maximumExpansion, freeExpansion)
-        var knowledge = [Knowledge](repeating: .none, count: list.count)
+        var visits = [Visit](repeating: .none, count: list.count)
         var path: [(index: Int, object: BinaryPropertyList.Object, next: Int, depth: Int, weight: Int)] = []
         // References are part of at most one object unless objects overlap; then their number could be quadratic.
         var references = 0
@@ -124,7 +124,7 @@ package enum PropertyListGuard {
             guard let object = list.object(index) else { throw failure(.malformed, data) }
             references += object.references
             guard references <= maximumWeight / valueWeight else { throw failure(.expansion, data) }
-            knowledge[index] = .visiting
+            visits[index] = .active
             path.append((index, object, 0, 1, valueWeight + object.length))
         }
 
@@ -132,20 +132,20 @@ package enum PropertyListGuard {
         while let current = path.last {
             let last = path.count - 1
             guard current.next < current.object.references else {
-                knowledge[current.index] = .known(depth: current.depth, weight: current.weight)
+                visits[current.index] = .finished(depth: current.depth, weight: current.weight)
                 path.removeLast()
                 continue
             }
-            guard let child = list.reference(current.next, of: current.object), knowledge.indices.contains(child) else {
+            guard let child = list.reference(current.next, of: current.object), visits.indices.contains(child) else {
                 throw failure(.malformed, data)
             }
-            switch knowledge[child] {
+            switch visits[child] {
             case .none:
                 // The child is examined again, as a known one, after it was visited.
                 try enter(child)
-            case .visiting:
+            case .active:
                 throw failure(.cycle, data)
-            case .known(let depth, let weight):
+            case .finished(let depth, let weight):
                 path[last].next += 1
                 path[last].depth = max(current.depth, depth + 1)
                 path[last].weight = current.weight + weight

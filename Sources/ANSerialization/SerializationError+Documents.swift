@@ -49,7 +49,7 @@ extension SerializationError {
 
     /// A property list that is malformed or rejected.
     public struct PropertyListFailure: Hashable, Sendable {
-        /// The reason for the problem.
+        /// The reason for the failure.
         public var reason: Reason
         /// The beginning of the body.
         public var excerpt: String
@@ -69,7 +69,7 @@ extension SerializationError {
 
     /// An XML document that is malformed or rejected.
     public struct XMLFailure: Hashable, Sendable {
-        /// The reason for the problem.
+        /// The reason for the failure.
         public var reason: Reason
         /// The line where the parser stopped, counted from 1: that of the error, or one soon after; `nil` if it is
         /// unknown.
@@ -77,7 +77,7 @@ extension SerializationError {
         /// The text at that line, or the beginning of the document.
         public var excerpt: String
 
-        /// Creates a problem with its reason and place.
+        /// Creates a failure with its reason and location.
         package init(reason: Reason, line: Int?, excerpt: String) {
             self.reason = reason
             self.line = line

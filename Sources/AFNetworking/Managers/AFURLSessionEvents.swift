@@ -58,9 +58,9 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
         completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
         guard let decide = hook(\.sessionChallenge) else { return completionHandler(.performDefaultHandling, nil) }
-        let place = AutoreleasingUnsafeMutablePointer<URLCredential?>(nil)
-        let disposition = decide(session, challenge, place)
-        completionHandler(disposition, place.pointee)
+        let pointer = AutoreleasingUnsafeMutablePointer<URLCredential?>(nil)
+        let disposition = decide(session, challenge, pointer)
+        completionHandler(disposition, pointer.pointee)
     }
 
     // MARK: Tasks
@@ -176,8 +176,8 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
     open func urlSession(
         _ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL
     ) {
-        guard let place = hook(\.didFinishDownloading)?(session, downloadTask, location) else { return }
-        move(downloadTask, from: location, to: place)
+        guard let destinationURL = hook(\.didFinishDownloading)?(session, downloadTask, location) else { return }
+        move(downloadTask, from: location, to: destinationURL)
     }
 
     /// Called when a part of a download has been written.
@@ -198,10 +198,10 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
 
     /// Moves a download and posts a notification about success or failure. An existing file at the destination is not
     /// overwritten: the move fails.
-    func move(_ task: URLSessionDownloadTask, from location: URL, to place: URL) {
-        (task as? any DrivenTask)?.driver.change { $0.place = place }
+    func move(_ task: URLSessionDownloadTask, from location: URL, to destinationURL: URL) {
+        (task as? any DrivenTask)?.driver.change { $0.destinationURL = destinationURL }
         do {
-            try FileManager.default.moveItem(at: location, to: place)
+            try FileManager.default.moveItem(at: location, to: destinationURL)
             NotificationCenter.default.post(name: .AFURLSessionDownloadTaskDidMoveFileSuccessfully, object: task)
         } catch {
             NotificationCenter.default.post(

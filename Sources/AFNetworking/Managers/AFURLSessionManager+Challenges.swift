@@ -123,9 +123,9 @@ extension AFURLSessionManager {
     ) {
         guard let block else { return setAuthenticationChallengeHandler(nil) }
         setAuthenticationChallengeHandler { session, task, challenge, _ in
-            let place = AutoreleasingUnsafeMutablePointer<URLCredential?>(nil)
-            let disposition = block(session, task, challenge, place)
-            if disposition == .useCredential, let credential = place.pointee { return credential }
+            let pointer = AutoreleasingUnsafeMutablePointer<URLCredential?>(nil)
+            let disposition = block(session, task, challenge, pointer)
+            if disposition == .useCredential, let credential = pointer.pointee { return credential }
             return NSNumber(value: disposition.rawValue)
         }
     }

@@ -96,8 +96,8 @@ extension AFURLSessionManager {
     func move(_ task: URLSessionDownloadTask, _ location: URL, destination: () -> URL?) {
         let driver = (task as? any DrivenTask)?.driver
         if isObserved { urlSession(driver?.session ?? session, downloadTask: task, didFinishDownloadingTo: location) }
-        guard driver?.change({ $0.place }) == nil, let place = destination() else { return }
-        move(task, from: location, to: place)
+        guard driver?.change({ $0.destinationURL }) == nil, let destinationURL = destination() else { return }
+        move(task, from: location, to: destinationURL)
     }
 }
 

@@ -4,7 +4,7 @@ import AsyncNetworking
 
 extension TaskDriver {
     /// Returns the URL of a temporary file that does not exist yet.
-    static func makeTemporaryPlace() -> URL {
+    static func makeTemporaryURL() -> URL {
         FileManager.default.temporaryDirectory.appending(
             path: "CFNetworkDownload_\(UInt64.random(in: .min ... .max)).tmp")
     }
@@ -13,7 +13,7 @@ extension TaskDriver {
     func makeDownload(
         _ session: SessionManager, _ request: Request, _ resumeData: ResumeData?, _ priority: TransferPriority
     ) -> DownloadTask {
-        let temporary = Self.makeTemporaryPlace()
+        let temporary = Self.makeTemporaryURL()
         let options = DownloadOptions().with { $0.resumeData = resumeData }
         let task = session.makeDownloadTask(for: .success(request), to: .file(temporary.path), options) { file in
             await self.finish(self.received(file, at: temporary))

@@ -13,9 +13,9 @@ extension TaskDriver {
         switch result {
         case .success:
             serialize(outcome.head, into: &ending)
-            if let place = outcome.place {
-                ending.object = place
-                ending.file = place
+            if let destinationURL = outcome.destinationURL {
+                ending.object = destinationURL
+                ending.file = destinationURL
             }
         case .failure(let error):
             let failure = TaskFailure(error, url: original.url)

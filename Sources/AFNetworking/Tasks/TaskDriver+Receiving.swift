@@ -36,7 +36,7 @@ extension TaskDriver {
     }
 
     private func receiveFile(_ body: ResponseBody, _ expected: Int64, _ core: TransferCore) async throws {
-        let temporary = Self.makeTemporaryPlace()
+        let temporary = Self.makeTemporaryURL()
         do {
             var file = try AtomicFile(destination: temporary.path)
             for try await chunk in body {

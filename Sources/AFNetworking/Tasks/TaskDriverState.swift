@@ -29,7 +29,7 @@ struct TaskDriverState: Sendable {
     /// The error with which the challenge handler ended the task.
     var challengeError: (any Error)?
     /// The URL to which the download was moved.
-    var place: URL?
+    var destinationURL: URL?
     /// The part of the body received so far, if it is collected in memory.
     var data = Data()
 
@@ -84,7 +84,8 @@ struct TaskDriverState: Sendable {
     /// Returns the outcome of the transfer and releases the body.
     mutating func takeEnding() -> TaskEnding {
         defer { data = Data() }
-        return TaskEnding(core: core, head: head, data: data, place: place, challengeError: challengeError)
+        return TaskEnding(
+            core: core, head: head, data: data, destinationURL: destinationURL, challengeError: challengeError)
     }
 
     /// Ends the task. Returns the callbacks and the task objects that they receive, and releases them.
@@ -107,7 +108,7 @@ struct TaskEnding {
     let core: TransferCore?
     let head: ResponseHead?
     let data: Data
-    let place: URL?
+    let destinationURL: URL?
     let challengeError: (any Error)?
 }
 

@@ -15,7 +15,7 @@ extension DownloadFile {
         return data.offset > 0 ? data : nil
     }
 
-    func knowledge(of head: ResponseHead?, _ expected: ContentDigest?) -> ResumeData? {
+    func resumeData(of head: ResponseHead?, _ expected: ContentDigest?) -> ResumeData? {
         guard mayContinue, let path = partialPath else { return nil }
         var headers = request.headers
         headers.removeAll { job.sensitiveHeaders.contains($0.name) }
@@ -37,7 +37,7 @@ extension DownloadFile {
     }
 
     func writeRecord() throws(SessionError) {
-        guard isDurable, var data = known ?? knowledge(of: nil, job.options.expectedDigest) else { return }
+        guard isDurable, var data = known ?? resumeData(of: nil, job.options.expectedDigest) else { return }
         data.offset = hasBegun ? size : data.offset
         if !data.isVerifiable { data.offset = 0 }
         do throws(SystemError) {

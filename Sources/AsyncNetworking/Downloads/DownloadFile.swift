@@ -164,7 +164,7 @@ final class DownloadFile {
         }
         let isDecoded = isDecoded(head)
         let expected = job.options.expectedDigest ?? known?.expectedDigest
-        known = isDecoded ? nil : knowledge(of: head, expected)
+        known = isDecoded ? nil : resumeData(of: head, expected)
         let announced = known?.announcedDigests ?? []
         whole = DigestChecks(announced + (isDecoded ? [] : head.contentDigests), and: expected)
         part = DigestChecks([])

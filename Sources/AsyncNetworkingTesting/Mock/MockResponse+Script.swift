@@ -40,7 +40,7 @@ extension MockResponse {
             case .send(let data) where hasHead:
                 steps.append(.chunk(data))
                 missing?.sent += Int64(data.count)
-            case .send, .generate, .pace, .cut:
+            case .send, .generate, .pace, .disconnect:
                 return steps.append(.fail(TransportError.invalidResponse(.notHTTP, FailureContext())))
             }
         }

@@ -79,7 +79,7 @@ extension Script {
     /// bytes.
     public static func resetAfter(bytes: Int64, of response: Script = .generated(1_000_000)) -> Script {
         var script = response
-        script.actions.insert(.cut(afterBytes: bytes, by: .reset), at: 0)
+        script.actions.insert(.disconnect(afterBytes: bytes, by: .reset), at: 0)
         return script
     }
 

@@ -47,7 +47,7 @@ public struct Script: Sendable {
         case pace(Pace)
         /// Ends the connection after exactly the given number of further bytes, or at the end of the script if it sends
         /// fewer.
-        case cut(afterBytes: Int64, by: Ending)
+        case disconnect(afterBytes: Int64, by: Ending)
         /// Ends the connection.
         case end(Ending)
         /// Waits until the client closes the connection or the server is stopped.

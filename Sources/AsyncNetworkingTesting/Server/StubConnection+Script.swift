@@ -26,7 +26,7 @@ extension StubConnection {
             if socket.waitForHangUp(nil, or: gate.descriptor.number) { throw .peerClosed }
         case .pace(let pace):
             meter.setPace(pace)
-        case .cut(let bytes, let ending):
+        case .disconnect(let bytes, let ending):
             meter.setCut(after: bytes, by: ending)
         case .end(let ending):
             throw .byScript(ending)
