@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    private static let facts = TransferFacts()
+    private static let facts = FailureContext()
     private static let digest = ContentDigest(.sha256, Data(count: 32))
 
     /// The resume data of an interrupted download.
@@ -54,7 +54,7 @@ import Testing
         Row(-1015, .digest(.init(expected: digest, found: digest))),
         Row(-3003, .file(.init(path: "/a", call: "open", errno: 2, message: ""))),
         Row(-1013, .authentication(.bodyNotReplayable)), Row(-1, .interceptor(.noResponse, type: "x")),
-        Row(-1, SessionError.invalidated), Row(-1, .cookies(.notKept)),
+        Row(-1, SessionError.invalidated), Row(-1, .cookies(.notStored)),
     ]
 
     private static let transportErrors: [Row] = [

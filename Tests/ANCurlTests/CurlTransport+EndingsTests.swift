@@ -12,7 +12,7 @@ import Testing
             let gate = try ScriptGate()
             server.enqueue(Script([.wait(gate), .reply(Reply(body: .string("first")))]))
             server.fallback { _ in .text("second") }
-            var pool = ConnectionPool()
+            var pool = ConnectionLimits()
             pool.maximumConnectionsPerHost = 1
             let transport = try CurlTransport(pool: pool)
             async let first = transport.text(server.request())

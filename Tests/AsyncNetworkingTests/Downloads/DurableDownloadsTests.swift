@@ -62,12 +62,12 @@ import Testing
                 _ = try await manager.download("file", to: file, options: .durable).value
             }
             #expect(error.resumeData?.offset == 400)
-            #expect(try folder.read("file.part") == Self.bytes.prefix(400))
+            #expect(try directory.read("file.part") == Self.bytes.prefix(400))
             served.interruption = nil
             server.serve(served)
             _ = try await manager.download("file", to: file, options: .durable).value
-            #expect(try folder.read("file") == Self.bytes)
-            #expect(try folder.contents == ["file"])
+            #expect(try directory.read("file") == Self.bytes)
+            #expect(try directory.contents == ["file"])
         }
     }
 

@@ -362,11 +362,11 @@ extension StubServer {
             let task = await manager.download(resuming: data, options: options)
             guard isRight else {
                 let error = try await sessionError { _ = try await task.value }
-                #expect(error.digestMismatch == .init(expected: wrong, found: right))
+                #expect(error.digestFailure == .init(expected: wrong, found: right))
                 return
             }
             #expect(try await task.value.statusCode == 206)
-            #expect(try folder.read("file") == Self.bytes)
+            #expect(try directory.read("file") == Self.bytes)
         }
     }
 
@@ -379,7 +379,7 @@ extension StubServer {
         let part = "ZGgvbtqsLH+HZhvwfzSZRVgfc6hCFaObsYVNPc3dbko="
         let digest = try #require(HTTPField.Name("Repr-Digest"))
         let contentDigest = try #require(HTTPField.Name("Content-Digest"))
-        let broken = MockResponse.Step.fail(TransportError.connectionLost(.inHead, TransferFacts()))
+        let broken = MockResponse.Step.fail(TransportError.connectionLost(.inHead, FailureContext()))
         // Another resource replaces the first one while a task continues it.
         let other: [MockResponse.Step] = [.head(.ok, [.eTag: "\"2\"", .contentLength: "5"]), .chunk(Data("ot".utf8))]
         let transport = MockTransport(
@@ -407,7 +407,7 @@ extension StubServer {
         } else {
             #expect(try await task.value.value == DownloadedFile(path: file, size: 5))
         }
-        #expect(try folder.read("file") == Data("other".utf8))
+        #expect(try directory.read("file") == Data("other".utf8))
         #expect(
             transport.requests.map { $0.request.headers[.range] }
                 == [nil, "bytes=400-", "bytes=650-"] + (breaksOff ? ["bytes=2-"] : []))
