@@ -71,7 +71,7 @@ extension Transfer {
                 ? !Self.hasEnded(known) && !loop.connections.isSuspect(known)
                     && loop.monitors[known]?.isClosing != true
                 : !Self.hasInput(known) && !hasBufferedInput && !loop.connections.isExpired(known, at: loop.now)
-            guard !isUsable else { return true }
+            if isUsable, hasChosenEnds(local, remote) { return true }
             state.isConnectionSpoilt = true
             return false
         }
@@ -79,6 +79,21 @@ extension Transfer {
         loop.connections.insert(ends, socket: new)
         state.connection = new
         return true
+    }
+
+    /// Whether a connection has the ends that the options ask for. libcurl 8.9 and later do not compare the local address when they
+    /// look for a connection, and 8.21 does not compare the version of IP.
+    private func hasChosenEnds(_ local: SocketAddress, _ remote: SocketAddress) -> Bool {
+        let options = exchange.options.connection
+        if let name = options.localInterface, name.hasPrefix("host!") {
+            let host = HostName(String(name.dropFirst("host!".count)))
+            guard !host.isAddress || host == HostName(local.host) else { return false }
+        }
+        switch options.ipVersion {
+        case .v4: return !remote.host.contains(":")
+        case .v6: return remote.host.contains(":")
+        default: return true
+        }
     }
 
     /// The socket that became this connection, of those that were opened for the transfer.

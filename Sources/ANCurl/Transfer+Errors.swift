@@ -36,6 +36,8 @@ extension Transfer {
             facts.host = proxy?.host
             return .cannotResolve(host: proxy?.host ?? "the proxy", facts)
         case CURLE_COULDNT_CONNECT:
+            // So does libcurl 8.21 report a refused tunnel, and earlier ones as CURLE_RECV_ERROR.
+            if let tunnelError = tunnelError(facts) { return tunnelError }
             if let proxy { facts.host = proxy.host }
             return .cannotConnect(connectFailure(facts), facts)
         case CURLE_INTERFACE_FAILED:
@@ -64,7 +66,7 @@ extension Transfer {
                 state.parser.isComplete ? .framing : .headerLine("one without a colon, or continuing nothing"), facts)
         case CURLE_SEND_FAIL_REWIND:
             return .requestBody(.notReplayable, facts)
-        case CURLE_OUT_OF_MEMORY:
+        case CURLE_OUT_OF_MEMORY, .tooLarge:
             return limitError ?? .internalInconsistency("Out of memory.", facts)
         case CURLE_OPERATION_TIMEDOUT:
             guard let total = exchange.options.timeouts.total else { return .cannotConnect(.systemTimeout, facts) }
@@ -113,6 +115,7 @@ extension Transfer {
     /// What libcurl found wrong with a line of the head, before it was handed on.
     private func headProblem(_ message: String) -> TransportError.ResponseFailure {
         guard state.parser.hasBegun else { return .notHTTP }
+        if state.parser.isComplete { return .framing }
         return message.hasPrefix("Invalid Content-Length") ? .contentLength : .headerLine(message)
     }
 
@@ -133,17 +136,21 @@ extension Transfer {
         }
     }
 
+    /// The error of a proxy that refused a tunnel; `nil` if none did.
+    private func tunnelError(_ facts: FailureContext) -> TransportError? {
+        let status = handle.long(CURLINFO_HTTP_CONNECTCODE)
+        guard !state.parser.hasBegun, state.clock.connected == nil, status != 0, status / 100 != 2 else { return nil }
+        var facts = facts
+        facts.host = proxy?.host ?? facts.host
+        if status == 407 { facts.proxySchemes = handle.proxySchemes }
+        return .proxy(status == 407 ? .authenticationRequired : .tunnelRefused(status: status), facts)
+    }
+
     /// libcurl has one code for a lost connection, a refused tunnel and a broken chunked coding.
     private func receiveError(_ facts: FailureContext) -> TransportError {
-        let status = handle.long(CURLINFO_HTTP_CONNECTCODE)
-        if !state.parser.hasBegun, state.clock.connected == nil, status != 0, status / 100 != 2 {
-            var facts = facts
-            facts.host = proxy?.host ?? facts.host
-            if status == 407 { facts.proxySchemes = handle.proxySchemes }
-            return .proxy(status == 407 ? .authenticationRequired : .tunnelRefused(status: status), facts)
-        }
+        if let tunnelError = tunnelError(facts) { return tunnelError }
         if facts.message?.hasPrefix("Too large response headers") == true, let limitError { return limitError }
-        if facts.errno == nil, facts.message?.contains("chunked-encod") == true {
+        if facts.errno == nil, facts.message?.contains("chunk") == true {
             return .invalidResponse(.framing, facts)
         }
         return connectionLost(facts)
@@ -174,4 +181,9 @@ extension Transfer {
             return .tls(.handshake, facts)
         }
     }
+}
+
+extension CURLcode {
+    /// CURLE_TOO_LARGE, which libcurl has since 8.6.
+    fileprivate static let tooLarge = CURLcode(rawValue: 100)
 }

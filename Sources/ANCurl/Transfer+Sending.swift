@@ -79,6 +79,8 @@ extension Transfer {
 
     func rewind(to offset: Int64, from origin: Int32) -> Int32 {
         guard offset == 0, origin == SEEK_SET else { return CURL_SEEKFUNC_CANTSEEK }
+        // libcurl 8 goes back to the start before it looks for another connection.
+        guard state.attempts == 0 || state.heldHead != nil || mayRepeat() else { return CURL_SEEKFUNC_FAIL }
         return rewind() ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL
     }
 
