@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 
-# Debian packages: build dependencies of the library; dependencies of tests and benchmarks; servers of `make interop`.
+# Debian packages: build dependencies of the library; dependencies of tests and benchmarks; further servers of `make interop`.
 LIBRARY_PACKAGES := libcurl4-openssl-dev libssl-dev pkg-config
-TEST_PACKAGES := curl iproute2 openssl python3-venv nginx libnginx-mod-stream tinyproxy-bin microsocks
-INTEROP_PACKAGES := apache2 haproxy caddy lighttpd lighttpd-mod-openssl lighttpd-mod-deflate varnish h2o \
-	squid-openssl nghttp2-server nodejs
+TEST_PACKAGES := curl iproute2 openssl python3-venv nginx libnginx-mod-stream tinyproxy-bin microsocks \
+	apache2 haproxy caddy
+INTEROP_PACKAGES := lighttpd lighttpd-mod-openssl lighttpd-mod-deflate varnish h2o squid-openssl nghttp2-server nodejs
 
 # Whether `make interop` installs missing servers, and its options: make interop OPTIONS='--only node'.
 INSTALL :=

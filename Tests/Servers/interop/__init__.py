@@ -5,7 +5,7 @@ All have the same paths, except for features that a server lacks:
 
     /small.json, /1m.bin, /text.txt     files, with byte ranges
     /sink                               the number of bytes received, as JSON
-    /refuse/401, /refuse/403, /refuse/413   responds before the body is read
+    /refuse/401, /refuse/403, /refuse/413, /refuse/417   responds before the body is read
     /redirect/307, /redirect/308        to /sink
     /basic/…, /digest/…                 the files and the sink, for user `user` with password `secret`
     /gzip/text.txt                      compressed
@@ -44,7 +44,7 @@ class Kind(typing.NamedTuple):
 COMMON = ["http", "tls", "idle", "mutual"]
 LIMITS = ["limit10", "limit100", "limit1000"]
 KINDS = {
-    "apache": Kind(COMMON, "apache2", "apache2", ["-v"]),
+    "apache": Kind([*COMMON, "limit10"], "apache2", "apache2", ["-v"]),
     "haproxy": Kind(COMMON, "haproxy", "haproxy", ["-v"]),
     "caddy": Kind([*COMMON, "admin"], "caddy", "caddy", ["version"]),
     "nginx-front": Kind([*COMMON, *LIMITS], "nginx", "nginx", ["-v"]),
