@@ -43,6 +43,34 @@ enum RealServer: String, CaseIterable {
     case socks = "AN_SOCKS"
     /// microsocks that requires the credential `user`, `secret`.
     case socksWithCredentials = "AN_SOCKS_AUTH"
+    /// Apache without TLS.
+    case apache = "AN_APACHE_HTTP"
+    /// Apache with TLS.
+    case apacheTLS = "AN_APACHE_TLS"
+    /// Apache with TLS, closing connections after a second without requests.
+    case apacheIdle = "AN_APACHE_IDLE"
+    /// Apache with TLS, closing HTTP/1.1 connections after 10 requests.
+    case apacheLimit = "AN_APACHE_LIMIT10"
+    /// HAProxy without TLS.
+    case haproxy = "AN_HAPROXY_HTTP"
+    /// HAProxy with TLS.
+    case haproxyTLS = "AN_HAPROXY_TLS"
+    /// HAProxy with TLS, closing connections after a second without requests.
+    case haproxyIdle = "AN_HAPROXY_IDLE"
+    /// Caddy without TLS.
+    case caddy = "AN_CADDY_HTTP"
+    /// Caddy with TLS.
+    case caddyTLS = "AN_CADDY_TLS"
+    /// Caddy with TLS, closing connections after a second without requests.
+    case caddyIdle = "AN_CADDY_IDLE"
+    /// nginx without TLS, forwarding requests.
+    case nginxFront = "AN_NGINX_FRONT_HTTP"
+    /// nginx with TLS, forwarding requests.
+    case nginxFrontTLS = "AN_NGINX_FRONT_TLS"
+    /// nginx with TLS, closing connections after a second without requests.
+    case nginxFrontIdle = "AN_NGINX_FRONT_IDLE"
+    /// nginx with TLS, closing connections after 10 requests.
+    case nginxFrontLimit = "AN_NGINX_FRONT_LIMIT10"
 
     /// Whether the environment contains the server's address.
     var isRunning: Bool { Self.environment(rawValue) != nil }
