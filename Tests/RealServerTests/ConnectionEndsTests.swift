@@ -35,9 +35,7 @@ enum FrontServer: CaseIterable, Sendable {
 }
 
 /// Connections that servers end, and responses that precede the end of the request body.
-@Suite(
-    .servers(.apache, .haproxy, .caddy, .nginxFront), .timeLimit(.minutes(1))
-) struct ConnectionEndsTests {
+@Suite(.servers(.apache, .haproxy, .caddy, .nginxFront), .timeLimit(.minutes(1))) struct ConnectionEndsTests {
     private static let versions = [HTTPVersion.http1_1, .http2]
 
     @Test(arguments: FrontServer.allCases, versions)
@@ -71,7 +69,9 @@ enum FrontServer: CaseIterable, Sendable {
         for status in [307, 308] {
             for size in [64 << 10, 1 << 20] {
                 let prefix = log.makePrefix()
-                let outcomes = await Outcomes(of: 4, inFlight: 2) { number in
+                // HAProxy 2.6 never returns the flow-control window of refused bodies to an HTTP/2 connection, on which
+                // a concurrent body then waits in vain.
+                let outcomes = await Outcomes(of: 4, inFlight: server == .haproxy ? 1 : 2) { number in
                     let request = try manager.request(
                         .put, "redirect/\(status)", headers: [log.name: "\(prefix)\(number)"],
                         body: .bytes(Data(repeating: 0x61, count: size)))
