@@ -4,31 +4,32 @@ import ANHTTP
 import ANSystem
 import CCurl
 
-/// Drives libcurl's multi interface on a loop's thread; the loop is its executor, and so its lock.
+/// Drives libcurl's multi interface on the event loop's thread. The loop is the actor's executor, which serializes
+/// access.
 ///
-/// Work comes in as messages for the loop's next turn: what arrives together is handled together, and a task that awaits a
-/// response is resumed where it came from, without a stop on the loop.
+/// Other threads post messages, which are handled together in the loop's next turn. A task that awaits a response
+/// resumes on its own executor, without a hop through the loop.
 actor CurlEngine: EventLoopSource {
-    /// What requests without options of their own have.
+    /// The options of requests that have none of their own.
     nonisolated let defaultOptions: SharedTransferOptions
-    /// What verifies servers.
+    /// The cached TLS security settings with which servers are verified.
     nonisolated let securities = SecurityCache()
     private nonisolated let loop: EventLoop
     private nonisolated let inbox = Lock<[Message]>([])
 
     let state: LoopState
-    /// Nil after ``shutdown()``, which closes the connections with it.
+    /// The multi handle; `nil` after ``shutdown()``, which frees it and closes its connections.
     private(set) var multi: MultiHandle?
     private var active: [ObjectIdentifier: Transfer] = [:]
     private var admissions: AdmissionQueue<Transfer>
-    /// The messages of this turn; kept for its storage.
+    /// The messages of this turn; a property so that its storage is reused.
     private var received: [Message] = []
     private var deadlines = DeadlineQueue<Alarm>()
     private var isShutDown = false
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
-    /// Starts the loop's thread.
+    /// Creates an engine and starts the loop's thread.
     init(pool: ConnectionLimits, defaultOptions: TransferOptions) throws(TransportError) {
         _ = try CurlLibrary.current.get()
         self.defaultOptions = SharedTransferOptions(defaultOptions)
@@ -47,28 +48,28 @@ actor CurlEngine: EventLoopSource {
         }
     }
 
-    /// No exchange is active: each one holds its engine.
+    /// No exchange is active here: each exchange retains its engine.
     isolated deinit {
-        // Closing connections calls back to `state`, which must be there still.
+        // Closing connections calls back to `state`, which must still be alive.
         multi = nil
         loop.stop()
     }
 
     // MARK: Messages
 
-    /// What others want of the engine.
+    /// A message to the engine, handled in the loop's next turn.
     enum Message: Sendable {
-        /// Start an exchange.
+        /// Starts an exchange.
         case add(Exchange)
-        /// End an exchange before its time; one that is over already stays as it is.
+        /// Ends an exchange with an error; ignored if the exchange is already over.
         case end(Exchange, because: any Error)
-        /// The reader has made room: a paused transfer goes on.
+        /// Resumes a transfer that was paused because the reader's buffer was full.
         case resumeReceiving(Exchange)
-        /// The body's source has more, and a paused transfer goes on; or it failed, and the exchange with it.
+        /// Resumes a transfer that was paused because its body's source had no bytes, or fails it if the source failed.
         case resumeSending(Exchange)
     }
 
-    /// Sends a message; from any thread, never blocking.
+    /// Posts a message. Callable from any thread; never blocks.
     nonisolated func post(_ message: Message) {
         inbox.withLock { $0.append(message) }
         loop.wake()
@@ -96,7 +97,7 @@ actor CurlEngine: EventLoopSource {
             transfer.ticket = admissions.enter(transfer, transfer.origin)
             if transfer.ticket == nil { start(transfer) }
             queueDeadline(of: transfer)
-            // What the source of its body said before was about a transfer that was not there yet.
+            // The source may have failed before the transfer was added; that message had no effect.
             if let error = transfer.uploadError { finish(transfer, .failure(error)) }
         } catch {
             refuse(exchange, error)
@@ -108,7 +109,7 @@ actor CurlEngine: EventLoopSource {
         finish(exchange, .failure(error))
     }
 
-    /// Gives a transfer to libcurl.
+    /// Adds a transfer to libcurl's multi handle.
     private func start(_ transfer: Transfer) {
         transfer.ticket = nil
         transfer.state.admitted = state.now
@@ -143,15 +144,15 @@ actor CurlEngine: EventLoopSource {
         resume(transfer)
     }
 
-    /// Ends all exchanges and refuses further ones.
+    /// Ends all exchanges and rejects further ones.
     func shutdown() {
         isShutDown = true
         for transfer in active.values { finish(transfer, .failure(TransportError.shutDown)) }
         multi = nil
     }
 
-    /// Lets a transfer go on. Bytes that libcurl kept while it was paused arrive within the call; what goes wrong with
-    /// them is reported by nothing but its result. See curl_easy_pause(3).
+    /// Resumes a paused transfer. Bytes that libcurl buffered during the pause are delivered within the call, and
+    /// errors in processing them are reported only by its result. See curl_easy_pause(3).
     private func resume(_ transfer: Transfer) {
         transfer.state.clock.noteActivity(at: state.now)
         let code = transfer.handle.resume(
@@ -189,7 +190,7 @@ actor CurlEngine: EventLoopSource {
         return millisecondsUntilNextTimer
     }
 
-    /// Ends a transfer whose response is over, while its request's body is not.
+    /// Ends a transfer whose response is complete while its request's body is not.
     private func endEarly(_ transfer: Transfer) {
         guard !transfer.isResponseWhole else { return finish(transfer, transfer.outcome(CURLE_OK)) }
         transfer.state.isBodyEnded = true
@@ -221,7 +222,7 @@ actor CurlEngine: EventLoopSource {
         }
     }
 
-    /// Sends the request of a transfer again, by another easy handle.
+    /// Sends a transfer's request again, with another easy handle.
     private func repeatRequest(of transfer: Transfer) {
         do throws(TransportError) {
             let other = try Transfer(repeating: transfer)
@@ -254,8 +255,8 @@ actor CurlEngine: EventLoopSource {
         }
     }
 
-    /// Ends a connection of HTTP/2 on which nothing has come since the request of this transfer, which ran out of time: it may
-    /// be dead, and libcurl would send further requests on it. Over HTTP/1.1, libcurl closes it.
+    /// Shuts down the HTTP/2 connection of a transfer that timed out if nothing has been received on it since the
+    /// request: it may be dead, and libcurl would send further requests on it. Over HTTP/1.1, libcurl closes it.
     private func retireConnection(of transfer: Transfer) {
         guard transfer.state.isOnHTTP2, let socket = transfer.state.connection,
             let sent = transfer.state.clock.connected, state.connections.isSilent(socket, since: sent)
@@ -267,7 +268,8 @@ actor CurlEngine: EventLoopSource {
         }
     }
 
-    /// Queues the next deadline of a transfer, unless an earlier one is queued, which will look again.
+    /// Queues a transfer's next deadline, unless an earlier one is queued; when that one is due, the deadline is
+    /// computed again.
     private func queueDeadline(of transfer: Transfer) {
         guard let deadline = transfer.nextLimit?.deadline else { return }
         if let queued = transfer.alarm.deadline, queued <= deadline { return }

@@ -6,27 +6,28 @@ import FoundationEssentials
 import HTTPTypes
 import Synchronization
 
-/// One request and its response: what the loop and the reading task share.
+/// A request and its response, with the state shared by the loop and the reading task.
 ///
-/// The loop calls the methods under "The loop's side", on its thread; the task that performs the request calls the others,
-/// and anybody may call ``cancel()``.
+/// The methods under "The loop's side" are called on the loop's thread, the others by the task that performs the
+/// request; ``cancel()`` can be called from any thread.
 final class Exchange: Sendable {
     let request: Request
     let sharedOptions: SharedTransferOptions
     let delivery: BodyDelivery
     let events: (any TransferEventSink)?
     let upload: Upload
-    /// Whether the URL is one of https.
+    /// Whether the URL's scheme is `https`.
     let isSecure: Bool
-    /// Whether cookies are sent and kept.
+    /// Whether cookies are sent and stored.
     let handlesCookies: Bool
-    /// What libcurl does to show who makes the request.
+    /// The authentication that libcurl performs; `nil` if it performs none.
     let authentication: TransportAuthentication?
-    /// Whether responses may be challenges that libcurl answers.
+    /// Whether responses may be challenges to which libcurl responds.
     let answersChallenges: Bool
-    /// Whether its connection can serve nothing else; see ``CurlLibrary/reusesCleartextHTTP2``.
+    /// Whether the connection cannot be shared with other exchanges; see ``CurlLibrary/reusesCleartextHTTP2``.
     let needsOwnConnection: Bool
-    /// What verifies the server of its connection, or of the resolver if only that is spoken to over TLS.
+    /// The security settings with which the server is verified, or the resolver if only the resolver is reached over
+    /// TLS.
     let security: ConnectionSecurity?
     let engine: CurlEngine
     private let isCancelled = Atomic(false)
@@ -67,18 +68,18 @@ final class Exchange: Sendable {
         state = Lock(State(machine: ExchangeStateMachine(reading: reading)))
     }
 
-    /// How the transfer is made.
+    /// The transfer options.
     var options: TransferOptions { sharedOptions.value }
 
-    /// Whether libcurl asks the server or the proxy for its challenge by a request without the body.
+    /// Whether libcurl sends a request without the body to obtain the challenge of the server or the proxy.
     var sendsProbe: Bool {
         guard sendsBody else { return false }
         if let scheme = authentication?.server?.scheme, scheme != .basic { return true }
         return probesProxy
     }
 
-    /// Whether libcurl asks a proxy that forwards requests for its challenge by one without the body: it does where it has
-    /// one scheme for the proxy, other than Basic.
+    /// Whether libcurl sends a request without the body to obtain the challenge of a forwarding proxy. It does so if
+    /// the proxy has exactly one scheme, other than Basic.
     var probesProxy: Bool {
         guard !isSecure, sendsBody else { return false }
         if let scheme = authentication?.proxy?.scheme { return scheme != .basic }
@@ -88,7 +89,7 @@ final class Exchange: Sendable {
 
     // MARK: The reader's side
 
-    /// Starts the exchange and waits for its head; with a collected delivery, for the whole of it.
+    /// Starts the exchange and waits for its head, or for the whole response if the delivery is collected.
     func start() async throws -> ResponseHead {
         await wait(for: delivery == .streamed ? .head : .end) { engine.post(.add(self)) }
         return try state.withLock { state throws in
@@ -97,16 +98,16 @@ final class Exchange: Sendable {
         }
     }
 
-    /// Asks the loop to end the exchange; from any thread, at any time, any number of times.
+    /// Requests that the loop end the exchange. Callable from any thread, at any time, any number of times.
     ///
-    /// The flag is set before the loop is told. So when the loop meets this message before the one that adds the exchange,
-    /// it finds the flag when it adds it.
+    /// The flag is set before the message is posted. If the loop handles this message before the one that adds the
+    /// exchange, it finds the flag set when it adds the exchange.
     func cancel() {
         isCancelled.store(true, ordering: .releasing)
         engine.post(.end(self, because: CancellationError()))
     }
 
-    /// Ends the scope: gives up what is not complete, and returns when the loop has let go of it.
+    /// Ends the scope: cancels the exchange if it is incomplete, and returns once the loop no longer uses it.
     func close() async {
         let action = state.withLock { $0.machine.close() }
         action.strayReader?.wake()
@@ -144,7 +145,7 @@ final class Exchange: Sendable {
         }
     }
 
-    /// Takes bytes of the body, or says why not.
+    /// Receives bytes of the body; the result says whether they were accepted.
     func receive(_ bytes: UnsafeRawBufferPointer) -> ExchangeStateMachine<Waiter>.BytesVerdict {
         state.withLock { state in
             let verdict = state.machine.receiveBytes(bytes.count, buffered: state.buffer.count)
@@ -153,12 +154,12 @@ final class Exchange: Sendable {
         }
     }
 
-    /// Makes room for a body of known size, so that the buffer need not grow in steps.
+    /// Reserves capacity for a body of known size, so that the buffer is allocated once.
     func reserve(_ count: Int) {
         state.withLock { $0.buffer.reserveCapacity(count) }
     }
 
-    /// Wakes the reader if what it waits for has come.
+    /// Resumes the reader if the event that it waits for has occurred.
     func flush() {
         state.withLock { $0.machine.flush(buffered: $0.buffer.count) }?.wake()
     }
@@ -180,7 +181,7 @@ final class Exchange: Sendable {
         var ending: ResponseEnding?
         var failure: (any Error)?
         var isEndRead = false
-        /// The address that the response came from.
+        /// The address from which the response was received.
         var address: SocketAddress?
         var decoding = Decoding.none
 
@@ -196,7 +197,7 @@ final class Exchange: Sendable {
             return .end
         }
 
-        /// The whole body once it is there; nil before that.
+        /// Returns the whole body once it is complete; `nil` before that.
         mutating func takeAll(limit: Int) throws -> Data? {
             try checkReader()
             if let failure { throw failure }
@@ -215,10 +216,10 @@ final class Exchange: Sendable {
         }
     }
 
-    /// What is done to the body before its reader gets it.
+    /// The content decoding applied to the body.
     enum Decoding {
         case none
-        /// The body has these values of `Content-Encoding`, and its decoder is not made yet.
+        /// The body has these values of `Content-Encoding`, and its decoder has not been created yet.
         case undecided([String])
         case by(ContentDecoder)
     }

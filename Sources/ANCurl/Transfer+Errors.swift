@@ -5,7 +5,7 @@ import CCurl
 import COpenSSL
 import Glibc
 
-// The one table from libcurl's codes to ``TransportError``. See libcurl-errors(3).
+// The mapping from libcurl's error codes to ``TransportError``. See libcurl-errors(3).
 
 extension Transfer {
     func transportError(_ code: CURLcode) -> TransportError {
@@ -36,7 +36,7 @@ extension Transfer {
             facts.host = proxy?.host
             return .cannotResolve(host: proxy?.host ?? "the proxy", facts)
         case CURLE_COULDNT_CONNECT:
-            // So does libcurl 8.21 report a refused tunnel, and earlier ones as CURLE_RECV_ERROR.
+            // libcurl 8.21 reports a refused tunnel with this code, earlier versions as CURLE_RECV_ERROR.
             if let tunnelError = tunnelError(facts) { return tunnelError }
             if let proxy { facts.host = proxy.host }
             return .cannotConnect(connectFailure(facts), facts)
@@ -55,13 +55,14 @@ extension Transfer {
         case CURLE_RECV_ERROR:
             return receiveError(facts)
         case CURLE_HTTP2:
-            // A session that the server ended says no more about a request that was sent on it afterwards.
+            // After the server has closed an HTTP/2 session, its error says nothing about a request that was sent
+            // later.
             return state.parser.hasBegun ? .invalidResponse(.framing, facts) : .connectionLost(.beforeResponse, facts)
         case CURLE_BAD_CONTENT_ENCODING:
             return .invalidResponse(.contentEncoding, facts)
         case CURLE_BAD_FUNCTION_ARGUMENT where state.parser.hasBegun:
-            // A line that it cannot keep is not handed on: one without a colon, or one that continues nothing. After the head
-            // it is a trailer, or what follows a chunk size that is no number.
+            // libcurl rejects such a line before it calls back: one without a colon, or a folded line that continues
+            // nothing. After the head, it is a trailer, or what follows an invalid chunk size.
             return .invalidResponse(
                 state.parser.isComplete ? .framing : .headerLine("one without a colon, or continuing nothing"), facts)
         case CURLE_SEND_FAIL_REWIND:
@@ -78,9 +79,9 @@ extension Transfer {
 
     private static let noIdentity = "The server asked for a client certificate, and none was given."
 
-    /// Whether a connection that has served no request failed after its server had asked for a certificate in vain. With
-    /// TLS 1.2 the server ends the handshake; with TLS 1.3 the request may be under way, and the connection be reset before the
-    /// server's alert is read.
+    /// Whether a connection that has served no request failed after its server had requested a certificate and received
+    /// none. With TLS 1.2 the server ends the handshake; with TLS 1.3 the request may already be under way, and the
+    /// connection may be reset before the server's alert is read.
     private func isIdentityMissing(_ code: CURLcode) -> Bool {
         guard state.lacksIdentity, !state.parser.hasBegun else { return false }
         switch code {
@@ -93,7 +94,7 @@ extension Transfer {
         if case .proxy(let proxy) = exchange.options.proxy { proxy } else { nil }
     }
 
-    /// The error for a connection that ended too early, by how far the response had come.
+    /// Returns the error for a connection that ended too early, depending on how much of the response was received.
     func connectionLost(_ facts: FailureContext) -> TransportError {
         let parser = state.parser
         if parser.isComplete {
@@ -102,17 +103,19 @@ extension Transfer {
         }
         guard parser.hasBegun else { return .connectionLost(.beforeResponse, facts) }
         if parser.isInHead { return .connectionLost(.inHead, facts) }
-        // A server that closes after an interim response has nothing more to say; a reset is a loss.
+        // A connection closed after an interim response means that no final response follows; a reset means that it was
+        // lost.
         return facts.errno == nil ? .invalidResponse(.noFinalResponse, facts) : .connectionLost(.beforeResponse, facts)
     }
 
-    /// The error for a limit of libcurl's own, 300 KiB for all heads and 100 KiB for a line; `nil` after the head.
+    /// The error for exceeding one of libcurl's own limits, 300 KiB for all heads and 100 KiB for a line; `nil` after
+    /// the head.
     private var limitError: TransportError? {
         guard !state.parser.isComplete else { return nil }
         return .responseTooLarge(.head(limit: min(exchange.options.maximumHeadSize, 300 << 10)), facts())
     }
 
-    /// What libcurl found wrong with a line of the head, before it was handed on.
+    /// Returns the failure for a line of the head that libcurl rejected before passing it on.
     private func headProblem(_ message: String) -> TransportError.ResponseFailure {
         guard state.parser.hasBegun else { return .notHTTP }
         if state.parser.isComplete { return .framing }
@@ -136,7 +139,7 @@ extension Transfer {
         }
     }
 
-    /// The error of a proxy that refused a tunnel; `nil` if none did.
+    /// Returns the error of a proxy that refused a tunnel; `nil` if none did.
     private func tunnelError(_ facts: FailureContext) -> TransportError? {
         let status = handle.long(CURLINFO_HTTP_CONNECTCODE)
         guard !state.parser.hasBegun, state.clock.connected == nil, status != 0, status / 100 != 2 else { return nil }
@@ -146,7 +149,8 @@ extension Transfer {
         return .proxy(status == 407 ? .authenticationRequired : .tunnelRefused(status: status), facts)
     }
 
-    /// libcurl has one code for a lost connection, a refused tunnel and a broken chunked coding.
+    /// Returns the error for CURLE_RECV_ERROR, which libcurl uses for a lost connection, a refused tunnel and malformed
+    /// chunked coding.
     private func receiveError(_ facts: FailureContext) -> TransportError {
         if let tunnelError = tunnelError(facts) { return tunnelError }
         if facts.message?.hasPrefix("Too large response headers") == true, let limitError { return limitError }
@@ -156,8 +160,8 @@ extension Transfer {
         return connectionLost(facts)
     }
 
-    /// "Unspecified" is the result that libcurl begins with: the certificate was not looked at yet, or it is good, but for
-    /// another name.
+    /// Returns the TLS failure for a failed handshake. An "unspecified" verification result is libcurl's initial value:
+    /// either the certificate was not checked yet, or it is valid but for another name.
     private func handshakeFailure(_ code: CURLcode, _ verifyResult: Int) -> TransportError.TLSFailure {
         guard verifyResult == Int(X509_V_OK) || verifyResult == Int(X509_V_ERR_UNSPECIFIED) else {
             return TransportError.TLSFailure(verifyResult: Int32(truncatingIfNeeded: verifyResult))
@@ -184,6 +188,6 @@ extension Transfer {
 }
 
 extension CURLcode {
-    /// CURLE_TOO_LARGE, which libcurl has since 8.6.
+    /// CURLE_TOO_LARGE, introduced in libcurl 8.6.
     fileprivate static let tooLarge = CURLcode(rawValue: 100)
 }

@@ -6,43 +6,44 @@ import CCurl
 import FoundationEssentials
 import HTTPTypes
 
-/// One exchange at work in libcurl: an easy handle that is made for this exchange and freed with it.
+/// An exchange in progress in libcurl, with an easy handle that is created for this exchange and freed with it.
 ///
-/// A used easy handle keeps state that no option resets: a 417, the system's last error number, the answers to challenges.
-/// Two kinds of it corrupt memory: a header line that begins with a blank, received first on a used handle, is a use after
-/// free (curl issue 11101, fixed in 8.1), and a second request with trailers overruns a buffer (sending bodies was rewritten
-/// in 8.7). Making and freeing a handle takes about 1 µs. Connections, TLS sessions, addresses and cookies outlive it: they
+/// A reused easy handle keeps state that no option resets: a 417, the latest `errno`, the answers to challenges. Two
+/// kinds of it corrupt memory: a header line that begins with whitespace, received first on a reused handle, is a use
+/// after free (curl issue 11101, fixed in 8.1), and a second request with trailers overruns a buffer (sending bodies
+/// was rewritten in 8.7). Creating and freeing a handle takes about 1 µs. Connections, TLS sessions, addresses and
+/// cookies outlive it: they
 /// belong to the multi handle and to ``HandleShares``.
 ///
-/// It lives on the loop's thread, and nowhere else.
+/// Used on the loop's thread only.
 final class Transfer {
     let exchange: Exchange
     let handle: EasyHandle
     let loop: LoopState
     let message = MessageBuffer()
     private let headers: HeaderList
-    /// The addresses that connections may be made to; `nil` if any will do.
+    /// The restriction on the addresses that may be connected to; `nil` if all are allowed.
     let addressGuard: AddressGuard?
     /// The scheme, host and port of the URL.
     let origin: String
 
     /// Represents this transfer in the queue of deadlines.
     let alarm = Alarm()
-    /// Whether it is noted for the end of this turn. Kept by ``LoopState``.
+    /// Whether the transfer is queued for review at the end of this turn. Maintained by ``LoopState``.
     var isChanged = false
-    /// The ticket with which it waits to be given to libcurl; `nil` otherwise. Kept by ``CurlEngine``.
+    /// The ticket in the admission queue; `nil` if the transfer is not waiting. Maintained by ``CurlEngine``.
     var ticket: Int?
-    /// Whether the exchange has its result. Kept by ``CurlEngine``.
+    /// Whether the exchange has its result. Maintained by ``CurlEngine``.
     var isFinished = false
 
     var state: TransferState
 
-    /// Makes a handle ready for an exchange.
+    /// Creates and configures an easy handle for an exchange.
     convenience init(_ exchange: Exchange, loop: LoopState) throws(TransportError) {
         try self.init(exchange, loop: loop, TransferState(exchange, on: loop))
     }
 
-    /// Makes a handle ready for the exchange of another transfer, whose connection was lost or given up.
+    /// Creates a transfer that repeats the request of another one, whose connection was lost or discarded.
     convenience init(repeating other: Transfer) throws(TransportError) {
         var state = other.state
         state.beginAgain(other.exchange, on: other.loop)
@@ -76,7 +77,7 @@ final class Transfer {
             }
             try handle.apply(exchange, url: url, headers: headers)
             if state.sendsNoCredential { try handle.set(CURLOPT_PROXYUSERNAME, nil) }
-            // The connection that was given up may still serve other exchanges, and libcurl would choose it again.
+            // The discarded connection may still serve other exchanges, and libcurl would choose it again.
             if state.needsNewConnection { try handle.set(CURLOPT_FRESH_CONNECT, true) }
             try installCallbacks()
         } catch {
@@ -88,7 +89,7 @@ final class Transfer {
         alarm.transfer = self
     }
 
-    /// Whether its connection takes other exchanges at the same time.
+    /// Whether the connection can carry other exchanges at the same time.
     var isMultiplexed: Bool { state.parser.isMultiplexed && !exchange.needsOwnConnection }
 
     private static func origin(of url: String) -> String {
@@ -100,7 +101,7 @@ final class Transfer {
         return end.map { String(url[..<$0]) } ?? url
     }
 
-    /// The limit that the exchange meets first; `nil` if there is none.
+    /// The time limit that expires first; `nil` if there is none.
     var nextLimit: TransferClock.Limit? {
         guard !isFinished else { return nil }
         guard !state.isResponseOver else { return state.clock.limitAfterResponse(isStarving: state.isSendingPaused) }
@@ -108,71 +109,73 @@ final class Transfer {
     }
 }
 
-/// Represents a transfer in the queue of deadlines, which must not keep it alive.
+/// An entry for a transfer in the queue of deadlines, which does not retain the transfer.
 final class Alarm {
     fileprivate(set) weak var transfer: Transfer?
-    /// The earliest deadline that is queued. Kept by ``CurlEngine``.
+    /// The earliest deadline that is queued. Maintained by ``CurlEngine``.
     var deadline: MonotonicInstant?
 }
 
-/// The state of an exchange that changes while libcurl works on it.
+/// The mutable state of a transfer.
 struct TransferState {
     var parser: HeaderParser
     var clock: TransferClock
-    /// Why a callback stopped the transfer.
+    /// The error with which a callback aborted the transfer.
     var failure: (any Error)?
-    /// Why the server, or this side by it, was refused in the TLS handshake or after it.
+    /// The reason for which either side rejected the connection during or after the TLS handshake.
     var refusal: Refusal?
-    /// Whether the server asked for a client certificate when the connection was made, and none was given.
+    /// Whether the server requested a client certificate when the connection was made and none was sent.
     var lacksIdentity = false
-    /// The connection, where only its end says that the response is complete.
+    /// The connection's handshake, if the response is delimited by the end of the connection.
     var handshake: Handshake?
-    /// The head of a response that libcurl may be about to answer.
+    /// The head of a response that may be a challenge to which libcurl responds.
     var heldHead: ResponseHead?
-    /// Whether the latest leg was a request without its body, to learn the server's challenge.
+    /// Whether the latest leg was a request without its body, sent to obtain the server's challenge.
     var isProbing = false
-    /// Whether a server answered a probe by neither a challenge nor a success.
+    /// Whether a server answered a probe with neither a challenge nor a success.
     var isProbeRefused = false
-    /// Whether the request is sent without the server's credential after all.
+    /// Whether the request is sent without the server's credential.
     var sendsNoCredential = false
-    /// Whether the server refused the rest of the request's body by its answer.
+    /// Whether the server's response rejected the rest of the request's body.
     var isBodyRefused = false
-    /// Whether the response was seen to be complete before libcurl reported it.
+    /// Whether the response was detected to be complete before libcurl reported it.
     var isResponseOver = false
-    /// Whether libcurl has ceased to read from the connection for this transfer.
+    /// Whether libcurl has stopped reading from the connection for this transfer.
     var isReadingEnded = false
-    /// Whether libcurl is told that the request's body is over, so that it judges the response.
+    /// Whether the end of the request's body was signaled to libcurl, so that it evaluates the response.
     var isBodyEnded = false
-    /// Whether libcurl has taken all of the request's body.
+    /// Whether libcurl has read all of the request's body.
     var isBodyTaken = false
-    /// When it was given to libcurl.
+    /// The time at which the transfer was added to libcurl.
     var admitted: MonotonicInstant?
-    /// The address that was tried last for it.
+    /// The address to which a connection was attempted last.
     var triedAddress: SocketAddress?
-    /// The sockets that were made for it.
+    /// The sockets that were opened for the transfer.
     var sockets: [Int32] = []
-    /// The socket of the connection that carries it; `nil` before that, and for a Unix-domain socket.
+    /// The socket of the connection in use; `nil` before there is one, and for a Unix-domain socket.
     var connection: Int32?
-    /// Whether that connection speaks HTTP/2.
+    /// Whether the connection in use speaks HTTP/2.
     var isOnHTTP2 = false
-    /// What reads ahead on that connection, and the stream of the request there; the stream stays known after its end.
+    /// The frame monitor of the connection in use, and the request's stream there, which remains set after the stream
+    /// ends.
     var monitor: HTTP2Monitor?
     var stream: HTTP2Stream?
-    /// Whether the request is sent again, and not on a connection that is there.
+    /// Whether the request is repeated and must not use an existing connection.
     var needsNewConnection = false
-    /// Whether the connection was given up before anything was sent: the server had ended it, or unsolicited bytes waited.
+    /// Whether the connection was discarded before anything was sent, because the server had closed it or unsolicited
+    /// bytes were waiting.
     var isConnectionSpoilt = false
-    /// The number of times that the request was given to another handle.
+    /// The number of times that the request was moved to another easy handle.
     var repeats = 0
-    /// How often a connection was ready for the request.
+    /// The number of times that a connection was ready for the request.
     var attempts = 0
-    /// How much of a body in memory was sent.
+    /// The number of bytes sent of a body in memory.
     var bytesSent = 0
-    /// Whether libcurl has taken the trailers.
+    /// Whether libcurl has read the trailers.
     var hasSentTrailers = false
-    /// How much of the body was received.
+    /// The number of bytes received of the body.
     var bytesReceived = 0
-    /// Whether sending is paused because the body's source has nothing to send yet.
+    /// Whether sending is paused because the body's source has no bytes yet.
     var isSendingPaused = false
     /// Whether receiving is paused because the reader's buffer is full.
     var isReceivingPaused = false
@@ -180,7 +183,7 @@ struct TransferState {
     var uploadPace = ReportPace()
     var downloadPace = ReportPace()
 
-    /// Why a server was refused, and what it showed.
+    /// The reason for which a server was rejected, with its certificates.
     struct Refusal {
         let failure: TransportError.TLSFailure
         let trust: ServerTrust?
@@ -192,13 +195,13 @@ struct TransferState {
         clock = TransferClock(start: loop.now, timeouts: exchange.options.timeouts)
     }
 
-    /// Forgets an attempt, so that the request can be sent on another connection.
+    /// Resets the state of an attempt, so that the request can be sent on another connection.
     mutating func beginAgain(_ exchange: Exchange, on loop: LoopState) {
         if isProbeRefused { sendsNoCredential = true }
         if heldHead != nil || isProbeRefused { beginNextLeg(exchange, on: loop) }
         isProbeRefused = false
         repeats += 1
-        // One that refused a request takes no more, as libcurl knows.
+        // A connection on which a request was refused is not reused; libcurl handles that.
         needsNewConnection = !isUnprocessed
         sockets = []
         connection = nil
@@ -207,7 +210,7 @@ struct TransferState {
         if clock.connected != nil { clock.reconnect(at: loop.now) }
     }
 
-    /// Forgets a response that was a challenge.
+    /// Resets the state of a response that was a challenge.
     mutating func beginNextLeg(_ exchange: Exchange, on loop: LoopState) {
         heldHead = nil
         parser = HeaderParser(
@@ -220,13 +223,13 @@ struct TransferState {
         handshake = nil
     }
 
-    /// Whether the server says that it has not processed the request (RFC 9113 §8.7).
+    /// Whether the server states that it has not processed the request (RFC 9113 §8.7).
     var isUnprocessed: Bool { stream?.isUnprocessed == true && !parser.hasBegun }
 
     var isPaused: Bool { isSendingPaused || isReceivingPaused }
 }
 
-/// Keeps reports of progress at least 50 ms apart.
+/// Limits progress reports to one every 50 ms.
 struct ReportPace {
     private var last: MonotonicInstant?
 
@@ -237,7 +240,7 @@ struct ReportPace {
     }
 }
 
-/// Where libcurl writes what went wrong. See CURLOPT_ERRORBUFFER(3).
+/// The buffer for libcurl's error message. See CURLOPT_ERRORBUFFER(3).
 @safe
 struct MessageBuffer: ~Copyable {
     let start: UnsafeMutablePointer<CChar>
