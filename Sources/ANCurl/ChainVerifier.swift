@@ -4,21 +4,22 @@ import ANHTTP
 import COpenSSL
 import FoundationEssentials
 
-/// Verifies the certificates of one handshake against a policy's anchors, each kind at most once. See
-/// X509_verify_cert(3).
+/// A verifier of the certificates of one handshake against a policy's anchors, at most once for each kind of anchor.
+/// See X509_verify_cert(3).
 ///
-/// It has stores of its own: libcurl's is shared between contexts, and, depending on its version, filled only later.
+/// It uses its own stores: libcurl's is shared between contexts and, depending on its version, filled later.
 @safe final class ChainVerifier {
     private let presented: OpaquePointer?
     private let leaf: OpaquePointer?
     private let security: ConnectionSecurity
-    /// The name that is validated; `nil` for none.
+    /// The name to validate; `nil` if none is validated.
     private let name: HostName?
-    /// The strength that OpenSSL asks of keys for this connection. See SSL_get_security_level(3).
+    /// The OpenSSL security level of the connection, which sets the required key strength. See
+    /// SSL_get_security_level(3).
     private let level: Int32
     private var runs: [SecurityPolicy.Anchors: Run] = [:]
 
-    /// Prepares to verify what the server showed, which outlives this value.
+    /// Creates a verifier of the server's certificates in `context`, which must outlive it.
     init(_ context: OpaquePointer, _ security: ConnectionSecurity, name: HostName?, level: Int32) {
         unsafe presented = unsafe X509_STORE_CTX_get0_untrusted(context)
         unsafe leaf = unsafe X509_STORE_CTX_get0_cert(context)
@@ -27,7 +28,7 @@ import FoundationEssentials
         self.level = level
     }
 
-    /// Builds a valid chain, or says why there is none.
+    /// Builds a valid chain to the given anchors, or returns the reason for its absence.
     func verify(_ anchors: SecurityPolicy.Anchors) -> SecurityPolicy.ChainResult {
         let run = run(anchors)
         guard run.code == X509_V_OK else {
@@ -38,7 +39,7 @@ import FoundationEssentials
             keys: unsafe needsKeys ? certificates(in: run.chain).compactMap { unsafe PublicKeyPin(of: $0) } : [])
     }
 
-    /// Verifies, where it was not done yet.
+    /// Returns the attempt for the given anchors, verifying at the first call.
     private func run(_ anchors: SecurityPolicy.Anchors) -> Run {
         if let run = runs[anchors] { return run }
         let run: Run
@@ -51,7 +52,7 @@ import FoundationEssentials
         return run
     }
 
-    /// What the server showed.
+    /// Returns the server's certificates, with the result of their verification.
     func trust(_ failure: TransportError.TLSFailure?) -> ServerTrust {
         var trust = unsafe ServerTrust(
             host: name?.text ?? "", date: security.now, presented: ServerTrust.Certificate.all(in: presented),
@@ -60,7 +61,7 @@ import FoundationEssentials
         return trust
     }
 
-    /// Tells OpenSSL the outcome: the result that it keeps and sends to the server, and the chain.
+    /// Sets the result of the verification in OpenSSL, which stores it and sends it to the server, and the chain.
     func conclude(_ context: OpaquePointer, isRefused: Bool) {
         if isRefused {
             let code = allRuns.first { $0.code != X509_V_OK }?.code ?? X509_V_ERR_APPLICATION_VERIFICATION
@@ -75,12 +76,12 @@ import FoundationEssentials
 
     private var validRun: Run? { allRuns.first { $0.code == X509_V_OK } }
 
-    /// The attempts that were made, those to trusted authorities first.
+    /// The completed attempts, with the one against trusted authorities first.
     private var allRuns: [Run] { SecurityPolicy.Anchors.allCases.compactMap { runs[$0] } }
 
-    /// An attempt to build a chain.
+    /// One attempt to build a chain.
     @safe private final class Run {
-        /// The result, one of X509_STORE_CTX_get_error(3).
+        /// The result; see X509_STORE_CTX_get_error(3).
         let code: Int32
         /// The chain as far as it was built.
         let chain: OpaquePointer?
@@ -90,7 +91,7 @@ import FoundationEssentials
             unsafe self.chain = unsafe chain
         }
 
-        /// One that could not be made.
+        /// An attempt that failed before verification.
         static var failed: Run { unsafe Run(code: X509_V_ERR_UNSPECIFIED) }
 
         deinit {
@@ -98,8 +99,8 @@ import FoundationEssentials
         }
     }
 
-    /// The anchors are those certificates that the server sent whose keys are pinned; whoever signed the others must be one
-    /// of them, or be signed by them.
+    /// Verifies against those of the server's certificates whose keys are pinned: each issuer in the chain must be one
+    /// of them, or be issued by them.
     private func verifyAgainstPinnedKeys() -> Run {
         guard let anchors = unsafe OPENSSL_sk_new_null() else { return .failed }
         defer { unsafe OPENSSL_sk_free(anchors) }
@@ -133,7 +134,8 @@ import FoundationEssentials
         return unsafe Run(code: isValid ? X509_V_OK : code == X509_V_OK ? X509_V_ERR_UNSPECIFIED : code, chain: chain)
     }
 
-    /// A wildcard stands for a whole label, as RFC 9525 §6.3 has it; the common name counts only without alternative names.
+    /// Sets the name to validate. A wildcard matches a whole label (RFC 9525 §6.3), and the common name is used only if
+    /// there are no alternative names.
     private func setName(_ parameters: OpaquePointer?) -> Bool {
         guard let name else { return true }
         if name.isAddress { return unsafe X509_VERIFY_PARAM_set1_ip_asc(parameters, name.text) == 1 }
@@ -144,7 +146,7 @@ import FoundationEssentials
 }
 
 extension TransportError.TLSFailure {
-    /// The failure for a result of X509_STORE_CTX_get_error(3).
+    /// Creates the failure for a verification result; see X509_STORE_CTX_get_error(3).
     init(verifyResult: Int32) {
         switch verifyResult {
         case X509_V_ERR_CERT_HAS_EXPIRED: self = .certificateExpired

@@ -4,7 +4,7 @@ package import ANHTTP
 package import ANSystem
 package import FoundationEssentials
 
-/// An incremental decoder for the content codings of a response body (RFC 9110 §8.4), with limits on what it unpacks.
+/// An incremental decoder for the content codings of a response body (RFC 9110 §8.4), with limits on the decoded size.
 ///
 /// Used by one task at a time, which pushes raw bytes and drains decoded ones:
 ///
@@ -28,13 +28,14 @@ package import FoundationEssentials
 ///
 /// After a gzip member, bytes that begin with 1F 8B are decoded as another member; so a body cut off in it is truncated.
 package final class ContentDecoder: Sendable {
-    /// Locked while a step decodes. Only concurrent use, which is a mistake, would wait for it.
+    /// Held while a step decodes; contended only by concurrent use, which is a programming error.
     private let state: Lock<State>
 
-    /// The value of `Accept-Encoding`: `gzip, deflate, br, zstd`, without those that the system has no library for.
+    /// The value of `Accept-Encoding`: `gzip, deflate, br, zstd`, without those whose libraries are missing on the
+    /// system.
     package static let supportedCodings = Coding.allCases.filter(\.isAvailable).map(\.rawValue).joined(separator: ", ")
 
-    /// The most codings that one body may have: 5, as in libcurl.
+    /// The maximum number of codings of one body: 5, as in libcurl.
     package static let maximumCodingCount = 5
 
     /// Creates a decoder for a body with these values of `Content-Encoding`; `nil` if it has no coding to decode.
@@ -44,7 +45,7 @@ package final class ContentDecoder: Sendable {
     /// - Throws: ``Failure/unknownCoding(_:)``, ``Failure/tooManyCodings``, or ``Failure/system(_:)``.
     package init?(contentEncoding fields: [String], limit: DecompressionLimit) throws(Failure) {
         var stages: [Stage] = []
-        // The last one was applied last.
+        // Codings are listed in the order in which they were applied.
         for name in Coding.names(in: fields).reversed() {
             guard let coding = Coding(name: name), coding.isAvailable else { throw .unknownCoding(name) }
             guard stages.count < Self.maximumCodingCount else { throw .tooManyCodings }
@@ -61,15 +62,15 @@ package final class ContentDecoder: Sendable {
 
     /// Returns the next decoded bytes, never empty; `nil` if more raw bytes are needed.
     ///
-    /// A chunk that would pass a limit is not returned. After a failure every later call throws the same one.
+    /// A chunk that would exceed a limit is not returned. After a failure, every later call throws the same error.
     ///
-    /// - Parameter count: The most bytes to return, at least 1. No chunk exceeds 64 KiB.
+    /// - Parameter count: The maximum number of bytes to return, at least 1. No chunk exceeds 64 KiB.
     /// - Throws: ``Failure/malformed(_:)``, ``Failure/tooLarge(_:)`` or ``Failure/system(_:)``.
     package func next(upTo count: Int = .max) throws(Failure) -> Data? {
         try state.withLock { state throws(Failure) in try state.next(upTo: max(1, count)) }
     }
 
-    /// Checks at the end of the body that it is complete; to be called after ``next(upTo:)`` has returned `nil`.
+    /// Checks at the end of the body that it is complete. Call it after ``next(upTo:)`` has returned `nil`.
     ///
     /// An empty body is complete in any coding.
     ///
@@ -78,9 +79,9 @@ package final class ContentDecoder: Sendable {
         try state.withLock { state throws(Failure) in try state.finish() }
     }
 
-    /// Why a body cannot be decoded.
+    /// The reason for which a body cannot be decoded.
     package enum Failure: Error, Hashable {
-        /// The coding is not known, or the system has no library for it.
+        /// The coding is unknown, or the system lacks the library for it.
         case unknownCoding(String)
         /// There are more than ``ContentDecoder/maximumCodingCount`` codings.
         case tooManyCodings
@@ -90,7 +91,7 @@ package final class ContentDecoder: Sendable {
         case truncated(Coding)
         /// The decoded body exceeds a limit.
         case tooLarge(TransportError.SizeLimit)
-        /// The decoder failed for a reason of the system, such as lack of memory.
+        /// A system error in the decoder, such as lack of memory.
         case system(SystemError)
     }
 }
@@ -98,22 +99,22 @@ package final class ContentDecoder: Sendable {
 extension ContentDecoder {
     /// A content coding; the raw value is its name in `Content-Encoding`.
     package enum Coding: String, CaseIterable, Sendable {
-        /// RFC 1952.
+        /// The gzip format (RFC 1952).
         case gzip
-        /// RFC 1950 or RFC 1951.
+        /// The zlib format (RFC 1950) or raw deflate (RFC 1951).
         case deflate
-        /// RFC 7932.
+        /// The Brotli format (RFC 7932).
         case brotli = "br"
-        /// RFC 8878.
+        /// The Zstandard format (RFC 8878).
         case zstd
 
-        /// Finds a coding by its name; `nil` if it is unknown.
+        /// Creates a coding from its name; `nil` if it is unknown.
         init?(name: String) {
-            // RFC 9110 §8.4.1.3
+            // `x-gzip` is an alias of `gzip` (RFC 9110 §8.4.1.3).
             self.init(rawValue: name == "x-gzip" ? "gzip" : name)
         }
 
-        /// Whether it can be decoded in this process.
+        /// Whether the coding's library is available in this process.
         package var isAvailable: Bool {
             switch self {
             case .gzip, .deflate: true
@@ -122,7 +123,7 @@ extension ContentDecoder {
             }
         }
 
-        /// The lowercase names in lists of codings, without `identity`.
+        /// Returns the lowercase names in lists of codings, without `identity`.
         static func names(in fields: [String]) -> [String] {
             fields.flatMap { $0.lowercased().split(separator: ",") }.map(trimmingBlanks)
                 .filter { !$0.isEmpty && $0 != "identity" }
@@ -136,12 +137,12 @@ extension ContentDecoder {
 }
 
 extension ContentDecoder {
-    /// The decoders, connected in a row, and the raw bytes before the first.
+    /// The chain of decoders, with the raw bytes that enter the first.
     private struct State {
-        /// In decoding order, which is the reverse of the order in which the codings were applied.
+        /// The stages in decoding order, which is the reverse of the order in which the codings were applied.
         var stages: [Stage]
         let limit: DecompressionLimit
-        /// The raw bytes not consumed yet.
+        /// The raw bytes not yet consumed.
         var raw = Data()
         /// The number of raw bytes consumed.
         var consumed = 0
@@ -170,7 +171,7 @@ extension ContentDecoder {
             }
         }
 
-        /// Throws the earlier failure, if there is one; otherwise runs `body` and records its failure.
+        /// Throws the earlier failure, if any; otherwise runs `body` and records its failure.
         private mutating func failing<Result>(
             _ body: (inout State) throws(Failure) -> Result
         ) throws(Failure) -> Result {
@@ -183,7 +184,7 @@ extension ContentDecoder {
             }
         }
 
-        /// Decodes until a stage has output; returns false if it needs more raw bytes first.
+        /// Decodes until a stage has output; returns `false` if more raw bytes are needed first.
         private mutating func fill(_ index: Int) throws(Failure) -> Bool {
             while !stages[index].hasOutput {
                 if !stages[index].mayHoldMore {
@@ -203,7 +204,7 @@ extension ContentDecoder {
                 let count = try stages[index].step(stages[index - 1].output)
                 stages[index - 1].dropOutput(count)
             }
-            // Intermediate output counts too: it may be huge where the final output is small.
+            // Intermediate output counts as well: it may be huge even if the final output is small.
             if let bound = limit.bound(passedBy: stages[index].producedCount, from: consumed) {
                 throw .tooLarge(bound)
             }

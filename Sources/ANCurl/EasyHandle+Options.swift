@@ -5,28 +5,28 @@ import ANSystem
 import CCurl
 import FoundationEssentials
 
-// The translation of ``TransferOptions`` into libcurl's options, each set in one place. The handle is new: an option is set
-// only where its value differs from libcurl's default.
+// The mapping of ``TransferOptions`` to libcurl's options, each set in one place. The handle is new, so an option is
+// set only if its value differs from libcurl's default.
 
 extension EasyHandle {
-    /// Sets what holds for every exchange.
+    /// Sets the options that are the same for every exchange.
     func applyConstants() throws(CurlFailure) {
         try set(CURLOPT_NOSIGNAL, true)
         try set(CURLOPT_PROTOCOLS_STR, "http,https")
         try set(CURLOPT_SUPPRESS_CONNECT_HEADERS, true)
-        // Limits on time are kept on the loop, which knows the phases and pauses; libcurl's own would be 300 s.
+        // Time limits are enforced on the loop, which knows the phases and pauses; libcurl's default would be 300 s.
         try set(CURLOPT_CONNECTTIMEOUT_MS, Int(Int32.max))
-        // Ending a transfer during its name look-up would otherwise wait for getaddrinfo(3), on the loop.
+        // Without this, ending a transfer during its name lookup waits for getaddrinfo(3), on the loop.
         try set(CURLOPT_QUICK_EXIT, true)
     }
 
-    /// Sets the ages at which connections are not used again, which libcurl counts in whole seconds.
+    /// Sets the ages above which connections are not reused, which libcurl counts in whole seconds.
     func apply(_ pool: ConnectionLimits) throws(CurlFailure) {
         try set(CURLOPT_MAXAGE_CONN, pool.maximumIdleAge.wholeSeconds)
         if let age = pool.maximumAge { try set(CURLOPT_MAXLIFETIME_CONN, max(1, age.wholeSeconds)) }
     }
 
-    /// Sets what ``TransferOptions`` say.
+    /// Sets the options given by ``TransferOptions``.
     func apply(_ options: TransferOptions) throws(TransportError) {
         do {
             try applyAll(options)
@@ -42,8 +42,8 @@ extension EasyHandle {
     private func applyAll(_ options: TransferOptions) throws {
         try applyVersion(options.httpVersion)
         if options.decodesContent {
-            // It asks for the codings, and the reader's task decodes them: libcurl would decode on the loop, take a body that
-            // ends early for a whole one, and let a small one grow to any size while its reader is paused.
+            // libcurl requests the codings, and the reader's task decodes them: libcurl would decode on the loop,
+            // accept a truncated body as complete, and let a small body grow to any size while its reader is paused.
             try set(CURLOPT_ACCEPT_ENCODING, ContentDecoder.supportedCodings)
             try set(CURLOPT_HTTP_CONTENT_DECODING, false)
         }
@@ -71,8 +71,8 @@ extension EasyHandle {
         }
     }
 
-    /// The rules hold for the server and for a proxy over TLS alike. Which authorities are trusted for servers is libcurl's
-    /// matter only where it does not hand its contexts out; see ``apply(_:resumesSessions:)``.
+    /// Sets the TLS options, which apply to the server and to a proxy over TLS alike. libcurl chooses the trusted
+    /// authorities for servers only if it does not give access to its TLS contexts; see ``apply(_:resumesSessions:)``.
     private func apply(_ tls: TLSOptions) throws(CurlFailure) {
         let versions = tls.minimumVersion.curlNumber | (tls.maximumVersion?.curlNumber ?? 0) << 16
         try set(CURLOPT_SSLVERSION, versions)
@@ -97,7 +97,7 @@ extension EasyHandle {
         case .system: (file, folder) = (SystemRoots.current.file, SystemRoots.current.folder)
         case .file(let path): file = path
         case .pem(let bytes): blob = bytes
-        // With certificates in memory libcurl reads no file.
+        // With certificates in memory, libcurl reads no certificate file.
         case .systemAnd(let bytes): (folder, blob) = (SystemRoots.current.folder, bytes)
         }
         try set(CURLOPT_PROXY_CAINFO, file)
@@ -112,7 +112,7 @@ extension EasyHandle {
     private func apply(_ policy: ProxyPolicy) throws {
         switch policy {
         case .environment: break
-        // An empty string, unlike none at all, keeps libcurl from reading the environment. See CURLOPT_PROXY(3).
+        // Unlike `NULL`, an empty string keeps libcurl from reading the environment. See CURLOPT_PROXY(3).
         case .none: try set(CURLOPT_PROXY, "")
         case .proxy(let proxy):
             if proxy.kind == .https, try !CurlLibrary.current.get().hasHTTPSProxy {
@@ -125,7 +125,7 @@ extension EasyHandle {
                 try set(CURLOPT_PROXYPASSWORD, credential.password)
                 try set(CURLOPT_PROXYAUTH, credential.curlProxyBits)
             }
-            // libcurl knows `*` only where it stands alone. See CURLOPT_NOPROXY(3).
+            // libcurl accepts `*` only as the whole value. See CURLOPT_NOPROXY(3).
             try set(CURLOPT_NOPROXY, proxy.bypass.contains("*") ? "*" : proxy.bypass.joined(separator: ","))
         }
     }
@@ -159,14 +159,15 @@ extension TLSVersion {
 }
 
 extension Duration {
-    /// Whole milliseconds, rounded up so that a short duration does not become none; at most what libcurl takes.
+    /// The duration in whole milliseconds, rounded up so that a short one does not become 0; clamped to libcurl's
+    /// maximum.
     var wholeMilliseconds: Int {
         let nanoseconds = clampedNanoseconds
         guard nanoseconds > 0 else { return 0 }
         return Int(min((nanoseconds - 1) / 1_000_000 + 1, Int64(Int32.max)))
     }
 
-    /// Whole seconds, rounded up.
+    /// The duration in whole seconds, rounded up.
     var wholeSeconds: Int {
         wholeMilliseconds / 1000 + (wholeMilliseconds % 1000 > 0 ? 1 : 0)
     }

@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: MIT
 
-/// Finds the frames in the bytes that an HTTP/2 server sends (RFC 9113 §4.1).
+/// A parser that finds the frames in the bytes sent by an HTTP/2 server (RFC 9113 §4.1).
 ///
-/// It reads what decides about the fate of a request (the ends of streams, resets and GOAWAY), and hands on header blocks and bodies.
+/// It interprets the frames that determine the outcome of a request (ends of streams, resets and GOAWAY), and passes on
+/// header blocks and bodies.
 package struct HTTP2FrameScanner {
-    /// What a frame says.
+    /// An event parsed from a frame.
     package enum Event: Equatable {
         /// A HEADERS frame, whose header block follows.
         case headers(stream: UInt32, endsStream: Bool)
         /// The end of a header block.
         case headersEnd(stream: UInt32)
-        /// A DATA frame with `count` bytes of the body, which may still follow.
+        /// A DATA frame with `count` bytes of the body, which may not have been received yet.
         case data(stream: UInt32, count: Int, endsStream: Bool)
         /// An RST_STREAM frame, with its error code (RFC 9113 §7).
         case reset(stream: UInt32, code: UInt32)
-        /// A GOAWAY frame, with the last stream that the server may process and an error code.
+        /// A GOAWAY frame, with the last stream that the server may process, and its error code.
         case goAway(lastStream: UInt32, code: UInt32)
-        /// A frame of a size that its type cannot have, or with more padding than payload (RFC 9113 §4.2, §6.1), or 10,000 frames
-        /// in a row that say nothing (§10.5): the connection cannot go on. Nothing follows.
+        /// A frame of a size that its type does not allow or with more padding than payload (RFC 9113 §4.2, §6.1), or
+        /// 10,000 consecutive frames without content (§10.5). The connection is unusable; no further events follow.
         case violation
 
-        /// The stream of the frame; `nil` if it belongs to the connection.
+        /// The frame's stream; `nil` if the frame applies to the connection.
         var stream: UInt32? {
             switch self {
             case .headers(let stream, _), .headersEnd(let stream), .data(let stream, _, _), .reset(let stream, _):
@@ -30,7 +31,7 @@ package struct HTTP2FrameScanner {
         }
     }
 
-    /// What the bytes in a frame are.
+    /// The kind of content in a frame.
     package enum Content {
         /// A part of a header block (RFC 9113 §4.3).
         case headerBlock
@@ -39,19 +40,19 @@ package struct HTTP2FrameScanner {
     }
 
     private var isBroken = false
-    /// The number of frames since the last one that said something.
+    /// The number of consecutive frames without content.
     private var emptyFrames = 0
-    /// The header of the frame, as far as it has come, then the first bytes of its payload that are read.
+    /// The frame header received so far, followed by the first bytes of the payload that are interpreted.
     private var header = Header()
     private var headerCount = 0
     private var prefix: UInt64 = 0
     private var prefixCount = 0
-    /// The number of bytes of the payload that have not come.
+    /// The number of payload bytes not yet received.
     private var payloadLeft = 0
-    /// The number of bytes of the payload that come before the padding and have not come.
+    /// The number of payload bytes before the padding that are not yet received.
     private var contentLeft = 0
 
-    /// Creates a scanner at the start of a frame.
+    /// Creates a scanner at a frame boundary.
     package init() {}
 
     private struct Header {
@@ -67,7 +68,7 @@ package struct HTTP2FrameScanner {
             case 0..<3: length = length << 8 | Int(byte)
             case 3: type = byte
             case 4: flags = byte
-            // The first bit is reserved.
+            // The first bit is reserved (RFC 9113 §4.1).
             case 5: stream = UInt32(byte & 0x7F)
             default: stream = stream << 8 | UInt32(byte)
             }
@@ -78,7 +79,7 @@ package struct HTTP2FrameScanner {
         var isPadded: Bool { flags & 0x8 != 0 && (type == Kind.data || type == Kind.headers) }
         var hasPriority: Bool { flags & 0x20 != 0 && type == Kind.headers }
 
-        /// The number of bytes of the payload that are read.
+        /// The number of leading payload bytes that are interpreted.
         var prefixSize: Int {
             switch type {
             case Kind.reset: 4
@@ -87,7 +88,7 @@ package struct HTTP2FrameScanner {
             }
         }
 
-        /// Whether the frame is of a size that is allowed. This side announces no other limit than the initial one.
+        /// Whether the frame's size is allowed. The client announces no limit other than the initial one.
         var isValid: Bool {
             guard length <= 16_384 else { return false }
             return switch type {
@@ -113,10 +114,10 @@ package struct HTTP2FrameScanner {
         static let continuation: UInt8 = 9
     }
 
-    /// Takes bytes, which may begin and end anywhere within a frame.
+    /// Parses bytes, which may begin and end anywhere within a frame.
     ///
     /// - Parameters:
-    ///   - handle: Receives what frames say.
+    /// - handle: Called with each event.
     ///   - read: Receives the content of HEADERS, CONTINUATION and DATA frames, in parts, with the stream.
     package mutating func receive(
         _ bytes: Span<UInt8>, _ handle: (Event) -> Void, content read: (Content, UInt32, Span<UInt8>) -> Void
@@ -165,7 +166,7 @@ package struct HTTP2FrameScanner {
         if header.prefixSize == 0 { report(handle) }
     }
 
-    /// Notes whether a frame says something.
+    /// Counts consecutive frames without content.
     private mutating func note(isEmpty: Bool, _ handle: (Event) -> Void) {
         emptyFrames = isEmpty ? emptyFrames + 1 : 0
         if emptyFrames == 10_000 { fail(handle) }
@@ -179,7 +180,7 @@ package struct HTTP2FrameScanner {
     private mutating func report(_ handle: (Event) -> Void) {
         switch header.type {
         case Kind.data, Kind.headers:
-            // The length of the padding is the first byte.
+            // The first byte is the length of the padding.
             let padding = header.isPadded ? Int(prefix >> UInt64(8 * (header.prefixSize - 1))) : 0
             guard header.prefixSize + padding <= header.length else { return fail(handle) }
             contentLeft = header.length - header.prefixSize - padding
@@ -198,7 +199,7 @@ package struct HTTP2FrameScanner {
         case Kind.goAway:
             let last = UInt32(truncatingIfNeeded: prefix >> 32) & 0x7FFF_FFFF
             handle(.goAway(lastStream: last, code: UInt32(truncatingIfNeeded: prefix)))
-        // nghttp2 counts these, and a long upload brings many of the last kind.
+        // nghttp2 limits these itself, and a long upload causes many WINDOW_UPDATE frames.
         case Kind.settings, Kind.ping, Kind.windowUpdate: break
         default: note(isEmpty: true, handle)
         }

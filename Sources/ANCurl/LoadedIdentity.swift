@@ -4,9 +4,9 @@ import ANHTTP
 import COpenSSL
 import FoundationEssentials
 
-/// A client's certificate and key, read and checked. See SSL_CTX_use_certificate(3).
+/// A client certificate with its private key, loaded and checked. See SSL_CTX_use_certificate(3).
 @safe final class LoadedIdentity: Sendable {
-    /// OpenSSL counts references to these under its own locks.
+    /// Reference-counted by OpenSSL, under its own locks.
     private nonisolated(unsafe) let certificate: OpaquePointer
     private nonisolated(unsafe) let key: OpaquePointer
     private nonisolated(unsafe) let chain: [OpaquePointer]
@@ -42,7 +42,7 @@ import FoundationEssentials
         unsafe chain.forEach { unsafe X509_free($0) }
     }
 
-    /// Checks that the certificate is valid at a time.
+    /// Throws if the certificate is not valid at the given time.
     func check(at now: Date) throws(SecurityFailure) {
         guard now <= notAfter else { throw SecurityFailure(failure: .badClientIdentity(.expired(since: notAfter))) }
         guard now >= notBefore else {
@@ -50,7 +50,7 @@ import FoundationEssentials
         }
     }
 
-    /// Gives the identity to a connection, which takes references of its own.
+    /// Installs the identity in a TLS context, which retains it.
     func install(into context: OpaquePointer) -> Bool {
         guard unsafe SSL_CTX_use_certificate(context, certificate) == 1,
             unsafe SSL_CTX_use_PrivateKey(context, key) == 1
@@ -58,7 +58,7 @@ import FoundationEssentials
         return unsafe chain.allSatisfy { unsafe copenssl_ctx_add1_chain_certificate(context, $0) == 1 }
     }
 
-    /// Gives the identity to one connection whose handshake has begun, which takes references of its own. See
+    /// Installs the identity in a single connection whose handshake has begun, which retains it. See
     /// SSL_use_cert_and_key(3).
     func install(intoSession session: OpaquePointer) -> Bool {
         guard let others = unsafe OPENSSL_sk_new_null() else { return false }
@@ -76,7 +76,7 @@ import FoundationEssentials
     }
 }
 
-/// The parts of an identity, each to be freed by whoever holds this.
+/// The components of an identity, which the holder of this value must free.
 @safe private struct Parts {
     let certificate: OpaquePointer
     let key: OpaquePointer
@@ -109,7 +109,7 @@ import FoundationEssentials
         }
         guard let bundle = unsafe bundle else { throw .malformed("it is no PKCS #12") }
         defer { unsafe PKCS12_free(bundle) }
-        // No passphrase and an empty one are told apart by some that make such files, not by people.
+        // Some tools distinguish an empty passphrase from none when they create such files; users do not.
         guard
             unsafe PKCS12_mac_present(bundle) == 0 || PKCS12_verify_mac(bundle, passphrase, -1) == 1
                 || (passphrase.isEmpty && PKCS12_verify_mac(bundle, nil, 0) == 1)
@@ -151,7 +151,8 @@ import FoundationEssentials
         throw hasKey ? .malformed(reason) : .noKey
     }
 
-    /// What OpenSSL asks for a passphrase, which would otherwise ask the terminal. See PEM_read_bio_PrivateKey(3).
+    /// The context of the passphrase callback, without which OpenSSL would prompt on the terminal. See
+    /// PEM_read_bio_PrivateKey(3).
     private struct Question {
         let passphrase: String?
         var wasAsked = false

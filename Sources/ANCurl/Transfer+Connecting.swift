@@ -29,10 +29,11 @@ extension Transfer {
         return socket
     }
 
-    /// A connection is ready and the request is about to be sent, or sent again because the connection was lost before
-    /// any byte of the response. libcurl would do that up to five times, whatever the method. See CURLOPT_PREREQFUNCTION(3).
+    /// Called when a connection is ready and the request is about to be sent, or sent again because the connection was
+    /// lost before any byte of the response. libcurl would repeat it up to five times, regardless of the method. See
+    /// CURLOPT_PREREQFUNCTION(3).
     func didConnect(remote: SocketAddress, local: SocketAddress) -> Int32 {
-        // A connection that is used again was perhaps made for a request with another policy.
+        // A reused connection may have been made for a request with another address policy.
         guard isAllowed(remote.host.isEmpty ? nil : remote), meetConnection(remote: remote, local: local) else {
             return CURL_PREREQFUNC_ABORT
         }
@@ -54,13 +55,14 @@ extension Transfer {
         return CURL_PREREQFUNC_OK
     }
 
-    /// Finds the connection's socket, and checks that the server has not ended it; a request of any method can go to another
-    /// connection as long as nothing was sent. Over HTTP/1.1 no bytes may wait on it: they would be taken for the response to
-    /// this request, and each later response for that of the next one. libcurl looks only whether the connection is open.
+    /// Finds the connection's socket and checks that the server has not closed it; a request of any method can be moved
+    /// to another connection as long as nothing was sent. Over HTTP/1.1, no bytes may be waiting on it: they would be
+    /// parsed as the response to this request, and each later response as that of the following request. libcurl checks
+    /// only whether the connection is open.
     ///
     /// - Returns: Whether the connection can be used. If not, the request is sent on another one.
     private func meetConnection(remote: SocketAddress, local: SocketAddress) -> Bool {
-        // A socket of QUIC serves many exchanges by itself.
+        // A QUIC socket carries many exchanges.
         guard exchange.options.httpVersion != .http3 else { return true }
         let ends = ConnectionTable.Ends(local: local, remote: remote)
         state.isOnHTTP2 = speaksHTTP2
@@ -81,8 +83,8 @@ extension Transfer {
         return true
     }
 
-    /// Whether a connection has the ends that the options ask for. libcurl 8.9 and later do not compare the local address when they
-    /// look for a connection, and 8.21 does not compare the version of IP.
+    /// Whether the connection's endpoints match the options. libcurl 8.9 and later do not compare the local address
+    /// when they search for a connection to reuse, and 8.21 does not compare the IP version.
     private func hasChosenEnds(_ local: SocketAddress, _ remote: SocketAddress) -> Bool {
         let options = exchange.options.connection
         if let name = options.localInterface, name.hasPrefix("host!") {
@@ -96,15 +98,15 @@ extension Transfer {
         }
     }
 
-    /// The socket that became this connection, of those that were opened for the transfer.
+    /// Returns which of the sockets opened for the transfer has these endpoints; `nil` if none has.
     private func ownSocket(_ local: SocketAddress) -> Int32? {
         state.sockets.count > 1 ? state.sockets.first { Self.localPort(of: $0) == local.port } : state.sockets.first
     }
 
-    /// Whether the connection speaks HTTP/2, where bytes may come at any time.
+    /// Whether the connection speaks HTTP/2, over which bytes may arrive at any time.
     private var speaksHTTP2: Bool {
         guard exchange.isSecure else { return exchange.options.httpVersion == .http2PriorKnowledge }
-        // Of another TLS library it is not known.
+        // With another TLS library the protocol is unknown.
         guard let session = unsafe ccurl_tls_session(handle.raw) else { return true }
         var name: UnsafePointer<UInt8>?
         var length: UInt32 = 0
@@ -112,22 +114,22 @@ extension Transfer {
         return unsafe UnsafeBufferPointer(start: name, count: Int(length)).elementsEqual("h2".utf8)
     }
 
-    /// Whether bytes wait in OpenSSL that it took from the socket earlier.
+    /// Whether OpenSSL holds bytes that it has already read from the socket.
     private var hasBufferedInput: Bool {
         guard exchange.isSecure, let session = unsafe ccurl_tls_session(handle.raw) else { return false }
         return unsafe SSL_has_pending(OpaquePointer(session)) == 1
     }
 
-    /// Whether bytes, an end or an error wait on a socket.
+    /// Whether bytes, the end of the stream or an error are pending on a socket.
     private static func hasInput(_ socket: Int32) -> Bool {
         var byte: UInt8 = 0
         let count = unsafe recv(socket, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT))
         return count >= 0 || errno != EAGAIN && errno != EINTR
     }
 
-    /// Whether the other side has ended the connection, whatever bytes wait before its end. See poll(2).
+    /// Whether the peer has closed the connection, regardless of unread bytes. See poll(2).
     static func hasEnded(_ socket: Int32) -> Bool {
-        // POLLRDHUP, which Glibc declares for _GNU_SOURCE only.
+        // POLLRDHUP, which Glibc declares only with _GNU_SOURCE.
         var entry = pollfd(fd: socket, events: 0x2000, revents: 0)
         return unsafe poll(&entry, 1, 0) > 0
     }
@@ -143,8 +145,8 @@ extension Transfer {
         }
     }
 
-    /// Whether an address may be connected to; nil is a Unix-domain socket's. If not, that is the failure: other addresses
-    /// of the name are not tried.
+    /// Whether the policy allows connecting to an address, which is `nil` for a Unix-domain socket. If not, the
+    /// transfer fails: no other addresses of the name are tried.
     private func isAllowed(_ address: SocketAddress?) -> Bool {
         guard let addressGuard else { return true }
         guard state.failure == nil else { return false }
@@ -155,9 +157,9 @@ extension Transfer {
         return false
     }
 
-    /// Whether the request may be sent again: once, where its method allows it, or as long as servers say that they have not
-    /// processed it; and not after its trailers, of which a libcurl before 8.7 corrupts memory when a handle sends them twice.
-    /// If not, that is the failure.
+    /// Whether the request may be sent again: once if its method allows it, or as long as servers state that they have
+    /// not processed it. It may not after its trailers were read, because libcurl before 8.7 corrupts memory when a
+    /// handle sends them twice. If not, the transfer fails.
     func mayRepeat() -> Bool {
         let isAllowed = mayRepeatUnprocessed || state.attempts < 2 && exchange.mayBeRepeated
         guard isAllowed, !state.hasSentTrailers else {
@@ -170,7 +172,7 @@ extension Transfer {
 }
 
 extension SocketAddress {
-    /// The numeric form of an address; nil for one without a port. See getnameinfo(3).
+    /// Creates the numeric form of an address; `nil` if it has no port. See getnameinfo(3).
     fileprivate init?(_ address: UnsafePointer<sockaddr>, size: UInt32) {
         guard unsafe address.pointee.sa_family != sa_family_t(AF_UNIX) else { return nil }
         let numbers = unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 96) { buffer -> [String]? in

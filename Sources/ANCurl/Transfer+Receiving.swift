@@ -22,7 +22,7 @@ extension Transfer {
             case .none: break
             case .informational(let head):
                 exchange.events?.receive(.informational(head))
-                // Another protocol would follow, and no request asks for one.
+                // A 101 would switch to another protocol, which no request asks for.
                 guard head.status.code != 101 else { throw .invalid(.noFinalResponse) }
             case .final(let head):
                 switch use(of: head) {
@@ -34,13 +34,14 @@ extension Transfer {
                     state.isProbeRefused = true
                     return 0
                 }
-                // libcurl sends a body with any method but HEAD: here it takes the method for another one, and would
-                // wait for a body that no response to HEAD has.
+                // libcurl sends a body with any method except HEAD: here it does not know that the method is HEAD, and
+                // would wait for a body that a response to HEAD does not have.
                 guard exchange.request.method != .head || !exchange.sendsBody else { return 0 }
                 prepareBuffer()
                 if hasUnsentBody || refusesLargeBody(head), !state.parser.isMultiplexed, state.heldHead == nil {
-                    // The server would take the next request for the rest of the body, or closes the connection without a word
-                    // because it does not want to read it, as gunicorn does. libcurl 7.88 keeps the connection after a 417.
+                    // The server would parse the next request as the rest of the body, or close the connection without
+                    // a response because it does not read the body, as gunicorn does. libcurl 7.88 reuses the
+                    // connection after a 417.
                     try? handle.set(CURLOPT_FORBID_REUSE, true)
                 }
                 if !state.parser.isMultiplexed, let socket = state.connection {
@@ -71,8 +72,8 @@ extension Transfer {
         loop.noteChange(of: self)
     }
 
-    /// The server has refused the request. libcurl then stops to send, but neither where sending is paused nor where the
-    /// server is going to close the connection.
+    /// Ends the request's body after the server has rejected it. libcurl stops sending in this case, except when
+    /// sending is paused or the server is about to close the connection.
     private func stopSending() {
         state.isBodyRefused = true
         guard state.isSendingPaused else { return }
@@ -80,14 +81,14 @@ extension Transfer {
         handle.resume(receiving: true, sending: true)
     }
 
-    /// libcurl reads from the connection for this transfer, or does not any more. It does not report the end of a response
-    /// before that of the request, but over HTTP/1.1 this shows it.
+    /// Notes whether libcurl reads from the connection for this transfer. libcurl does not report the end of a response
+    /// before the end of the request, but over HTTP/1.1 it stops reading at the end of the response.
     func noteReading(_ isReading: Bool) {
         state.isReadingEnded = !isReading
         if !isReading { noteReadingEnded() }
     }
 
-    /// Ends the response if libcurl reads no more of it, and does so because it has all.
+    /// Ends the response if libcurl has stopped reading because the response is complete.
     func noteReadingEnded() {
         guard state.isReadingEnded, !isFinished, !state.isProbeRefused, state.parser.isComplete,
             !state.parser.isMultiplexed, !state.isReceivingPaused, state.heldHead == nil
@@ -95,26 +96,28 @@ extension Transfer {
         endResponse()
     }
 
-    /// Over HTTP/2, libcurl reads on; there the length shows the end, or the stream's.
+    /// Detects the end of the response by its length or by the end of the stream. Over HTTP/2, libcurl does not stop
+    /// reading.
     func noteProgress() {
         guard state.parser.isComplete, state.parser.isMultiplexed, state.heldHead == nil else { return }
         let length = state.parser.hasNoBody ? 0 : state.parser.contentLength
         if length == Int64(state.bytesReceived) || isStreamWhole { endResponse() }
     }
 
-    /// The response is over, before libcurl reports it.
+    /// Marks the response as complete before libcurl reports it.
     private func endResponse() {
         guard exchange.sendsBody, !state.isResponseOver else { return }
         state.isResponseOver = true
         loop.noteChange(of: self)
     }
 
-    /// Whether the response is over, and the server refused what is left of the request's body by it.
+    /// Whether the response is complete and rejects the unsent part of the request's body.
     var mustEndEarly: Bool {
         !isFinished && state.isResponseOver && hasUnsentBody && state.isBodyRefused && !state.isBodyEnded
     }
 
-    /// Whether a response that is over is known to be whole. If not, only libcurl knows, once the request's body is over.
+    /// Whether a finished response is known to be complete. If not, only libcurl can tell, after the end of the
+    /// request's body.
     var isResponseWhole: Bool {
         if state.parser.hasNoBody || state.parser.isEndedByClose { return true }
         if let length = state.parser.contentLength { return length == Int64(state.bytesReceived) }
@@ -123,7 +126,8 @@ extension Transfer {
         return !Self.hasEnded(connection)
     }
 
-    /// Whether the server refused a request with a body of 64 KiB or more, which it perhaps did not read, although it was sent.
+    /// Whether a response rejects a request with a body of 64 KiB or more, which the server may not have read although
+    /// it was sent.
     private func refusesLargeBody(_ head: ResponseHead) -> Bool {
         guard exchange.sendsBody, head.status.code >= 400 else { return false }
         return exchange.upload.length.map { $0 >= 1 << 16 } ?? (state.bytesSent >= 1 << 16)
@@ -179,7 +183,7 @@ extension Transfer {
         events.receive(.downloadProgress(downloadProgress))
     }
 
-    /// The progress of the download, in bytes as they travel.
+    /// The progress of the download, in encoded bytes as transferred.
     var downloadProgress: TransferProgress {
         TransferProgress(completedBytes: Int64(state.bytesReceived), totalBytes: state.parser.contentLength)
     }

@@ -12,8 +12,7 @@ import HTTPTypes
 /// kinds of it corrupt memory: a header line that begins with whitespace, received first on a reused handle, is a use
 /// after free (curl issue 11101, fixed in 8.1), and a second request with trailers overruns a buffer (sending bodies
 /// was rewritten in 8.7). Creating and freeing a handle takes about 1 µs. Connections, TLS sessions, addresses and
-/// cookies outlive it: they
-/// belong to the multi handle and to ``HandleShares``.
+/// cookies outlive it: they belong to the multi handle and to ``HandleShares``.
 ///
 /// Used on the loop's thread only.
 final class Transfer {
