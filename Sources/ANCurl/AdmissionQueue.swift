@@ -2,37 +2,37 @@
 
 import ANHTTP
 
-/// Decides which exchanges are given to libcurl: as many at a time as may have a connection, first come first served.
+/// A queue that admits exchanges to libcurl within the limits on connections, first in, first out for each origin.
 ///
-/// libcurl has a queue of its own, one for all hosts. Whenever a connection becomes free it tries one or two that wait at
-/// its head, and if these want another host, which is busy, nobody takes the free place. So what would wait there waits
-/// here, in a line for each origin.
+/// libcurl has a single pending queue for all hosts. When a connection becomes free, it tries one or two requests at
+/// the head, and if these are for another host that is busy, the free connection stays unused. Exchanges that would
+/// wait there wait here instead, in one line for each origin.
 package struct AdmissionQueue<Element> {
-    /// Where a request goes: scheme, host and port.
+    /// The origin of a URL: scheme, host and port.
     package typealias Origin = String
 
     private let perOrigin: Int
     private let total: Int
     private let streams: Int
     private var lines: [Origin: Line] = [:]
-    /// The line that was looked at last, which mostly is the one that is looked at next.
+    /// The line accessed last, cached because it is usually the one accessed next.
     private var latest: Line?
-    /// With how many lines the empty ones are dropped.
+    /// The number of lines at which empty ones are removed.
     private var lineLimit = 64
     private var nextTicket = 0
-    /// The connections that are taken up by all origins together.
+    /// The number of connections in use by all origins together.
     private var taken = 0
     private var waiting = 0
 
-    /// Creates a queue that admits so many to an origin and to all together, or, where an origin multiplexes, so many for
-    /// each connection.
+    /// Creates a queue that admits `perOrigin` exchanges to an origin and `total` to all origins together, or, if an
+    /// origin multiplexes, `streams` exchanges for each connection.
     package init(perOrigin: Int, total: Int, streams: Int) {
         self.perOrigin = max(1, perOrigin)
         self.total = max(1, total)
         self.streams = max(1, streams)
     }
 
-    /// Adds somebody; nil where there is room at once, a ticket where there is not.
+    /// Adds an element; returns `nil` if it is admitted at once, otherwise its ticket in the queue.
     package mutating func enter(_ element: Element, _ origin: Origin) -> Int? {
         let line = line(of: origin)
         if line.waiting == 0, hasRoom(for: line) {
@@ -45,24 +45,25 @@ package struct AdmissionQueue<Element> {
         return nextTicket
     }
 
-    /// One that was admitted is done.
+    /// Releases the capacity of an admitted element that has finished.
     package mutating func leave(_ origin: Origin) {
         change(line(of: origin)) { $0.running -= 1 }
     }
 
-    /// One that waits gives up.
+    /// Removes a waiting element by its ticket.
     package mutating func giveUp(_ ticket: Int, _ origin: Origin) {
         if change(line(of: origin), { $0.remove(ticket) }) { waiting -= 1 }
     }
 
-    /// The origin's connections take more than one exchange at a time.
+    /// Notes that the origin's connections carry several exchanges at the same time.
     package mutating func noteMultiplexing(_ origin: Origin) {
         let line = line(of: origin)
         guard !line.multiplexes, !line.isEmpty else { return }
         change(line) { $0.multiplexes = true }
     }
 
-    /// Admits the one that has waited longest of those for whom there is room.
+    /// Admits the element that has waited longest among those whose origins have capacity; returns `nil` if there is
+    /// none.
     package mutating func next() -> Element? {
         guard waiting > 0 else { return nil }
         var best: Line?
@@ -84,7 +85,7 @@ package struct AdmissionQueue<Element> {
         return line
     }
 
-    /// An empty line is kept for the next request, until there are many.
+    /// Adds a line for an origin. An empty line is kept for the next request, until there are many.
     private mutating func addLine(_ origin: Origin) -> Line {
         if lines.count >= lineLimit {
             lines = lines.filter { !$0.value.isEmpty }
@@ -101,7 +102,7 @@ package struct AdmissionQueue<Element> {
         return then <= perOrigin && taken - now + then <= total
     }
 
-    /// Changes a line, and what all take up with it.
+    /// Changes a line, and updates the number of connections in use accordingly.
     @discardableResult
     private mutating func change<Result>(_ line: Line, _ body: (Line) -> Result) -> Result {
         taken -= line.connections(streams)
@@ -111,16 +112,16 @@ package struct AdmissionQueue<Element> {
         return result
     }
 
-    /// Those of one origin.
+    /// The elements of one origin.
     private final class Line {
         let origin: Origin
-        /// How many were admitted and are not done.
+        /// The number of admitted elements that have not finished.
         var running = 0
-        /// Whether a connection takes more than one of them.
+        /// Whether a connection carries several elements at the same time.
         var multiplexes = false
-        /// How many wait.
+        /// The number of waiting elements.
         private(set) var waiting = 0
-        /// Those who wait, in the order of their tickets; nil for one who gave up.
+        /// The waiting elements in the order of their tickets; `nil` for one that was removed.
         private var entries: [(ticket: Int, element: Element?)] = []
         private var first = 0
 
@@ -130,13 +131,14 @@ package struct AdmissionQueue<Element> {
 
         var isEmpty: Bool { running <= 0 && waiting == 0 }
 
-        /// Forgets what was known of connections, which may all be closed by the time of the next request.
+        /// Resets what is known about the origin's connections, which may all be closed by the time of the next
+        /// request.
         func reset() {
             running = 0
             multiplexes = false
         }
 
-        /// The ticket of the first; only where somebody waits.
+        /// The ticket of the first waiting element. There must be one.
         var firstTicket: Int { entries[first].ticket }
 
         func connections(_ streams: Int, adding more: Int = 0) -> Int {
@@ -154,7 +156,7 @@ package struct AdmissionQueue<Element> {
                 waiting -= 1
                 skipGaps()
             }
-            // Its place stays for a while; the element, which may own this queue, must not.
+            // The entry stays for a while, but must not retain the element, which may own this queue.
             return entries[first].element.take()
         }
 
@@ -172,7 +174,7 @@ package struct AdmissionQueue<Element> {
             return true
         }
 
-        /// Keeps `first` at somebody who waits, and the gaps fewer than those who do.
+        /// Advances `first` to a waiting element, and compacts `entries` if most of them are gaps.
         private func skipGaps() {
             while first < entries.count, entries[first].element == nil { first += 1 }
             if entries.count > 32, entries.count > 2 * waiting {

@@ -117,8 +117,8 @@ package struct HTTP2FrameScanner {
     /// Parses bytes, which may begin and end anywhere within a frame.
     ///
     /// - Parameters:
-    /// - handle: Called with each event.
-    ///   - read: Receives the content of HEADERS, CONTINUATION and DATA frames, in parts, with the stream.
+    ///   - handle: Called with each event.
+    ///   - read: Called with the content of HEADERS, CONTINUATION and DATA frames, in parts, and the stream.
     package mutating func receive(
         _ bytes: Span<UInt8>, _ handle: (Event) -> Void, content read: (Content, UInt32, Span<UInt8>) -> Void
     ) {

@@ -2,57 +2,57 @@
 
 import COpenSSL
 
-/// Reads the frames that a server sends on an HTTP/2 connection over TLS, one TLS record ahead of libcurl.
+/// A reader of the frames that a server sends on an HTTP/2 connection over TLS, one TLS record ahead of libcurl.
 ///
-/// libcurl keeps from its callers what they need to know about a stream: whether the server ended it (7.88 to 8.21 take a
-/// reset without an error, and 7.88 a connection that nghttp2 gave up, for the end of a response), whether GOAWAY or a reset
-/// says that the request was not processed, and the end of a response while the request's body is open. Some responses it loses
-/// altogether, see ``HTTP2Answers``.
+/// libcurl does not report some facts about a stream: whether the server ended it (7.88 to 8.21 treat a reset without
+/// an error as the end of a response, and 7.88 also a connection that nghttp2 terminated), whether GOAWAY or a reset
+/// states that the request was not processed, and the end of a response while the request's body is open. Some
+/// responses are lost entirely, see ``HTTP2Answers``.
 ///
-/// Each record is decrypted and looked at with SSL_peek(3), and libcurl then reads the same record with SSL_read(3). So that it
-/// cannot read one that was not looked at, its source of encrypted bytes is replaced: by one that is always empty, and by the
-/// socket only while this object reads. See SSL_set0_rbio(3).
+/// Each record is decrypted and inspected with SSL_peek(3), after which libcurl reads the same record with SSL_read(3).
+/// To keep libcurl from reading a record that was not inspected, the session's source of encrypted bytes is a BIO that
+/// is always empty, replaced by the socket only while this object reads. See SSL_set0_rbio(3).
 @safe final class HTTP2Monitor {
     /// The connection's socket.
     let socket: Int32
     private let session: OpaquePointer
     private let source: OpaquePointer
-    /// A source that is always empty.
+    /// A BIO that is always empty.
     private let emptySource: OpaquePointer
     private var scanner = HTTP2FrameScanner()
     private var streams = HTTP2StreamTable()
-    /// The transfers of the streams.
+    /// The transfers by stream identifier.
     private var transfers: [UInt32: Transfer] = [:]
-    /// Streams that the server ended since the last look at them.
+    /// The streams that the server ended since the last call to ``takeEnded()``.
     private var ended: [UInt32] = []
     private var answers = HTTP2Answers()
-    /// Whether the connection has ended, or failed.
+    /// Whether the connection has ended or failed.
     private(set) var isOver = false
 
-    /// What looking for the next record came to.
+    /// The result of looking for the next record.
     enum Progress {
-        /// Bytes wait for libcurl.
+        /// Bytes are available for libcurl to read.
         case unread
-        /// No further record has come.
+        /// No further record has been received.
         case nothing
-        /// The connection has ended, and libcurl will see its end.
+        /// The connection has ended, and libcurl will detect its end.
         case ended
     }
 
-    /// Starts to read ahead on a connection that is set up; `nil` without memory.
+    /// Starts reading ahead on an established connection; `nil` if memory is exhausted.
     init?(_ session: OpaquePointer, socket: Int32) {
         guard let source = unsafe BIO_new_socket(socket, BIO_NOCLOSE) else { return nil }
         guard let empty = unsafe BIO_new(BIO_s_mem()) else {
             unsafe BIO_free(source)
             return nil
         }
-        // An empty one reports that bytes may come later, not an end. See BIO_s_mem(3).
+        // Makes the empty BIO report that bytes may come later, instead of the end. See BIO_s_mem(3).
         unsafe BIO_ctrl(empty, BIO_C_SET_BUF_MEM_EOF_RETURN, -1, nil)
         self.socket = socket
         unsafe self.session = unsafe session
         unsafe self.source = unsafe source
         unsafe emptySource = unsafe empty
-        // libcurl 8.15 and later have OpenSSL take several records from the socket at once.
+        // libcurl 8.15 and later make OpenSSL read several records from the socket at once.
         unsafe SSL_set_read_ahead(session, 0)
         unsafe use(emptySource)
     }
@@ -62,19 +62,19 @@ import COpenSSL
         unsafe BIO_free(emptySource)
     }
 
-    /// The number of bytes that were looked at and that libcurl has not read.
+    /// The number of inspected bytes that libcurl has not yet read.
     var unreadCount: Int32 { unsafe SSL_pending(session) }
 
-    /// Whether no further request should be sent on the connection. It is closed when no request waits on it.
+    /// Whether the connection should carry no further requests. It is closed once no request waits on it.
     private(set) var isSpent = false
 
-    /// Whether the connection takes no new streams.
+    /// Whether the connection accepts no new streams.
     var isClosing: Bool { streams.isClosing || isOver || isSpent }
 
-    /// Whether the server broke the protocol, so that no stream can go on.
+    /// Whether the server violated the protocol, so that no stream can continue.
     var isBroken: Bool { streams.isBroken }
 
-    /// The transfers whose requests wait on streams.
+    /// The transfers whose requests are waiting on streams.
     var waiting: [Transfer] { Array(transfers.values) }
 
     /// Adds the stream of a request that is about to be sent.
@@ -85,17 +85,18 @@ import COpenSSL
         return stream
     }
 
-    /// Removes the stream of a request that is over.
+    /// Removes the stream of a finished request.
     func close(_ stream: HTTP2Stream) {
-        // HAProxy 2.6 does not count what it discards of a body as received: the connection's window stays as small as the body
-        // made it (RFC 9113 §6.9), and another body may never be sent.
+        // HAProxy 2.6 does not return flow-control credit for the body bytes that it discards: the connection's window
+        // is not restored (RFC 9113 §6.9), and another body may never be sent.
         if stream.isReset, transfers[stream.number]?.exchange.sendsBody == true { isSpent = true }
         streams.close(stream)
         transfers[stream.number] = nil
         answers.close(stream.number)
     }
 
-    /// The response on a stream whose request has a body, as far as it came in the latest record.
+    /// Returns the response on a stream whose request has a body, as contained in the latest record; `nil` if it is not
+    /// kept.
     func answer(on stream: HTTP2Stream) -> HTTP2Answers.Answer? {
         answers[stream.number]
     }
@@ -107,9 +108,9 @@ import COpenSSL
         return ended.compactMap { transfers[$0] }
     }
 
-    /// Looks at the next record, unless libcurl has not read the last one.
+    /// Inspects the next record, unless libcurl has not finished reading the previous one.
     ///
-    /// - Parameter buffer: Room for a record, 16 KiB.
+    /// - Parameter buffer: Space for a record, 16 KiB.
     func readAhead(into buffer: UnsafeMutableRawBufferPointer) -> Progress {
         guard !isOver else { return .ended }
         guard unreadCount == 0 else { return .unread }
@@ -117,7 +118,7 @@ import COpenSSL
         guard count > 0 else {
             guard isOver else { return .nothing }
             self.isOver = true
-            // libcurl 7.88 may take the failure for bytes that come later.
+            // libcurl 7.88 may interpret the failure as bytes that come later.
             unsafe SSL_set_shutdown(session, SSL_get_shutdown(session) | SSL_RECEIVED_SHUTDOWN)
             return .ended
         }
@@ -140,9 +141,10 @@ import COpenSSL
         }
     }
 
-    /// Returns the number of bytes, or 0 and whether no more will come.
+    /// Returns the number of decrypted bytes; or 0, and whether no more will be received.
     private func peek(into buffer: UnsafeMutableRawBufferPointer) -> (Int, isOver: Bool) {
-        // OpenSSL may answer an update of the keys, or send an alert, which libcurl's own sink can take within libcurl only.
+        // OpenSSL may answer a key update or send an alert, which libcurl's own sink accepts only during a call to
+        // libcurl.
         guard let sink = unsafe SSL_get_wbio(session) else { return (0, true) }
         unsafe BIO_up_ref(sink)
         unsafe use(source)
@@ -152,7 +154,7 @@ import COpenSSL
             unsafe SSL_set0_wbio(session, sink)
             unsafe use(emptySource)
         }
-        // SSL_get_error(3) takes an older error for one of this call. libcurl clears the stack, too.
+        // SSL_get_error(3) would attribute an older error to this call. libcurl clears the error queue, too.
         ERR_clear_error()
         defer { ERR_clear_error() }
         let result = unsafe SSL_peek(session, buffer.baseAddress, Int32(buffer.count))
@@ -163,7 +165,7 @@ import COpenSSL
         }
     }
 
-    /// Has OpenSSL read encrypted bytes from a source, of which it takes a reference.
+    /// Sets the BIO from which OpenSSL reads encrypted bytes. OpenSSL retains it.
     private func use(_ source: OpaquePointer) {
         unsafe BIO_up_ref(source)
         unsafe SSL_set0_rbio(session, source)

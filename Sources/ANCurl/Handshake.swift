@@ -4,20 +4,21 @@ import ANHTTP
 import COpenSSL
 import FoundationEssentials
 
-/// What OpenSSL calls back to about one connection, on the loop's thread; OpenSSL keeps it as long as the connection.
+/// The receiver of OpenSSL's callbacks for one connection, on the loop's thread. OpenSSL retains it as long as the
+/// connection.
 final class Handshake {
     let security: ConnectionSecurity
     let host: HostName
-    /// The transfer that the connection is made for.
+    /// The transfer for which the connection is made.
     private weak var transfer: Transfer?
     private let isResolver: Bool
-    /// The verdict, while a stapled response may still change it.
+    /// The result of the verification, kept while a stapled OCSP response may still change it.
     private var verdict: TrustResult?
-    /// Whether the server has said that it sends no more (`close_notify`): without that, whoever cuts the connection could
-    /// make a response end early. See RFC 8446 §6.1.
+    /// Whether the server has sent `close_notify`. Without it, an attacker who cuts the connection could truncate a
+    /// response. See RFC 8446 §6.1.
     private(set) var isClosedByServer = false
 
-    /// Creates the handshake of a connection to a server, or to a resolver of names for a transfer.
+    /// Creates the handshake of a connection to a server, or to a DNS-over-HTTPS resolver used by a transfer.
     init(_ security: ConnectionSecurity, host: HostName, transfer: Transfer, isResolver: Bool) {
         self.isResolver = isResolver
         self.security = security
@@ -27,7 +28,7 @@ final class Handshake {
 
     // MARK: Installing
 
-    /// Makes a connection's context call back here. See SSL_CTX_set_cert_verify_callback(3).
+    /// Sets the callbacks of a connection's TLS context. See SSL_CTX_set_cert_verify_callback(3).
     func install(into context: OpaquePointer) -> Bool {
         let pointer = unsafe Unmanaged.passRetained(self).toOpaque()
         guard unsafe SSL_CTX_set_ex_data(context, Self.index, pointer) == 1 else {
@@ -64,13 +65,13 @@ final class Handshake {
         return true
     }
 
-    /// The handshake that made a session; nil for one that is not verified here.
+    /// Returns the handshake of a TLS session; `nil` if the connection is not verified by this class.
     static func of(_ session: OpaquePointer?) -> Handshake? {
         guard let pointer = unsafe SSL_CTX_get_ex_data(SSL_get_SSL_CTX(session), index) else { return nil }
         return unsafe Unmanaged<Handshake>.fromOpaque(pointer).takeUnretainedValue()
     }
 
-    /// Where a context keeps its handshake. See CRYPTO_get_ex_new_index(3).
+    /// The index at which a TLS context stores its handshake. See CRYPTO_get_ex_new_index(3).
     private static let index = unsafe CRYPTO_get_ex_new_index(
         CRYPTO_EX_INDEX_SSL_CTX, 0, nil, nil, nil,
         { _, pointer, _, _, _, _ in
@@ -78,9 +79,9 @@ final class Handshake {
             unsafe Unmanaged<Handshake>.fromOpaque(pointer).release()
         })
 
-    // MARK: What happens
+    // MARK: Callbacks
 
-    /// The server has shown its certificates.
+    /// Verifies the server's certificates.
     private func verify(_ context: OpaquePointer) -> Bool {
         OpenSSLErrors.contained {
             let session = unsafe X509_STORE_CTX_get_ex_data(context, SSL_get_ex_data_X509_STORE_CTX_idx())
@@ -92,7 +93,7 @@ final class Handshake {
                 host: host.text, expectedKeys: security.pinnedKeys, at: security.now, verify: verifier.verify,
                 trust: verifier.trust)
             unsafe verifier.conclude(context, isRefused: judgement.isRefused)
-            // Reading the certificates costs more than verifying a pin.
+            // Reading the certificates costs more than verifying a pin, so it is done only if they are needed.
             guard judgement.failure != nil || policy.observer != nil || policy.stapling != .ignored else { return true }
             let verdict = TrustResult(
                 trust: verifier.trust(judgement.failure), isRefused: judgement.isRefused,
@@ -108,7 +109,7 @@ final class Handshake {
         }
     }
 
-    /// The name that libcurl asked for, which is that of the URL, translated where it is in another script.
+    /// Returns the server name that libcurl requested: the URL's host, in its ASCII form if it is internationalized.
     private func name(_ session: OpaquePointer?) -> HostName {
         guard host.isInternational, let name = unsafe SSL_get_servername(session, TLSEXT_NAMETYPE_host_name) else {
             return host
@@ -116,14 +117,14 @@ final class Handshake {
         return HostName(unsafe String(cString: name))
     }
 
-    /// The server has shown an OCSP response, or will not show one.
+    /// Checks the stapled OCSP response, or its absence.
     private func checkStaple(_ session: OpaquePointer) -> Bool {
         guard var verdict else { return true }
         self.verdict = nil
         return OpenSSLErrors.contained {
             if let failure = unsafe OCSPStaple.failure(of: session, security), verdict.trust.failure == nil {
                 verdict.trust.failure = failure
-                // The chain is valid: it was verified before this was asked for.
+                // The chain is valid: it was verified before the stapled response was requested.
                 verdict.isRefused = security.policy.enforcement == .enforced
             }
             pronounce(verdict)
@@ -142,18 +143,18 @@ final class Handshake {
             isClosedByServer = true
         case SSL_AD_BAD_CERTIFICATE, SSL_AD_UNSUPPORTED_CERTIFICATE, SSL_AD_CERTIFICATE_REVOKED,
             SSL_AD_CERTIFICATE_EXPIRED, SSL_AD_CERTIFICATE_UNKNOWN, SSL_AD_UNKNOWN_CA, SSL_AD_CERTIFICATE_REQUIRED:
-            // Servers speak of the client's certificate.
+            // An alert from a server about a certificate concerns the client's certificate.
             refuse(.clientCertificateRefused, nil)
         default: break
         }
     }
 
-    /// The server asked for a client certificate, and there is none.
+    /// Notes that the server requested a client certificate and none is available.
     func noteMissingIdentity() {
         if !isResolver { transfer?.state.lacksIdentity = true }
     }
 
-    /// Says why the connection of the exchange cannot be made.
+    /// Records the reason for which the exchange's connection was rejected.
     func refuse(_ failure: TransportError.TLSFailure, _ trust: ServerTrust?) {
         transfer?.state.refusal = TransferState.Refusal(failure: failure, trust: trust)
     }

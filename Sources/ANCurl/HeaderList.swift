@@ -5,10 +5,10 @@ package import CCurl
 import FoundationEssentials
 import HTTPTypes
 
-/// The lists of strings that one request gives to libcurl, which reads them while the request is under way.
+/// The lists of strings that one request passes to libcurl, which reads them during the request.
 ///
-/// `struct curl_slist` is public, so the nodes and their text live here in two blocks instead of two allocations for each
-/// field. See CURLOPT_HTTPHEADER(3).
+/// `struct curl_slist` is public, so the nodes and their text are stored in two blocks instead of two allocations for
+/// each field. See CURLOPT_HTTPHEADER(3).
 @safe
 package struct HeaderList: ~Copyable {
     private let text: UnsafeMutableRawBufferPointer
@@ -16,7 +16,8 @@ package struct HeaderList: ~Copyable {
     private var textCount = 0
     private var nodeCount = 0
     private var overrideStart = 0
-    /// The cookies that the request names itself, as one field has them, where they were left out; nil where there are none.
+    /// The value of the request's own `Cookie` fields, joined, if they were omitted from the list; `nil` if there are
+    /// none.
     package private(set) var cookies: String?
 
     deinit {
@@ -24,12 +25,12 @@ package struct HeaderList: ~Copyable {
         unsafe nodes.deallocate()
     }
 
-    /// The first header; nil when there is none.
+    /// The first header field; `nil` if there is none.
     package var first: UnsafeMutablePointer<curl_slist>? {
         unsafe overrideStart > 0 ? nodes.baseAddress : nil
     }
 
-    /// The first override of a host; nil when there is none.
+    /// The first host override; `nil` if there is none.
     package var firstOverride: UnsafeMutablePointer<curl_slist>? {
         unsafe nodeCount > overrideStart ? nodes.baseAddress.map { unsafe $0 + overrideStart } : nil
     }
@@ -37,8 +38,9 @@ package struct HeaderList: ~Copyable {
     /// Creates the lists of a request.
     ///
     /// - Parameters:
-    ///   - leavesOutCookies: Whether the request's cookies go to ``cookies``, for libcurl to add them to those of the jar.
-    ///   - isSigned: Whether libcurl signs the fields.
+    ///   - leavesOutCookies: Whether the request's cookies are stored in ``cookies`` instead, for libcurl to add to
+    ///     those of the jar.
+    ///   - isSigned: Whether libcurl signs the header fields.
     package init(
         _ request: Request, _ options: TransferOptions, _ upload: Upload, sendsBody: Bool,
         leavesOutCookies: Bool = false, isSigned: Bool = false
@@ -57,12 +59,13 @@ package struct HeaderList: ~Copyable {
                 continue
             }
             unsafe field.withUnsafeBytesOfValue { value in
-                // libcurl takes `Name:`, also before blanks, as the wish to leave a field out; `Name;` is an empty one.
+                // libcurl interprets `Name:`, with or without whitespace, as a request to omit the field; `Name;` is an
+                // empty field.
                 let isBlank = unsafe value.allSatisfy { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
                 unsafe append(field.name.rawName, isBlank ? ";" : ": ", isBlank ? .init(start: nil, count: 0) : value)
             }
         }
-        // libcurl would sign the wish to leave a field out, and the server look for it.
+        // libcurl would sign the omission entry, and the server would expect the field.
         if !namesExpect, expectsContinue || !isSigned { append(expectsContinue ? "Expect: 100-continue" : "Expect:") }
         overrideStart = nodeCount
         for override in overrides {
@@ -94,7 +97,7 @@ package struct HeaderList: ~Copyable {
         textCount += 1
     }
 
-    /// The room for all lines, which is made at once because the nodes point into the text.
+    /// Returns the size of all lines, which are allocated at once because the nodes point into the text.
     private static func size(
         _ headers: HTTPFields, _ overrides: [ConnectionOptions.HostOverride]
     ) -> (bytes: Int, lines: Int) {
@@ -115,7 +118,7 @@ package struct HeaderList: ~Copyable {
 }
 
 extension ConnectionOptions.HostOverride {
-    /// The form that CURLOPT_CONNECT_TO(3) takes.
+    /// The form required by CURLOPT_CONNECT_TO(3).
     fileprivate var curlText: String {
         func bracketed(_ host: String) -> String { host.contains(":") ? "[\(host)]" : host }
         return "\(bracketed(host)):\(port):\(bracketed(address)):\(addressPort)"
@@ -123,7 +126,7 @@ extension ConnectionOptions.HostOverride {
 }
 
 extension Upload {
-    /// Whether a field is passed on; those that frame the body are made from the body itself.
+    /// Whether a field is sent; fields that frame the body are generated from the body instead.
     fileprivate func mustSend(_ field: HTTPField) throws(TransportError) -> Bool {
         switch field.name {
         case .contentLength:

@@ -5,27 +5,27 @@ import ANSystem
 import CCurl
 import Glibc
 
-/// What an engine and libcurl's callbacks share; it is touched on the loop's thread only.
+/// The state shared by an engine and libcurl's callbacks. Accessed on the loop's thread only.
 final class LoopState {
-    /// The time at the start of this turn of the loop, which is exact enough for timers.
+    /// The time at the start of this turn of the loop, which is precise enough for timers.
     var now = MonotonicInstant.now
-    /// When libcurl wants to be called.
+    /// The time at which libcurl's timer expires; `nil` if it is not set.
     private(set) var curlTimer: MonotonicInstant?
-    /// Transfers to which something happened in this turn.
+    /// The transfers to review in this turn.
     private var changed: [Transfer] = []
     private var sockets = SocketTable()
     /// The connections that have carried a request.
     var connections = ConnectionTable()
-    /// What reads ahead on HTTP/2 connections, by their sockets.
+    /// The frame monitors of HTTP/2 connections, by socket.
     private(set) var monitors: [Int32: HTTP2Monitor] = [:]
-    /// The sockets of monitors whose bytes libcurl has not read.
+    /// The sockets of monitors that hold bytes libcurl has not read.
     private var unread: Set<Int32> = []
     private let recordBuffer = RecordBuffer()
     private var constants: [UInt: String] = [:]
     let headerFields = HeaderFieldCache()
     /// The limits of the connection pool.
     let pool: ConnectionLimits
-    /// What verifies servers.
+    /// The cached TLS security settings with which servers are verified.
     let securities: SecurityCache
     /// The TLS sessions and cookies that transfers share.
     let shares: HandleShares
@@ -40,7 +40,7 @@ final class LoopState {
 
     // MARK: Names
 
-    /// The string for a name of OpenSSL's, which are constants: each is made once.
+    /// Returns the string for a constant C string of OpenSSL's, converting each constant once.
     func name(_ constant: UnsafePointer<CChar>?) -> String? {
         guard let constant = unsafe constant else { return nil }
         if let name = constants[UInt(bitPattern: constant)] { return name }
@@ -51,12 +51,12 @@ final class LoopState {
 
     // MARK: Timer
 
-    /// libcurl sets its one timer: -1 for none. See CURLMOPT_TIMERFUNCTION(3).
+    /// Sets libcurl's single timer, in milliseconds; -1 removes it. See CURLMOPT_TIMERFUNCTION(3).
     func setTimer(_ milliseconds: Int) {
         curlTimer = milliseconds < 0 ? nil : now.advanced(by: .milliseconds(milliseconds))
     }
 
-    /// Whether libcurl's timer is due; it then counts as fired.
+    /// Whether libcurl's timer has expired. If so, it is removed.
     func takeDueTimer() -> Bool {
         guard let timer = curlTimer, timer <= now else { return false }
         curlTimer = nil
@@ -65,7 +65,7 @@ final class LoopState {
 
     // MARK: Sockets
 
-    /// libcurl says what it waits for. See CURLMOPT_SOCKETFUNCTION(3).
+    /// Updates the events for which libcurl waits on a socket. See CURLMOPT_SOCKETFUNCTION(3).
     func watch(_ socket: Int32, _ what: Int32) {
         switch what {
         case CURL_POLL_IN: perform(sockets.want(socket, for: .readable), socket)
@@ -86,25 +86,25 @@ final class LoopState {
         unread.remove(socket)
     }
 
-    /// Ends a connection that no other request may use: libcurl then finds it dead.
+    /// Shuts down a connection that must not be reused, so that libcurl finds it dead.
     func retire(_ socket: Int32) {
         guard connections.contains(socket) else { return }
         _ = shutdown(socket, Int32(SHUT_RDWR))
     }
 
-    /// Whether libcurl waits for a socket that is ready; one that it does not wait for leaves the set.
+    /// Whether libcurl waits for the ready socket; if not, the socket is removed from the epoll set.
     func isWanted(_ ready: ReadyDescriptor) -> Bool {
         if sockets.isWanted(ready.number) { return true }
         loop.epoll.remove(ready.number)
         return false
     }
 
-    /// Whether libcurl waits for bytes on a socket.
+    /// Whether libcurl waits for a socket to become readable.
     func isRead(_ socket: Int32) -> Bool {
         sockets.isRead(socket)
     }
 
-    /// A failure cannot be reported to libcurl; the transfer's own limits on time end it.
+    /// Performs an epoll operation. A failure cannot be reported to libcurl; the transfer's time limits end it instead.
     private func perform(_ operation: SocketTable.Operation, _ socket: Int32) {
         switch operation {
         case .none: break
@@ -116,25 +116,25 @@ final class LoopState {
 
     // MARK: HTTP/2
 
-    /// Ends an HTTP/2 connection, if it is open still.
+    /// Shuts down an HTTP/2 connection if it is still open.
     func retire(_ monitor: HTTP2Monitor) {
-        // Another connection may have the number of a socket that was closed.
+        // Another connection may have reused the number of a closed socket.
         if monitors[monitor.socket] === monitor { retire(monitor.socket) }
     }
 
-    /// Starts to read ahead on an HTTP/2 connection.
+    /// Starts reading ahead on an HTTP/2 connection.
     func watchFrames(_ monitor: HTTP2Monitor) {
         monitors[monitor.socket] = monitor
     }
 
-    /// Looks at the next TLS record of a connection.
+    /// Inspects the next TLS record of a connection.
     func readAhead(_ monitor: HTTP2Monitor) -> HTTP2Monitor.Progress {
         let progress = unsafe monitor.readAhead(into: recordBuffer.bytes)
         if progress == .unread { unread.insert(monitor.socket) }
         return progress
     }
 
-    /// Returns the sockets on which libcurl waits for bytes, while it has not read all that were looked at.
+    /// Returns the sockets on which libcurl waits for bytes and whose inspected bytes it has not all read.
     func takeUnread() -> [Int32] {
         guard !unread.isEmpty else { return [] }
         unread = unread.filter { monitors[$0].map { $0.unreadCount > 0 } == true }
@@ -143,15 +143,15 @@ final class LoopState {
 
     // MARK: Changes
 
-    /// Notes that a transfer's reader may have to be woken, or that another limit on time holds for it now; all that
-    /// happens to it in one turn is looked at once.
+    /// Queues a transfer for review, because its reader may have to be resumed or another time limit applies. All
+    /// changes within one turn are reviewed together.
     func noteChange(of transfer: Transfer) {
         guard !transfer.isChanged else { return }
         transfer.isChanged = true
         changed.append(transfer)
     }
 
-    /// Looks at the transfers to which something happened; what happens to them meanwhile is looked at too.
+    /// Reviews the queued transfers, including those that are queued meanwhile.
     func reviewChanges(_ review: (Transfer) -> Void) {
         while let transfer = changed.popLast() {
             transfer.isChanged = false
@@ -160,7 +160,7 @@ final class LoopState {
     }
 }
 
-/// Room for the plaintext of one TLS record (RFC 8446 §5.1).
+/// A buffer for the plaintext of one TLS record (RFC 8446 §5.1).
 @safe private struct RecordBuffer: ~Copyable {
     let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 14, alignment: 16)
 

@@ -8,7 +8,7 @@ import Glibc
 import HTTPTypes
 
 extension Transfer {
-    /// What the exchange came to, after libcurl finished it with `code`.
+    /// Returns the result of the exchange, after libcurl finished it with `code`.
     func outcome(_ code: CURLcode) -> Result<ResponseEnding, any Error> {
         if let failure = state.failure ?? uploadError { return .failure(failure) }
         guard code == CURLE_OK || isResponseComplete(code) else { return .failure(transportError(code)) }
@@ -18,14 +18,14 @@ extension Transfer {
         return .success(ResponseEnding(trailers: state.parser.trailers, metrics: measure()))
     }
 
-    /// Whether a body ended with its connection, and the connection without the server's word for it.
+    /// Whether a body delimited by the end of the connection ended without the server's `close_notify`.
     private var wasCut: Bool { state.handshake?.isClosedByServer == false }
 
-    /// Whether the request must be sent again by another handle.
+    /// Whether the request must be sent again with another easy handle.
     ///
-    /// It must if its connection was given up before anything was sent, if a server refused a probe, or if a reused connection
-    /// was lost before any byte of a response, and the request may be repeated. libcurl itself repeats a request only over HTTP/1.1,
-    /// and only if it finds the connection lost when it reads.
+    /// This is the case if its connection was discarded before anything was sent, if a server rejected a probe, or if a
+    /// reused connection was lost before any byte of a response, provided that the request may be repeated. libcurl
+    /// itself repeats a request only over HTTP/1.1, and only if it finds the connection lost when it reads.
     func mustRepeat(after code: CURLcode) -> Bool {
         guard !state.isConnectionSpoilt, !state.isProbeRefused else { return state.repeats < Self.maximumRepeats }
         if state.failure == nil, mayRepeatUnprocessed, !state.hasSentTrailers { return true }
@@ -34,7 +34,8 @@ extension Transfer {
             && handle.long(CURLINFO_NUM_CONNECTS) == 0 && exchange.mayBeRepeated && !state.hasSentTrailers
     }
 
-    /// The number of repeats after which the failure is reported: a hostile server could ask for more without end.
+    /// The maximum number of repeats, after which the failure is reported; a hostile server could otherwise cause
+    /// endless repeats.
     static let maximumRepeats = 50
 
     /// Whether the response is complete, although libcurl ended the transfer with an error.
@@ -47,14 +48,14 @@ extension Transfer {
         case CURLE_WRITE_ERROR:
             return exchange.request.method == .head
         case CURLE_SEND_ERROR:
-            // The server had enough of the request.
+            // The server rejected the rest of the request's body.
             return state.parser.contentLength == handle.offset(CURLINFO_SIZE_DOWNLOAD_T)
         default:
             return false
         }
     }
 
-    /// What the exchange cost so far. See curl_easy_getinfo(3), TIMES.
+    /// Returns the metrics of the exchange so far. See curl_easy_getinfo(3), TIMES.
     func measure() -> TransferMetrics {
         var metrics = state.metrics
         let clock = state.clock
@@ -70,7 +71,7 @@ extension Transfer {
         }
         metrics.requestStart = time(CURLINFO_PRETRANSFER_TIME_T)
         metrics.firstByte = time(CURLINFO_STARTTRANSFER_TIME_T)
-        // The loop's time is that of the turn's start, libcurl's that of the last byte.
+        // The loop's clock is read at the start of a turn; libcurl's time is that of the last byte.
         metrics.total = max(metrics.total, time(CURLINFO_TOTAL_TIME_T) ?? .zero)
         metrics.requestHeadBytes = Int64(handle.long(CURLINFO_REQUEST_SIZE))
         metrics.requestBodyBytes = Int64(state.bytesSent)
@@ -80,15 +81,15 @@ extension Transfer {
         return metrics
     }
 
-    /// A time of libcurl's, which counts from when it was given the exchange.
+    /// Returns one of libcurl's times, measured from when the exchange was added to libcurl.
     private func time(_ info: CURLINFO) -> Duration? {
         let microseconds = handle.offset(info)
         guard microseconds > 0, let admitted = state.admitted else { return nil }
         return state.clock.start.duration(to: admitted) + .microseconds(microseconds)
     }
 
-    /// Sets the total limit on time for libcurl too, a little later than on the loop: a server can keep libcurl busy with
-    /// bytes that carry no content, while the loop waits for it. See CURLOPT_TIMEOUT_MS(3).
+    /// Sets the total time limit in libcurl as well, slightly later than on the loop: a server can keep libcurl busy
+    /// with bytes that carry no content, during which the loop waits for it. See CURLOPT_TIMEOUT_MS(3).
     func limitTime() throws(TransportError) {
         guard let total = exchange.options.timeouts.total else { return }
         let left = max(.zero, total - state.clock.start.duration(to: loop.now)) + .milliseconds(100)
@@ -99,7 +100,7 @@ extension Transfer {
         }
     }
 
-    /// The error for a limit on time that ran out.
+    /// Returns the error for an expired time limit.
     func timeoutError(_ limit: TransferClock.Limit) -> TransportError {
         .timedOut(timeoutPhase, limit: limit.duration, facts())
     }
@@ -116,7 +117,7 @@ extension Transfer {
         return exchange.upload.length == Int64(state.bytesSent) ? .responseHead : .request
     }
 
-    /// Whether TCP is connected, of which libcurl tells only once TLS is too.
+    /// Whether a socket's TCP connection is established, which libcurl reports only after the TLS handshake.
     private static func isConnected(_ socket: Int32) -> Bool {
         var address = sockaddr_storage()
         var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
@@ -127,7 +128,7 @@ extension Transfer {
         }
     }
 
-    /// What is known about the transfer, for an error.
+    /// Returns the context of a failure: the details of the transfer that are known so far.
     func facts(code: CURLcode? = nil) -> FailureContext {
         var facts = FailureContext()
         let url = exchange.request.url

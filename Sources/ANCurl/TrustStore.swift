@@ -5,15 +5,15 @@ import CCurl
 import COpenSSL
 import FoundationEssentials
 
-/// Where chains of certificates may end, with the lists of what was revoked. See X509_STORE_new(3).
+/// A store of trust anchors, with the certificate revocation lists. See X509_STORE_new(3).
 ///
-/// Reading the system's store takes some 20 ms, so a store is made once and serves all handshakes; libcurl would read it
-/// for each of them.
+/// Loading the system's store takes about 20 ms, so each store is created once and used for all handshakes; libcurl
+/// would load it for each one.
 @safe final class TrustStore: Sendable {
-    /// OpenSSL guards it with a lock of its own.
+    /// Guarded by OpenSSL with its own lock.
     nonisolated(unsafe) let raw: OpaquePointer
 
-    /// A store of trusted authorities.
+    /// Creates a store of trusted authorities.
     convenience init(_ roots: TrustRoots, _ policy: SecurityPolicy) throws(SecurityFailure) {
         try self.init(policy: policy)
         switch roots {
@@ -29,7 +29,7 @@ import FoundationEssentials
         }
     }
 
-    /// A store of the policy's pinned certificates, and nothing else.
+    /// Creates a store of only the policy's pinned certificates.
     convenience init(pinnedBy policy: SecurityPolicy) throws(SecurityFailure) {
         try self.init(policy: policy)
         try add(policy.pinnedCertificates, else: .badSecurityPolicy(.malformedCertificate))
@@ -39,7 +39,7 @@ import FoundationEssentials
         guard let raw = unsafe X509_STORE_new() else { throw .init(failure: .badTrustRoots) }
         unsafe self.raw = unsafe raw
         let parameters = unsafe X509_STORE_get0_param(raw)
-        // A certificate in the store is trusted, whether or not it is signed by itself.
+        // A certificate in the store is trusted whether or not it is self-signed.
         unsafe _ = X509_VERIFY_PARAM_set_flags(parameters, COPENSSL_V_FLAG_PARTIAL_CHAIN)
         if let time = policy.verificationTime {
             unsafe X509_VERIFY_PARAM_set_time(parameters, time_t(clamping: time))
@@ -48,7 +48,7 @@ import FoundationEssentials
         try add(lists)
         let flags = COPENSSL_V_FLAG_CRL_CHECK | COPENSSL_V_FLAG_CRL_CHECK_ALL
         unsafe _ = X509_VERIFY_PARAM_set_flags(parameters, flags)
-        // There need not be lists for the authorities themselves. See X509_STORE_set_verify_cb(3).
+        // Revocation lists are not required for the authorities themselves. See X509_STORE_set_verify_cb(3).
         unsafe X509_STORE_set_verify_cb(raw) { isValid, context in
             guard isValid == 0, unsafe X509_STORE_CTX_get_error(context) == X509_V_ERR_UNABLE_TO_GET_CRL,
                 unsafe X509_STORE_CTX_get_error_depth(context) > 0
@@ -65,7 +65,7 @@ import FoundationEssentials
     private func loadSystem() throws(SecurityFailure) {
         let system = SystemRoots.current
         if let file = system.file, unsafe X509_STORE_load_file(raw, file) != 1 { throw .init(failure: .badTrustRoots) }
-        // Its files are read when a chain needs them.
+        // The directory's files are read when a chain needs them.
         if let folder = system.folder { unsafe X509_STORE_load_path(raw, folder) }
     }
 
@@ -105,14 +105,15 @@ import FoundationEssentials
     }
 }
 
-/// Where the system keeps the authorities that it trusts.
+/// The locations of the system's trusted authorities.
 struct SystemRoots {
-    /// A file with all of them.
+    /// The file that contains all authorities.
     let file: String?
-    /// A folder with one file each, named by their hashes.
+    /// The directory with one file for each authority, named by hash.
     let folder: String?
 
-    /// What `SSL_CERT_FILE` and `SSL_CERT_DIR` name, as for OpenSSL's own tools, or else what libcurl was built to use.
+    /// The locations given by `SSL_CERT_FILE` and `SSL_CERT_DIR`, as for OpenSSL's own tools, or else libcurl's
+    /// compiled-in ones.
     static let current: SystemRoots = {
         let environment = ProcessInfo.processInfo.environment
         let (file, folder) = (environment["SSL_CERT_FILE"], environment["SSL_CERT_DIR"])
@@ -125,7 +126,7 @@ struct SystemRoots {
 }
 
 extension TrustRoots {
-    /// The files that the roots are read from.
+    /// The paths of the files and directories from which the roots are read.
     var paths: [String] {
         switch self {
         case .system, .systemAnd: [SystemRoots.current.file].compactMap(\.self)
@@ -136,7 +137,7 @@ extension TrustRoots {
 }
 
 extension Int {
-    /// Whole seconds since 1970; a date beyond what they can count becomes the furthest that they can.
+    /// Creates a date in whole seconds since 1970, clamped to the representable range.
     fileprivate init(clamping date: Date) {
         self = Int(exactly: date.timeIntervalSince1970.rounded(.down)) ?? (date < .now ? 0 : Int(Int32.max))
     }
