@@ -3,11 +3,12 @@
 package import ANHTTP
 import Glibc
 
-/// An ``ANHTTP/AddressPolicy``, ready to judge addresses. See RFC 6890 and the IANA registries of special-purpose addresses.
+/// The restriction on addresses given by an ``ANHTTP/AddressPolicy``. See RFC 6890 and the IANA registries of
+/// special-purpose addresses.
 package struct AddressGuard: Equatable {
     private let exceptions: [Network]
 
-    /// Creates the guard of a policy; nil for one that refuses nothing.
+    /// Creates the guard for a policy; `nil` if the policy allows all addresses.
     ///
     /// - Throws: ``TransportError/invalidRequest(_:)`` for an exception that is neither an address nor a network.
     package init?(_ policy: AddressPolicy) throws(TransportError) {
@@ -22,7 +23,7 @@ package struct AddressGuard: Equatable {
         self.exceptions = exceptions
     }
 
-    /// Whether a connection to this address, in its text form, may be made; what is no address may not.
+    /// Whether a connection to an address, in its text form, is allowed; `false` if the text is not an address.
     package func allows(_ text: String) -> Bool {
         guard let bits = Network.bits(of: text) else { return false }
         return Self.isPublic(bits) || exceptions.contains { $0.contains(bits) }
@@ -32,7 +33,7 @@ package struct AddressGuard: Equatable {
         for network in embedding where network.prefix.contains(bits) {
             return isPublicIPv4(UInt32(truncatingIfNeeded: bits >> UInt128(network.shift)))
         }
-        // 2000::/3 is all that was given out.
+        // Only 2000::/3 has been allocated for global unicast.
         return bits >> 125 == 0b001 && !reserved.contains { $0.contains(bits) }
     }
 
@@ -41,12 +42,12 @@ package struct AddressGuard: Equatable {
         return !reservedIPv4.contains { $0.contains(bits) }
     }
 
-    /// Where IPv6 holds an IPv4 address, and how many bits come after it.
+    /// The IPv6 prefixes that embed an IPv4 address, with the number of bits after the embedded address.
     private static let embedding: [(prefix: Network, shift: Int)] = [
         ("::ffff:0.0.0.0/96", 0), ("64:ff9b::/96", 0), ("2002::/16", 80),
     ].compactMap { text, shift in Network(text).map { ($0, shift) } }
 
-    /// Parts of 2000::/3 that are not public: protocol assignments with Teredo, documentation.
+    /// The parts of 2000::/3 that are not public: protocol assignments, which include Teredo, and documentation.
     private static let reserved = ["2001::/23", "2001:db8::/32", "3fff::/20"].compactMap(Network.init)
 
     private static let reservedIPv4 = [
@@ -55,16 +56,16 @@ package struct AddressGuard: Equatable {
         "224.0.0.0/4", "240.0.0.0/4",
     ].compactMap(Network.init)
 
-    /// The bits above an IPv4 address that is written as IPv6.
+    /// The upper bits of an IPv4-mapped IPv6 address.
     fileprivate static let mapped: UInt128 = 0xFFFF << 32
 }
 
-/// The addresses that begin with the same bits; IPv4 addresses are mapped into IPv6.
+/// A range of addresses with a common prefix; IPv4 addresses are mapped into IPv6.
 private struct Network: Equatable {
     let first: UInt128
     let length: Int
 
-    /// Reads `address` or `address/length`.
+    /// Creates a network from `address` or `address/length`.
     init?(_ text: String) {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
         guard let address = parts.first, let bits = Self.bits(of: address) else { return nil }
@@ -88,11 +89,11 @@ private struct Network: Equatable {
         length == 0 ? 0 : bits & ~UInt128(0) << UInt128(128 - length)
     }
 
-    /// The bits of an address in its text form, without the zone that a link-local one may have; nil for anything else.
-    /// See inet_pton(3).
+    /// Returns the bits of an address in its text form, ignoring the zone of a link-local address; `nil` if the text is
+    /// not an address. See inet_pton(3).
     static func bits(of text: String) -> UInt128? {
         let text = String(text.prefix { $0 != "%" })
-        // A C string would end at the NUL.
+        // inet_pton(3) would stop at the NUL.
         guard !text.utf8.contains(0) else { return nil }
         var bytes = [UInt8](repeating: 0, count: 16)
         if unsafe inet_pton(AF_INET, text, &bytes) == 1 {

@@ -5,7 +5,7 @@ import COpenSSL
 import FoundationEssentials
 
 extension ServerTrust.Certificate {
-    /// Reads what a certificate says; nil for one that OpenSSL cannot write down again.
+    /// Reads the fields of a certificate; `nil` if OpenSSL cannot encode the certificate.
     init?(_ certificate: OpaquePointer) {
         guard let key = unsafe PublicKeyPin(of: certificate), let der = unsafe Self.der(of: certificate) else {
             return nil
@@ -19,7 +19,7 @@ extension ServerTrust.Certificate {
             notAfter: Date(X509_get0_notAfter(certificate)) ?? .distantPast)
     }
 
-    /// The certificates of a stack of OpenSSL's, in its order; a null stack has none.
+    /// Returns the certificates of an OpenSSL stack, in its order; none if the stack is null.
     static func all(in stack: OpaquePointer?) -> [ServerTrust.Certificate] {
         unsafe certificates(in: stack).compactMap { unsafe ServerTrust.Certificate($0) }
     }
@@ -32,7 +32,7 @@ extension ServerTrust.Certificate {
         return unsafe Data(bytes: start, count: Int(count))
     }
 
-    /// A name as in RFC 4514. See X509_NAME_print_ex(3).
+    /// Returns a distinguished name in the form of RFC 4514. See X509_NAME_print_ex(3).
     private static func text(of name: OpaquePointer?) -> String {
         guard let bio = unsafe MemoryBIO(), let name = unsafe name else { return "" }
         guard unsafe X509_NAME_print_ex(bio.raw, name, 0, COPENSSL_NAME_RFC2253) >= 0 else { return "" }
@@ -74,7 +74,7 @@ extension ServerTrust.Certificate {
 }
 
 extension PublicKeyPin {
-    /// The pin of a certificate's key; nil for one that OpenSSL cannot write down again.
+    /// Creates the pin of a certificate's public key; `nil` if OpenSSL cannot encode the key.
     init?(of certificate: OpaquePointer) {
         var bytes: UnsafeMutablePointer<UInt8>?
         let count = unsafe i2d_X509_PUBKEY(X509_get_X509_PUBKEY(certificate), &bytes)
@@ -91,7 +91,7 @@ extension PublicKeyPin {
 }
 
 extension Date {
-    /// A time of OpenSSL's; nil for one that cannot be read.
+    /// Creates a date from an OpenSSL time; `nil` if it is invalid.
     init?(_ time: UnsafePointer<ASN1_TIME>?) {
         guard let time = unsafe time else { return nil }
         var parts = unsafe tm()
@@ -100,7 +100,7 @@ extension Date {
     }
 }
 
-/// The certificates of a stack of OpenSSL's, which keeps them; a null stack has none.
+/// Returns the certificates of an OpenSSL stack, which retains ownership; none if the stack is null.
 func certificates(in stack: OpaquePointer?) -> [OpaquePointer] {
     let count = unsafe OPENSSL_sk_num(stack)
     guard count > 0 else { return unsafe [] }

@@ -5,20 +5,20 @@ import ANSystem
 import COpenSSL
 package import FoundationEssentials
 
-/// Evaluates certificates that no connection has shown, by the rules and with the verifier of handshakes.
+/// Evaluates certificates outside of a connection, by the same rules and with the same verifier as in handshakes.
 ///
-/// It is here because OpenSSL is; the session's module gives it to users.
+/// It is in this module because the module links OpenSSL; the session module exposes it publicly.
 package enum ChainEvaluator {
-    /// The stores of the latest policies: reading the system's authorities takes some 20 ms.
+    /// The security settings of recent policies, cached because loading the system's authorities takes about 20 ms.
     private static let known = Lock<[ConnectionSecurity.Settings: ConnectionSecurity]>([:])
     private static let maximumCount = 16
 
     /// Evaluates a server's certificates.
     ///
     /// - Parameters:
-    ///   - certificates: In DER, the server's own first, then those that lead to an authority.
-    ///   - host: The name or address that the server's must be for; `nil` validates none.
-    ///   - policy: The rules; its observer is not told.
+    ///   - certificates: In DER: the server certificate first, then the intermediates.
+    ///   - host: The name or address that the server certificate must match; `nil` to skip this check.
+    ///   - policy: The rules; its observer is not called.
     package static func evaluate(
         _ certificates: [Data], for host: String?, by policy: SecurityPolicy
     ) -> TrustResult {
@@ -35,7 +35,7 @@ package enum ChainEvaluator {
         }
     }
 
-    /// Whether the bytes are one certificate in DER.
+    /// Whether the data is exactly one certificate in DER.
     package static func isCertificate(_ der: Data) -> Bool {
         OpenSSLErrors.contained { unsafe der.withUnsafeBytes { unsafe X509Handle(der: $0) != nil } }
     }
@@ -61,11 +61,11 @@ package enum ChainEvaluator {
                 ?? false)
     }
 
-    /// What the rules are applied with, made once as long as its files stay as they are.
+    /// Returns the security settings for a policy, cached until the files from which they were read change.
     private static func security(for policy: SecurityPolicy) throws(SecurityFailure) -> ConnectionSecurity {
         var options = TLSOptions()
         options.policy = policy
-        // They decide after the verification, and would make each policy another one.
+        // These are used after the verification, and would make the settings of each policy distinct.
         options.policy.evaluator = nil
         options.policy.observer = nil
         let settings = ConnectionSecurity.Settings(options, host: HostName(""))
@@ -79,12 +79,12 @@ package enum ChainEvaluator {
     }
 }
 
-/// Certificates as OpenSSL has them.
+/// A stack of certificates in OpenSSL's representation.
 @safe private struct Stack: ~Copyable {
     private let raw: OpaquePointer
     private let context: OpaquePointer
 
-    /// Reads certificates in DER.
+    /// Parses certificates in DER.
     init(_ certificates: [Data]) throws(SecurityFailure) {
         guard let raw = unsafe OPENSSL_sk_new_null() else { throw SecurityFailure(failure: .unreadable) }
         for der in certificates {
@@ -108,14 +108,14 @@ package enum ChainEvaluator {
         unsafe copenssl_chain_free(raw)
     }
 
-    /// A verifier of the certificates, which uses them as long as they are; `nil` without memory.
+    /// Creates a verifier of the certificates, which must not outlive them; `nil` if memory is exhausted.
     func verifier(_ security: ConnectionSecurity, name: HostName?) -> ChainVerifier? {
         let leaf = unsafe OpaquePointer(OPENSSL_sk_value(raw, 0))
         guard unsafe X509_STORE_CTX_init(context, security.roots.raw, leaf, raw) == 1 else { return nil }
         return unsafe ChainVerifier(context, security, name: name, level: Self.level)
     }
 
-    /// The strength that OpenSSL asks of keys unless told otherwise. See SSL_CTX_get_security_level(3).
+    /// OpenSSL's default security level, which sets the required key strength. See SSL_CTX_get_security_level(3).
     private static let level: Int32 = {
         guard let context = unsafe SSL_CTX_new(TLS_client_method()) else { return 1 }
         defer { unsafe SSL_CTX_free(context) }
@@ -124,6 +124,6 @@ package enum ChainEvaluator {
 }
 
 extension TransportError.TLSFailure {
-    /// The failure of a chain without certificates, or with one that cannot be read.
+    /// The failure of a chain that is empty or contains a certificate that cannot be parsed.
     fileprivate static let unreadable = TransportError.TLSFailure.untrusted(verifyResult: Int(X509_V_ERR_UNSPECIFIED))
 }

@@ -34,7 +34,7 @@ extension Exchange: ResponseBodySource {
         }
     }
 
-    /// Unpacks a whole body outside of the reader's actor, which it could keep busy for long.
+    /// Decodes a whole body. It does not run on the reader's actor, which decoding could block for a long time.
     @concurrent
     private func collectDecoded(upTo limit: Int) async throws -> Data {
         var body = Data()
@@ -47,7 +47,7 @@ extension Exchange: ResponseBodySource {
         return body
     }
 
-    /// The next bytes as they came.
+    /// Returns the next bytes as received, before content decoding; `nil` at the end.
     private func nextReceived() async throws -> Data? {
         while true {
             switch try state.withLock({ state throws in try state.takeChunk() }) {
@@ -62,7 +62,7 @@ extension Exchange: ResponseBodySource {
         }
     }
 
-    /// The decoder of the body; `nil` if the reader gets the bytes as they came.
+    /// Returns the decoder of the body; `nil` if the reader receives the bytes undecoded.
     private func decoder() throws -> ContentDecoder? {
         do throws(ContentDecoder.Failure) {
             return try state.withLock { state throws(ContentDecoder.Failure) in
@@ -99,7 +99,8 @@ extension Exchange: ResponseBodySource {
         return facts
     }
 
-    /// The reader may be a child of the task that performs the request: cancelling it cancels the exchange too.
+    /// Waits for an event. The reader may be a child of the task that performs the request; canceling it cancels the
+    /// exchange.
     private func waitToRead(_ interest: ExchangeStateMachine<Waiter>.Interest) async {
         await withTaskCancellationHandler {
             await wait(for: interest)
@@ -114,7 +115,7 @@ extension Exchange: ResponseBodySource {
 }
 
 extension ContentDecoder.Failure {
-    /// The reason in words.
+    /// The description of the reason.
     fileprivate var reason: String {
         switch self {
         case .unknownCoding(let name): "unknown content coding \(name.prefix(40))"

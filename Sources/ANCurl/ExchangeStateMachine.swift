@@ -1,70 +1,70 @@
 // SPDX-License-Identifier: MIT
 
-/// The agreement between the loop, which produces a response, and the one task that reads it.
+/// The protocol between the loop, which produces a response, and the one task that reads it.
 ///
-/// The reader asks; where the answer is not there yet it leaves a waiter. The loop reports what happened; where that is
-/// what the waiter waits for, the waiter is handed back to be woken, and the reader asks again. The bytes themselves lie
-/// beside this machine, which only hears how many there are.
+/// The reader requests a result and leaves a waiter if it is not available yet. The loop reports events; if an event
+/// satisfies the waiter, the state machine returns the waiter to be resumed, and the reader requests the result again.
+/// The bytes are stored outside of this state machine, which receives only their count.
 package struct ExchangeStateMachine<Waiter> {
     private var progress = Progress.awaitingHead
     private var waiter: (Waiter, interest: Interest)?
     private var reading: Reading
     private var isPaused = false
 
-    /// Creates a machine for a reader who will read like that.
+    /// Creates a state machine for a reader with the given way of reading.
     package init(reading: Reading) {
         self.reading = reading
     }
 
-    /// How the body is read.
+    /// The way in which the body is read.
     package enum Reading: Equatable {
-        /// Piece by piece; above `capacity` waiting bytes the transfer pauses.
+        /// In chunks; the transfer is paused while more than `capacity` bytes are buffered.
         case streaming(capacity: Int)
-        /// As a whole; above `limit` bytes the transfer fails.
+        /// As a whole; the transfer fails above `limit` bytes.
         case collecting(limit: Int)
-        /// Not at all: the reader has gone.
+        /// Not at all, because the reader's scope has ended.
         case abandoned
     }
 
-    /// What a reader can wait for.
+    /// The event that a reader waits for.
     package enum Interest {
-        /// The head, or the end without one.
+        /// The head, or the end of the exchange without one.
         case head
-        /// Bytes, or the end.
+        /// Bytes of the body, or the end of the exchange.
         case bytes
-        /// The end.
+        /// The end of the exchange.
         case end
-        /// The end, for the scope that is being left: the only interest left then.
+        /// The end of the exchange, awaited when the scope ends; the only interest allowed after that.
         case release
     }
 
-    /// How far the response has come.
+    /// The progress of the response.
     private enum Progress {
-        /// Nothing was delivered yet.
+        /// Nothing has been received yet.
         case awaitingHead
-        /// The head is here; the body is arriving.
+        /// The head was received; the body is being received.
         case inBody
-        /// The exchange is over, well or not: the loop holds nothing of it any more.
+        /// The exchange has succeeded or failed, and the loop no longer uses it.
         case over
     }
 
     /// Whether the exchange is over.
     package var isOver: Bool { progress == .over }
 
-    /// Whether a task is waiting: a body has one reader at a time.
+    /// Whether a task is waiting. A body has at most one reader at a time.
     package var hasWaiter: Bool { waiter != nil }
 
-    /// Whether the scope that lent the body has ended.
+    /// Whether the scope in which the body was available has ended.
     package var isAbandoned: Bool { reading == .abandoned }
 
     // MARK: The loop's side
 
-    /// The head is complete.
+    /// Notes that the head is complete.
     package mutating func receiveHead() {
         if progress == .awaitingHead { progress = .inBody }
     }
 
-    /// Decides about bytes that arrived while so many are waiting already.
+    /// Returns what to do with `count` received bytes while `buffered` bytes are unread.
     package mutating func receiveBytes(_ count: Int, buffered: Int) -> BytesVerdict {
         switch reading {
         case .streaming(let capacity):
@@ -80,24 +80,24 @@ package struct ExchangeStateMachine<Waiter> {
         }
     }
 
-    /// What becomes of bytes.
+    /// The decision about received bytes.
     package enum BytesVerdict: Equatable {
-        /// They go into the buffer.
+        /// The bytes are to be buffered.
         case take
-        /// The buffer is full: the transfer pauses and offers them again.
+        /// The buffer is full; the transfer is to be paused, after which libcurl offers the bytes again.
         case pause
-        /// There are more than the reader wants to collect.
+        /// The body exceeds the reader's limit for collecting it.
         case refuse(limit: Int)
-        /// Nobody will read them.
+        /// The reader's scope has ended, so the bytes are discarded.
         case abandon
     }
 
-    /// At the end of a turn of the loop: the waiter, if what it waits for is here.
+    /// Called at the end of a turn of the loop. Returns the waiter if the event that it waits for has occurred.
     package mutating func flush(buffered: Int) -> Waiter? {
         isSatisfied(buffered: buffered) ? takeWaiter() : nil
     }
 
-    /// The exchange is over: the waiter, whatever it waits for.
+    /// Ends the exchange. Returns the waiter, regardless of what it waits for.
     package mutating func end() -> Waiter? {
         progress = .over
         return takeWaiter()
@@ -105,38 +105,38 @@ package struct ExchangeStateMachine<Waiter> {
 
     // MARK: The reader's side
 
-    /// Leaves a waiter; it comes back at once when there is nothing to wait for, or nothing to hope for: somebody else
-    /// waits already, or the scope has ended. Whoever it wakes asks again.
+    /// Stores a waiter. It is returned at once if the event has already occurred, if another task is waiting, or if the
+    /// scope has ended. A resumed reader checks the state again.
     package mutating func wait(for interest: Interest, _ newWaiter: Waiter, buffered: Int) -> Waiter? {
         guard waiter == nil, reading != .abandoned || interest == .release else { return newWaiter }
         waiter = (newWaiter, interest)
         return flush(buffered: buffered)
     }
 
-    /// The reader has made room; true when the loop must be told to go on.
+    /// Notes that the reader has emptied the buffer. Returns whether the loop must be notified to resume the transfer.
     package mutating func resume() -> Bool {
         defer { isPaused = false }
         return isPaused && progress != .over
     }
 
-    /// The reader now wants the rest as a whole; true when the loop must be told to go on.
+    /// Switches to collecting the rest of the body. Returns whether the loop must be notified to resume the transfer.
     package mutating func collect(upTo limit: Int) -> Bool {
         guard reading != .abandoned else { return false }
         reading = .collecting(limit: limit)
         return resume()
     }
 
-    /// The reader wants no more.
+    /// Ends the reader's scope.
     package mutating func close() -> CloseAction {
         reading = .abandoned
         return CloseAction(mustCancel: progress != .over, strayReader: takeWaiter())
     }
 
-    /// What closing asks for.
+    /// The actions required when the scope ends.
     package struct CloseAction {
-        /// The loop still works on the exchange.
+        /// Whether the exchange must be canceled because it is not over.
         package let mustCancel: Bool
-        /// A task that was still reading, to be woken: the body had escaped its scope.
+        /// A waiter to resume, of a task that was still reading because the body had escaped its scope.
         package let strayReader: Waiter?
     }
 

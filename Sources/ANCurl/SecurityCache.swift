@@ -4,21 +4,21 @@ import ANHTTP
 import ANSystem
 import FoundationEssentials
 
-/// The securities of an engine's connections, each made once, by the task that first needs it: it may read files, and the
-/// loop must not wait for those.
+/// A cache of the TLS security settings of an engine's connections. Each is created once, by the task that first needs
+/// it, because this may read files, for which the loop must not wait.
 final class SecurityCache: Sendable {
     private let state = Lock(State())
 
     private struct State {
-        /// By the options of a request and its host, which is quick.
+        /// The security settings by a request's options and its host, a fast lookup.
         var byOptions: [Key: (options: SharedTransferOptions, security: ConnectionSecurity)] = [:]
-        /// By what they were made of: two sessions with equal options are one here.
+        /// The security settings by their contents, so that two sessions with equal options share one value.
         var bySettings: [ConnectionSecurity.Settings: ConnectionSecurity] = [:]
     }
 
     private struct Key: Hashable {
         let options: ObjectIdentifier
-        /// `nil` for the security of any host.
+        /// The host; `nil` for settings that apply to any host.
         let host: HostName?
 
         init(_ options: SharedTransferOptions, host: HostName) {
@@ -32,17 +32,18 @@ final class SecurityCache: Sendable {
         }
     }
 
-    /// Returns what verifies the server of an exchange over TLS; `nil` if libcurl does it, on another library than OpenSSL.
+    /// Returns the security settings for an exchange over TLS; `nil` if libcurl verifies the server because it uses a
+    /// TLS library other than OpenSSL.
     ///
-    /// It may be older than its files if its options ask for no more than a valid chain and the right name: whether it is
-    /// ``ConnectionSecurity/isCurrent`` costs a system call, and is asked for when a connection is made.
+    /// If the options require only a valid chain and a matching name, the result may be older than its files: checking
+    /// ``ConnectionSecurity/isCurrent`` costs a system call, and is done when a connection is made.
     func security(_ options: SharedTransferOptions, for url: URL) throws(TransportError) -> ConnectionSecurity? {
         guard !options.hasSecurity else { return try current(options, for: url) }
         if let known = state.withLock({ $0.byOptions[Key(plain: options)]?.security }) { return known }
         return try plain(options, for: url)
     }
 
-    /// Returns what verifies the server of a new connection.
+    /// Returns the security settings for a new connection, reloaded if their files have changed.
     func current(_ options: SharedTransferOptions, for url: URL) throws(TransportError) -> ConnectionSecurity? {
         guard options.hasSecurity else { return try plain(options, for: url) }
         do throws(SecurityFailure) {
@@ -52,7 +53,7 @@ final class SecurityCache: Sendable {
         }
     }
 
-    /// Returns what verifies a server by the options without their policies and identities.
+    /// Returns the security settings for the options without their policies and identities.
     func plain(_ options: SharedTransferOptions, for url: URL) throws(TransportError) -> ConnectionSecurity? {
         do throws(SecurityFailure) {
             guard CurlLibrary.usesOpenSSL else {
@@ -75,7 +76,7 @@ final class SecurityCache: Sendable {
         } catch {
             throw SecurityFailure(failure: .badSecurityPolicy(error))
         }
-        // libcurl would find a host by a name that no pattern was compared with.
+        // libcurl would resolve the host by a different form of its name, with which no pattern was compared.
         guard !host.isInternational || tls.hostPolicies.isEmpty && tls.hostIdentities.isEmpty else {
             throw SecurityFailure(failure: .badSecurityPolicy(.hostNotASCII(host.text)))
         }
@@ -93,7 +94,8 @@ final class SecurityCache: Sendable {
         let settings = settings()
         var security = state.withLock { $0.bySettings[settings] }
         if security?.isCurrent != true { security = nil }
-        // Made without the lock. Two tasks that make the same at the same time keep the one that comes first.
+        // Created without holding the lock. If two tasks create the same settings concurrently, both use those stored
+        // first.
         let made = if let security { security } else { try ConnectionSecurity(settings) }
         return state.withLock { state in
             if state.byOptions.count >= Self.maximumCount { state.byOptions.removeAll() }
@@ -114,10 +116,10 @@ final class SecurityCache: Sendable {
 }
 
 extension SecurityFailure {
-    /// A libcurl on another TLS library cannot be told what to verify.
+    /// The failure for a libcurl with another TLS library, whose verification cannot be configured.
     fileprivate static let openSSLNeeded = SecurityFailure(failure: nil)
 
-    /// The error for a request to this URL, of which nothing was sent.
+    /// Returns the error for a request to this URL, of which nothing was sent.
     func transportError(_ url: URL) -> TransportError {
         guard let failure else { return .unsupported(.openSSL) }
         var facts = FailureContext()

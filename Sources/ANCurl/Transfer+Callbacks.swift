@@ -5,8 +5,8 @@ import ANSystem
 import CCurl
 import Glibc
 
-// libcurl's callbacks: each is a few lines that find the transfer and pass on what happened. They run on the loop's
-// thread, within a call of libcurl's, so none of them adds or removes a transfer.
+// libcurl's callbacks, which find the transfer and pass on the event. They run on the loop's thread, within a call to
+// libcurl, so none of them may add or remove a transfer.
 
 extension Transfer {
     func installCallbacks() throws(CurlFailure) {
@@ -18,7 +18,7 @@ extension Transfer {
             unsafe try handle.set(option, pointer: context)
         }
         unsafe try handle.set(CURLOPT_ERRORBUFFER, pointer: message.start)
-        // A connection outlives the transfer that made it, but not the loop.
+        // A connection outlives the transfer that opened it, but not the loop.
         unsafe try handle.set(CURLOPT_CLOSESOCKETDATA, pointer: Unmanaged.passUnretained(loop).toOpaque())
 
         unsafe try check(
@@ -73,7 +73,7 @@ extension Transfer {
             })
     }
 
-    /// Takes the verification of servers over from libcurl.
+    /// Installs OpenSSL callbacks that verify servers in place of libcurl.
     private func installTLSCallback(_ context: UnsafeMutableRawPointer) throws(CurlFailure) {
         unsafe try handle.set(CURLOPT_SSL_CTX_DATA, pointer: context)
         unsafe try check(
@@ -87,7 +87,7 @@ extension Transfer {
         guard code == CURLE_OK else { throw CurlFailure(code: code) }
     }
 
-    /// The transfer that a callback belongs to: libcurl hands back the pointer that was given with the callback.
+    /// Returns the transfer of a callback, from the pointer that was registered with the callback.
     private static func at(_ context: UnsafeMutableRawPointer) -> Transfer {
         unsafe Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
     }

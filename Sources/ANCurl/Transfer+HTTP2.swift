@@ -4,8 +4,8 @@ import ANHTTP
 import CCurl
 import HTTPTypes
 
-// What the frames of an HTTP/2 connection say about an exchange. Where they are not known (without TLS, behind an HTTPS proxy,
-// with another TLS library than OpenSSL), libcurl's results stand alone.
+// Conclusions from the frames of an HTTP/2 connection about an exchange. If frames cannot be inspected (without TLS,
+// behind an HTTPS proxy, or with a TLS library other than OpenSSL), only libcurl's results are used.
 
 extension Transfer {
     /// Notes the stream on which the request is about to be sent.
@@ -28,8 +28,8 @@ extension Transfer {
     private func connectionMonitor() -> HTTP2Monitor? {
         guard state.isOnHTTP2, let socket = state.connection else { return nil }
         if let monitor = loop.monitors[socket] { return monitor }
-        // Within TLS to a proxy, the source of encrypted bytes is not the socket. libcurl's own requests to a resolver could open
-        // streams that are not counted.
+        // With TLS to a proxy, the BIO of encrypted bytes is not the socket's. libcurl's own requests to a
+        // DNS-over-HTTPS resolver could open streams that are not counted.
         guard exchange.isSecure, CurlLibrary.usesOpenSSL, proxy?.kind != .https,
             exchange.options.connection.dnsOverHTTPS == nil,
             let session = unsafe ccurl_tls_session(handle.raw),
@@ -39,7 +39,7 @@ extension Transfer {
         return monitor
     }
 
-    /// Whether the server has ended the stream, and all of the response's body was received.
+    /// Whether the server has ended the stream and all of the response's body was received.
     var isStreamWhole: Bool {
         guard let stream = state.stream, stream.isEnded, stream.bodySize == state.bytesReceived else { return false }
         guard let length = state.parser.contentLength, !state.parser.hasNoBody, exchange.request.method != .head else {
@@ -48,11 +48,12 @@ extension Transfer {
         return length == Int64(stream.bodySize)
     }
 
-    /// Whether libcurl 7.88 does nothing more for an exchange whose response is complete: it waits for the request's body, which
-    /// has nothing to send yet, although the server reset the stream without an error.
+    /// Whether libcurl 7.88 makes no progress on an exchange whose response is complete: it waits for the request's
+    /// body, which has no bytes to send yet, although the server reset the stream without an error.
     var isForgotten: Bool { state.stream?.isReset == true && state.isSendingPaused && !state.isReceivingPaused }
 
-    /// Hands on a response that the server completed and libcurl lost. libcurl does not learn of the cookies in its head.
+    /// Delivers a response that the server completed and libcurl lost. The cookies in its head are not stored by
+    /// libcurl.
     func receiveLostAnswer() {
         guard state.failure == nil, let stream = state.stream, stream.isEnded,
             !isStreamWhole || !state.parser.isComplete,
@@ -72,7 +73,7 @@ extension Transfer {
         }
     }
 
-    /// The lines of a head, as libcurl hands them on; `nil` if a field is not valid.
+    /// Returns the lines of a head, in the form in which libcurl passes them on; `nil` if a field is invalid.
     private static func lines(_ fields: [(name: String, value: String)]) -> [String]? {
         guard let status = fields.first?.value else { return nil }
         var lines = ["HTTP/2 \(status) \r\n"]
@@ -83,23 +84,24 @@ extension Transfer {
         return lines + ["\r\n"]
     }
 
-    /// Whether only the end of the stream says that the response is complete, and the server has not ended it.
+    /// Whether the response is delimited only by the end of the stream and the server has not ended the stream.
     var isStreamCut: Bool {
         guard let stream = state.stream, stream.hasHead, !stream.isEnded else { return false }
         return state.parser.isComplete && state.parser.contentLength == nil && !state.parser.hasNoBody
             && exchange.request.method != .head
     }
 
-    /// The error for a response that was cut, or for a connection on which the server broke the protocol.
+    /// The error for a truncated response, or for a connection on which the server violated the protocol.
     var streamError: TransportError {
         guard state.parser.hasBegun else { return .connectionLost(.beforeResponse, facts()) }
         return state.stream?.isReset == true ? connectionLost(facts()) : .invalidResponse(.framing, facts())
     }
 
-    /// Whether the server says that it has not processed the request, which is sent again then.
+    /// Whether the server states that it has not processed the request, which is then sent again.
     ///
-    /// A server that closes a connection after some streams may refuse a request a number of times, and takes some others each
-    /// time. One that refuses single streams may refuse what it cannot take, such as a large body.
+    /// A server that closes each connection after some streams may refuse a request several times, while it processes
+    /// some others each time. A server that refuses individual streams may do so because it cannot process the request,
+    /// such as one with a large body.
     var mayRepeatUnprocessed: Bool {
         guard state.isUnprocessed, let stream = state.stream else { return false }
         return state.attempts + state.repeats < (stream.isLeftOut ? Self.maximumRepeats : 10)

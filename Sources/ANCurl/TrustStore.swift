@@ -126,7 +126,7 @@ struct SystemRoots {
 }
 
 extension TrustRoots {
-    /// The paths of the files and directories from which the roots are read.
+    /// The paths of the files from which the roots are read. Directories are not included.
     var paths: [String] {
         switch self {
         case .system, .systemAnd: [SystemRoots.current.file].compactMap(\.self)
@@ -137,7 +137,7 @@ extension TrustRoots {
 }
 
 extension Int {
-    /// Creates a date in whole seconds since 1970, clamped to the representable range.
+    /// Creates the number of whole seconds since 1970, rounded down; a date that is out of range is clamped.
     fileprivate init(clamping date: Date) {
         self = Int(exactly: date.timeIntervalSince1970.rounded(.down)) ?? (date < .now ? 0 : Int(Int32.max))
     }

@@ -5,15 +5,15 @@ import ANSystem
 package import FoundationEssentials
 package import HTTPTypes
 
-/// A bounded pipe for the bytes of a request body, from the task that produces them to the loop that sends them.
+/// A bounded channel for the bytes of a request body, from the task that produces them to the loop that sends them.
 package final class UploadChannel: Sendable {
-    /// The declared length; nil when it is unknown.
+    /// The declared length in bytes; `nil` if it is unknown.
     package let length: Int64?
     /// Whether the body can be produced a second time.
     package let isReplayable: Bool
     private let state: Lock<State>
 
-    /// Creates a channel whose producer may be `capacity` bytes ahead.
+    /// Creates a channel that buffers up to `capacity` bytes.
     package init(length: Int64?, isReplayable: Bool, capacity: Int = 512 << 10) {
         self.length = length
         self.isReplayable = isReplayable
@@ -22,12 +22,13 @@ package final class UploadChannel: Sendable {
 
     // MARK: The pump's side
 
-    /// Begins to produce from the start.
+    /// Notes that the pump starts producing the body from its beginning.
     package func begin() {
         state.withLock { $0.machine.begin() }
     }
 
-    /// Adds a chunk and waits until there is room for the next one. `tellLoop` is called when the loop starved.
+    /// Appends a chunk and waits until there is room for the next one. Calls `tellLoop` if the loop is waiting for
+    /// bytes.
     package func write(_ chunk: Data, tellLoop: () -> Void) async -> UploadStateMachine<Waiter>.Order {
         let (order, mustTell) = state.withLock { state in
             guard state.machine.order == .goOn, !chunk.isEmpty else { return (state.machine.order, false) }
@@ -39,7 +40,7 @@ package final class UploadChannel: Sendable {
         return order == .goOn ? await waitForRoom() : order
     }
 
-    /// Ends the body and waits for the end of the exchange, or for the order to begin again.
+    /// Ends the body and waits until the exchange is over or the body must be produced again.
     package func finish(
         _ result: Result<HTTPFields, TransportError.RequestBodyFailure>, tellLoop: () -> Void
     ) async -> UploadStateMachine<Waiter>.Order {
@@ -67,7 +68,7 @@ package final class UploadChannel: Sendable {
 
     // MARK: The loop's side
 
-    /// Moves bytes into the buffer; the count is above 0 exactly when there are some.
+    /// Moves bytes into the buffer. The count is positive if and only if the result is `.bytes`.
     package func read(into buffer: UnsafeMutableRawBufferPointer) -> (UploadStateMachine<Waiter>.Supply, count: Int) {
         let (supply, count, waiter) = state.withLock { state in
             let supply = state.machine.look(buffered: state.buffered)
@@ -79,7 +80,7 @@ package final class UploadChannel: Sendable {
         return (supply, count)
     }
 
-    /// Drops what is buffered and has the body produced again.
+    /// Discards the buffered bytes and makes the pump produce the body again.
     package func rewind() {
         state.withLock { state in
             state.dropBytes()
@@ -88,7 +89,7 @@ package final class UploadChannel: Sendable {
         }?.wake()
     }
 
-    /// Tells the pump that the exchange is over.
+    /// Notifies the pump that the exchange is over.
     package func stop() {
         state.withLock { state in
             state.dropBytes()
@@ -96,12 +97,12 @@ package final class UploadChannel: Sendable {
         }?.wake()
     }
 
-    /// Why the source failed.
+    /// The failure of the body's source; `nil` if it has not failed.
     package var problem: TransportError.RequestBodyFailure? {
         state.withLock { $0.problem }
     }
 
-    /// The fields to send after the body.
+    /// The trailer fields to send after the body.
     package var trailers: HTTPFields {
         state.withLock { $0.trailers }
     }
@@ -109,7 +110,7 @@ package final class UploadChannel: Sendable {
     private struct State {
         var machine: UploadStateMachine<Waiter>
         var chunks: [Data] = []
-        /// How much of the first chunk was taken.
+        /// The number of bytes taken from the first chunk.
         var offset = 0
         var buffered = 0
         var trailers: HTTPFields = [:]

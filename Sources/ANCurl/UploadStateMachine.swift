@@ -1,50 +1,51 @@
 // SPDX-License-Identifier: MIT
 
-/// The agreement between the pump, which produces a request body, and the loop, which sends it.
+/// The protocol between the pump, which produces a request body, and the loop, which sends it.
 ///
-/// The pump leaves a waiter while there is no room, and after its last byte, because the body may be wanted again. The
-/// loop reports that it starves, and is told when there is something to send. The bytes lie beside this machine.
+/// The pump leaves a waiter while there is no room, and after its last byte, because the body may be requested again.
+/// The loop reports when it has no bytes to send, and is notified when there are more. The bytes are stored outside of
+/// this state machine.
 package struct UploadStateMachine<Waiter> {
     private var waiter: Waiter?
     private var production = Production.running
     private var isLoopStarving = false
     private let capacity: Int
 
-    /// Creates a machine whose pump may be so many bytes ahead of the loop.
+    /// Creates a state machine whose pump may be up to `capacity` bytes ahead of the loop.
     package init(capacity: Int) {
         self.capacity = capacity
     }
 
-    /// What the pump has to do.
+    /// The pump's next action.
     package enum Order: Equatable {
         /// Produce the next chunk.
         case goOn
-        /// Begin again from the start: the body is sent a second time.
+        /// Start again from the beginning, because the body is sent a second time.
         case restart
-        /// End: the exchange is over.
+        /// Stop, because the exchange is over.
         case stop
     }
 
-    /// What the loop finds.
+    /// The result of looking for bytes to send.
     package enum Supply: Equatable {
-        /// There are bytes.
+        /// There are bytes to send.
         case bytes
-        /// There are none yet; the loop is told when there are.
+        /// There are no bytes yet; the loop is notified when there are.
         case starving
         /// The body is complete.
         case end
-        /// The body's source failed.
+        /// The body's source has failed.
         case failed
     }
 
     private enum Production {
-        /// The pump has more.
+        /// The pump is producing bytes.
         case running
-        /// All bytes are produced.
+        /// All bytes have been produced.
         case finished
-        /// The source failed.
+        /// The source has failed.
         case failed
-        /// The loop wants the body from its start, and the pump has not heard so yet.
+        /// The loop has requested the body from its beginning, and the pump has not started again yet.
         case rewinding
         /// The exchange is over.
         case stopped
@@ -52,7 +53,7 @@ package struct UploadStateMachine<Waiter> {
 
     // MARK: The pump's side
 
-    /// What the pump has to do now.
+    /// The pump's next action in the current state.
     package var order: Order {
         switch production {
         case .running, .finished, .failed: .goOn
@@ -61,25 +62,25 @@ package struct UploadStateMachine<Waiter> {
         }
     }
 
-    /// The pump begins from the start.
+    /// Notes that the pump starts from the beginning of the body.
     package mutating func begin() {
         if production == .rewinding { production = .running }
     }
 
-    /// A chunk was added; true when the loop must be told.
+    /// Notes that a chunk was added. Returns whether the loop must be notified.
     package mutating func produce() -> Bool {
         wakeLoop()
     }
 
-    /// The body is complete, or its source failed; true when the loop must be told. Of a failure it is told at once, as it
-    /// may have sent all that it was promised, and look no more.
+    /// Notes that the body is complete or that its source has failed. Returns whether the loop must be notified. It is
+    /// always notified of a failure, because it may have sent all bytes of the declared length and not look for more.
     package mutating func finish(failed: Bool) -> Bool {
         guard production == .running else { return false }
         production = failed ? .failed : .finished
         return wakeLoop() || failed
     }
 
-    /// Leaves a waiter; it comes back at once when there is room, or an order.
+    /// Stores a waiter. It is returned at once if there is room or another order.
     package mutating func wait(_ newWaiter: Waiter, buffered: Int) -> Waiter? {
         waiter = newWaiter
         return canGoOn(buffered: buffered) ? takeWaiter() : nil
@@ -100,7 +101,7 @@ package struct UploadStateMachine<Waiter> {
 
     // MARK: The loop's side
 
-    /// The loop looks for bytes, of which so many are there.
+    /// Returns what the loop finds when it looks for bytes, of which `buffered` are available.
     package mutating func look(buffered: Int) -> Supply {
         if buffered > 0 { return .bytes }
         switch production {
@@ -112,19 +113,19 @@ package struct UploadStateMachine<Waiter> {
         }
     }
 
-    /// The loop took bytes and left so many: the pump's waiter, if there is room for more.
+    /// Notes that the loop has taken bytes and `left` remain. Returns the pump's waiter if there is room for more.
     package mutating func consume(left: Int) -> Waiter? {
         waiter != nil && canGoOn(buffered: left) ? takeWaiter() : nil
     }
 
-    /// The loop wants the body from its start; what was buffered is dropped. Returns the pump's waiter.
+    /// Requests the body from its beginning; buffered bytes are discarded. Returns the pump's waiter.
     package mutating func rewind() -> Waiter? {
         guard production != .stopped else { return nil }
         production = .rewinding
         return takeWaiter()
     }
 
-    /// The exchange is over. Returns the pump's waiter.
+    /// Notes that the exchange is over. Returns the pump's waiter.
     package mutating func stop() -> Waiter? {
         production = .stopped
         return takeWaiter()
