@@ -5,9 +5,10 @@ import COpenSSL
 import FoundationEssentials
 import Synchronization
 
-/// What a connection's TLS is made with, besides libcurl's own options: read and checked before, and then only used.
+/// The TLS settings of a connection besides libcurl's own options, with their files read and checked in advance.
+/// Immutable.
 final class ConnectionSecurity: Sendable {
-    /// What it was made of.
+    /// The options from which the security settings are created.
     struct Settings: Hashable {
         var policy: SecurityPolicy
         var identity: ClientIdentity?
@@ -15,7 +16,7 @@ final class ConnectionSecurity: Sendable {
         var trustRoots: TrustRoots
         var keyLogPath: String?
 
-        /// The settings for a host.
+        /// Creates the settings for a host.
         init(_ options: TLSOptions, host: HostName) {
             policy = options.hostPolicies.value(for: host) ?? options.policy
             identity = options.hostIdentities.value(for: host) ?? options.identity
@@ -24,7 +25,7 @@ final class ConnectionSecurity: Sendable {
             keyLogPath = options.keyLogPath
         }
 
-        /// The settings without a policy or an identity, for any host.
+        /// Creates the settings without a policy or an identity, for any host.
         init(plain options: TLSOptions) {
             policy = SecurityPolicy()
             trustRoots = options.trustRoots
@@ -33,24 +34,25 @@ final class ConnectionSecurity: Sendable {
 
     let policy: SecurityPolicy
     let roots: TrustStore
-    /// The pinned certificates; nil where they are no anchors.
+    /// The pinned certificates; `nil` if they are not used as anchors.
     let pinned: TrustStore?
-    /// All pinned keys, those of pinned certificates among them.
+    /// All pinned keys, including those of pinned certificates.
     let pinnedKeys: [PublicKeyPin]
     let identity: LoadedIdentity?
     let identityChooser: ClientIdentity.Chooser?
-    /// What ``roots`` was read from.
+    /// The source of ``roots``.
     let trustRoots: TrustRoots
     let keyLog: KeyLog?
-    /// Stands for this value where libcurl compares the options of connections.
+    /// A unique key for this value, compared by libcurl among the options of connections.
     let key: String
     private let stamps: [FileStamp]
 
     init(_ settings: Settings) throws(SecurityFailure) {
-        // Neither errors of others nor those of files with two things in them are left on the thread's stack.
+        // Clears errors of earlier calls from the thread's error queue, and those left after reading a file with
+        // several objects.
         ERR_clear_error()
         defer { ERR_clear_error() }
-        // Taken before the files are read: a change meanwhile is then seen the next time.
+        // Taken before the files are read, so that a concurrent change is detected at the next check.
         let paths =
             settings.trustRoots.paths + (settings.identity?.paths ?? [])
             + [settings.policy.revocationLists?.path].compactMap(\.self)
@@ -69,13 +71,13 @@ final class ConnectionSecurity: Sendable {
 
     private static let made = Atomic(0)
 
-    /// Whether the files that it was read from are as they were.
+    /// Whether the files from which the settings were read are unchanged.
     var isCurrent: Bool { stamps.allSatisfy(\.isCurrent) }
 
-    /// Whether it asks for no more than a valid chain and the right name.
+    /// Whether the policy requires only a valid chain and a matching name.
     var isPlain: Bool { policy == SecurityPolicy() }
 
-    /// The time at which certificates are looked at.
+    /// The time for which the validity of certificates is checked.
     var now: Date { policy.verificationTime ?? .now }
 
     private static func pinnedKeys(of policy: SecurityPolicy) throws(SecurityFailure) -> [PublicKeyPin] {

@@ -3,25 +3,25 @@
 package import ANHTTP
 package import ANSystem
 
-/// The connections that have carried a request and are open, by their sockets.
+/// A table of the open connections that have carried a request, by socket.
 ///
-/// libcurl identifies the connection that it is about to use by the addresses of its two ends only.
+/// libcurl identifies the connection that it is about to use only by the addresses of its two endpoints.
 package struct ConnectionTable {
     private var sockets: [Ends: Int32] = [:]
     private var entries: [Int32: Entry] = [:]
 
     private struct Entry {
         let ends: Ends
-        /// When bytes of a response came last.
+        /// The time at which bytes of a response were last received.
         var lastInput: MonotonicInstant?
         /// Whether the connection may be dead.
         var isSuspect = false
-        /// How long the server keeps the idle connection open, and since when it is idle.
+        /// How long the server keeps the connection open while it is idle, and the time since when it is idle.
         var idleTimeout: Duration?
         var idleSince: MonotonicInstant?
     }
 
-    /// The addresses of the two ends of a TCP connection.
+    /// The addresses of the two endpoints of a TCP connection.
     package struct Ends: Hashable {
         package let local: SocketAddress
         package let remote: SocketAddress
@@ -40,41 +40,41 @@ package struct ConnectionTable {
         sockets[connection]
     }
 
-    /// Whether the socket is that of a connection in the table.
+    /// Whether the socket belongs to a connection in the table.
     package func contains(_ socket: Int32) -> Bool {
         entries[socket] != nil
     }
 
-    /// Whether no bytes of a response have come on a connection since a point in time.
+    /// Whether no bytes of a response have been received on a connection since the given time.
     package func isSilent(_ socket: Int32, since start: MonotonicInstant) -> Bool {
         guard let last = entries[socket]?.lastInput else { return true }
         return last < start
     }
 
-    /// Adds a connection, which carries its first request.
+    /// Adds a connection that carries its first request.
     package mutating func insert(_ connection: Ends, socket: Int32) {
         remove(socket)
         sockets[connection] = socket
         entries[socket] = Entry(ends: connection)
     }
 
-    /// Notes that bytes of a response came.
+    /// Notes that bytes of a response were received.
     package mutating func noteInput(_ socket: Int32, at now: MonotonicInstant) {
         entries[socket]?.lastInput = now
         entries[socket]?.isSuspect = false
     }
 
-    /// Marks a connection that may be dead; bytes of a response take the mark away.
+    /// Marks a connection as possibly dead, until bytes of a response are received.
     package mutating func suspect(_ socket: Int32) {
         entries[socket]?.isSuspect = true
     }
 
-    /// Whether a connection may be dead, and should take no new requests.
+    /// Whether a connection may be dead and should carry no new requests.
     package func isSuspect(_ socket: Int32) -> Bool {
         entries[socket]?.isSuspect == true
     }
 
-    /// Notes the `Keep-Alive` field of a response, such as `timeout=5, max=100`; `nil` if it has none.
+    /// Notes the `Keep-Alive` field of a response, such as `timeout=5, max=100`; `nil` if the response has none.
     package mutating func noteKeepAlive(_ field: String?, on socket: Int32) {
         entries[socket]?.idleTimeout = field.flatMap(Self.timeout)
     }
@@ -85,8 +85,9 @@ package struct ConnectionTable {
         entries[socket]?.idleSince = now
     }
 
-    /// Whether the server has closed the connection by now, or is about to, as it announced: a request could cross its end. The
-    /// last second counts as its end, or the second half of a shorter time.
+    /// Whether the idle timeout announced by the server has expired or is about to, in which case a request could cross
+    /// the closing of the connection. The connection counts as expired 1 s before the timeout, or after half of a
+    /// timeout shorter than 2 s.
     package func isExpired(_ socket: Int32, at now: MonotonicInstant) -> Bool {
         guard let entry = entries[socket], let timeout = entry.idleTimeout, let start = entry.idleSince else {
             return false
@@ -94,14 +95,14 @@ package struct ConnectionTable {
         return start.duration(to: now) >= timeout - min(.seconds(1), timeout / 2)
     }
 
-    /// The `timeout` of a `Keep-Alive` field, in whole seconds; `nil` if it has none that is valid.
+    /// Returns the `timeout` of a `Keep-Alive` field, in whole seconds; `nil` if there is no valid one.
     private static func timeout(_ field: String) -> Duration? {
         let parameters = field.lowercased().filter { !" \t\"".contains($0) }.split(separator: ",")
         let timeout = parameters.first { $0.hasPrefix("timeout=") }
         return timeout.flatMap { UInt32($0.dropFirst("timeout=".count)) }.map { .seconds($0) }
     }
 
-    /// Removes the connection of a socket that is closed.
+    /// Removes the connection of a closed socket.
     package mutating func remove(_ socket: Int32) {
         guard let entry = entries.removeValue(forKey: socket) else { return }
         sockets[entry.ends] = nil

@@ -5,16 +5,16 @@ import FoundationEssentials
 import Glibc
 
 extension ContentDecoder {
-    /// One coding's decoder, and its output that was not taken yet.
+    /// A decoder for one coding, with its output that has not been taken yet.
     struct Stage: Sendable {
         let coding: Coding
         private let decoder: any SharedDecoder
         private var buffer = Data(count: 64 << 10)
-        /// The part of the buffer not taken yet.
+        /// The range of the buffer that has not been taken yet.
         private var unread = 0..<0
         /// Whether the decoder may have more output without more input.
         private(set) var mayHoldMore = false
-        /// Whether the coding's stream may end here.
+        /// Whether the coding's stream is complete at this point.
         private(set) var isComplete = false
         /// The number of bytes decoded so far.
         private(set) var producedCount = 0
@@ -36,16 +36,16 @@ extension ContentDecoder {
 
         var hasOutput: Bool { !unread.isEmpty }
 
-        /// The output that was not taken yet.
+        /// The output that has not been taken yet.
         var output: Data { buffer[unread] }
 
         mutating func dropOutput(_ count: Int) {
             unread = (unread.lowerBound + count)..<unread.upperBound
         }
 
-        /// Takes a copy of some of the output.
+        /// Removes up to `count` bytes of the output and returns a copy of them.
         mutating func takeOutput(upTo count: Int) -> Data {
-            // A slice would keep the buffer, so that the next step had to copy it.
+            // A slice would retain the buffer, so that the next step would have to copy it.
             let taken = Data(output.prefix(count))
             dropOutput(taken.count)
             return taken
@@ -65,13 +65,14 @@ extension ContentDecoder {
             mayHoldMore = step.produced == buffer.count
             isComplete = step.isComplete
             guard step.consumed == 0, step.produced == 0 else { return step.consumed }
-            // A decoder consumes nothing only after the end of its stream, where the rest is ignored.
+            // A decoder that consumes no input is at the end of its stream, where the rest is ignored; otherwise the
+            // input is malformed.
             guard isComplete || input.isEmpty else { throw .malformed(coding) }
             return input.count
         }
     }
 
-    /// A reference to a decoder: arrays cannot hold noncopyable values.
+    /// A reference to a decoder, needed because arrays cannot hold noncopyable values.
     private protocol SharedDecoder: AnyObject, Sendable {
         /// Steps the decoder.
         func step(
@@ -80,7 +81,7 @@ extension ContentDecoder {
     }
 
     private final class DecoderBox<Decoder: StreamDecoder & ~Copyable>: SharedDecoder {
-        /// Guarded by the lock of the ``ContentDecoder``.
+        /// Guarded by the lock of ``ContentDecoder``.
         private nonisolated(unsafe) var decoder: Decoder
 
         init(_ decoder: consuming Decoder) {

@@ -4,40 +4,42 @@ public import ANHTTP
 import CCurl
 import COpenSSL
 
-/// The libcurl that the program runs with, which need not be the one it was compiled against.
+/// The libcurl with which the program runs, which may differ from the version it was compiled against.
 public struct CurlLibrary: Sendable {
     /// The version, such as `7.88.1`.
     public let version: String
-    /// The TLS library, such as `OpenSSL/3.0.17`; empty without TLS.
+    /// The TLS library, such as `OpenSSL/3.0.17`; empty if libcurl was built without TLS.
     public let tlsLibrary: String
-    /// Whether HTTP/2 is there.
+    /// Whether HTTP/2 is supported.
     public let hasHTTP2: Bool
-    /// Whether HTTP/3 is there.
+    /// Whether HTTP/3 is supported.
     public let hasHTTP3: Bool
-    /// Whether a connection that speaks HTTP/2 by prior knowledge over plain TCP serves more than one request; before 8.0
-    /// the preface is sent again with each, which servers refuse.
+    /// Whether an HTTP/2 connection with prior knowledge over plain TCP can carry more than one request. Before 8.0,
+    /// libcurl sends the preface again with each request, which servers reject.
     public let reusesCleartextHTTP2: Bool
-    /// Whether proxies can be spoken to over TLS.
+    /// Whether proxies over TLS are supported.
     public let hasHTTPSProxy: Bool
-    /// Whether it knows which domains are public suffixes, so that no host sets cookies for them.
+    /// Whether libcurl checks the public suffix list, so that no host can set cookies for a public suffix.
     public let hasPublicSuffixList: Bool
-    /// The schemes by which it answers challenges.
+    /// The authentication schemes with which libcurl can respond to challenges.
     public let authenticationSchemes: Set<AuthenticationScheme>
-    /// Whether it signs requests to Amazon's services as they want it: since 7.87 the header fields are signed too.
+    /// Whether libcurl signs requests to Amazon Web Services correctly, which includes the header fields; `true` since
+    /// 7.87.
     public let hasAWSSignatures: Bool
 
-    /// The library of this process. The first use initialises it, once. See curl_global_init(3) and
+    /// The libcurl of this process. The first access initializes it, once. See curl_global_init(3) and
     /// curl_version_info(3).
     public static let current: Result<CurlLibrary, TransportError> = initialize()
 
-    /// Whether libcurl's TLS is made by the OpenSSL that this library calls too.
+    /// Whether libcurl uses the same OpenSSL as this module.
     static let usesOpenSSL: Bool = {
         guard let library = try? current.get().tlsLibrary, let version = unsafe OpenSSL_version(OPENSSL_VERSION_STRING)
         else { return false }
         return isOpenSSL(library, version: unsafe String(cString: version))
     }()
 
-    /// Whether `library`, as libcurl names it, is OpenSSL in this version, so that its contexts may be handed to it.
+    /// Whether `library`, in libcurl's notation, is OpenSSL in the given version, so that libcurl's TLS contexts can be
+    /// passed to it.
     package static func isOpenSSL(_ library: String, version: String) -> Bool {
         library == "OpenSSL/\(version)"
     }

@@ -3,9 +3,10 @@
 public import ANHTTP
 import FoundationEssentials
 
-/// The transport on libcurl: one loop thread, one connection pool.
+/// A transport based on libcurl, with one event loop thread and one connection pool.
 ///
-/// It is freed with its last reference: its thread ends and its connections close, without a call to ``shutdown()``.
+/// When the last reference to it is released, its thread ends and its connections are closed, even without a call to
+/// ``shutdown()``.
 public struct CurlTransport: Transport {
     private let engine: CurlEngine
 
@@ -13,15 +14,16 @@ public struct CurlTransport: Transport {
     ///
     /// - Parameters:
     ///   - pool: The limits of the connection pool.
-    ///   - options: What requests without options of their own have.
-    /// - Throws: ``ANHTTP/TransportError/internalInconsistency(_:_:)`` when the system has no thread or descriptor left.
+    ///   - options: The options of requests that have none of their own.
+    /// - Throws: ``ANHTTP/TransportError/internalInconsistency(_:_:)`` if the system cannot provide a thread or a
+    ///   descriptor.
     public init(pool: ConnectionLimits = ConnectionLimits(), options: TransferOptions = TransferOptions())
         throws(TransportError)
     {
         engine = try CurlEngine(pool: pool, defaultOptions: options)
     }
 
-    /// Performs one exchange; see ``ANHTTP/Transport``.
+    /// Performs one exchange. See ``ANHTTP/Transport``.
     public func perform(
         _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?,
         body: (ResponseHead, ResponseBody) async throws -> Void
@@ -36,13 +38,13 @@ public struct CurlTransport: Transport {
         }
         let exchange = try Exchange(
             request, delivery: delivery, events: events, upload: .channel(pump.channel), engine: engine)
-        // When the exchange is over, leaving this scope cancels the pump, which may be waiting for its source, and waits
-        // for it.
+        // When the exchange is over, leaving this scope cancels the pump, which may be waiting for its source, and
+        // awaits it.
         async let _ = pump.run { [engine] in engine.post(.resumeSending(exchange)) }
         return try await perform(exchange, body: body)
     }
 
-    /// Runs the scope of one exchange: whatever happens, the loop has let go of it at the end.
+    /// Runs the scope of one exchange. On return, whether normal or by an error, the loop no longer uses the exchange.
     private func perform(
         _ exchange: Exchange, body: (ResponseHead, ResponseBody) async throws -> Void
     ) async throws {
@@ -60,7 +62,7 @@ public struct CurlTransport: Transport {
         }
     }
 
-    /// The cookies of all exchanges; they stay when the transport is shut down.
+    /// The cookies of all exchanges, which remain available after ``shutdown()``.
     public var cookieJar: (any CookieJar)? { engine }
 
     /// Ends all exchanges with ``ANHTTP/TransportError/shutDown`` and closes all connections.
@@ -70,7 +72,7 @@ public struct CurlTransport: Transport {
 }
 
 extension Request {
-    /// Checks what libcurl would not, or would say less clearly.
+    /// Checks requirements that libcurl would not check, or would report less clearly.
     func validate() throws(TransportError) {
         guard let scheme = url.scheme, scheme.isHTTP || scheme.isHTTPS else {
             throw .invalidRequest(.scheme(url.scheme ?? ""))
@@ -82,9 +84,9 @@ extension Request {
 }
 
 extension String {
-    /// Whether this scheme is http; schemes know no case (RFC 3986 §3.1).
+    /// Whether this scheme is `http`, compared case-insensitively (RFC 3986 §3.1).
     var isHTTP: Bool { self == "http" || lowercased() == "http" }
 
-    /// Whether this scheme is https.
+    /// Whether this scheme is `https`, compared case-insensitively (RFC 3986 §3.1).
     var isHTTPS: Bool { self == "https" || self != "http" && lowercased() == "https" }
 }

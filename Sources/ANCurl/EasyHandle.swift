@@ -4,13 +4,13 @@ import ANHTTP
 import CCurl
 import FoundationEssentials
 
-/// A failed call of libcurl's.
+/// The failure of a call to libcurl.
 struct CurlFailure: Error {
     let code: CURLcode
-    /// The option that was refused, when it was an option.
+    /// The rejected option; `nil` if the call did not set one.
     var option: CURLoption?
 
-    /// The failure as an error of the transport: the program asked for something that this libcurl does not take.
+    /// The failure as a transport error: the program requested something that this version of libcurl does not support.
     var transportError: TransportError {
         let words = unsafe String(cString: curl_easy_strerror(code))
         if let option { return .invalidRequest(.option("libcurl's option \(option.rawValue) was refused: \(words)")) }
@@ -20,10 +20,10 @@ struct CurlFailure: Error {
     }
 }
 
-/// One `CURL *`, owned: freed once, on the thread that made it. See libcurl-easy(3).
+/// An owned `CURL *`, freed on the thread that created it. See libcurl-easy(3).
 @safe
 struct EasyHandle: ~Copyable {
-    /// The handle itself, for calls that lend it to libcurl.
+    /// The pointer, for passing to libcurl.
     let raw: UnsafeMutableRawPointer
 
     init() throws(CurlFailure) {
@@ -49,10 +49,10 @@ struct EasyHandle: ~Copyable {
         try check(unsafe ccurl_set_offset(raw, option, curl_off_t(offset)), option)
     }
 
-    /// Sets a string, which libcurl copies; nil brings its default back.
+    /// Sets a string, which libcurl copies; `nil` restores the default.
     func set(_ option: CURLoption, _ value: String?) throws(CurlFailure) {
         if let value {
-            // Unlike an implicit conversion, this does not copy.
+            // Unlike an implicit conversion, this does not copy the string.
             try check(unsafe value.withCString { unsafe ccurl_set_string(raw, option, $0) }, option)
         } else {
             try check(unsafe ccurl_set_string(raw, option, nil), option)
@@ -63,12 +63,12 @@ struct EasyHandle: ~Copyable {
         try check(unsafe ccurl_set_pointer(raw, option, pointer), option)
     }
 
-    /// Sets a list, which must live as long as the handle uses it.
+    /// Sets a list, which must remain valid as long as the handle uses it.
     func set(_ option: CURLoption, list: UnsafeMutablePointer<curl_slist>?) throws(CurlFailure) {
         try check(unsafe ccurl_set_list(raw, option, list), option)
     }
 
-    /// Sets bytes, which libcurl copies; nil takes them away.
+    /// Sets a blob, which libcurl copies; `nil` removes it.
     func set(_ option: CURLoption, blob: Data?) throws(CurlFailure) {
         guard let blob else { return unsafe try set(option, pointer: nil) }
         let code = unsafe blob.withUnsafeBytes { bytes in
@@ -81,7 +81,7 @@ struct EasyHandle: ~Copyable {
         guard code == CURLE_OK else { throw CurlFailure(code: code, option: option) }
     }
 
-    /// Ends a pause, of both directions or of one. See curl_easy_pause(3).
+    /// Ends a pause in receiving, sending or both; a direction that is not resumed is paused. See curl_easy_pause(3).
     @discardableResult
     func resume(receiving: Bool, sending: Bool) -> CURLcode {
         let pauses = (receiving ? 0 : CURLPAUSE_RECV) | (sending ? 0 : CURLPAUSE_SEND)

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: MIT
 
-/// The streams of an HTTP/2 connection that requests wait on, and what the server has said about them.
+/// The streams of an HTTP/2 connection on which requests are waiting, with the server's statements about them.
 ///
-/// libcurl does not tell the number of a request's stream. Requests open streams 1, 3, 5, … in the order in which they are sent.
+/// libcurl does not report the stream identifier of a request. Requests open streams 1, 3, 5, … in the order in which
+/// they are sent.
 package struct HTTP2StreamTable {
     private var streams: [UInt32: HTTP2Stream] = [:]
     private var nextNumber: UInt32 = 1
-    /// The last stream that the server may process, once it has sent GOAWAY; `nil` before.
+    /// The last stream that the server may process, as announced by GOAWAY; `nil` before GOAWAY is received.
     package private(set) var lastStream: UInt32?
-    /// Whether the server broke the protocol, so that no stream of the connection can go on.
+    /// Whether the server violated the protocol, so that no stream of the connection can continue.
     package private(set) var isBroken = false
 
-    /// Creates the table of a connection that has carried no request.
+    /// Creates the table of a connection that has not carried a request.
     package init() {}
 
-    /// Whether the server takes no new streams.
+    /// Whether the connection accepts no new streams.
     package var isClosing: Bool { lastStream != nil || isBroken }
 
     /// Whether no request waits on a stream.
@@ -28,18 +29,18 @@ package struct HTTP2StreamTable {
         return stream
     }
 
-    /// Removes the stream of a request that is over.
+    /// Removes the stream of a finished request.
     package mutating func close(_ stream: HTTP2Stream) {
         streams[stream.number] = nil
     }
 
-    /// Returns the stream of a number; `nil` if no request waits on it.
+    /// Returns the stream with an identifier; `nil` if no request is waiting on it.
     package subscript(number: UInt32) -> HTTP2Stream? { streams[number] }
 
-    /// Notes what a frame says.
+    /// Updates the streams according to a frame.
     package mutating func receive(_ event: HTTP2FrameScanner.Event) {
-        // A stream of ours that is not open yet (RFC 9113 §5.1, idle). nghttp2 ends the session, and libcurl 7.88 would still send
-        // requests.
+        // The server used a client-initiated stream that is still idle (RFC 9113 §5.1). nghttp2 ends the session, while
+        // libcurl 7.88 would continue to send requests.
         if let number = event.stream, number % 2 == 1, number >= nextNumber { isBroken = true }
         switch event {
         case .headers(let number, let endsStream):
@@ -61,25 +62,25 @@ package struct HTTP2StreamTable {
     }
 }
 
-/// What a server has said about the stream of a request.
+/// The server's statements about the stream of a request.
 package final class HTTP2Stream {
     /// Its identifier (RFC 9113 §5.1.1).
     package let number: UInt32
-    /// Whether a HEADERS frame has come, perhaps of an interim response.
+    /// Whether a HEADERS frame was received, possibly of an interim response.
     package fileprivate(set) var hasHead = false
-    /// The number of bytes of the body that were announced by frames.
+    /// The size of the body in bytes, as announced by frame headers so far.
     package fileprivate(set) var bodySize = 0
     /// Whether the server has ended the stream by END_STREAM.
     package fileprivate(set) var isEnded = false
     /// Whether the server has reset the stream.
     package fileprivate(set) var isReset = false
-    /// Whether it did so with REFUSED_STREAM.
+    /// Whether the server has reset the stream with REFUSED_STREAM.
     package fileprivate(set) var isRefused = false
-    /// Whether the stream comes after the last one that GOAWAY names.
+    /// Whether the stream's identifier is greater than the last one in GOAWAY.
     package fileprivate(set) var isLeftOut = false
 
-    /// Whether the server says that it has not processed the request: it can be sent again, whatever its method
-    /// (RFC 9113 §8.7).
+    /// Whether the server states that it has not processed the request, which can then be sent again regardless of its
+    /// method (RFC 9113 §8.7).
     package var isUnprocessed: Bool { isRefused || isLeftOut }
 
     /// The error code REFUSED_STREAM.

@@ -4,12 +4,12 @@ import ANHTTP
 import ANSystem
 import CCurl
 
-/// The `CURLM *` of an engine, owned: freed once, on the loop's thread. See libcurl-multi(3).
+/// An owned `CURLM *`, the multi handle of an engine. It is freed on the loop's thread. See libcurl-multi(3).
 @safe
 struct MultiHandle: ~Copyable {
     private let raw: UnsafeMutableRawPointer
 
-    /// Creates a handle that reports to `loop`, which must outlive it.
+    /// Creates a multi handle whose callbacks report to `loop`, which must outlive it.
     init(reportingTo loop: LoopState) throws(TransportError) {
         guard let raw = unsafe curl_multi_init() else {
             throw .internalInconsistency("curl_multi_init failed.", FailureContext())
@@ -36,13 +36,13 @@ struct MultiHandle: ~Copyable {
     }
 
     deinit {
-        // libcurl would call back while it cleans up.
+        // libcurl would otherwise call back during cleanup.
         unsafe _ = ccurl_multi_set_socket_callback(raw, nil, nil)
         unsafe _ = ccurl_multi_set_timer_callback(raw, nil, nil)
         unsafe _ = curl_multi_cleanup(raw)
     }
 
-    /// Sets the limits of the pool.
+    /// Sets the limits of the connection pool.
     private func apply(_ pool: ConnectionLimits) {
         set(CURLMOPT_MAX_HOST_CONNECTIONS, pool.maximumConnectionsPerHost)
         set(CURLMOPT_MAX_TOTAL_CONNECTIONS, pool.maximumConnections ?? 0)
@@ -63,7 +63,7 @@ struct MultiHandle: ~Copyable {
         unsafe _ = curl_multi_remove_handle(raw, handle.raw)
     }
 
-    /// Lets libcurl work on a socket that is ready.
+    /// Lets libcurl process a ready socket.
     func handle(_ ready: ReadyDescriptor) {
         var mask: Int32 = 0
         if ready.readiness.contains(.readable) { mask |= CURL_CSELECT_IN }
@@ -73,13 +73,13 @@ struct MultiHandle: ~Copyable {
         unsafe _ = curl_multi_socket_action(raw, ready.number, mask, &running)
     }
 
-    /// Lets libcurl work on its timers.
+    /// Lets libcurl process its expired timers.
     func handleTimeout() {
         var running: Int32 = 0
         unsafe _ = curl_multi_socket_action(raw, CCURL_SOCKET_TIMEOUT, 0, &running)
     }
 
-    /// The next finished transfer and how it went; nil when there is none.
+    /// Returns the next finished transfer with libcurl's result; `nil` if there is none.
     func nextFinished() -> (Transfer, CURLcode)? {
         var handle: UnsafeMutableRawPointer?
         var result = CURLE_OK
@@ -98,7 +98,7 @@ struct MultiHandle: ~Copyable {
     }
 }
 
-/// The transfer that an easy handle works for; `nil` for a handle of libcurl's own.
+/// Returns the transfer of an easy handle; `nil` for a handle created by libcurl itself.
 private func transfer(of handle: UnsafeMutableRawPointer?) -> Transfer? {
     var context: UnsafeMutableRawPointer?
     guard let handle = unsafe handle, unsafe ccurl_get_pointer(handle, CURLINFO_PRIVATE, &context) == CURLE_OK else {

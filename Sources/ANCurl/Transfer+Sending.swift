@@ -10,7 +10,8 @@ extension Transfer {
     func sendBody(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
         state.clock.noteActivity(at: loop.now)
         if state.isBodyEnded { return 0 }
-        // An end here would make a whole body of what was sent. The connection is closed, or the stream reset, instead.
+        // Reporting the end here would make the truncated body appear complete. The connection is closed, or the stream
+        // reset, instead.
         if state.isBodyRefused { return CCURL_READ_PAUSE }
         switch exchange.upload {
         case .none:
@@ -53,7 +54,7 @@ extension Transfer {
         reportUpload()
     }
 
-    /// Why the source of the request's body failed; nil if it did not, or if the server did not want the body.
+    /// The error of the request body's source; `nil` if it did not fail, or if the server rejected the body.
     var uploadError: TransportError? {
         guard !state.isBodyRefused, case .channel(let channel) = exchange.upload, let problem = channel.problem
         else { return nil }
@@ -79,12 +80,12 @@ extension Transfer {
 
     func rewind(to offset: Int64, from origin: Int32) -> Int32 {
         guard offset == 0, origin == SEEK_SET else { return CURL_SEEKFUNC_CANTSEEK }
-        // libcurl 8 goes back to the start before it looks for another connection.
+        // libcurl 8 rewinds the body before it searches for another connection.
         guard state.attempts == 0 || state.heldHead != nil || mayRepeat() else { return CURL_SEEKFUNC_FAIL }
         return rewind() ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL
     }
 
-    /// Goes back to the start of the body, where any of it was read: libcurl itself forgets what it read and did not send.
+    /// Rewinds the body if any of it was read. libcurl itself discards the bytes that it read and did not send.
     func rewind() -> Bool {
         state.isSendingPaused = false
         state.isBodyTaken = false

@@ -5,18 +5,18 @@ import CCurl
 import COpenSSL
 import FoundationEssentials
 
-// The rules for TLS connections with servers are not libcurl's: they are evaluated here, within the handshake. libcurl
-// verifies proxies.
+// The policy for TLS connections to servers is evaluated here, during the handshake, not by libcurl. libcurl verifies
+// proxies.
 
 extension Transfer {
-    /// libcurl has made the context of a connection. See CURLOPT_SSL_CTX_FUNCTION(3).
+    /// Configures the TLS context that libcurl has created for a connection. See CURLOPT_SSL_CTX_FUNCTION(3).
     func prepareTLS(of handle: UnsafeMutableRawPointer?, _ context: OpaquePointer) -> CURLcode {
-        // libcurl would obey `SSLKEYLOGFILE`.
+        // libcurl would otherwise honor `SSLKEYLOGFILE`.
         unsafe SSL_CTX_set_keylog_callback(context, nil)
         guard unsafe !Self.takeProxyMark(from: context) else { return CURLE_OK }
         do throws(TransportError) {
-            // For DNS over HTTPS libcurl makes a handle of its own, of this one's options. Its server is not the one that
-            // a policy is for.
+            // For DNS over HTTPS, libcurl creates its own handle from this one's options. A policy for the server does
+            // not apply to the resolver.
             let resolver = unsafe handle == self.handle.raw ? nil : exchange.options.connection.dnsOverHTTPS
             let security: ConnectionSecurity?
             if let resolver {
@@ -26,14 +26,15 @@ extension Transfer {
             }
             guard let security else { return CURLE_SSL_CERTPROBLEM }
             if security !== exchange.security, let handle = unsafe handle {
-                // Sessions are found by the key of the security that the handle began with, and a resumed session shows
-                // no certificates: it would be trusted by authorities that may have been removed.
+                // Sessions are cached under the key of the security settings with which the handle was created, and a
+                // resumed session presents no certificates: it would be trusted because of authorities that may have
+                // been removed.
                 unsafe _ = ccurl_set_long(handle, CURLOPT_SSL_SESSIONID_CACHE, 0)
             }
             let handshake = Handshake(
                 security, host: HostName(resolver ?? exchange.request.url), transfer: self, isResolver: resolver != nil)
             if unsafe handshake.install(into: context) { return CURLE_OK }
-            // What else is installed needs memory only.
+            // The remaining steps can fail only for lack of memory.
             let reason = OpenSSLErrors.takeReason()
             state.failure = TransportError.tls(.badClientIdentity(.malformed(reason)), facts())
             return CURLE_SSL_CERTPROBLEM
@@ -43,14 +44,15 @@ extension Transfer {
         }
     }
 
-    /// The security of a new connection; what it was made of is read again if its files have changed.
+    /// Returns the security settings for a new connection, reloaded if their files have changed.
     private func currentSecurity() throws(TransportError) -> ConnectionSecurity? {
         guard let security = exchange.security, !security.isCurrent else { return exchange.security }
         return try loop.securities.current(exchange.sharedOptions, for: exchange.request.url)
     }
 
-    /// Whether the context is that of a connection with a proxy. libcurl does not say; but ``EasyHandle/markProxies()`` has
-    /// it set an option, without effect since TLS 1.1, for proxies only.
+    /// Whether the context is that of a connection to a proxy. libcurl does not report this, but
+    /// ``EasyHandle/markProxies()`` makes it set an option, which has no effect since TLS 1.1, on contexts for proxies
+    /// only.
     private static func takeProxyMark(from context: OpaquePointer) -> Bool {
         guard unsafe SSL_CTX_get_options(context) & COPENSSL_OP_DONT_INSERT_EMPTY_FRAGMENTS != 0 else { return false }
         unsafe _ = SSL_CTX_clear_options(context, COPENSSL_OP_DONT_INSERT_EMPTY_FRAGMENTS)
@@ -59,19 +61,20 @@ extension Transfer {
 }
 
 extension EasyHandle {
-    /// Makes contexts of connections with proxies known: ``Transfer/takeProxyMark(from:)`` looks for it.
+    /// Marks the TLS contexts of connections to proxies, for detection by ``Transfer/takeProxyMark(from:)``.
     func markProxies() throws(CurlFailure) {
         try set(CURLOPT_PROXY_SSL_OPTIONS, Int(CURLSSLOPT_ALLOW_BEAST))
     }
 
-    /// libcurl compares no callbacks when it looks for a connection, or a session, that was made with the same options. So
-    /// one of the options that it compares, a folder of authorities which it has no use for, stands for the security.
+    /// Sets the TLS options that represent the security settings. libcurl does not compare callbacks when it searches
+    /// for a connection or session to reuse. Therefore the
+    /// directory of authorities, which it compares and which is otherwise unused, is set to the key of the settings.
     func apply(_ security: ConnectionSecurity, resumesSessions: Bool) throws(CurlFailure) {
         try set(CURLOPT_CAPATH, security.key)
-        // A second look at the name, by libcurl's own rules.
+        // libcurl checks the name as well, by its own rules.
         let policy = security.policy
         if !policy.validatesDomainName || policy.evaluator != nil { try set(CURLOPT_SSL_VERIFYHOST, 0) }
-        // A resumed session shows no certificates.
+        // A resumed session presents no certificates.
         if !resumesSessions || !security.isPlain { try set(CURLOPT_SSL_SESSIONID_CACHE, false) }
     }
 }
