@@ -3,16 +3,16 @@
 package import ANHTTP
 import HTTPTypes
 
-/// Produces a streamed body into its channel, again from the start when the loop rewinds it.
+/// A producer that writes a streamed body to its channel, and starts again when the loop rewinds the body.
 ///
-/// It runs in a child task of the one that performs the request, off the loop, and ends when the exchange is over.
+/// It runs in a child task of the task that performs the request, not on the loop, and ends when the exchange is over.
 package struct BodyPump: Sendable {
     package let channel: UploadChannel
     private let declaredLength: Int64?
     private let trailers: (@Sendable () throws -> HTTPFields)?
     private let makeReader: @Sendable () throws -> BodyReader
 
-    /// Creates the pump that a request needs; nil when its body is at hand.
+    /// Creates the pump for a request; `nil` if the request has no body that must be streamed.
     ///
     /// - Throws: ``TransportError/requestBody(_:_:)`` for a file that cannot be opened.
     package init?(for request: Request) throws(TransportError) {
@@ -25,12 +25,12 @@ package struct BodyPump: Sendable {
     private init(_ source: BodySource, trailers: (@Sendable () throws -> HTTPFields)?) {
         declaredLength = source.length
         self.trailers = trailers
-        // Trailers need the chunked coding, which has no length. See RFC 9112 §7.1.2.
+        // Trailers require chunked transfer coding, which excludes a declared length. See RFC 9112 §7.1.2.
         channel = UploadChannel(length: trailers == nil ? source.length : nil, isReplayable: source.isReplayable)
         makeReader = source.makeReader
     }
 
-    /// Produces until the exchange is over; `tellLoop` tells the loop that bytes are there.
+    /// Produces bytes until the exchange is over; `tellLoop` notifies the loop that bytes are available.
     package func run(tellLoop: @Sendable () -> Void) async {
         while true {
             channel.begin()
@@ -51,7 +51,7 @@ package struct BodyPump: Sendable {
                 let order = await channel.write(chunk, tellLoop: tellLoop)
                 guard order == .goOn else { return order }
             }
-            // A source that was cancelled may end as if it were complete; or throw, and that is no failure of its own.
+            // A canceled source may end as if it were complete, or throw; neither is a failure of the source.
             guard !Task.isCancelled else { return .stop }
             if let length = declaredLength, produced < length {
                 return await channel.finish(

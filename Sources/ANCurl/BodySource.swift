@@ -4,16 +4,16 @@ package import ANHTTP
 import ANSystem
 import FoundationEssentials
 
-/// A request's body as chunks of at most 256 KiB, or as the program's own sequence yields them.
+/// A request's body as a sequence of chunks: of at most 256 KiB, or as yielded by the program's own sequence.
 package struct BodySource: Sendable {
-    /// The number of bytes; nil when it is unknown.
+    /// The length in bytes; `nil` if it is unknown.
     package let length: Int64?
     /// Whether the body can be read a second time.
     package let isReplayable: Bool
-    /// Makes what reads the body once.
+    /// Creates a reader for a single pass over the body.
     package let makeReader: @Sendable () throws -> BodyReader
 
-    /// Creates the source of a body; the size of a file is taken now.
+    /// Creates the source of a body. The size of a file is read at this point.
     ///
     /// - Throws: ``TransportError/requestBody(_:_:)`` for a file that cannot be opened.
     package init(_ body: RequestBody) throws(TransportError) {
@@ -51,7 +51,7 @@ package struct BodySource: Sendable {
         self.makeReader = makeReader
     }
 
-    /// The most bytes of a chunk.
+    /// The maximum size of a chunk in bytes.
     package static let chunkSize = 256 << 10
 }
 
@@ -64,7 +64,7 @@ extension RegularFile {
         }
     }
 
-    /// The next bytes for a request's body; nil at the end, also at an early one, which the pump notices by the length.
+    /// Returns the next bytes of the body; `nil` at the end. The pump detects a premature end by the length.
     fileprivate func nextChunk(of path: String) throws(TransportError.RequestBodyFailure) -> Data? {
         var chunk = Data(count: Int(min(remaining, Int64(BodySource.chunkSize))))
         do throws(SystemError) {

@@ -5,17 +5,18 @@ import ANSystem
 import CCurl
 
 extension CurlEngine {
-    /// The TLS records of a connection that are read in one turn of the loop: 1 MiB at most, and then others have their turn.
+    /// The maximum number of TLS records read from a connection in one turn of the loop: 1 MiB of data. Other
+    /// connections follow.
     private static let recordsPerTurn = 64
 
-    /// Lets libcurl work on a socket that is ready; one TLS record at a time if its frames are read ahead.
+    /// Lets libcurl process a ready socket, one TLS record at a time if its frames are read ahead.
     func handle(_ ready: ReadyDescriptor) {
         let isWanted = state.isWanted(ready)
         guard let monitor = state.monitors[ready.number], ready.readiness != .writable else {
             if isWanted { multi?.handle(ready) }
             return
         }
-        // libcurl reads what waits on an idle connection before it uses the connection again.
+        // libcurl reads the bytes waiting on an idle connection before it reuses the connection.
         guard isWanted else { return _ = state.readAhead(monitor) }
         var readiness = ready.readiness
         for _ in 0..<Self.recordsPerTurn {
@@ -24,7 +25,7 @@ extension CurlEngine {
             let unread = monitor.unreadCount
             if !readiness.isEmpty { multi?.handle(ReadyDescriptor(number: ready.number, readiness: readiness)) }
             review(monitor)
-            // libcurl may read a part of a record, or nothing while one of the streams is paused.
+            // libcurl may read part of a record, or nothing while one of the streams is paused.
             guard progress == .unread, state.monitors[ready.number] === monitor, state.isRead(ready.number),
                 monitor.unreadCount < unread
             else { return }
@@ -32,12 +33,12 @@ extension CurlEngine {
         }
     }
 
-    /// Looks at what the frames of a record mean for transfers, after libcurl has read it.
+    /// Applies the events in a record's frames to transfers, after libcurl has read the record.
     private func review(_ monitor: HTTP2Monitor) {
         let ended = monitor.takeEnded()
         for transfer in ended { transfer.noteProgress() }
         if !ended.isEmpty {
-            // libcurl looks only now whether nghttp2 gave the connection up.
+            // libcurl checks only at this point whether nghttp2 has terminated the session.
             multi?.handle(ReadyDescriptor(number: monitor.socket, readiness: .readable))
             finishCompleted()
             for transfer in ended where !transfer.isFinished && transfer.isForgotten {
@@ -47,13 +48,13 @@ extension CurlEngine {
         }
         guard monitor.isBroken else { return }
         finishCompleted()
-        // libcurl 7.88 reports the first of several transfers only.
+        // libcurl 7.88 reports only the first of several transfers.
         for transfer in monitor.waiting { finish(transfer, .failure(transfer.streamError)) }
         state.retire(monitor)
     }
 
-    /// Closes a connection on which libcurl took something else for the end of a response: nghttp2 gave it up, and the transfers of
-    /// its other streams would wait in vain.
+    /// Closes a connection on which libcurl misinterpreted an event as the end of a response: nghttp2 has terminated
+    /// the session, and the transfers of its other streams would never finish.
     func retireBrokenConnection(of transfer: Transfer) {
         guard transfer.isStreamCut, transfer.state.stream?.isReset == false, let socket = transfer.state.connection
         else { return }

@@ -3,9 +3,9 @@
 import ANHTTP
 import CCurl
 
-/// One `CURLSH *`, owned: what the easy handles of an engine have in common besides their connections.
+/// An owned `CURLSH *`, the data shared by an engine's easy handles besides connections.
 ///
-/// libcurl's share needs locks only where several threads use it; here it is the loop's thread alone. See
+/// libcurl's share requires locks only if several threads use it; here only the loop's thread does. See
 /// libcurl-share(3).
 @safe
 struct CurlShare: ~Copyable {
@@ -20,12 +20,12 @@ struct CurlShare: ~Copyable {
         unsafe self.raw = unsafe raw
     }
 
-    /// No handle may use the share any more.
+    /// Frees the share, which no handle may use any more.
     deinit {
         unsafe _ = curl_share_cleanup(raw)
     }
 
-    /// Makes a handle use what is shared.
+    /// Attaches a handle to the share.
     func attach(to handle: borrowing EasyHandle) throws(CurlFailure) {
         unsafe try handle.set(CURLOPT_SHARE, pointer: raw)
     }

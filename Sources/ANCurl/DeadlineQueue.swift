@@ -2,10 +2,10 @@
 
 package import ANSystem
 
-/// Keys in the order of their deadlines: a binary heap.
+/// A priority queue of keys ordered by deadline, implemented as a binary heap.
 ///
-/// A deadline that moves later is not moved here. Whoever takes a key asks its owner for the true deadline and puts the
-/// key back if that lies ahead; so a byte that arrives costs nothing.
+/// Postponing a deadline does not update its entry. When an entry is removed, the caller checks the current deadline
+/// and inserts the key again if that is in the future; so receiving a byte costs nothing here.
 package struct DeadlineQueue<Key> {
     private var heap: [(deadline: MonotonicInstant, key: Key)] = []
 
@@ -15,7 +15,7 @@ package struct DeadlineQueue<Key> {
     /// Creates an empty queue.
     package init() {}
 
-    /// Adds an entry.
+    /// Inserts a key.
     package mutating func insert(_ key: Key, at deadline: MonotonicInstant) {
         heap.append((deadline, key))
         var child = heap.count - 1
@@ -27,7 +27,7 @@ package struct DeadlineQueue<Key> {
         }
     }
 
-    /// Takes the entry with the earliest deadline, if that has passed.
+    /// Removes and returns the entry with the earliest deadline, if that has passed; otherwise returns `nil`.
     package mutating func popDue(at now: MonotonicInstant) -> (deadline: MonotonicInstant, key: Key)? {
         guard let first = heap.first, first.deadline <= now else { return nil }
         let last = heap.removeLast()

@@ -2,10 +2,10 @@
 
 import ANSystem
 
-/// A decoder for HTTP's `deflate`: zlib (RFC 9110 §8.4.1.2) or, as some servers send it, raw deflate (RFC 1951).
+/// A decoder for the `deflate` coding: zlib (RFC 9110 §8.4.1.2) or, as some servers send it, raw deflate (RFC 1951).
 ///
-/// The first two bytes tell them apart: read as raw deflate, zlib's header is a stored block with nonzero padding, which
-/// compressors do not write.
+/// The first two bytes distinguish them: interpreted as raw deflate, a zlib header is a stored block with nonzero
+/// padding, which compressors do not produce.
 struct DeflateDecoder: ~Copyable, StreamDecoder {
     private var inflater: Inflater
     private var start = Start.none
@@ -19,7 +19,7 @@ struct DeflateDecoder: ~Copyable, StreamDecoder {
     ) throws(SystemError) -> DecodingStep {
         guard start != .complete else { return try inflater.step(input, into: &output) }
         var step = DecodingStep()
-        // Two bytes decode to one at most, for which there has to be room.
+        // Two bytes decode to at most one, for which there must be room.
         guard !input.isEmpty, !output.isEmpty else { return step }
         let byte = unsafe input.unsafeLoad(as: UInt8.self)
         if case .first(let first) = start {
@@ -33,12 +33,13 @@ struct DeflateDecoder: ~Copyable, StreamDecoder {
         return step
     }
 
-    /// Whether these are CMF and FLG: deflate, a window of at most 32 KiB, and a number divisible by 31 (RFC 1950 §2.2).
+    /// Whether the bytes are CMF and FLG: method deflate, a window of at most 32 KiB, and a value divisible by 31 (RFC
+    /// 1950 §2.2).
     private static func isZlib(_ first: UInt8, _ second: UInt8) -> Bool {
         first & 15 == 8 && first >> 4 <= 7 && (UInt16(first) << 8 | UInt16(second)).isMultiple(of: 31)
     }
 
-    /// How much of the first two bytes has arrived.
+    /// The progress in receiving the first two bytes.
     private enum Start: Equatable {
         case none
         case first(UInt8)

@@ -4,9 +4,9 @@ import ANHTTP
 import CCurl
 
 extension EasyHandle {
-    /// Sets what the transport itself does to show who makes a request. See CURLOPT_HTTPAUTH(3).
+    /// Sets the options for authentication by the transport. See CURLOPT_HTTPAUTH(3).
     ///
-    /// With one scheme libcurl asks the server for its challenge by a request without a body.
+    /// With exactly one scheme, libcurl sends a request without a body to obtain the server's challenge.
     func apply(_ authentication: TransportAuthentication) throws(TransportError) {
         do throws(CurlFailure) {
             if let signature = authentication.signature {
@@ -28,7 +28,7 @@ extension EasyHandle {
         }
     }
 
-    /// The schemes that a proxy asked for. See CURLINFO_PROXYAUTH_AVAIL(3).
+    /// The authentication schemes offered by a proxy. See CURLINFO_PROXYAUTH_AVAIL(3).
     var proxySchemes: Set<AuthenticationScheme> {
         let bits = long(CURLINFO_PROXYAUTH_AVAIL)
         return Set(AuthenticationScheme.allCases.filter { bits & $0.curlBit != 0 })
@@ -36,7 +36,7 @@ extension EasyHandle {
 }
 
 extension TransportAuthentication {
-    /// Checks that the linked libcurl can do it.
+    /// Checks that the linked libcurl supports the authentication.
     func checkCapabilities() throws(TransportError) {
         let library = try CurlLibrary.current.get()
         for scheme in [server?.scheme, proxy?.scheme].compactMap(\.self)
@@ -46,20 +46,21 @@ extension TransportAuthentication {
         if signature != nil, !library.hasAWSSignatures { throw .unsupported(.awsSignatures) }
     }
 
-    /// Whether responses may be challenges that libcurl answers, not the result.
+    /// Whether responses may be challenges to which libcurl responds, instead of the final response.
     var answersChallenges: Bool { signature == nil && server != nil || proxy != nil }
 
-    /// Whether it authenticates a connection that must serve nobody else. libcurl sees to it for NTLM, not for Negotiate.
+    /// Whether the authentication applies to a connection, which must then not be shared. libcurl ensures this for
+    /// NTLM, but not for Negotiate.
     var needsOwnConnection: Bool { server?.scheme == .negotiate || proxy?.scheme == .negotiate }
 }
 
 extension Credential {
-    /// The schemes that libcurl may use for a proxy.
+    /// The bit mask of the schemes that libcurl may use for a proxy.
     var curlProxyBits: Int { (schemes ?? [.basic]).reduce(0) { $0 | $1.curlBit } }
 }
 
 extension TransferOptions {
-    /// Whether responses may be challenges of the proxy, which libcurl answers.
+    /// Whether responses may be challenges of the proxy to which libcurl responds.
     var answersProxyChallenges: Bool {
         guard case .proxy(let proxy) = proxy, let schemes = proxy.credential?.schemes else { return false }
         return schemes != [.basic]

@@ -6,25 +6,27 @@ import FoundationEssentials
 import HTTPTypes
 
 extension EasyHandle {
-    /// Sets what differs from exchange to exchange: the URL, the method, the header fields and whether a body is sent.
+    /// Sets the options that differ between exchanges: the URL, the method, the header fields and whether a body is
+    /// sent.
     ///
-    /// The body goes through the read callback whatever the method is: `CURLOPT_UPLOAD` says that there is one,
-    /// `CURLOPT_CUSTOMREQUEST` names the method. See CURLOPT_UPLOAD(3) and CURLOPT_CUSTOMREQUEST(3).
+    /// The body is sent through the read callback for any method: `CURLOPT_UPLOAD` states that there is one,
+    /// `CURLOPT_CUSTOMREQUEST` sets the method. See CURLOPT_UPLOAD(3) and CURLOPT_CUSTOMREQUEST(3).
     func apply(_ exchange: Exchange, url: String, headers: borrowing HeaderList) throws(CurlFailure) {
         let request = exchange.request
         try set(CURLOPT_URL, url)
         if let list = unsafe headers.first { unsafe try set(CURLOPT_HTTPHEADER, list: list) }
         if let list = unsafe headers.firstOverride { unsafe try set(CURLOPT_CONNECT_TO, list: list) }
         try applyMethod(request.method, exchange)
-        // Over plain TCP it would wait for the first response before it makes a second connection, to see whether the
-        // server speaks HTTP/2; over TLS it knows after the handshake.
+        // Over plain TCP, libcurl would wait for the first response before it opens a second connection, to learn
+        // whether the server speaks HTTP/2; over TLS it knows after the handshake.
         if exchange.isSecure { try set(CURLOPT_PIPEWAIT, true) }
-        // libcurl would answer a 417 by a second request without `Expect`; as a redirect too many, it does not. (It still
-        // drops the body of a 417, where the connection is kept.) Answers to challenges count as redirects too.
+        // libcurl would answer a 417 with a second request without `Expect`; a redirect limit of 0 prevents this. (It
+        // still discards the body of a 417 if the connection is kept.) Responses to challenges count as redirects, too.
         try set(CURLOPT_MAXREDIRS, exchange.answersChallenges ? 8 : 0)
         if exchange.sendsProbe, exchange.isSecure, exchange.options.httpVersion != .http3 {
-            // libcurl 7.88 notes on the connection, later versions on the request, that no body is sent, and heeds that for
-            // other requests on the connection. Over HTTP/1.1 none share it, and ``Transfer`` has it closed after a probe.
+            // libcurl 7.88 records on the connection, and later versions on the request, that no body is sent, and
+            // applies that to other requests on the connection. Over HTTP/1.1 no other request shares it, and
+            // ``Transfer`` has it closed after a probe.
             try set(CURLOPT_HTTP_VERSION, CCURL_HTTP_VERSION_1_1)
             try set(CURLOPT_FRESH_CONNECT, true)
         }
@@ -49,8 +51,8 @@ extension EasyHandle {
 }
 
 extension Exchange {
-    /// Whether a body is sent, if only an empty one: methods that are defined to carry content say that it has length 0.
-    /// See RFC 9110 §8.6.
+    /// Whether a body is sent, possibly an empty one: methods defined to carry content declare a length of 0. See RFC
+    /// 9110 §8.6.
     var sendsBody: Bool {
         if case .none = upload {
             return request.method == .post || request.method == .put || request.method == .patch
@@ -58,8 +60,8 @@ extension Exchange {
         return true
     }
 
-    /// Whether the request may be sent a second time, after a connection was lost before any byte of the response.
-    /// See RFC 9110 §9.2.2.
+    /// Whether the request may be sent a second time after a connection was lost before any byte of the response. See
+    /// RFC 9110 §9.2.2.
     var mayBeRepeated: Bool {
         switch request.method {
         case .get, .head, .put, .delete, .options, .trace: upload.isReplayable

@@ -2,7 +2,7 @@
 
 import Glibc
 
-/// What tells one state of a file from a later one: which file it is, how long, and when it was changed.
+/// The identity, size and modification time of a file, which distinguish a state of the file from a later one.
 struct FileStamp: Hashable {
     private let path: String
     private var device: UInt64 = 0
@@ -11,7 +11,7 @@ struct FileStamp: Hashable {
     private var seconds = 0
     private var nanoseconds = 0
 
-    /// Notes the state of the file at this path, which need not exist.
+    /// Reads the state of the file at this path, which need not exist.
     init(path: String) {
         self.path = path
         var status = stat()
@@ -23,6 +23,6 @@ struct FileStamp: Hashable {
         nanoseconds = Int(status.st_mtim.tv_nsec)
     }
 
-    /// Whether nothing has changed since.
+    /// Whether the file is unchanged since the stamp was created.
     var isCurrent: Bool { FileStamp(path: path) == self }
 }

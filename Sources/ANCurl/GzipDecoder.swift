@@ -4,7 +4,7 @@ import ANSystem
 
 /// A decoder for gzip that concatenates the contents of all members (RFC 1952 §2.2).
 ///
-/// Bytes after a member that do not begin another one, such as padding, are not part of the stream, as in gzip(1).
+/// Bytes after a member that do not start another one, such as padding, are ignored, as in gzip(1).
 struct GzipDecoder: ~Copyable, StreamDecoder {
     private var inflater: Inflater
     private var state = State.member
@@ -26,7 +26,7 @@ struct GzipDecoder: ~Copyable, StreamDecoder {
             state = .afterFirstByte
             step.consumed = 1
         case (.afterFirstByte, Self.magic[1]):
-            // Without room, zlib would not take the first bytes of the member.
+            // Without room for output, zlib would not read the first bytes of the member.
             guard !output.isEmpty else { break }
             try inflater.reset()
             _ = try unsafe inflater.step(Self.magic.span.bytes, into: &output)
@@ -43,7 +43,7 @@ struct GzipDecoder: ~Copyable, StreamDecoder {
         return step
     }
 
-    /// The bytes with which a member begins (RFC 1952 §2.3.1).
+    /// The bytes with which a member starts (RFC 1952 §2.3.1).
     private static let magic: [UInt8] = [0x1F, 0x8B]
 
     private enum State {
@@ -51,9 +51,9 @@ struct GzipDecoder: ~Copyable, StreamDecoder {
         case member
         /// After a member, where another may begin.
         case afterMember
-        /// After a member and a byte with which another may begin.
+        /// After a member and the first byte of the magic number.
         case afterFirstByte
-        /// After bytes that begin no member.
+        /// After bytes that do not start a member.
         case afterEnd
     }
 }

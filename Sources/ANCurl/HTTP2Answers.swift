@@ -2,34 +2,35 @@
 
 import ANSystem
 
-/// The responses on an HTTP/2 connection that libcurl may lose: those to requests with bodies, as far as the latest TLS record
-/// brought them.
+/// The responses on an HTTP/2 connection that libcurl may lose: those to requests with bodies, as contained in the
+/// latest TLS record.
 ///
-/// libcurl 7.88 drops what it reads together with a reset of the stream, by which servers refuse the rest of a request's body
-/// (RFC 9113 §8.1).
+/// libcurl 7.88 discards what it reads together with a reset of the stream, with which servers reject the rest of a
+/// request's body (RFC 9113 §8.1).
 struct HTTP2Answers: ~Copyable {
     /// A response.
     struct Answer {
-        /// The fields of its final head, with `:status`; `nil` if it has not come, or is too large.
+        /// The fields of the final head, including `:status`; `nil` if it was not received or is too large.
         fileprivate(set) var head: [(name: String, value: String)]?
-        /// The bytes of the body that came in the latest record.
+        /// The bytes of the body in the latest record.
         fileprivate(set) var body: [UInt8] = []
     }
 
     private var answers: [UInt32: Answer] = [:]
-    /// Decodes all header blocks, which depend on one another; `nil` without libnghttp2, or after one that is not valid.
+    /// The decoder of all header blocks, which depend on one another; `nil` if libnghttp2 is missing or a block was
+    /// invalid.
     private var decoder = try? HeaderBlockDecoder()
-    /// The fields of the header block that is being read, and the number of their bytes.
+    /// The fields of the current header block, and their total size in bytes.
     private var fields: [(name: String, value: String)] = []
     private var fieldsSize = 0
 
-    /// The largest head that is kept, in bytes. nghttp2 refuses larger ones.
+    /// The maximum size of a head in bytes. nghttp2 rejects larger ones.
     private static let maximumHeadSize = 1 << 16
 
-    /// The response on a stream; `nil` if it is not kept.
+    /// Returns the response on a stream; `nil` if it is not kept.
     subscript(stream: UInt32) -> Answer? { answers[stream] }
 
-    /// Starts to keep the response on a stream.
+    /// Starts keeping the response on a stream.
     mutating func open(_ stream: UInt32) {
         answers[stream] = Answer()
     }
@@ -39,12 +40,12 @@ struct HTTP2Answers: ~Copyable {
         answers[stream] = nil
     }
 
-    /// Begins a record: libcurl has read the one before.
+    /// Starts a new record; libcurl has read the previous one.
     mutating func beginRecord() {
         for stream in answers.keys { answers[stream]?.body.removeAll(keepingCapacity: true) }
     }
 
-    /// Takes a part of the content of a frame.
+    /// Receives part of the content of a frame.
     mutating func receive(_ content: HTTP2FrameScanner.Content, _ stream: UInt32, _ bytes: Span<UInt8>) {
         switch content {
         case .headerBlock: decode(bytes, isFinal: false, on: stream)

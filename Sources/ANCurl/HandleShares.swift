@@ -4,13 +4,13 @@ import ANHTTP
 import CCurl
 import FoundationEssentials
 
-/// What the easy handles of an engine share: TLS sessions, and, where they want them, cookies.
+/// The data shared by an engine's easy handles: TLS sessions and, optionally, cookies.
 ///
-/// A share with cookies gives them to every handle that it is attached to, so handles without cookies have a share, and
-/// thereby TLS sessions, of their own.
+/// A share with cookies provides them to every handle that is attached to it, so handles without cookies use a separate
+/// share, with its own TLS sessions.
 struct HandleShares: ~Copyable {
     private let sessions: CurlShare
-    /// Reads and changes the cookies.
+    /// The handle with which the cookies are read and changed.
     private let handle: EasyHandle
     private let cookies: CurlShare
 
@@ -37,7 +37,7 @@ struct HandleShares: ~Copyable {
         unsafe try? handle.set(CURLOPT_SHARE, pointer: nil)
     }
 
-    /// Makes a handle use the sessions, and the cookies if it wants them. The empty name of a file turns its cookies on,
+    /// Attaches a handle to the share with or without cookies. An empty cookie file name enables the handle's cookies,
     /// which a share alone does not. See CURLOPT_COOKIEFILE(3).
     func attach(to other: borrowing EasyHandle, withCookies: Bool) throws(CurlFailure) {
         guard withCookies else { return try sessions.attach(to: other) }
@@ -45,7 +45,7 @@ struct HandleShares: ~Copyable {
         try other.set(CURLOPT_COOKIEFILE, "")
     }
 
-    /// All cookies, expired ones included. See CURLINFO_COOKIELIST(3).
+    /// All cookies, including expired ones, one per line. See CURLINFO_COOKIELIST(3).
     var lines: [String] {
         var list: UnsafeMutablePointer<curl_slist>?
         guard unsafe ccurl_get_list(handle.raw, CURLINFO_COOKIELIST, &list) == CURLE_OK else { return [] }
@@ -59,7 +59,7 @@ struct HandleShares: ~Copyable {
         return lines
     }
 
-    /// Adds a cookie in place of one with the same name, domain and path, or removes all by `ALL`. See
+    /// Adds a cookie, replacing one with the same name, domain and path; the line `ALL` removes all cookies. See
     /// CURLOPT_COOKIELIST(3).
     func perform(_ line: String) {
         try? handle.set(CURLOPT_COOKIELIST, line)
@@ -75,7 +75,8 @@ extension CurlEngine: CookieJar {
         for line in cookies.compactMap(\.netscapeLine) { state.shares.perform(line) }
     }
 
-    /// Replaces the cookies by expired ones, which libcurl drops when it next looks; it has no call that removes one.
+    /// Replaces the cookies with expired ones, which libcurl removes at its next lookup; it has no function to remove a
+    /// cookie.
     func remove(_ cookies: [Cookie]) {
         set(
             cookies.map { cookie in

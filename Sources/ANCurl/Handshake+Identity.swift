@@ -4,8 +4,8 @@ import ANHTTP
 import COpenSSL
 
 extension Handshake {
-    /// Makes a connection ask the chooser of identities when the server asks for a certificate. See
-    /// SSL_CTX_set_cert_cb(3): on a client it is called then only.
+    /// Installs the callback that selects a client identity when the server requests a certificate. See
+    /// SSL_CTX_set_cert_cb(3): on a client, it is called only in this case.
     static func askForIdentity(_ context: OpaquePointer) {
         unsafe SSL_CTX_set_cert_cb(
             context,
@@ -15,7 +15,7 @@ extension Handshake {
             }, nil)
     }
 
-    /// Shows the identity that is chosen; false where that cannot be, which ends the handshake.
+    /// Installs the selected identity. Returns `false` if it cannot be used, which aborts the handshake.
     private func chooseIdentity(for session: OpaquePointer) -> Bool {
         switch security.identityChooser?.choose(for: host.text) {
         case nil, .some(.none):

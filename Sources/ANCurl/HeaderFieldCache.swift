@@ -3,17 +3,17 @@
 import Glibc
 import HTTPTypes
 
-/// The header fields that were seen lately, so that those that every response repeats are checked and copied once.
+/// A cache of recent header fields, so that fields repeated in every response are validated and copied once.
 ///
-/// A field is looked for by the bytes of its name, and then of its value. A name that differs takes the place of another
-/// one; so does a value, unless it is long.
+/// A field is looked up by the bytes of its name, then of its value. A name replaces another one in its slot; so does a
+/// value, unless it is long.
 package final class HeaderFieldCache {
     private var entries = [Entry?](repeating: nil, count: 64)
 
     /// Creates an empty cache.
     package init() {}
 
-    /// The field with this name and value; nil when the name is no token (RFC 9110 §5.1).
+    /// Returns the field with this name and value; `nil` if the name is not a token (RFC 9110 §5.1).
     func field(
         named name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>
     ) -> (field: HTTPField, role: Role)? {
@@ -29,17 +29,17 @@ package final class HeaderFieldCache {
         return entry
     }
 
-    /// A slot from the length and three of the bytes, which tells the usual names apart.
+    /// Returns a slot computed from the length and three of the bytes, which distinguishes the common names.
     private static func slot(of bytes: UnsafeBufferPointer<UInt8>) -> Int {
         guard !bytes.isEmpty else { return 0 }
         let (first, middle, last) = unsafe (bytes[0], bytes[bytes.count / 2], bytes[bytes.count - 1])
         return (bytes.count &* 31 &+ Int(first) &* 7 &+ Int(middle) &* 3 &+ Int(last)) & 63
     }
 
-    /// What a field says about the body.
+    /// The significance of a field for the body.
     enum Role {
         case contentLength, transferEncoding
-        /// Nothing that the engine has to know.
+        /// The field is not significant to the engine.
         case none
     }
 

@@ -5,11 +5,11 @@ import ANSystem
 import FoundationEssentials
 import Glibc
 
-/// A file to which the secrets of connections are added, in the format of NSS. See SSL_CTX_set_keylog_callback(3).
+/// A file to which the TLS secrets of connections are appended, in NSS format. See SSL_CTX_set_keylog_callback(3).
 final class KeyLog: Sendable {
     private let file: FileDescriptor
 
-    /// Opens the file, or makes one that only this user can read.
+    /// Opens the file, or creates one that only the current user can read.
     init(path: String) throws(SecurityFailure) {
         do throws(SystemError) {
             file = try FileDescriptor(opening: path, flags: O_WRONLY | O_CREAT | O_APPEND, mode: 0o600)
@@ -18,7 +18,7 @@ final class KeyLog: Sendable {
         }
     }
 
-    /// Adds a line. One that cannot be written is lost: it serves a person who looks on, not the program.
+    /// Appends a line. Write errors are ignored: the log is a debugging aid.
     func append(_ line: String) {
         try? file.writeAll(Data((line + "\n").utf8).bytes)
     }

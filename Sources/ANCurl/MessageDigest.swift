@@ -4,18 +4,18 @@ package import ANHTTP
 import COpenSSL
 package import FoundationEssentials
 
-/// A digest of bytes that come piece by piece, by OpenSSL. See EVP_DigestInit(3).
+/// An incremental message digest, computed by OpenSSL. See EVP_DigestInit(3).
 ///
-/// What it has seen cannot be stored: OpenSSL has no portable form of a digest's state. Whoever goes on another day hashes
-/// the bytes from the start again.
+/// Its state cannot be stored, because OpenSSL has no portable representation of it. A computation that is resumed in
+/// another process hashes the bytes again from the beginning.
 ///
-/// It is here because this is the one module below the session that speaks to OpenSSL.
+/// It is in this module because no other module below the session links OpenSSL.
 @safe package final class MessageDigest {
     private let context: OpaquePointer?
-    /// Whether each step so far has worked.
+    /// Whether every operation so far has succeeded.
     private var isSound: Bool
 
-    /// Creates the digest of no bytes yet.
+    /// Creates a digest that has received no bytes.
     package init(_ algorithm: ContentDigest.Algorithm) {
         unsafe context = EVP_MD_CTX_new()
         let function =
@@ -30,13 +30,14 @@ package import FoundationEssentials
         unsafe EVP_MD_CTX_free(context)
     }
 
-    /// Adds bytes.
+    /// Updates the digest with bytes.
     package func update(_ bytes: borrowing RawSpan) {
         guard isSound else { return }
         isSound = unsafe bytes.withUnsafeBytes { unsafe EVP_DigestUpdate(context, $0.baseAddress, $0.count) == 1 }
     }
 
-    /// The digest of all bytes so far, which may be continued; nil when OpenSSL failed, as without memory.
+    /// The digest of all bytes so far, after which more can be added; `nil` if OpenSSL failed, for example for lack of
+    /// memory.
     package var value: Data? {
         guard isSound, let copy = unsafe EVP_MD_CTX_new() else { return nil }
         defer { unsafe EVP_MD_CTX_free(copy) }

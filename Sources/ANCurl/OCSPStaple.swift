@@ -4,9 +4,10 @@ import ANHTTP
 import COpenSSL
 import FoundationEssentials
 
-/// The OCSP response that a server shows with its certificate. See RFC 6960 and OCSP_basic_verify(3).
+/// The OCSP response that a server staples to its certificate. See RFC 6960 and OCSP_basic_verify(3).
 enum OCSPStaple {
-    /// Why the response of a session, or its absence, does not satisfy the policy; nil where it does.
+    /// Returns the reason for which a session's stapled response, or its absence, violates the policy; `nil` if it does
+    /// not.
     static func failure(of session: OpaquePointer, _ security: ConnectionSecurity) -> TransportError.TLSFailure? {
         var bytes: UnsafePointer<UInt8>?
         let count = unsafe copenssl_staple(session, &bytes)
@@ -42,7 +43,7 @@ enum OCSPStaple {
         }
         guard status != V_OCSP_CERTSTATUS_REVOKED else { return .revoked }
         guard status == V_OCSP_CERTSTATUS_GOOD else { return .badStaple("it does not know the certificate") }
-        // Clocks differ by some minutes.
+        // Allows for clocks that differ by some minutes.
         let start = unsafe Date(from)?.addingTimeInterval(-Self.tolerance)
         let end = unsafe Date(until)?.addingTimeInterval(Self.tolerance)
         guard start.map({ $0 <= now }) == true, end.map({ now <= $0 }) != false else {

@@ -3,22 +3,22 @@
 import ANHTTP
 import COpenSSL
 
-/// Why a connection's TLS cannot be prepared.
+/// An error in preparing a connection's TLS.
 struct SecurityFailure: Error {
-    /// The reason; nil where libcurl is not built on OpenSSL.
+    /// The reason; `nil` if libcurl does not use OpenSSL.
     let failure: TransportError.TLSFailure?
 }
 
-/// The calling thread's stack of OpenSSL's errors. See ERR_get_error(3).
+/// The calling thread's OpenSSL error queue. See ERR_get_error(3).
 enum OpenSSLErrors {
-    /// The reason of the oldest error. The stack is left empty.
+    /// Returns the reason of the oldest error, and clears the queue.
     static func takeReason() -> String {
         let code = ERR_get_error()
         ERR_clear_error()
         return unsafe ERR_reason_error_string(code).map { unsafe String(cString: $0) } ?? "no reason was given"
     }
 
-    /// Runs `body`, and leaves on the stack what was there before: other errors than its own are somebody else's.
+    /// Runs `body` and discards its errors, keeping those that were in the queue before, which belong to other code.
     static func contained<Result>(_ body: () -> Result) -> Result {
         ERR_set_mark()
         defer { ERR_pop_to_mark() }
@@ -26,11 +26,11 @@ enum OpenSSLErrors {
     }
 }
 
-/// A certificate with one owner, who is the reader of some bytes.
+/// An owned certificate, parsed from bytes.
 @safe struct X509Handle: ~Copyable {
     let raw: OpaquePointer
 
-    /// Reads a certificate in DER; nil if it is none.
+    /// Parses a certificate in DER; `nil` if the bytes are not a certificate.
     init?(der: UnsafeRawBufferPointer) {
         var start = unsafe der.baseAddress?.assumingMemoryBound(to: UInt8.self)
         guard unsafe start != nil, let raw = unsafe d2i_X509(nil, &start, der.count) else { return nil }
@@ -45,7 +45,7 @@ enum OpenSSLErrors {
         unsafe X509_free(raw)
     }
 
-    /// Gives the certificate away: the caller frees it.
+    /// Releases ownership of the certificate: the caller must free it.
     consuming func release() -> OpaquePointer {
         let raw = unsafe raw
         discard self
@@ -53,11 +53,11 @@ enum OpenSSLErrors {
     }
 }
 
-/// Bytes in memory that OpenSSL reads or writes as if they were a file. See BIO_s_mem(3).
+/// A memory buffer that OpenSSL reads or writes like a file. See BIO_s_mem(3).
 @safe struct MemoryBIO: ~Copyable {
     let raw: OpaquePointer
 
-    /// Creates an empty one, or one over bytes that outlive it; nil without memory.
+    /// Creates an empty buffer, or one over bytes that must outlive it; `nil` if memory is exhausted.
     init?(borrowing bytes: UnsafeRawBufferPointer? = nil) {
         let made =
             if let bytes = unsafe bytes {
@@ -73,7 +73,7 @@ enum OpenSSLErrors {
         unsafe BIO_free(raw)
     }
 
-    /// What was written, as text.
+    /// The written bytes, as text.
     var text: String {
         var start: UnsafeMutablePointer<CChar>?
         let count = unsafe copenssl_bio_bytes(raw, &start)

@@ -2,11 +2,11 @@
 
 import ANHTTP
 
-/// The number of bytes that libcurl reads from a connection at once. See CURLOPT_BUFFERSIZE(3).
+/// The maximum number of bytes that libcurl reads from a connection at once. See CURLOPT_BUFFERSIZE(3).
 enum ReceiveBuffer: Int {
-    /// For collected bodies, of which thousands may be under way.
+    /// 16 KiB, for collected bodies, of which thousands may be in progress.
     case small = 16384
-    /// For streamed bodies.
+    /// 128 KiB, for streamed bodies.
     case large = 131072
 
     init(for delivery: BodyDelivery) {

@@ -6,8 +6,8 @@ import FoundationEssentials
 import HTTPTypes
 
 extension Request {
-    /// The request with what libcurl needs to sign it: the token, the hash of the body, which libcurl does not see before it
-    /// signs, and a query in its canonical order. See CURLOPT_AWS_SIGV4(3).
+    /// Returns the request with additions that libcurl needs for signing: the token, the hash of the body, which
+    /// libcurl does not read before it signs, and a canonical query. See CURLOPT_AWS_SIGV4(3).
     func preparedToSign() throws(TransportError) -> Request {
         guard let signature = transportAuthentication?.signature else { return self }
         var request = self
@@ -47,7 +47,7 @@ extension Request {
 }
 
 extension MessageDigest {
-    /// Adds the bytes of a file.
+    /// Updates the digest with the contents of a file.
     fileprivate func update(file path: String) throws(SystemError) {
         let file = try RegularFile(path: path)
         while file.remaining > 0 {
@@ -61,7 +61,7 @@ extension MessageDigest {
 }
 
 extension URL {
-    /// The URL with the parts of its query sorted, each with its `=`.
+    /// The URL with the query parameters sorted, each with `=`.
     fileprivate var withCanonicalQuery: URL {
         guard let query = query(percentEncoded: true), !query.isEmpty,
             var components = URLComponents(url: self, resolvingAgainstBaseURL: true)

@@ -2,27 +2,28 @@
 
 package import ANSystem
 
-/// Which sockets are in the epoll set, and for what.
+/// A table of the sockets in the epoll set, with the events to watch for.
 ///
-/// libcurl lets go of a connection's socket after each exchange and takes it back for the next. Such a socket is only
-/// parked: it stays in the set, which saves two system calls a request. Should it become ready while it is parked, because
-/// the server closed it, it leaves the set then. Only sockets whose closing is reported can be parked.
+/// libcurl stops watching a connection's socket after each exchange and watches it again for the next. Meanwhile the
+/// socket remains in the set, which saves two system calls for each request. If it becomes ready in that state, because
+/// the server closed the connection, it is removed from the set. Only sockets whose closing is reported can remain in
+/// the set.
 package struct SocketTable {
     private var entries: [Entry] = []
 
     private struct Entry {
-        /// What the set has it in for; nil when it is not in the set.
+        /// The events registered in the set; `nil` if the socket is not in the set.
         var registered: Readiness?
-        /// Whether libcurl waits for it.
+        /// Whether libcurl is watching the socket.
         var isWanted = false
-        /// Whether its closing will be reported.
+        /// Whether the closing of the socket will be reported.
         var isConnection = false
     }
 
     /// Creates an empty table.
     package init() {}
 
-    /// What has to be done to the set.
+    /// The required change to the epoll set.
     package enum Operation: Equatable {
         case none
         case add(Readiness)
@@ -30,17 +31,17 @@ package struct SocketTable {
         case remove
     }
 
-    /// A connection's socket was made.
+    /// Notes that a connection's socket was opened.
     package mutating func didOpen(_ socket: Int32) {
         withEntry(socket) { $0 = Entry(isConnection: true) }
     }
 
-    /// A connection's socket is about to be closed, which takes it out of the set.
+    /// Notes that a connection's socket is about to be closed, which removes it from the set.
     package mutating func willClose(_ socket: Int32) {
         withEntry(socket) { $0 = Entry() }
     }
 
-    /// libcurl waits for the socket.
+    /// Notes that libcurl is watching the socket.
     package mutating func want(_ socket: Int32, for readiness: Readiness) -> Operation {
         withEntry(socket) { entry in
             entry.isWanted = true
@@ -53,7 +54,7 @@ package struct SocketTable {
         }
     }
 
-    /// libcurl does not wait for the socket any more.
+    /// Notes that libcurl is no longer watching the socket.
     package mutating func release(_ socket: Int32) -> Operation {
         withEntry(socket) { entry in
             entry.isWanted = false
@@ -63,7 +64,7 @@ package struct SocketTable {
         }
     }
 
-    /// The socket is ready; false when nobody waits for it, and it has to leave the set.
+    /// Whether libcurl is watching a socket that is ready; if not, the socket must be removed from the set.
     package mutating func isWanted(_ socket: Int32) -> Bool {
         withEntry(socket) { entry in
             if !entry.isWanted { entry.registered = nil }
@@ -71,7 +72,7 @@ package struct SocketTable {
         }
     }
 
-    /// Whether libcurl waits for the socket to become readable.
+    /// Whether libcurl is waiting for the socket to become readable.
     package func isRead(_ socket: Int32) -> Bool {
         guard entries.indices.contains(Int(socket)) else { return false }
         let entry = entries[Int(socket)]

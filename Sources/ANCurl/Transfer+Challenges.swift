@@ -4,27 +4,27 @@ import ANHTTP
 import CCurl
 import HTTPTypes
 
-// Where libcurl answers challenges, an exchange has several legs, each with a request and a response. Whether a response is
-// a challenge that libcurl will answer cannot be asked for, but it shows: the body of such a response is not handed on, and
-// the next thing that happens is another leg. So the head of each 401 and 407 is held back until one or the other.
+// If libcurl responds to challenges, an exchange has several legs, each with a request and a response. libcurl does not
+// report whether it will respond to a challenge, but it can be inferred: the body of such a response is not delivered,
+// and the next event is another leg. Therefore the head of each 401 and 407 is held until either is known.
 //
-// Where the request has a body, the first leg is a probe without it. What a server answers that asks for no credential is
-// not the response to the request:
+// If the request has a body, the first leg is a probe without it. If the server requires no credential, its answer to
+// the probe is not the response to the request:
 //
-// | the answer to a probe | what follows |
+// | answer to a probe | next step |
 // |---|---|
 // | 401, 407 | libcurl sends the request with credentials, or this is the response |
-// | below 300, of a server that was probed | libcurl sends the request without credentials |
-// | another one | the transfer is given up, and the request is sent without credentials by another one |
+// | below 300, from a probed server | libcurl sends the request without credentials |
+// | any other | the transfer is abandoned, and another one sends the request without credentials |
 
 extension Transfer {
-    /// What becomes of a final head.
+    /// The use of a final head.
     enum HeadUse {
-        /// It is delivered.
+        /// The head is delivered to the reader.
         case response
-        /// It is kept until it shows whether libcurl sends the request again.
+        /// The head is held until it is known whether libcurl sends the request again.
         case undecided
-        /// It answers a probe, and libcurl would take it for the response.
+        /// The head answers a probe, and libcurl would treat it as the response.
         case refusedProbe
     }
 
@@ -37,14 +37,14 @@ extension Transfer {
         }
     }
 
-    /// The head that was held back is the result's.
+    /// Delivers the held head as that of the response.
     func deliverHeldHead() {
         guard let head = state.heldHead else { return }
         state.heldHead = nil
         deliver(head)
     }
 
-    /// libcurl has answered a challenge and is about to send the request again.
+    /// Starts the next leg, in which libcurl sends the request again with the answer to a challenge.
     func beginNextLeg() -> Bool {
         state.beginNextLeg(exchange, on: loop)
         return rewind()

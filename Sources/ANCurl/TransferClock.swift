@@ -3,9 +3,9 @@
 package import ANHTTP
 package import ANSystem
 
-/// The limits on the time of one exchange, and where it stands with them.
+/// The time limits of one exchange, with its progress through the phases to which they apply.
 package struct TransferClock {
-    /// When the exchange was given to libcurl.
+    /// The time at which the exchange was added to the engine.
     package let start: MonotonicInstant
     private let timeouts: Timeouts
     package private(set) var leftQueue: MonotonicInstant?
@@ -18,32 +18,32 @@ package struct TransferClock {
         lastActivity = start
     }
 
-    /// A connection is being made or used.
+    /// Notes that a connection is being made or used, which ends the queue phase.
     package mutating func leaveQueue(at now: MonotonicInstant) {
         if leftQueue == nil { leftQueue = now }
     }
 
-    /// The connection is ready for the request.
+    /// Notes that the connection is ready for the request.
     package mutating func connect(at now: MonotonicInstant) {
         leaveQueue(at: now)
         connected = now
         lastActivity = now
     }
 
-    /// The connection was lost, and another one is made.
+    /// Notes that the connection was lost and another one is being made.
     package mutating func reconnect(at now: MonotonicInstant) {
         leftQueue = now
         connected = nil
     }
 
-    /// Bytes moved, or this side ended a pause.
+    /// Notes that bytes were transferred, or that this side ended a pause.
     package mutating func noteActivity(at now: MonotonicInstant) {
         lastActivity = now
     }
 
-    /// The limit that ends the exchange first, and when; nil when none can.
+    /// Returns the limit that expires first; `nil` if none applies.
     ///
-    /// While the exchange waits for this side, being idle is no offence.
+    /// The idle limit does not elapse while the exchange waits for this side.
     package func nextLimit(isWaitingForUs: Bool, now: MonotonicInstant) -> Limit? {
         let total = timeouts.total.map { Limit(kind: .total, duration: $0, since: start) }
         let step: Limit? =
@@ -58,13 +58,13 @@ package struct TransferClock {
         return total.deadline <= step.deadline ? total : step
     }
 
-    /// The limit for the rest of a request whose response is complete: 1 s without a byte to send, or 5 s without one
-    /// sent.
+    /// Returns the limit for the rest of a request whose response is complete: 1 s if there is no byte to send,
+    /// otherwise 5 s without a byte being sent.
     package func limitAfterResponse(isStarving: Bool) -> Limit {
         Limit(kind: .idle, duration: .seconds(isStarving ? 1 : 5), since: lastActivity)
     }
 
-    /// A limit that runs.
+    /// A running time limit.
     package struct Limit: Equatable {
         package let kind: Kind
         package let duration: Duration
@@ -76,10 +76,10 @@ package struct TransferClock {
             self.since = since
         }
 
-        /// When it runs out.
+        /// The time at which the limit expires.
         package var deadline: MonotonicInstant { since.advanced(by: duration) }
 
-        /// Which of ``Timeouts`` it is.
+        /// The corresponding property of ``Timeouts``.
         package enum Kind {
             case total, idle, connect, queue
         }

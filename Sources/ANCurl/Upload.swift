@@ -3,16 +3,17 @@
 import ANHTTP
 package import FoundationEssentials
 
-/// A request's body, ready to be sent: its length is settled, and its bytes are at hand or come through a channel.
+/// A request's body, ready to send: its length is determined, and its bytes are in memory or produced through a
+/// channel.
 package enum Upload: Sendable {
     /// There is no body.
     case none
     /// The bytes are in memory.
     case bytes(Data)
-    /// A ``BodyPump`` fills the channel.
+    /// The bytes are written to the channel by a ``BodyPump``.
     case channel(UploadChannel)
 
-    /// The length to declare; nil for an unknown one.
+    /// The length to declare, in bytes; `nil` if it is unknown.
     var length: Int64? {
         switch self {
         case .none: 0

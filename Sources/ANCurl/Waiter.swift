@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 
-/// A task that waits to be woken, exactly once.
+/// A suspended task, to be resumed exactly once.
 ///
-/// It is the unchecked form of a continuation: one is made for each request, and the state machines that keep it hand it
-/// out once only, which their tests show.
+/// It wraps an unchecked continuation for performance: one is created for each request, and the state machines that
+/// store it return it only once, which their tests verify.
 @safe
 package struct Waiter: Sendable {
     private let continuation: UnsafeContinuation<Void, Never>
 
-    /// Suspends the calling task; `register` gets the waiter and sees to it that it is woken.
+    /// Suspends the calling task; `register` receives the waiter and must ensure that it is resumed.
     static func suspend(_ register: (Waiter) -> Void) async {
         await unsafe withUnsafeContinuation { unsafe register(Waiter(continuation: $0)) }
     }
