@@ -12,7 +12,7 @@ package struct BodyPump: Sendable {
     private let trailers: (@Sendable () throws -> HTTPFields)?
     private let makeReader: @Sendable () throws -> BodyReader
 
-    /// Creates the pump for a request; `nil` if the request has no body that must be streamed.
+    /// Creates the pump for a request; `nil` if its body is empty or in memory and it has no trailers.
     ///
     /// - Throws: ``TransportError/requestBody(_:_:)`` for a file that cannot be opened.
     package init?(for request: Request) throws(TransportError) {
@@ -51,7 +51,7 @@ package struct BodyPump: Sendable {
                 let order = await channel.write(chunk, tellLoop: tellLoop)
                 guard order == .goOn else { return order }
             }
-            // A canceled source may end as if it were complete, or throw; neither is a failure of the source.
+            // A cancelled source may end as if it were complete, or throw; neither is a failure of the source.
             guard !Task.isCancelled else { return .stop }
             if let length = declaredLength, produced < length {
                 return await channel.finish(

@@ -99,7 +99,7 @@ extension Exchange: ResponseBodySource {
         return facts
     }
 
-    /// Waits for an event. The reader may be a child of the task that performs the request; canceling it cancels the
+    /// Waits for an event. The reader may be a child of the task that performs the request; cancelling it cancels the
     /// exchange.
     private func waitToRead(_ interest: ExchangeStateMachine<Waiter>.Interest) async {
         await withTaskCancellationHandler {

@@ -134,7 +134,7 @@ package struct ExchangeStateMachine<Waiter> {
 
     /// The actions required when the scope ends.
     package struct CloseAction {
-        /// Whether the exchange must be canceled because it is not over.
+        /// Whether the exchange must be cancelled because it is not over.
         package let mustCancel: Bool
         /// A waiter to resume, of a task that was still reading because the body had escaped its scope.
         package let strayReader: Waiter?

@@ -11,7 +11,7 @@ import FoundationEssentials
 extension Transfer {
     /// Configures the TLS context that libcurl has created for a connection. See CURLOPT_SSL_CTX_FUNCTION(3).
     func prepareTLS(of handle: UnsafeMutableRawPointer?, _ context: OpaquePointer) -> CURLcode {
-        // libcurl would otherwise honor `SSLKEYLOGFILE`.
+        // libcurl would otherwise honour `SSLKEYLOGFILE`.
         unsafe SSL_CTX_set_keylog_callback(context, nil)
         guard unsafe !Self.takeProxyMark(from: context) else { return CURLE_OK }
         do throws(TransportError) {
@@ -67,8 +67,8 @@ extension EasyHandle {
     }
 
     /// Sets the TLS options that represent the security settings. libcurl does not compare callbacks when it searches
-    /// for a connection or session to reuse. Therefore the
-    /// directory of authorities, which it compares and which is otherwise unused, is set to the key of the settings.
+    /// for a connection or session to reuse. Therefore the directory of authorities, which it compares and which is
+    /// otherwise unused, is set to the key of the settings.
     func apply(_ security: ConnectionSecurity, resumesSessions: Bool) throws(CurlFailure) {
         try set(CURLOPT_CAPATH, security.key)
         // libcurl checks the name as well, by its own rules.
