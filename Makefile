@@ -6,9 +6,13 @@ TEST_PACKAGES := curl iproute2 openssl python3-venv nginx libnginx-mod-stream ti
 	apache2 haproxy caddy
 INTEROP_PACKAGES := lighttpd lighttpd-mod-openssl lighttpd-mod-deflate varnish h2o squid-openssl nghttp2-server nodejs
 
-# Whether `make interop` installs missing servers, and its options: make interop OPTIONS='--only node'.
+# Whether `make interop` installs missing servers, and the options of `make interop` and `make mutants`:
+# make interop OPTIONS='--only node', make mutants OPTIONS='--only ANCurl'.
 INSTALL :=
 OPTIONS :=
+# What `make mutants` changes. The default seed is the date.
+SEED := $(shell date +%F)
+COUNT := 80
 
 # The URL for the demo; if empty, it runs its own server.
 URL :=
@@ -29,7 +33,7 @@ QUIET := $(if $(MAKE_TERMOUT),,--quiet)
 # Sanitizers make tests slow; with all tests in parallel, some would exceed their time limits.
 FEW_AT_ONCE := --experimental-maximum-parallelization-width 4
 
-.PHONY: help setup setup-library build format check-format check-hints check-transports test interop demo tsan asan bench docs clean
+.PHONY: help setup setup-library build format check-format check-hints check-transports test interop demo tsan asan mutants bench docs clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -96,6 +100,9 @@ asan: setup-library ## Run the tests under AddressSanitizer
 	ASAN_OPTIONS=detect_leaks=0 swift test --sanitize=address --scratch-path .build-asan $(QUIET) $(FEW_AT_ONCE) \
 		--skip RealServerTests
 
+mutants: setup-library ## Count changes of the library that no test notices: make mutants SEED=7 COUNT=80
+	Tests/Mutants/mutants --seed $(SEED) --count $(COUNT) $(OPTIONS)
+
 bench: setup ## Compare with other clients: make bench ROUNDS=5 WORKLOAD=h1-64
 	swift run --configuration release $(QUIET) RouteBench
 	swift build --package-path Benchmarks --configuration release $(QUIET)
@@ -113,7 +120,7 @@ docs: setup-library ## Build the documentation into .build/docs
 clean: ## Remove all build products
 	-@if [ -d $(SERVERS_DIR) ]; then $(SERVERS) stop $(SERVERS_DIR); fi
 	-@if [ -d $(INTEROP_DIR) ]; then $(SERVERS) stop $(INTEROP_DIR); fi
-	rm -rf .build .build-tsan .build-asan .build-hints Benchmarks/.build
+	rm -rf .build .build-tsan .build-asan .build-hints .build-mutants Benchmarks/.build
 
 # Installs the packages in $(1) that are missing. Requires no privileges if all are installed.
 define install
