@@ -348,6 +348,10 @@ import Testing
             #expect(form.error == nil)
             #expect(form.task is URLSessionUploadTask)
             #expect(manager.log.entries == ["dataTask", "complete", "200", "uploadTask", "complete", "201"])
+            server.fallback { _ in .status(500) }
+            let failed = await manager.fetch("broken")
+            #expect(failed.error?.code == NSURLErrorBadServerResponse)
+            #expect((failed.task?.response as? HTTPURLResponse)?.statusCode == 500)
         }
     }
 

@@ -111,6 +111,26 @@ import Testing
         }
     }
 
+    @Test(arguments: [true, false])
+    func `the trusted authorities hold for a proxy over TLS, too`(isTrusted: Bool) async throws {
+        let authority = try TestCertificateAuthority()
+        try await StubServer.with(.init(tls: .init(try authority.issue()))) { proxy in
+            proxy.fallback { _ in .text("from the proxy") }
+            let trusted = isTrusted ? authority : try TestCertificateAuthority(name: "Other")
+            let request = Request(
+                url: try #require(URL(string: "http://origin.invalid/")),
+                options: proxied(.https, proxy).with { $0.tls.trustRoots = .pem(trusted.pemData) })
+            let transport = try CurlTransport()
+            if isTrusted {
+                #expect(try await transport.text(request) == "from the proxy")
+            } else {
+                let failure = try await transport.failure(request)
+                guard case .proxy(.tls(.unknownAuthority), _) = failure else { throw failure }
+                #expect(proxy.activity.requests.isEmpty)
+            }
+        }
+    }
+
     @Test func `hosts can bypass the proxy`() async throws {
         try await StubServer.with { server in
             server.fallback { _ in .text("direct") }

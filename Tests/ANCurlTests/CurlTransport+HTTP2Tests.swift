@@ -215,7 +215,8 @@ import Testing
                 Issue.record("\(failure)")
                 return
             }
-            #expect((2...10).contains(server.activity.connectionsAccepted))
+            // The limit counts attempts, and a repeat by another handle once more.
+            #expect((2...9).contains(server.activity.connectionsAccepted))
         }
     }
 

@@ -43,6 +43,27 @@ import Testing
         }
     }
 
+    @Test(arguments: [HTTPRequest.Method.post, .put], [200, 204, 404])
+    func `a proxy that asks for no credential gets the request, and its answer is the response`(
+        method: HTTPRequest.Method, status: Int
+    ) async throws {
+        try await StubServer.with { proxy in
+            proxy.fallback { .status(status, headers: ["X-Length": "\($0.bodyLength)"]) }
+            let options = TransferOptions.with {
+                $0.proxy = .proxy(
+                    Proxy(
+                        .http, host: "127.0.0.1", port: proxy.endpoint.port,
+                        credential: Credential(user: "user", password: "password", schemes: [.digest])))
+            }
+            let url = try #require(URL(string: "http://origin.invalid/"))
+            let request = Request(method: method, url: url, body: .bytes(Self.body), options: options)
+            let (head, _) = try await CurlTransport().collect(request)
+            #expect(head.status.code == status)
+            #expect(head.headers[try #require(HTTPField.Name("X-Length"))] == "8")
+            #expect(proxy.activity.requests.map(\.bodyLength) == [0, 8])
+        }
+    }
+
     @Test func `a server that asks for another scheme leaves the connection as it was`() async throws {
         try await StubServer.with { server in
             server.route("/basic") { _ in .status(401, headers: ["WWW-Authenticate": "Basic realm=\"r\""]) }

@@ -215,7 +215,8 @@ import Testing
         #expect(try await text(of: body).hasSuffix("\r\n--B\r\nX-A: b\r\n\r\nxy\r\n--B--\r\n"))
     }
 
-    @Test(arguments: [(["abc"], 2, 3), (["ab", "c"], 2, 3), (["a"], 2, 1), ([], 1, 0)] as [([String], Int64, Int64)])
+    @Test(
+        arguments: [(["abc"], 2, 3), (["ab", "c", "d"], 2, 3), (["a"], 2, 1), ([], 1, 0)] as [([String], Int64, Int64)])
     func `a sequence with another length than declared fails`(
         chunks: [String], declared: Int64, produced: Int64
     ) async throws {

@@ -143,6 +143,19 @@ import Testing
         #expect(3...4 ~= line)
     }
 
+    @Test func `the excerpt of a malformed document begins 40 bytes before the error, and ends 40 bytes after it`()
+        throws
+    {
+        let line = String(repeating: "0123456789", count: 10) + "</b>" + String(repeating: "abcdefghij", count: 10)
+        let text = "<a>\n" + line
+        let parser = XMLParser(data: Data(text.utf8))
+        _ = parser.parse()
+        try #require(parser.lineNumber == 2)
+        let start = line.index(line.startIndex, offsetBy: parser.columnNumber - 1)
+        let expected = "…" + line[..<start].suffix(40) + line[start...].prefix(40) + "…"
+        #expect(xmlFailure { try value(of: .xmlDocument, text) }?.excerpt == expected)
+    }
+
     // MARK: Hostile input
 
     /// Nine levels of ten entities each, which expand to a billion.
@@ -308,7 +321,7 @@ import Testing
     func `a notation without both identifiers is rejected`(identifiers: String) throws {
         let text = "<!DOCTYPE a [<!NOTATION n \(identifiers)>]><a/>"
         #expect(xmlFailure { try value(of: .xmlParser, text) }?.reason == .declaration("NOTATION"))
-        let whole = try value(of: .xmlDocument, "<!DOCTYPE a [<!NOTATION n PUBLIC 'p' \"s\">]><a/>")
+        let whole = try value(of: .xmlDocument, "<!DOCTYPE a [<!NOTATION n PUBLIC 'p' \"s\" >]><a/>")
         #expect(try whole.makeDocument().rootElement()?.name == "a")
     }
 
