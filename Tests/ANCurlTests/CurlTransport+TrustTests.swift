@@ -115,7 +115,7 @@ import Testing
     }
 
     @Test func `a chain that is valid for its pinned key alone ends at that key`() async throws {
-        let verdicts = Lock<[TrustVerdict]>([])
+        let verdicts = Lock<[TrustResult]>([])
         var policy = SecurityPolicy.pinning([try pin(intermediate.certificate)], backups: [])
         policy.allowsInvalidCertificates = true
         policy.observer = .init { verdict in verdicts.withLock { $0.append(verdict) } }
