@@ -212,7 +212,11 @@ actor CurlEngine: EventLoopSource {
 
     func finishCompleted() {
         while let (transfer, code) = multi?.nextFinished() {
-            if code != CURLE_OK { transfer.receiveLostAnswer() }
+            if code != CURLE_OK {
+                // GOAWAY may wait behind a failure to send.
+                if let monitor = transfer.state.monitor { _ = state.readAhead(monitor) }
+                transfer.receiveLostAnswer()
+            }
             if transfer.mustRepeat(after: code) {
                 repeatRequest(of: transfer)
             } else {

@@ -2,8 +2,8 @@
 
 import ANSystem
 
-/// The responses on an HTTP/2 connection that libcurl may lose: those to requests with bodies, as contained in the
-/// latest TLS record.
+/// The responses on an HTTP/2 connection that libcurl may lose: those to requests with bodies, as far as libcurl has not
+/// handed them on.
 ///
 /// libcurl 7.88 discards what it reads together with a reset of the stream, with which servers reject the rest of a
 /// request's body (RFC 9113 §8.1).
@@ -12,7 +12,7 @@ struct HTTP2Answers: ~Copyable {
     struct Answer {
         /// The fields of the final head, including `:status`; `nil` if it was not received or is too large.
         fileprivate(set) var head: [(name: String, value: String)]?
-        /// The bytes of the body in the latest record.
+        /// The latest bytes of the body, at most 64 KiB; all that libcurl has not handed on are among them.
         fileprivate(set) var body: [UInt8] = []
     }
 
@@ -26,6 +26,8 @@ struct HTTP2Answers: ~Copyable {
 
     /// The maximum size of a head in bytes. nghttp2 rejects larger ones.
     private static let maximumHeadSize = 1 << 16
+    /// The maximum number of bytes of a body that are kept.
+    private static let maximumBodySize = 1 << 16
 
     /// Returns the response on a stream; `nil` if it is not kept.
     subscript(stream: UInt32) -> Answer? { answers[stream] }
@@ -40,16 +42,21 @@ struct HTTP2Answers: ~Copyable {
         answers[stream] = nil
     }
 
-    /// Starts a new record; libcurl has read the previous one.
-    mutating func beginRecord() {
-        for stream in answers.keys { answers[stream]?.body.removeAll(keepingCapacity: true) }
+    /// Discards the bytes that libcurl has handed on, before a new record is read.
+    ///
+    /// - Parameter undelivered: Returns the number of bytes of a stream's body that libcurl has not handed on. It may have
+    ///   read them for a stream other than the one that it works on.
+    mutating func beginRecord(undelivered: (_ stream: UInt32) -> Int) {
+        for stream in answers.keys { answers[stream]?.keep(undelivered(stream)) }
     }
 
     /// Receives part of the content of a frame.
     mutating func receive(_ content: HTTP2FrameScanner.Content, _ stream: UInt32, _ bytes: Span<UInt8>) {
         switch content {
         case .headerBlock: decode(bytes, isFinal: false, on: stream)
-        case .body: unsafe bytes.withUnsafeBufferPointer { unsafe answers[stream]?.body.append(contentsOf: $0) }
+        case .body:
+            unsafe bytes.withUnsafeBufferPointer { unsafe answers[stream]?.body.append(contentsOf: $0) }
+            answers[stream]?.keep(Self.maximumBodySize)
         }
     }
 
@@ -78,5 +85,12 @@ struct HTTP2Answers: ~Copyable {
         } catch {
             decoder = nil
         }
+    }
+}
+
+extension HTTP2Answers.Answer {
+    /// Keeps the latest bytes of the body.
+    fileprivate mutating func keep(_ count: Int) {
+        if body.count > count { body.removeFirst(body.count - max(0, count)) }
     }
 }

@@ -122,7 +122,10 @@ import COpenSSL
             unsafe SSL_set_shutdown(session, SSL_get_shutdown(session) | SSL_RECEIVED_SHUTDOWN)
             return .ended
         }
-        answers.beginRecord()
+        answers.beginRecord { number in
+            guard let stream = streams[number], let transfer = transfers[number] else { return 0 }
+            return stream.bodySize - transfer.state.bytesReceived
+        }
         let bytes = unsafe UnsafeRawBufferPointer(buffer)[..<count]
         unsafe bytes.withMemoryRebound(to: UInt8.self) { bytes in
             unsafe scanner.receive(bytes.span, receive) { answers.receive($0, $1, $2) }

@@ -161,6 +161,8 @@ extension Transfer {
     /// not processed it. It may not after its trailers were read, because libcurl before 8.7 corrupts memory when a
     /// handle sends them twice. If not, the transfer fails.
     func mayRepeat() -> Bool {
+        // Its response is handed on when libcurl has given the request up.
+        guard !hasLostAnswer else { return false }
         let isAllowed = mayRepeatUnprocessed || state.attempts < 2 && exchange.mayBeRepeated
         guard isAllowed, !state.hasSentTrailers else {
             state.failure =

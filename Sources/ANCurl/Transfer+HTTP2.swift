@@ -52,6 +52,12 @@ extension Transfer {
     /// body, which has no bytes to send yet, although the server reset the stream without an error.
     var isForgotten: Bool { state.stream?.isReset == true && state.isSendingPaused && !state.isReceivingPaused }
 
+    /// Whether the server has completed its response, and libcurl has not handed it on.
+    var hasLostAnswer: Bool {
+        guard let stream = state.stream, stream.isEnded, !state.parser.isComplete else { return false }
+        return state.monitor?.answer(on: stream)?.head != nil
+    }
+
     /// Delivers a response that the server completed and libcurl lost. The cookies in its head are not stored by
     /// libcurl.
     func receiveLostAnswer() {
