@@ -26,7 +26,7 @@ extension CurlEngine {
             if !readiness.isEmpty { multi?.handle(ReadyDescriptor(number: ready.number, readiness: readiness)) }
             review(monitor)
             // libcurl may read part of a record, or nothing while one of the streams is paused.
-            guard progress == .unread, state.monitors[ready.number] === monitor, state.isRead(ready.number),
+            guard progress == .unread, state.isOpen(monitor), state.isRead(ready.number),
                 monitor.unreadCount < unread
             else { return }
             readiness = .readable
@@ -55,9 +55,7 @@ extension CurlEngine {
 
     /// Closes a connection on which libcurl misinterpreted an event as the end of a response: nghttp2 has terminated
     /// the session, and the transfers of its other streams would never finish.
-    func retireBrokenConnection(of transfer: Transfer) {
-        guard transfer.isStreamCut, transfer.state.stream?.isReset == false, let socket = transfer.state.connection
-        else { return }
-        state.retire(socket)
+    func retireConnection(_ monitor: HTTP2Monitor, brokenFor transfer: Transfer) {
+        if transfer.isStreamCut, transfer.state.stream?.isReset == false { state.retire(monitor) }
     }
 }

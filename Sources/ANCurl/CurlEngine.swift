@@ -212,16 +212,17 @@ actor CurlEngine: EventLoopSource {
 
     func finishCompleted() {
         while let (transfer, code) = multi?.nextFinished() {
+            let monitor = transfer.state.monitor
             if code != CURLE_OK {
                 // GOAWAY may wait behind a failure to send.
-                if let monitor = transfer.state.monitor { _ = state.readAhead(monitor) }
+                if let monitor { _ = state.readAhead(monitor) }
                 transfer.receiveLostAnswer()
             }
             if transfer.mustRepeat(after: code) {
                 repeatRequest(of: transfer)
             } else {
                 finish(transfer, transfer.outcome(code))
-                if code == CURLE_OK { retireBrokenConnection(of: transfer) }
+                if code == CURLE_OK, let monitor { retireConnection(monitor, brokenFor: transfer) }
             }
         }
     }

@@ -119,7 +119,12 @@ final class LoopState {
     /// Shuts down an HTTP/2 connection if it is still open.
     func retire(_ monitor: HTTP2Monitor) {
         // Another connection may have reused the number of a closed socket.
-        if monitors[monitor.socket] === monitor { retire(monitor.socket) }
+        if isOpen(monitor) { retire(monitor.socket) }
+    }
+
+    /// Whether the connection of a monitor is open.
+    func isOpen(_ monitor: HTTP2Monitor) -> Bool {
+        monitors[monitor.socket] === monitor
     }
 
     /// Starts reading ahead on an HTTP/2 connection.
@@ -129,6 +134,8 @@ final class LoopState {
 
     /// Inspects the next TLS record of a connection.
     func readAhead(_ monitor: HTTP2Monitor) -> HTTP2Monitor.Progress {
+        // Transfers know the monitor of a connection that is closed: its session is freed, and its socket may be another one's.
+        guard isOpen(monitor) else { return .ended }
         let progress = unsafe monitor.readAhead(into: recordBuffer.bytes)
         if progress == .unread { unread.insert(monitor.socket) }
         return progress
