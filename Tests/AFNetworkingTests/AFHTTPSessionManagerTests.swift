@@ -267,6 +267,24 @@ import Testing
         }
     }
 
+    @Test(arguments: [true, false])
+    func `an invalidated manager's core session accepts no requests`(resets: Bool) async {
+        let manager = AFHTTPSessionManager(baseURL: nil)
+        let core = manager.coreSession
+        manager.invalidateSessionCancelingTasks(true, resetSession: resets)
+        // The core session is invalidated by a task.
+        var last: (any Error)?
+        for _ in 0..<200 {
+            do { _ = try await core.get("http://127.0.0.1:1/") } catch { last = error }
+            if case SessionError.invalidated? = last { break }
+            await Task.yield()
+        }
+        guard case SessionError.invalidated? = last else {
+            Issue.record("\(String(describing: last))")
+            return
+        }
+    }
+
     @Test func `a copy of a manager with a shared core session shares the session`() {
         let session = SessionManager()
         let copy = AFHTTPSessionManager(session: session).copy() as? AFHTTPSessionManager

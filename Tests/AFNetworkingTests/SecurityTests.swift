@@ -259,6 +259,13 @@ import Testing
             var iterator = asked.makeAsyncIterator()
             let challenge = try #require(await iterator.next())
             #expect(manager.tasks.count == 1)
+            // While the answer is pending, there is no further handshake.
+            try await StubServer.with { other in
+                other.fallback { _ in .json("{}") }
+                let requester = AFHTTPSessionManager(for: other)
+                for _ in 0..<20 { #expect(await requester.fetch("").error == nil) }
+            }
+            #expect(server.activity.connectionsAccepted == 1)
             if answer != "drops" {
                 let trust = try #require(challenge.challenge.protectionSpace.serverTrust)
                 switch answer {
