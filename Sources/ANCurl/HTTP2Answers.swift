@@ -47,7 +47,12 @@ struct HTTP2Answers: ~Copyable {
     /// - Parameter undelivered: Returns the number of bytes of a stream's body that libcurl has not handed on. It may have
     ///   read them for a stream other than the one that it works on.
     mutating func beginRecord(undelivered: (_ stream: UInt32) -> Int) {
-        for stream in answers.keys { answers[stream]?.keep(undelivered(stream)) }
+        // A loop over the keys would copy the dictionary at the first change.
+        var index = answers.startIndex
+        while index != answers.endIndex {
+            answers.values[index].keep(undelivered(answers[index].key))
+            answers.formIndex(after: &index)
+        }
     }
 
     /// Receives part of the content of a frame.

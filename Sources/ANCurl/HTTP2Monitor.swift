@@ -95,8 +95,8 @@ import COpenSSL
         answers.close(stream.number)
     }
 
-    /// Returns the response on a stream whose request has a body, as contained in the latest record; `nil` if it is not
-    /// kept.
+    /// Returns the response on a stream whose request has a body, as far as libcurl has not handed it on; `nil` if it is
+    /// not kept.
     func answer(on stream: HTTP2Stream) -> HTTP2Answers.Answer? {
         answers[stream.number]
     }

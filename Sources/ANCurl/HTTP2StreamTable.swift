@@ -18,9 +18,6 @@ package struct HTTP2StreamTable {
     /// Whether the connection accepts no new streams.
     package var isClosing: Bool { lastStream != nil || isBroken }
 
-    /// Whether no request waits on a stream.
-    package var isEmpty: Bool { streams.isEmpty }
-
     /// Adds the stream of a request that is about to be sent.
     package mutating func open() -> HTTP2Stream {
         let stream = HTTP2Stream(number: nextNumber)

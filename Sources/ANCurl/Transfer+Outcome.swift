@@ -27,7 +27,9 @@ extension Transfer {
     /// reused connection was lost before any byte of a response, provided that the request may be repeated. libcurl
     /// itself repeats a request only over HTTP/1.1, and only if it finds the connection lost when it reads.
     func mustRepeat(after code: CURLcode) -> Bool {
-        guard !state.parser.isComplete || !isStreamWhole else { return false }
+        // A response that was delivered, perhaps without the end of its body, is the only one.
+        let isHeld = state.heldHead != nil || state.isProbeRefused
+        guard !state.parser.isComplete || isHeld && !isStreamWhole else { return false }
         guard !state.isConnectionSpoilt, !state.isProbeRefused else { return state.repeats < Self.maximumRepeats }
         if state.failure == nil, mayRepeatUnprocessed, !state.hasSentTrailers { return true }
         let isLost = [CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_PARTIAL_FILE, CURLE_HTTP2].contains(code)

@@ -283,4 +283,34 @@ import Testing
             feed.finish()
         }
     }
+
+    @Test func `final responses on two streams are delivered, though both are reset in a later record`() async throws {
+        try await withServer { server in
+            server.fallback { _ in
+                var script = Script.http2(
+                    [.head(1), .head(3), .data(3, "a"), .data(1, "a")], after: .milliseconds(300))
+                script.actions.removeLast()
+                let rest: [HTTP2Frame] = [
+                    .data(1, "b", endsStream: true), .data(3, "b", endsStream: true), .reset(1, code: 8),
+                    .reset(3, code: 8),
+                ]
+                script.actions += rest.map { .send($0.bytes) } + [.hang]
+                return script
+            }
+            let transport = try CurlTransport()
+            let options = options { $0.timeouts.idle = nil }
+            let feeds = [Feed(), Feed()]
+            try await withThrowingTaskGroup { group in
+                for feed in feeds {
+                    feed.yield("ping")
+                    group.addTask {
+                        try await transport.text(
+                            server.request(method: .post, body: .stream(feed), options: options))
+                    }
+                }
+                for try await text in group { #expect(text == "ab") }
+            }
+            for feed in feeds { feed.finish() }
+        }
+    }
 }

@@ -7,7 +7,7 @@ import Foundation
 import HTTPTypes
 import Testing
 
-/// Where libcurl answers challenges, it begins requests with a body by one without it. No answer to that is the response.
+/// If libcurl answers challenges, it first sends a request with a body without the body. No answer to that is the response.
 @Suite(.timeLimit(.minutes(1))) struct ProbesTests {
     private static let body = Data("the body".utf8)
 

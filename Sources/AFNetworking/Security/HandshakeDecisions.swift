@@ -10,7 +10,7 @@ import Foundation
 /// handshake is refused before any byte of the request has been sent; the request waits for the decision and then opens
 /// another connection. A decision is kept until the tasks that need it have ended.
 final class HandshakeDecisions: Sendable {
-    /// What a decision is about.
+    /// The subject of a decision.
     enum Subject: Hashable {
         /// Whether to trust a server with these certificates, in DER.
         case trust(host: String, [Data])
