@@ -3,6 +3,7 @@
 import ANHTTP
 import COpenSSL
 import FoundationEssentials
+import Glibc
 
 extension ServerTrust.Certificate {
     /// Reads the fields of a certificate; `nil` if OpenSSL cannot encode the certificate.

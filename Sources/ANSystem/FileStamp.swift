@@ -3,7 +3,7 @@
 import Glibc
 
 /// The identity, size and modification time of a file, which distinguish a state of the file from a later one.
-struct FileStamp: Hashable {
+package struct FileStamp: Hashable, Sendable {
     private let path: String
     private var device: UInt64 = 0
     private var inode: UInt64 = 0
@@ -12,7 +12,7 @@ struct FileStamp: Hashable {
     private var nanoseconds = 0
 
     /// Reads the state of the file at this path, which need not exist.
-    init(path: String) {
+    package init(path: String) {
         self.path = path
         var status = stat()
         guard unsafe stat(path, &status) == 0 else { return }
@@ -24,5 +24,5 @@ struct FileStamp: Hashable {
     }
 
     /// Whether the file is unchanged since the stamp was created.
-    var isCurrent: Bool { FileStamp(path: path) == self }
+    package var isCurrent: Bool { FileStamp(path: path) == self }
 }

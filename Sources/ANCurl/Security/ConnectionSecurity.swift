@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ANHTTP
+import ANSystem
 import COpenSSL
 import FoundationEssentials
 import Synchronization

@@ -21,7 +21,7 @@ extension Transfer {
         leaveQueue()
         unsafe state.triedAddress = SocketAddress(&address.pointee.addr, size: address.pointee.addrlen)
         guard isAllowed(state.triedAddress) else { return CCURL_SOCKET_BAD }
-        let kind = unsafe address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue)
+        let kind = unsafe address.pointee.socktype | CCURL_SOCK_CLOEXEC
         let socket = unsafe Glibc.socket(address.pointee.family, kind, address.pointee.protocol)
         guard socket >= 0 else { return CCURL_SOCKET_BAD }
         loop.didOpen(socket)
