@@ -124,6 +124,12 @@ let package = Package(
             ],
             path: "Examples/Snippets", swiftSettings: settings),
 
+        // Programs that tests run.
+        .systemLibrary(name: "CSpawn", path: "Tests/CSpawn"),
+        .target(
+            name: "TestSupport", dependencies: ["ANSystem", "CSpawn"], path: "Tests/TestSupport",
+            swiftSettings: settings),
+
         .testTarget(name: "ANSystemTests", dependencies: ["ANSystem"], swiftSettings: settings),
         .testTarget(name: "ANHTTPTests", dependencies: ["ANHTTP", httpTypes], swiftSettings: settings),
         .testTarget(
@@ -132,11 +138,13 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "ANCurlTests",
-            dependencies: ["ANCurl", "ANHTTP", "ANSystem", "AsyncNetworkingTesting", "CCurl", httpTypes],
+            dependencies: [
+                "ANCurl", "ANHTTP", "ANSystem", "AsyncNetworkingTesting", "CCurl", "TestSupport", httpTypes,
+            ],
             swiftSettings: settings),
         .testTarget(
             name: "ANReachabilityTests",
-            dependencies: ["ANReachability", "ANSystem", "AsyncNetworkingTesting", "CLinux"],
+            dependencies: ["ANReachability", "ANSystem", "AsyncNetworkingTesting", "CLinux", "TestSupport"],
             exclude: ["Recordings"],
             swiftSettings: settings),
         .testTarget(
@@ -158,7 +166,7 @@ let package = Package(
             name: "AFNetworkingTests",
             dependencies: [
                 "AFNetworking", "AFNetworkingCallSites", "AsyncNetworking", "AsyncNetworkingTesting", "ANSystem",
-                httpTypes,
+                "TestSupport", httpTypes,
             ],
             swiftSettings: settings),
         .testTarget(
@@ -166,16 +174,16 @@ let package = Package(
             dependencies: ["AsyncNetworkingXML", "AsyncNetworking", "AsyncNetworkingTesting"],
             swiftSettings: settings),
         .testTarget(
-            name: "AsyncNetworkingTestingTests", dependencies: ["AsyncNetworkingTesting", "ANHTTP", httpTypes],
-            swiftSettings: settings),
+            name: "AsyncNetworkingTestingTests",
+            dependencies: ["AsyncNetworkingTesting", "ANHTTP", "TestSupport", httpTypes], swiftSettings: settings),
         .testTarget(
             name: "FetchTests",
             dependencies: [
-                "Fetch", "AsyncNetworking", "AsyncNetworkingTesting", httpTypes,
+                "Fetch", "AsyncNetworking", "AsyncNetworkingTesting", "TestSupport", httpTypes,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: settings),
-        .testTarget(name: "HouseTests", swiftSettings: settings),
+        .testTarget(name: "HouseTests", dependencies: ["TestSupport"], swiftSettings: settings),
         // The client that `make interop` compares with the curl tool.
         .executableTarget(
             name: "InteropClient", dependencies: ["AsyncNetworking"], path: "Tests/Interop/Client",

@@ -2,6 +2,7 @@
 
 import AFNetworking
 import AsyncNetworkingTesting
+import TestSupport
 import Testing
 
 /// Observers on `OperationQueue.main`, in programs that serve the main queue in different ways. A program that hangs is
@@ -11,16 +12,10 @@ import Testing
     func `observers on the main queue receive every notification without blocking it`(program: [String]) async throws {
         try await StubServer.with { server in
             server.fallback { _ in .text("hello") }
-            let process = Process()
-            process.executableURL = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
-                .deletingLastPathComponent().appending(path: program[0])
-            process.arguments = [server.url("/").absoluteString] + program.dropFirst()
-            try await withCheckedThrowingContinuation { (ended: CheckedContinuation<Void, any Error>) in
-                process.terminationHandler = { _ in ended.resume() }
-                do { try process.run() } catch { ended.resume(throwing: error) }
-            }
-            #expect(process.terminationReason == .exit)
-            #expect(process.terminationStatus == 0)
+            let directory = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
+            let words = [directory.appending(path: program[0]).path(), server.url("/").absoluteString]
+            let outcome = try await Command(words + program.dropFirst()).run()
+            #expect(outcome.status == 0, "\(outcome.text)")
         }
     }
 }

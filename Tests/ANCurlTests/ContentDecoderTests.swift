@@ -207,13 +207,13 @@ import Testing
 
     // MARK: Limits
 
-    /// 300 MB of zeros.
-    private static let bomb = Result { try Body.zeros(300_000_000, .gzip) }
+    /// 30 MB of zeros.
+    private static let bomb = Result { try Body.zeros(30_000_000, .gzip) }
 
     @Test(arguments: [1 << 10, 16 << 10, .max])
     func `a body that unpacks to too many times its size is refused within a chunk`(pieceSize: Int) throws {
         let bomb = try Self.bomb.get()
-        #expect(250_000...350_000 ~= bomb.count)
+        #expect(25_000...35_000 ~= bomb.count)
         let decoder = try #require(try ContentDecoder(contentEncoding: ["gzip"], limit: .init()))
         var (rest, decoded) = (bomb[...], 0)
         #expect(throws: ContentDecoder.Failure.tooLarge(.decompressionRatio(limit: 200))) {
@@ -250,7 +250,7 @@ import Testing
         var count = 0
         while let chunk = try decoder.next() { count += chunk.count }
         try decoder.finish()
-        #expect(count == 300_000_000)
+        #expect(count == 30_000_000)
     }
 
     @Test func `a coding in between that unpacks to too much is refused, though nothing comes of it`() throws {

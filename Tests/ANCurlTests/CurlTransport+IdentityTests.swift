@@ -5,6 +5,7 @@ import ANHTTP
 import AsyncNetworkingTesting
 import Foundation
 import HTTPTypes
+import TestSupport
 import Testing
 
 /// Clients with certificates, against a server that asks for them.
@@ -48,15 +49,9 @@ import Testing
         return path
     }
 
-    private func openssl(_ arguments: String...) throws {
-        let process = Process()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = ["openssl"] + arguments
-        process.standardError = FileHandle.nullDevice
-        process.standardOutput = FileHandle.nullDevice
-        try process.run()
-        process.waitUntilExit()
-        try #require(process.terminationStatus == 0, "openssl \(arguments)")
+    private func openssl(_ arguments: String...) async throws {
+        let outcome = try await Command(["openssl"] + arguments).run()
+        try #require(outcome.status == 0, "openssl \(arguments): \(outcome.text)")
     }
 
     /// Makes a request and looks by which name the server knows the client.
@@ -107,7 +102,7 @@ import Testing
         let ada = try client("Ada")
         let plain = try write(ada.privateKeyPEM, "plain.pem")
         let encrypted = folder + "/encrypted.pem"
-        try openssl("pkey", "-in", plain, "-aes256", form, "-passout", "pass:open sesame", "-out", encrypted)
+        try await openssl("pkey", "-in", plain, "-aes256", form, "-passout", "pass:open sesame", "-out", encrypted)
         func identity(_ passphrase: String?) -> ClientIdentity {
             .pem(certificates: .data(ada.chainPEM), key: .file(encrypted), passphrase: passphrase)
         }
@@ -122,8 +117,8 @@ import Testing
         let ada = try authority.intermediate().issue(.client("Ada"))
         let pem = try write(ada.chainPEM + ada.privateKeyPEM, "ada.pem")
         let (bundle, open) = (folder + "/ada.p12", folder + "/open.p12")
-        try openssl("pkcs12", "-export", "-in", pem, "-passout", "pass:open sesame", "-out", bundle)
-        try openssl("pkcs12", "-export", "-in", pem, "-passout", "pass:", "-out", open)
+        try await openssl("pkcs12", "-export", "-in", pem, "-passout", "pass:open sesame", "-out", bundle)
+        try await openssl("pkcs12", "-export", "-in", pem, "-passout", "pass:", "-out", open)
         try await withServer { server in
             try await expectProblem(.wrongPassphrase, server, .pkcs12(.file(bundle), passphrase: "wrong"))
             try await expectProblem(.wrongPassphrase, server, .pkcs12(.file(bundle)))

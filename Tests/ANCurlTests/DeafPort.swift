@@ -8,7 +8,7 @@ final class DeafPort: Sendable {
     let number: Int
     private let descriptors: [Int32]
 
-    /// What a connection meets.
+    /// The reaction of the port to a connection.
     enum Manner {
         /// It is refused.
         case closed

@@ -3,62 +3,64 @@
 import ANReachability
 import ANSystem
 import Glibc
+import TestSupport
 
 /// A network namespace, created with ip-netns(8) and deleted with this object.
 final class NetworkNamespace: Sendable {
     let name: String
 
-    /// The reason why namespaces cannot be created; `nil` if they can.
-    static let obstacle: String? = {
-        do {
-            _ = try NetworkNamespace()
-            return nil
-        } catch {
-            return "A network namespace cannot be created here: \(error)"
-        }
-    }()
+    /// Whether namespaces can be created, which requires privileges and ip(8).
+    static var canBeCreated: Bool {
+        get async { (try? await NetworkNamespace()) != nil }
+    }
 
-    init() throws {
+    init() async throws {
         name = "an-\(getpid())-\(UInt32.random(in: 0...UInt32.max))"
-        try Self.run(["netns", "add", name])
+        try await Self.run(["netns", "add", name])
     }
 
     deinit {
-        _ = try? Self.run(["netns", "delete", name])
+        // Its end is not awaited.
+        _ = try? ChildProcess(Command("ip", "netns", "delete", name))
     }
 
     /// Runs ip(8) in the namespace with arguments separated by spaces.
-    func ip(_ arguments: String) throws {
-        try Self.run(["-n", name] + arguments.split(separator: " ").map(String.init))
+    func ip(_ arguments: String) async throws {
+        try await Self.run(["-n", name] + arguments.split(separator: " ").map(String.init))
     }
 
     /// Runs lines of ip(8) commands in the namespace as one fast batch.
-    func batch(_ lines: String) throws {
+    func batch(_ lines: String) async throws {
         let path = "/tmp/\(name).batch"
         defer { unsafe unlink(path) }
         do {
             let file = try FileDescriptor(opening: path, flags: O_WRONLY | O_CREAT | O_EXCL)
             unsafe try file.writeAll(Array(lines.utf8).span.bytes)
         }
-        try Self.run(["-n", name, "-batch", path])
+        try await Self.run(["-n", name, "-batch", path])
     }
 
     /// Returns the number of the namespace's sockets that are subscribed to its changes.
-    func subscriberCount() throws -> Int {
+    func subscriberCount() async throws -> Int {
         // sk Eth Pid Groups …: sockets of NETLINK_ROUTE with groups; the kernel's own sockets have none.
-        try Self.run(["netns", "exec", name, "cat", "/proc/net/netlink"]).split(separator: "\n").count { line in
+        let sockets = try await Self.run(["netns", "exec", name, "cat", "/proc/net/netlink"])
+        return sockets.split(separator: "\n").count { line in
             let words = line.split(separator: " ")
             return words.count > 3 && words[1] == "0" && UInt32(words[3], radix: 16) ?? 0 != 0
         }
     }
 
     /// Creates `v0` with an address and its peer `v1`, both up, without a default route.
-    func addPair() throws {
-        try ip("link set lo up")
-        try ip("link add v0 type veth peer name v1")
-        try ip("link set v0 up")
-        try ip("link set v1 up")
-        try ip("address add 10.9.0.2/24 dev v0")
+    func addPair() async throws {
+        try await batch(
+            """
+            link set lo up
+            link add v0 type veth peer name v1
+            link set v0 up
+            link set v1 up
+            address add 10.9.0.2/24 dev v0
+
+            """)
     }
 
     /// Returns a monitor of this namespace.
@@ -104,50 +106,12 @@ final class NetworkNamespace: Sendable {
     }
 
     @discardableResult
-    private static func run(_ arguments: [String]) throws -> String {
-        let outcome = try ChildProcess.run(["ip"] + arguments)
-        guard outcome.exitCode == 0 else {
-            throw Failure(description: "ip \(arguments.joined(separator: " ")): \(outcome.output)")
+    private static func run(_ arguments: [String]) async throws -> String {
+        let outcome = try await Command(["ip"] + arguments).run()
+        guard outcome.status == 0 else {
+            throw Failure(description: "ip \(arguments.joined(separator: " ")): \(outcome.text)")
         }
-        return outcome.output
-    }
-}
-
-/// Runs a command from the `PATH` and waits for its end.
-enum ChildProcess {
-    struct Outcome {
-        let exitCode: Int32
-        /// The output of standard output and standard error.
-        let output: String
-    }
-
-    static func run(_ command: [String]) throws -> Outcome {
-        var ends: [Int32] = [-1, -1]
-        guard unsafe pipe(&ends) == 0 else { throw SystemError.last("pipe") }
-        let reader = FileDescriptor(takingOwnershipOf: ends[0])
-        let writer = FileDescriptor(takingOwnershipOf: ends[1])
-        var actions = unsafe posix_spawn_file_actions_t()
-        unsafe posix_spawn_file_actions_init(&actions)
-        defer { unsafe posix_spawn_file_actions_destroy(&actions) }
-        unsafe posix_spawn_file_actions_adddup2(&actions, writer.number, 1)
-        unsafe posix_spawn_file_actions_adddup2(&actions, writer.number, 2)
-        unsafe posix_spawn_file_actions_addclose(&actions, reader.number)
-        var words: [UnsafeMutablePointer<CChar>?] = unsafe command.map { unsafe strdup($0) } + [nil]
-        defer { unsafe words.forEach { unsafe free($0) } }
-        var process = pid_t()
-        let code = unsafe posix_spawnp(&process, command[0], &actions, nil, &words, environ)
-        guard code == 0 else { throw SystemError(call: "posix_spawnp", code: code) }
-        try writer.close()
-        var output: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 4096)
-        while true {
-            let count = unsafe read(reader.number, &buffer, buffer.count)
-            guard count > 0 else { break }
-            output += buffer[..<count]
-        }
-        var status: Int32 = 0
-        unsafe waitpid(process, &status, 0)
-        return Outcome(exitCode: (status >> 8) & 0xFF, output: String(decoding: output, as: UTF8.self))
+        return outcome.text
     }
 }
 

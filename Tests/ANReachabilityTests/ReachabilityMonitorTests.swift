@@ -7,56 +7,56 @@ import Testing
 
 /// The monitor, tested in network namespaces.
 @Suite(
-    .enabled(if: NetworkNamespace.obstacle == nil, "\(NetworkNamespace.obstacle ?? "")"),
+    .enabled("Network namespaces cannot be created here.") { await NetworkNamespace.canBeCreated },
     .timeLimit(.minutes(2)))
 struct ReachabilityMonitorTests {
     private let network: NetworkNamespace
 
-    init() throws {
-        network = try NetworkNamespace()
+    init() async throws {
+        network = try await NetworkNamespace()
     }
 
     @Test func `an added, broken, restored and removed default route is reported`() async throws {
-        try network.addPair()
+        try await network.addPair()
         var statuses = network.monitor().statuses().makeAsyncIterator()
         #expect(try await statuses.next() == .notReachable)
-        try network.ip("route add default via 10.9.0.1")
+        try await network.ip("route add default via 10.9.0.1")
         #expect(try await statuses.next() == .reachable(via: .wired))
-        try network.ip("link set v1 down")
+        try await network.ip("link set v1 down")
         #expect(try await statuses.next() == .notReachable)
-        try network.ip("link set v1 up")
+        try await network.ip("link set v1 up")
         #expect(try await statuses.next() == .reachable(via: .wired))
-        try network.ip("route delete default")
+        try await network.ip("route delete default")
         #expect(try await statuses.next() == .notReachable)
     }
 
     @Test func `routes that the kernel removes without notification are noticed`() async throws {
-        try network.addPair()
-        try network.ip("route add default via 10.9.0.1")
-        try network.ip("link add other type veth peer name peer")
-        try network.ip("link set other up")
-        try network.ip("link set peer up")
-        try network.ip("address add 192.0.2.2/24 dev other")
+        try await network.addPair()
+        try await network.ip("route add default via 10.9.0.1")
+        try await network.ip("link add other type veth peer name peer")
+        try await network.ip("link set other up")
+        try await network.ip("link set peer up")
+        try await network.ip("address add 192.0.2.2/24 dev other")
         var statuses = network.monitor().statuses().makeAsyncIterator()
         #expect(try await statuses.next() == .reachable(via: .wired))
         // The kernel removes the default route with the last address of the interface, even though another interface
         // has one.
-        try network.ip("address delete 10.9.0.2/24 dev v0")
+        try await network.ip("address delete 10.9.0.2/24 dev v0")
         #expect(try await statuses.next() == .notReachable)
-        try network.ip("address add 10.9.0.2/24 dev v0")
-        try network.ip("route add default via 10.9.0.1")
+        try await network.ip("address add 10.9.0.2/24 dev v0")
+        try await network.ip("route add default via 10.9.0.1")
         #expect(try await statuses.next() == .reachable(via: .wired))
-        try network.ip("link set v0 down")
+        try await network.ip("link set v0 down")
         #expect(try await statuses.next() == .notReachable)
         // Enabling the interface restores the network of its address, but not the default route.
-        try network.ip("link set v0 up")
+        try await network.ip("link set v0 up")
         let peer = try #require(IPAddress("10.9.0.1"))
         try await network.monitor().waitForRoute(to: .address(peer))
         #expect(try await network.monitor().status() == .notReachable)
     }
 
     @Test func `an address is observed independently of the default route`() async throws {
-        try network.addPair()
+        try await network.addPair()
         let monitor = network.monitor()
         var near = monitor.statuses(for: .address(try #require(IPAddress("10.9.0.1")))).makeAsyncIterator()
         var far = monitor.statuses(for: .address(try #require(IPAddress("198.51.100.1")))).makeAsyncIterator()
@@ -64,39 +64,39 @@ struct ReachabilityMonitorTests {
         #expect(try await near.next() == .reachable(via: .wired))
         #expect(try await far.next() == .notReachable)
         #expect(try await own.next() == .reachable(via: .loopback))
-        try network.ip("route add 198.51.100.0/24 via 10.9.0.1")
+        try await network.ip("route add 198.51.100.0/24 via 10.9.0.1")
         #expect(try await far.next() == .reachable(via: .wired))
-        try network.ip("route add unreachable 198.51.100.1")
+        try await network.ip("route add unreachable 198.51.100.1")
         #expect(try await far.next() == .notReachable)
         #expect(try await monitor.status(of: .address(try #require(IPAddress("198.51.100.2")))).isReachable)
     }
 
     @Test func `IPv6 alone makes the Internet reachable`() async throws {
-        try network.addPair()
+        try await network.addPair()
         var statuses = network.monitor().statuses().makeAsyncIterator()
         #expect(try await statuses.next() == .notReachable)
-        try network.ip("address add 2001:db8:9::2/64 dev v0 nodad")
-        try network.ip("route add default via 2001:db8:9::1")
+        try await network.ip("address add 2001:db8:9::2/64 dev v0 nodad")
+        try await network.ip("route add default via 2001:db8:9::1")
         #expect(try await statuses.next() == .reachable(via: .wired))
     }
 
     @Test func `a tunnel that a rule prefers is reported`() async throws {
-        try network.addPair()
-        try network.ip("route add default via 10.9.0.1")
-        try network.ip("link add t0 type vxlan id 7 dstport 4789 local 10.9.0.2 dev v0")
-        try network.ip("link set t0 up")
-        try network.ip("address add 10.7.0.2/32 dev t0")
+        try await network.addPair()
+        try await network.ip("route add default via 10.9.0.1")
+        try await network.ip("link add t0 type vxlan id 7 dstport 4789 local 10.9.0.2 dev v0")
+        try await network.ip("link set t0 up")
+        try await network.ip("address add 10.7.0.2/32 dev t0")
         var statuses = network.monitor().statuses().makeAsyncIterator()
         #expect(try await statuses.next() == .reachable(via: .wired))
-        try network.ip("route add default dev t0 table 51820")
-        try network.ip("rule add not fwmark 51820 table 51820 priority 32765")
+        try await network.ip("route add default dev t0 table 51820")
+        try await network.ip("rule add not fwmark 51820 table 51820 priority 32765")
         #expect(try await statuses.next() == .reachable(via: .tunnel))
-        try network.ip("rule delete priority 32765")
+        try await network.ip("rule delete priority 32765")
         #expect(try await statuses.next() == .reachable(via: .wired))
     }
 
     @Test func `the status of a host follows its addresses`() async throws {
-        try network.addPair()
+        try await network.addPair()
         let names = Lock<[String: [IPAddress]]>([:])
         let monitor = network.monitor { name in names.withLock { $0[name] ?? [] } }
         var statuses = monitor.statuses(for: .host("api.example.com")).makeAsyncIterator()
@@ -104,14 +104,14 @@ struct ReachabilityMonitorTests {
         #expect(try await statuses.next() == .notReachable)
         names.withLock { $0["api.example.com"] = [IPAddress("2001:db8::7"), IPAddress("10.9.0.7")].compactMap(\.self) }
         // Any change repeats the lookup.
-        try network.ip("address add 10.9.0.3/24 dev v0")
+        try await network.ip("address add 10.9.0.3/24 dev v0")
         #expect(try await statuses.next() == .reachable(via: .wired))
-        try network.ip("link set v1 down")
+        try await network.ip("link set v1 down")
         #expect(try await statuses.next() == .notReachable)
     }
 
     @Test func `concurrent lookups of a name are shared`() async throws {
-        try network.addPair()
+        try await network.addPair()
         let lookups = Lock(0)
         let gate = try TestGate()
         let address = try #require(IPAddress("10.9.0.7"))
@@ -129,7 +129,7 @@ struct ReachabilityMonitorTests {
     }
 
     @Test func `every subscriber gets the current status first and then the changes`() async throws {
-        try network.addPair()
+        try await network.addPair()
         let monitor = network.monitor()
         try await withThrowingTaskGroup { group in
             for _ in 0..<50 {
@@ -140,7 +140,7 @@ struct ReachabilityMonitorTests {
             }
             var own = monitor.statuses().makeAsyncIterator()
             #expect(try await own.next() == .notReachable)
-            try network.ip("route add default via 10.9.0.1")
+            try await network.ip("route add default via 10.9.0.1")
             try await group.waitForAll()
             #expect(try await own.next() == .reachable(via: .wired))
         }
@@ -149,18 +149,18 @@ struct ReachabilityMonitorTests {
     }
 
     @Test func `a change that does not affect the target is not reported`() async throws {
-        try network.addPair()
-        try network.ip("route add default via 10.9.0.1")
+        try await network.addPair()
+        try await network.ip("route add default via 10.9.0.1")
         var statuses = network.monitor().statuses().makeAsyncIterator()
         #expect(try await statuses.next() == .reachable(via: .wired))
-        for number in 0..<50 { try network.ip("route add 192.0.2.\(number) via 10.9.0.1") }
-        try network.ip("route replace default via 10.9.0.3")
-        try network.ip("route delete default")
+        try await network.batch((0..<50).map { "route add 192.0.2.\($0) via 10.9.0.1\n" }.joined())
+        try await network.ip("route replace default via 10.9.0.3")
+        try await network.ip("route delete default")
         #expect(try await statuses.next() == .notReachable)
     }
 
     @Test func `lost messages are compensated by a new reading`() async throws {
-        try network.addPair()
+        try await network.addPair()
         // The smallest receive buffer, which holds only one or two messages.
         let monitor = network.monitor(receiveBuffer: 1)
         let last = try #require(IPAddress("203.0.113.7"))
@@ -169,20 +169,20 @@ struct ReachabilityMonitorTests {
         for round in 0..<3 {
             let verb = round % 2 == 0 ? "add" : "delete"
             let batch = (0..<2_000).map { "route \(verb) 198.18.\($0 / 250).\($0 % 250) via 10.9.0.1\n" }.joined()
-            try network.batch(batch + "route \(verb) 203.0.113.7 via 10.9.0.1\n")
+            try await network.batch(batch + "route \(verb) 203.0.113.7 via 10.9.0.1\n")
             #expect(try await statuses.next() == (round % 2 == 0 ? .reachable(via: .wired) : .notReachable))
         }
     }
 
     @Test func `waiting for a route ends when a default route appears`() async throws {
-        try network.addPair()
+        try await network.addPair()
         let monitor = network.monitor()
         try await withThrowingTaskGroup { group in
             group.addTask { try await monitor.waitForRoute() }
             group.addTask { try await monitor.waitForRoute(to: .host("no.example.com")) }
             #expect(try await monitor.status() == .notReachable)
             // With a default route, only an attempt can find out what is wrong with the name.
-            try network.ip("route add default via 10.9.0.1")
+            try await network.ip("route add default via 10.9.0.1")
             try await group.waitForAll()
         }
         #expect(try await monitor.status(of: .host("no.example.com")) == .notReachable)
@@ -212,16 +212,16 @@ struct ReachabilityMonitorTests {
 
     @Test func `the monitor has a socket only while it has subscribers`() async throws {
         let monitor = network.monitor()
-        #expect(try network.subscriberCount() == 0)
+        #expect(try await network.subscriberCount() == 0)
         do {
             var first = monitor.statuses().makeAsyncIterator()
             var second = monitor.statuses(for: .host("::1")).makeAsyncIterator()
             #expect(try await first.next() == .notReachable)
             #expect(try await second.next() == .notReachable)
-            #expect(try network.subscriberCount() == 1)
+            #expect(try await network.subscriberCount() == 1)
         }
         // The loop's thread releases the socket at the end of its turn.
-        while try network.subscriberCount() > 0 { await Task.yield() }
+        while try await network.subscriberCount() > 0 { await Task.yield() }
         #expect(try await monitor.status() == .notReachable)
     }
 }

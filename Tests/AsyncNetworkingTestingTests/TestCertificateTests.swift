@@ -3,6 +3,7 @@
 import ANHTTP
 import AsyncNetworkingTesting
 import FoundationEssentials
+import TestSupport
 import Testing
 
 @Suite struct TestCertificateTests {
@@ -16,14 +17,14 @@ import Testing
     private func fetch(
         _ certificate: TestCertificate, trusting authority: TestCertificateAuthority,
         _ change: (inout StubServer.TLS) -> Void = { _ in }, arguments: [String] = []
-    ) async throws -> (CurlTool.Outcome, StubServer.Activity) {
+    ) async throws -> (Command.Outcome, StubServer.Activity) {
         let roots = directory.path + "/roots.pem"
         try authority.write(to: roots)
         var tls = StubServer.TLS(certificate)
         change(&tls)
         return try await StubServer.with(.init(tls: tls)) { server in
             server.route("/", .text("hello"))
-            let outcome = try CurlTool.run(["--cacert", roots, server.url().absoluteString] + arguments)
+            let outcome = try await CurlTool.run(["--cacert", roots, server.url().absoluteString] + arguments)
             try await server.connections(open: 0)
             return (outcome, server.activity)
         }
@@ -32,8 +33,8 @@ import Testing
     @Test func `a client that trusts the root accepts its certificates`() async throws {
         let authority = try TestCertificateAuthority()
         let (outcome, activity) = try await fetch(authority.issue(), trusting: authority)
-        #expect(outcome.output == "hello")
-        #expect(outcome.exitCode == 0)
+        #expect(outcome.text == "hello")
+        #expect(outcome.status == 0)
         let tls = try #require(activity.requests.first?.tls)
         #expect(tls.version == "TLSv1.3")
         #expect(tls.applicationProtocol == "http/1.1")
@@ -44,7 +45,7 @@ import Testing
         let authority = try TestCertificateAuthority()
         let (outcome, _) = try await fetch(
             authority.intermediate().intermediate(name: "Second").issue(), trusting: authority)
-        #expect(outcome.output == "hello")
+        #expect(outcome.text == "hello")
     }
 
     @Test(arguments: [
@@ -55,22 +56,22 @@ import Testing
     func `an invalid certificate is refused`(profile: TestCertificate.Profile, reason: String) async throws {
         let authority = try TestCertificateAuthority()
         let (outcome, activity) = try await fetch(authority.issue(profile), trusting: authority)
-        #expect(outcome.exitCode == 60)
-        #expect(outcome.output.contains(reason))
+        #expect(outcome.status == 60)
+        #expect(outcome.text.contains(reason))
         #expect(activity.requests.isEmpty)
     }
 
     @Test func `a self-signed certificate is refused`() async throws {
         let (outcome, _) = try await fetch(.selfSigned(), trusting: TestCertificateAuthority())
-        #expect(outcome.exitCode == 60)
-        #expect(outcome.output.contains("self-signed certificate"))
+        #expect(outcome.status == 60)
+        #expect(outcome.text.contains("self-signed certificate"))
     }
 
     @Test func `a certificate of an unknown authority is refused`() async throws {
         let stranger = try TestCertificateAuthority(name: "Stranger")
         let (outcome, activity) = try await fetch(stranger.issue(), trusting: TestCertificateAuthority())
-        #expect(outcome.exitCode == 60)
-        #expect(outcome.output.contains("unable to get local issuer certificate"))
+        #expect(outcome.status == 60)
+        #expect(outcome.text.contains("unable to get local issuer certificate"))
         #expect(activity.failedHandshakes.count == 1)
     }
 
@@ -79,15 +80,15 @@ import Testing
         let certificate = try authority.issue()
         let pin = ["--pinnedpubkey", "sha256//" + certificate.publicKeySHA256]
         let (outcome, _) = try await fetch(certificate, trusting: authority, arguments: pin)
-        #expect(outcome.output == "hello")
+        #expect(outcome.text == "hello")
         let (refusal, _) = try await fetch(authority.issue(), trusting: authority, arguments: pin)
-        #expect(refusal.exitCode == 90)
+        #expect(refusal.status == 90)
     }
 
     @Test func `the maximum TLS version is enforced`() async throws {
         let authority = try TestCertificateAuthority()
         let (outcome, activity) = try await fetch(authority.issue(), trusting: authority) { $0.maximumVersion = .v1_2 }
-        #expect(outcome.output == "hello")
+        #expect(outcome.text == "hello")
         #expect(activity.requests.first?.tls?.version == "TLSv1.2")
     }
 
@@ -98,10 +99,10 @@ import Testing
         let require = { (tls: inout StubServer.TLS) in tls.clientAuthority = authority.pemData }
         let (outcome, activity) = try await fetch(
             authority.issue(), trusting: authority, require, arguments: ["--cert", client])
-        #expect(outcome.output == "hello")
+        #expect(outcome.text == "hello")
         #expect(activity.requests.first?.tls?.clientName == "Ada")
         let (refusal, refused) = try await fetch(authority.issue(), trusting: authority, require)
-        #expect(refusal.exitCode != 0)
+        #expect(refusal.status != 0)
         #expect(refused.failedHandshakes.first?.contains("peer did not return a certificate") == true)
     }
 
@@ -120,11 +121,11 @@ import Testing
         try authority.write(to: directory.path + "/roots.pem")
         try await StubServer.with(.init(tls: .init(authority.issue()))) { server in
             server.route("/", script)
-            let outcome = try CurlTool.run([
+            let outcome = try await CurlTool.run([
                 "--cacert", directory.path + "/roots.pem", "-N", server.url().absoluteString,
             ])
-            #expect(outcome.exitCode == exitCode)
-            #expect(outcome.output.prefix { $0 != "c" } == body)
+            #expect(outcome.status == exitCode)
+            #expect(outcome.text.prefix { $0 != "c" } == body)
         }
     }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-import Dispatch
 import FoundationEssentials
 import Glibc
+import TestSupport
 
 /// A runner of the built executable, as from a shell.
 struct FetchTool: Sendable {
@@ -16,6 +16,12 @@ struct FetchTool: Sendable {
         var errors: String
 
         var text: String { String(decoding: output, as: UTF8.self) }
+
+        fileprivate init(_ outcome: Command.Outcome) {
+            status = outcome.status
+            output = Data(outcome.output)
+            errors = String(decoding: outcome.errors, as: UTF8.self)
+        }
     }
 
     /// An error of a system call.
@@ -42,27 +48,20 @@ struct FetchTool: Sendable {
         try Data(contentsOf: URL(filePath: "\(directory)/work/\(name)"))
     }
 
-    /// Runs the program with its standard streams redirected to files.
+    /// Runs the program with a file as its standard input.
     func run(_ words: String..., input: String = "") async throws -> Outcome {
         try await run(words, input: input)
     }
 
-    /// Runs the program with its standard streams redirected to files and with additional environment variables.
+    /// Runs the program with a file as its standard input and with additional environment variables.
     func run(
         _ words: [String], input: String = "", environment: [String: String] = [:]
     ) async throws -> Outcome {
         try Data(input.utf8).write(to: URL(filePath: directory + "/in"))
-        let process = try unsafe spawn(words, environment: environment) { actions in
-            unsafe posix_spawn_file_actions_addopen(&actions, 0, directory + "/in", O_RDONLY, 0)
-            unsafe posix_spawn_file_actions_addopen(
-                &actions, 1, directory + "/out", O_WRONLY | O_CREAT | O_TRUNC, 0o600)
-            unsafe posix_spawn_file_actions_addopen(
-                &actions, 2, directory + "/err", O_WRONLY | O_CREAT | O_TRUNC, 0o600)
-        }
-        let status = await Self.wait(process)
-        return Outcome(
-            status: status, output: try Data(contentsOf: URL(filePath: directory + "/out")),
-            errors: String(decoding: try Data(contentsOf: URL(filePath: directory + "/err")), as: UTF8.self))
+        var command = try command(words)
+        command.environment?.merge(environment) { _, new in new }
+        command.input = .file(directory + "/in", flags: O_RDONLY)
+        return try await Outcome(command.run())
     }
 
     /// Runs the program with a closed pipe as its standard output.
@@ -72,29 +71,25 @@ struct FetchTool: Sendable {
         guard unsafe socketpair(AF_UNIX, kind, 0, &ends) == 0 else { throw Failure(call: "socketpair", code: errno) }
         close(ends[0])
         defer { close(ends[1]) }
-        let output = ends[1]
-        let process = try unsafe spawn(words) { actions in
-            unsafe posix_spawn_file_actions_adddup2(&actions, output, 1)
-            unsafe posix_spawn_file_actions_addopen(
-                &actions, 2, directory + "/err", O_WRONLY | O_CREAT | O_TRUNC, 0o600)
-        }
-        let status = await Self.wait(process)
-        let errors = try Data(contentsOf: URL(filePath: directory + "/err"))
-        return Outcome(status: status, output: Data(), errors: String(decoding: errors, as: UTF8.self))
+        var command = try command(words)
+        command.output = .descriptor(ends[1])
+        return try await Outcome(command.run())
     }
 
     /// Runs the program on a pseudo-terminal, and types Ctrl-C when the screen contains a text.
     func runOnTerminal(_ words: String..., interruptAt trigger: String? = nil) async throws -> Outcome {
         let (master, path) = try Self.openTerminal()
-        let process = try unsafe spawn(words, newSession: true) { actions in
-            // The first terminal that a session leader opens becomes its controlling terminal.
-            for stream: Int32 in 0...2 {
-                unsafe posix_spawn_file_actions_addopen(&actions, stream, path, O_RDWR, 0)
-            }
-        }
-        let screen = await Self.blocking { Self.readScreen(master, interruptAt: trigger.map { Data($0.utf8) }) }
-        close(master)
-        return Outcome(status: await Self.wait(process), output: screen, errors: "")
+        defer { close(master) }
+        var command = try command(words)
+        command.leadsSession = true
+        command.input = .file(path, flags: O_RDWR)
+        command.output = command.input
+        command.errors = command.input
+        let process = try ChildProcess(command)
+        let screen = try await onThread { Self.readScreen(master, interruptAt: trigger.map { Data($0.utf8) }) }
+        var outcome = try await Outcome(process.outcome())
+        outcome.output = screen
+        return outcome
     }
 
     /// Opens a pseudo-terminal of 24 rows and 100 columns. Returns the master's descriptor and the path of the slave;
@@ -127,39 +122,14 @@ struct FetchTool: Sendable {
         }
     }
 
-    private func spawn(
-        _ words: [String], environment more: [String: String] = [:], newSession: Bool = false,
-        streams: (inout posix_spawn_file_actions_t) -> Void
-    ) throws -> pid_t {
-        var actions = unsafe posix_spawn_file_actions_t()
-        unsafe posix_spawn_file_actions_init(&actions)
-        defer { unsafe posix_spawn_file_actions_destroy(&actions) }
-        unsafe streams(&actions)
-        var attributes = posix_spawnattr_t()
-        unsafe posix_spawnattr_init(&attributes)
-        defer { unsafe posix_spawnattr_destroy(&attributes) }
-        var signals = sigset_t()
-        unsafe sigemptyset(&signals)
-        unsafe posix_spawnattr_setsigmask(&attributes, &signals)
-        unsafe sigfillset(&signals)
-        unsafe posix_spawnattr_setsigdefault(&attributes, &signals)
-        let flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | (newSession ? 0x80 /* POSIX_SPAWN_SETSID */ : 0)
-        unsafe posix_spawnattr_setflags(&attributes, Int16(flags))
-
-        let program = "/bin/sh"
-        let words = [program, "-c", #"cd "$0" && exec "$@""#, directory + "/work", try Self.program] + words
-        let variables = ProcessInfo.processInfo.environment.filter { !$0.key.lowercased().hasSuffix("_proxy") }
-            .merging(more) { _, new in new }
-        var arguments: [UnsafeMutablePointer<CChar>?] = unsafe words.map { unsafe strdup($0) } + [nil]
-        var environment: [UnsafeMutablePointer<CChar>?] = unsafe variables.map { unsafe strdup("\($0)=\($1)") } + [nil]
-        defer {
-            unsafe arguments.forEach { unsafe free($0) }
-            unsafe environment.forEach { unsafe free($0) }
+    /// The program with arguments, in its directory and without proxies.
+    private func command(_ words: [String]) throws -> Command {
+        var command = Command([try Self.program] + words)
+        command.directory = directory + "/work"
+        command.environment = ProcessInfo.processInfo.environment.filter {
+            !$0.key.lowercased().hasSuffix("_proxy")
         }
-        var process = pid_t()
-        let code = unsafe posix_spawn(&process, program, &actions, &attributes, &arguments, &environment)
-        guard code == 0 else { throw Failure(call: "posix_spawn", code: code) }
-        return process
+        return command
     }
 
     /// The path of the executable, in the build directory of the tests.
@@ -173,22 +143,6 @@ struct FetchTool: Sendable {
                 directory = directory.deletingLastPathComponent()
             }
             throw Failure(call: "stat", code: ENOENT)
-        }
-    }
-
-    /// Returns the exit status, or 128 and the signal number if a signal terminated the program.
-    private static func wait(_ process: pid_t) async -> Int32 {
-        await blocking {
-            var status: Int32 = 0
-            unsafe waitpid(process, &status, 0)
-            return status & 0x7F == 0 ? (status >> 8) & 0xFF : 128 + (status & 0x7F)
-        }
-    }
-
-    /// Runs a blocking function on a separate thread.
-    private static func blocking<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
-        await withCheckedContinuation { continuation in
-            DispatchQueue.global().async { continuation.resume(returning: body()) }
         }
     }
 }

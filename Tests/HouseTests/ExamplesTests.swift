@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Foundation
+import TestSupport
 import Testing
 
 /// The examples with a server of their own succeed.
@@ -15,19 +16,9 @@ import Testing
         let scratch = FileManager.default.temporaryDirectory.appending(path: "an-example-\(UUID())")
         try FileManager.default.createDirectory(at: scratch, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: scratch) }
-        let process = Process()
-        process.executableURL = Self.directory.appending(path: name)
-        process.currentDirectoryURL = scratch
-        process.standardInput = FileHandle.nullDevice
-        process.standardOutput = FileHandle.nullDevice
-        let status = try await withCheckedThrowingContinuation { continuation in
-            process.terminationHandler = { continuation.resume(returning: $0.terminationStatus) }
-            do {
-                try process.run()
-            } catch {
-                continuation.resume(throwing: error)
-            }
-        }
-        #expect(status == 0)
+        var command = Command(Self.directory.appending(path: name).path())
+        command.directory = scratch.path()
+        let outcome = try await command.run()
+        #expect(outcome.status == 0, "\(outcome.text)")
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import Foundation
+import TestSupport
 import Testing
 
 /// The shared libraries that a program with the library loads: FoundationEssentials, but neither Foundation nor its
@@ -67,11 +68,11 @@ private enum Build {
             return names.filter { $0.hasSuffix(".o") && !isStale($0, of: module) }
                 .map { directory.appending(path: "\(module).build/\($0)").path() }
         }
-        _ = try run(
+        _ = try await run(
             ["swiftc", main.path(), "-o", program.path(), "-I", directory.appending(path: "Modules").path()]
                 + foreignModules.flatMap { ["-Xcc", "-fmodule-map-file=\($0)"] } + objects
                 + ["-lcurl", "-lssl", "-lcrypto"])
-        let dynamic = try run(["readelf", "-d", program.path()])
+        let dynamic = try await run(["readelf", "-d", program.path()])
         return Set(dynamic.matches(of: /\(NEEDED\).*\[(.+?)\]/).map { String($0.1) })
     }
 
@@ -83,17 +84,9 @@ private enum Build {
     }
 
     /// Runs a command from the `PATH` and returns its output.
-    private static func run(_ arguments: [String]) throws -> String {
-        let process = Process()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = arguments
-        let output = Pipe()
-        process.standardOutput = output
-        process.standardError = output
-        try process.run()
-        let text = String(decoding: try output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
-        process.waitUntilExit()
-        try #require(process.terminationStatus == 0, "\(arguments.prefix(1)): \(text)")
-        return text
+    private static func run(_ arguments: [String]) async throws -> String {
+        let outcome = try await Command(arguments).run()
+        try #require(outcome.status == 0, "\(arguments.prefix(1)): \(outcome.text)")
+        return outcome.text
     }
 }
