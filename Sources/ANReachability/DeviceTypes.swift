@@ -5,12 +5,12 @@ import Glibc
 
 /// The device types that sysfs reports for network interfaces, which distinguish Wi-Fi and modems from Ethernet. See
 /// sysfs(5).
-enum DeviceTypes {
+package enum DeviceTypes {
     /// Returns the `DEVTYPE` of an interface, such as `wlan`; `nil` if sysfs has none.
-    static func type(of interface: String) -> String? {
+    package static func type(of interface: String, in directory: String = "/sys/class/net") -> String? {
         // The kernel allows neither name; they are rejected so that the path cannot leave the directory.
         guard !interface.isEmpty, interface != "..", !interface.contains("/"),
-            let file = try? RegularFile(path: "/sys/class/net/\(interface)/uevent")
+            let file = try? RegularFile(path: "\(directory)/\(interface)/uevent")
         else { return nil }
         var bytes = [UInt8](repeating: 0, count: 1024)
         var span = bytes.mutableSpan

@@ -67,24 +67,6 @@ public struct IPAddress: Hashable, Sendable, LosslessStringConvertible {
         return String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 
-    /// Whether the address is valid on one link only: 169.254.0.0/16 (RFC 3927) or fe80::/10 (RFC 4291).
-    var isLinkLocal: Bool {
-        switch family {
-        case .v4: bits >> 112 == 0xA9FE
-        case .v6: bits >> 118 == 0xFE80 >> 6
-        }
-    }
-
-    /// Returns the unspecified address of a family, all of whose bits are zero.
-    static func zero(_ family: Family) -> IPAddress {
-        IPAddress(family: family, bits: 0)
-    }
-
-    /// Returns the first address of the network with `length` leading bits.
-    func masked(to length: Int) -> IPAddress {
-        IPAddress(family: family, bits: length == 0 ? 0 : bits & ~UInt128(0) << UInt128(128 - length))
-    }
-
     private static let mappedPrefix: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF]
 
     private static func bits(_ bytes: [UInt8]) -> UInt128 {
@@ -100,26 +82,4 @@ extension IPAddress.Family {
         case .v6: 128
         }
     }
-}
-
-/// A network: the addresses with a common prefix of bits.
-struct Prefix: Hashable, Sendable, CustomStringConvertible {
-    /// The first address of the network.
-    let address: IPAddress
-    /// The length of the prefix in bits.
-    let length: Int
-
-    /// Creates the network of an address; `nil` if the length is out of range for its family.
-    init?(_ address: IPAddress, length: Int) {
-        guard (0...address.family.bitCount).contains(length) else { return nil }
-        self.address = address.masked(to: length)
-        self.length = length
-    }
-
-    /// Returns whether an address belongs to the network.
-    func contains(_ other: IPAddress) -> Bool {
-        other.family == address.family && other.masked(to: length) == address
-    }
-
-    var description: String { "\(address)/\(length)" }
 }

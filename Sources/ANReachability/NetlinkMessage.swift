@@ -4,43 +4,35 @@ import CLinux
 import Glibc
 
 /// One message of a netlink datagram: a header and its payload. See netlink(7).
-struct NetlinkMessage {
+package struct NetlinkMessage {
     static let headerSize = 16
 
-    let type: Int
-    let flags: Int32
+    package let type: Int
+    /// The number of the request that this message answers.
     let sequence: UInt32
-    /// The port of the socket whose request this message answers; 0 for notifications.
-    let port: UInt32
-    let payload: ArraySlice<UInt8>
+    package let payload: ArraySlice<UInt8>
 
-    var wasInterrupted: Bool { flags & NLM_F_DUMP_INTR != 0 }
-
-    /// The `errno` that ends an answer, 0 for success; `nil` if the message does not end an answer.
-    var endCode: Int32? {
-        guard type == NLMSG_ERROR || type == NLMSG_DONE else { return nil }
-        let code: Int32 = payload.load(at: 0) ?? 0
-        // Errors are negative errno values; other codes count as success.
-        return code < 0 && code > -4096 ? -code : 0
+    /// The `errno` with which the kernel rejected a request; `nil` for other answers.
+    package var errorCode: Int32? {
+        guard type == NLMSG_ERROR, let code: Int32 = payload.load(at: 0), code < 0, code > -4096 else { return nil }
+        return -code
     }
 }
 
 /// The messages of a datagram, up to the first malformed one, after which the next start is unknown.
-struct NetlinkMessages: Sequence, IteratorProtocol {
+package struct NetlinkMessages: Sequence, IteratorProtocol {
     private var rest: ArraySlice<UInt8>
 
-    init(_ datagram: ArraySlice<UInt8>) {
+    package init(_ datagram: ArraySlice<UInt8>) {
         rest = datagram
     }
 
-    mutating func next() -> NetlinkMessage? {
+    package mutating func next() -> NetlinkMessage? {
         guard let length: UInt32 = rest.load(at: 0), let type: UInt16 = rest.load(at: 4),
-            let flags: UInt16 = rest.load(at: 6), let sequence: UInt32 = rest.load(at: 8),
-            let port: UInt32 = rest.load(at: 12),
-            length >= NetlinkMessage.headerSize, length <= rest.count
+            let sequence: UInt32 = rest.load(at: 8), length >= NetlinkMessage.headerSize, length <= rest.count
         else { return nil }
         let message = NetlinkMessage(
-            type: Int(type), flags: Int32(flags), sequence: sequence, port: port,
+            type: Int(type), sequence: sequence,
             payload: rest.prefix(Int(length)).dropFirst(NetlinkMessage.headerSize))
         rest = rest.dropFirst(Int(length).alignedForNetlink)
         return message
@@ -83,5 +75,5 @@ extension ArraySlice<UInt8> {
 
 extension Int {
     /// The length including padding: messages and attributes are aligned to 4 bytes.
-    fileprivate var alignedForNetlink: Int { (self + 3) & ~3 }
+    var alignedForNetlink: Int { (self + 3) & ~3 }
 }

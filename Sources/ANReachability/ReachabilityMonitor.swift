@@ -10,8 +10,8 @@ import ANSystem
 /// }
 /// ```
 ///
-/// Reachability is determined from the kernel's interfaces, addresses, routes and rules, which are read over netlink,
-/// see rtnetlink(7). Nothing is sent to the network except name lookups for ``ReachabilityTarget/host(_:)``. The
+/// Reachability is determined from the route that the kernel chooses for a target and from the interface of that route,
+/// which are requested over netlink after each change of the network, see rtnetlink(7). Nothing is sent to the network except name lookups for ``ReachabilityTarget/host(_:)``. The
 /// monitor uses one thread while any of its statuses are being iterated or awaited, and none otherwise; each name being
 /// looked up takes another.
 ///

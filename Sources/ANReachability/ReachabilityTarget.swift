@@ -3,7 +3,7 @@
 /// A destination whose reachability is observed.
 @nonexhaustive
 public enum ReachabilityTarget: Hashable, Sendable {
-    /// The Internet: any destination of the default route, over IPv4 or IPv6.
+    /// The Internet, over IPv4 or IPv6: the route to addresses of a root name server, usually the default route.
     case defaultRoute
     /// A single address.
     case address(IPAddress)

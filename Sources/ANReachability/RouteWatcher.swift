@@ -10,18 +10,18 @@ actor RouteWatcher: EventLoopSource {
     private nonisolated let loop: EventLoop
     private nonisolated let inbox = Lock(Inbox())
     private let resolver: NameResolver
-    private let socket: RouteSocket
-    private let user = getuid()
-
-    private var reader: RouteReader
-    /// The buffer for received datagrams; the kernel's are never longer.
-    private var buffer = [UInt8](repeating: 0, count: 64 << 10)
+    private var socket: RouteSocket
     private var subscribers: [Int: Subscriber] = [:]
     private var hosts: [String: HostLookup] = [:]
-    /// The revision of the state that subscribers were last informed of.
-    private var reportedRevision = 0
-    private var defaultPaths: [NetworkPath] = []
-    private var failure: ReachabilityError?
+    /// The paths to the Internet, at most one for each family; `nil` until they are known.
+    private var defaultPaths: [NetworkPath]?
+    /// The paths requested since the network last changed; their values are `nil` for unreachable addresses.
+    private var paths: [IPAddress: NetworkPath?] = [:]
+    private var hasFailed = false
+
+    /// Addresses that only a route to the Internet leads to: those of a root name server, see
+    /// https://www.iana.org/domains/root/servers. Nothing is sent to them.
+    private static let internetAddresses = ["198.41.0.4", "2001:503:ba3e::2:30"].compactMap(IPAddress.init)
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
@@ -43,11 +43,10 @@ actor RouteWatcher: EventLoopSource {
     /// Watches a socket, and starts the loop's thread.
     init(socket: consuming RouteSocket, resolver: NameResolver) throws(ReachabilityError) {
         self.resolver = resolver
-        reader = RouteReader(port: socket.port, deviceType: DeviceTypes.type)
         do throws(SystemError) {
             loop = try EventLoop()
             self.socket = socket
-            try loop.epoll.add(self.socket.descriptor.number, for: .readable)
+            try loop.epoll.add(self.socket.changes.number, for: .readable)
             try loop.start(name: "ANReachability", source: self)
         } catch {
             throw ReachabilityError(error)
@@ -78,34 +77,37 @@ actor RouteWatcher: EventLoopSource {
     }
 
     private func takeTurn() -> Int32 {
-        guard failure == nil else { return -1 }
-        receiveMessages()
+        guard !hasFailed else { return -1 }
         do throws(ReachabilityError) {
-            try receiveDatagrams()
-            while let request = reader.nextRequest() {
-                try socket.send(request)
-                try receiveDatagrams()
-            }
+            try receiveChanges()
+            receiveMessages()
+            try sendReports()
         } catch {
             fail(error)
             return -1
         }
-        noteChanges()
         return retryLookups()
     }
 
-    /// Receives the available datagrams, but at most 256, so that subscribers also get reports during a flood of
-    /// messages.
-    private func receiveDatagrams() throws(ReachabilityError) {
-        for _ in 0..<256 {
-            switch try socket.receive(into: &buffer) {
-            case .datagram(let count):
-                guard let code = reader.receive(buffer[..<count]) else { break }
-                throw ReachabilityError(SystemError(call: "netlink", code: code))
-            case .loss: reader.noteLoss()
-            case .nothing: return
-            }
+    private func receiveChanges() throws(ReachabilityError) {
+        guard try socket.receiveChanges() || defaultPaths == nil else { return }
+        paths = [:]
+        var found: [NetworkPath] = []
+        for address in Self.internetAddresses {
+            if let path = try path(to: address) { found.append(path) }
         }
+        let isOfDefaultRoute = defaultPaths != nil && defaultPaths != found
+        defaultPaths = found
+        for name in hosts.keys where hosts[name]?.noteChange(ofDefaultRoute: isOfDefaultRoute) == true {
+            startLookup(name)
+        }
+    }
+
+    private func path(to address: IPAddress) throws(ReachabilityError) -> NetworkPath? {
+        if let known = paths[address] { return known }
+        let path = try socket.path(to: address)
+        paths[address] = .some(path)
+        return path
     }
 
     private func receiveMessages() {
@@ -122,33 +124,17 @@ actor RouteWatcher: EventLoopSource {
                     hosts[name] = HostLookup()
                     startLookup(name)
                 }
-                report(to: id)
             case .unsubscribe(let id):
                 guard case .host(let name) = subscribers.removeValue(forKey: id)?.target else { break }
                 if !subscribers.values.contains(where: { $0.target == .host(name) }) { hosts[name] = nil }
             case .resolved(let name, let addresses):
-                let mustStart = hosts[name]?.finish(addresses, at: .now)
-                reportToAll { $0 == .host(name) }
-                if mustStart == true { startLookup(name) }
+                if hosts[name]?.finish(addresses, at: .now) == true { startLookup(name) }
             }
         }
     }
 
     private func startLookup(_ name: String) {
         resolver.resolve(name) { [weak self] in self?.post(.resolved(name, $0)) }
-    }
-
-    private func noteChanges() {
-        guard reader.revision != reportedRevision else { return }
-        let isFirst = reportedRevision == 0
-        reportedRevision = reader.revision
-        let paths = reader.state.defaultPaths(user: user)
-        let isOfDefaultRoute = paths != defaultPaths && !isFirst
-        defaultPaths = paths
-        for name in hosts.keys where hosts[name]?.noteChange(ofDefaultRoute: isOfDefaultRoute) == true {
-            startLookup(name)
-        }
-        reportToAll { _ in true }
     }
 
     /// Starts the lookups that are due, and returns the number of milliseconds until the next one; -1 if no
@@ -161,12 +147,12 @@ actor RouteWatcher: EventLoopSource {
     }
 
     private func fail(_ error: ReachabilityError) {
-        failure = error
+        hasFailed = true
         inbox.withLock { $0.isOpen = false }
         receiveMessages()
         // A failed socket would be reported as ready in every turn.
-        loop.epoll.remove(socket.descriptor.number)
-        reportToAll { _ in true }
+        loop.epoll.remove(socket.changes.number)
+        for subscriber in subscribers.values { subscriber.continuation.yield(.failed(error)) }
     }
 
     // MARK: Reports
@@ -177,35 +163,33 @@ actor RouteWatcher: EventLoopSource {
         var lastReport: ReachabilityReport?
     }
 
-    private func reportToAll(where condition: (ReachabilityTarget) -> Bool) {
-        for (id, subscriber) in subscribers where condition(subscriber.target) { report(to: id) }
+    /// Sends each subscriber the report on its target if it differs from the last one.
+    private func sendReports() throws(ReachabilityError) {
+        for (id, subscriber) in subscribers {
+            guard let report = try report(on: subscriber.target), report != subscriber.lastReport else { continue }
+            subscribers[id]?.lastReport = report
+            subscriber.continuation.yield(report)
+        }
     }
 
-    /// Sends a subscriber the report on its target if it differs from the last one.
-    private func report(to id: Int) {
-        guard let subscriber = subscribers[id], let report = report(on: subscriber.target),
-            subscriber.lastReport != report
-        else { return }
-        subscribers[id]?.lastReport = report
-        subscriber.continuation.yield(report)
-    }
-
-    /// Returns the report on a target; `nil` while it is not known yet.
-    private func report(on target: ReachabilityTarget) -> ReachabilityReport? {
-        if let failure { return .failed(failure) }
-        guard reportedRevision > 0 else { return nil }
+    /// Returns the report on a target; `nil` while the addresses of a host are not known.
+    private func report(on target: ReachabilityTarget) throws(ReachabilityError) -> ReachabilityReport? {
+        let defaultPath = defaultPaths?.first
         let addresses: [IPAddress]
         switch target {
-        case .defaultRoute: return .status(ReachabilityStatus(defaultPaths.first), mayHaveRoute: !defaultPaths.isEmpty)
+        case .defaultRoute:
+            return .status(ReachabilityStatus(defaultPath), mayHaveRoute: defaultPath != nil)
         case .address(let address): addresses = [address]
         case .host(let name):
             guard let found = hosts[name]?.addresses else { return nil }
             addresses = found
         }
-        let path = addresses.lazy.compactMap { [self] in reader.state.path(to: $0, user: user) }.first
+        for address in addresses {
+            guard let path = try path(to: address) else { continue }
+            return .status(ReachabilityStatus(path), mayHaveRoute: true)
+        }
         // With a default route, the reason for a failed lookup is best found by an attempt.
-        let mayHaveRoute = path != nil || addresses.isEmpty && !defaultPaths.isEmpty
-        return .status(ReachabilityStatus(path), mayHaveRoute: mayHaveRoute)
+        return .status(.notReachable, mayHaveRoute: addresses.isEmpty && defaultPath != nil)
     }
 }
 

@@ -6,8 +6,6 @@
 #define CLINUX_SHIM_H
 
 #include <fcntl.h>
-#include <linux/fib_rules.h>
-#include <linux/if_addr.h>
 #include <linux/if_link.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>

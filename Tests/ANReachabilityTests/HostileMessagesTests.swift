@@ -2,142 +2,103 @@
 
 import ANReachability
 import AsyncNetworkingTesting
+import FoundationEssentials
 import Testing
 
 /// Malformed and random messages end the parsing, and never crash it.
 @Suite struct HostileMessagesTests {
-    private static let datagrams = Recording.veth.map(\.datagram)
+    private static let answers = Recording.answers.values.sorted { $0.lexicographicallyPrecedes($1) }
+    private let link = Messages.link(2, "eth0")
 
-    private func reader() -> RouteReader {
-        FakeKernel.usual().reader
-    }
-
-    /// Returns the paths and the revision that a reader reports.
-    private func report(_ reader: RouteReader) -> [String] {
-        let paths = ["192.0.2.9", "198.51.100.1", "203.0.113.1", "::1", "2001:db8::1"].map { address in
-            "\(address) \(String(describing: IPAddress(address).flatMap { reader.state.path(to: $0, user: 0) }))"
+    /// Returns everything that can be parsed from a datagram.
+    private func parse(_ datagram: ArraySlice<UInt8>) -> [String] {
+        NetlinkMessages(datagram).map { message in
+            let (route, link) = (Route(message), Link(message))
+            let paths = ["203.0.113.1", "2001:db8::1"].compactMap { IPAddress($0) }.map { address in
+                route.flatMap { route in
+                    link.flatMap { NetworkPath(to: address, over: route, link: $0) { _ in nil } }
+                }
+            }
+            return "\(message) \(String(describing: route)) \(String(describing: link)) \(paths)"
         }
-        return paths + ["\(reader.state.defaultPaths(user: 0))", "\(reader.revision)"]
-    }
-
-    /// Returns the end of the last complete message, determined by the lengths alone. See netlink(7).
-    private func endOfWholeMessages(_ datagram: ArraySlice<UInt8>) -> Int {
-        var end = 0
-        while end + 16 <= datagram.count {
-            let length = datagram[end..<(end + 4)].reversed().reduce(0) { $0 << 8 | Int($1) }
-            guard length >= 16, end + length <= datagram.count else { break }
-            end = min(datagram.count, end + (length + 3) / 4 * 4)
-        }
-        return end
     }
 
     @Test func `a truncated datagram counts up to its last complete message`() {
-        for datagram in Self.datagrams {
-            for count in stride(from: 0, to: datagram.count, by: max(1, datagram.count / 200)) {
-                var (cut, whole) = (reader(), reader())
-                #expect(cut.receive(datagram[..<count]) == nil)
-                #expect(whole.receive(datagram[..<endOfWholeMessages(datagram[..<count])]) == nil)
-                #expect(report(cut) == report(whole))
+        for answer in Self.answers {
+            let datagram = link + answer
+            for count in stride(from: 0, to: datagram.count, by: max(1, datagram.count / 300)) {
+                #expect(parse(datagram[..<count]).count == (count < link.count ? 0 : 1))
             }
+            #expect(parse(datagram[...]).count == 2)
         }
     }
 
-    @Test func `a truncated message with an adjusted length is at most one event`() {
-        for datagram in Self.datagrams {
-            for count in stride(from: 0, to: datagram.count, by: max(1, datagram.count / 200)) where count >= 4 {
-                var reader = reader()
-                var cut = Array(datagram[..<count])
+    @Test func `a truncated message with an adjusted length is at most one message`() {
+        for answer in Self.answers {
+            for count in 4...answer.count {
+                var cut = Array(answer[..<count])
                 cut.replaceSubrange(0..<4, with: Messages.bytes(UInt32(count)))
-                let before = report(reader)
-                #expect(reader.receive(cut[...]) == nil)
-                #expect(reader.revision <= 2)
-                // A header alone changes nothing.
-                if count <= 16 { #expect(report(reader) == before) }
+                #expect(parse(cut[...]).count == (count < 16 ? 0 : 1))
             }
         }
     }
 
-    @Test(arguments: [0, 1, 15, 17, 0x7FFF_FFFF, 0x8000_0000, UInt32.max])
+    @Test(arguments: [0, 1, 15, 0x7FFF_FFFF, 0x8000_0000, UInt32.max])
     func `an impossible length ends the datagram`(length: UInt32) {
-        var reader = reader()
-        let link = Messages.message(MessageType.newLink, Messages.link(2, "eth0", isUp: false))
         var datagram = link + link
         datagram.replaceSubrange(0..<4, with: Messages.bytes(length))
-        #expect(reader.receive(datagram[...]) == nil)
-        #expect(reader.revision == 1)
+        #expect(parse(datagram[...]).isEmpty)
     }
 
     @Test(arguments: [0, 1, 3, 0xFFFF])
     func `an impossible attribute length ends the attributes`(length: UInt16) {
-        var kernel = FakeKernel.usual()
-        var payload = Messages.address(2, "198.51.100.2/24")
-        payload.replaceSubrange(8..<10, with: Messages.bytes(length))
-        kernel.tell(MessageType.newAddress, payload)
-        #expect(kernel.reader.revision == 1)
+        let broken = Messages.bytes(length) + Messages.bytes(UInt16(5)) + [192, 0, 2, 1]
+        let route = Messages.route(to: "203.0.113.1", from: "192.0.2.2", broken)
+        let path = Messages.path(to: "203.0.113.1", route: route, link: link)
+        #expect(path?.kind == .wired)
+        #expect(path?.gateway == nil)
     }
 
-    @Test(arguments: [0, 7, 9, 0xFFFF])
-    func `an impossible next hop length ends the next hops`(length: UInt16) {
-        var kernel = FakeKernel.usual()
-        let hops = Messages.attribute(9, Messages.bytes(length) + [UInt8](repeating: 0, count: 6))
-        kernel.tell(MessageType.newRoute, Messages.route("203.0.113.0/24", over: 2) + hops)
-        #expect(kernel.path("203.0.113.1")?.gateway == nil)
+    @Test(arguments: [
+        // RTA_OIF, RTA_PREFSRC and RTA_GATEWAY of impossible sizes, and an impossible interface.
+        (4 as UInt16, [1, 2, 3] as [UInt8], false), (7, [192, 0, 2], false), (5, [1, 2, 3, 4, 5], true),
+        (4, [0, 0, 0, 0], false), (4, [255, 255, 255, 255], false),
+    ])
+    func `an attribute of the wrong size is absent`(type: UInt16, payload: [UInt8], isPath: Bool) {
+        let route = Messages.route(to: "203.0.113.1", from: "192.0.2.2", Messages.attribute(type, payload))
+        #expect((Messages.path(to: "203.0.113.1", route: route, link: link) != nil) == isPath)
     }
 
-    @Test(arguments: [33, 64, 255])
-    func `a prefix longer than its address is rejected`(length: UInt8) {
-        var kernel = FakeKernel.usual()
-        for type in [MessageType.newRoute, MessageType.newRule] {
-            var payload =
-                type == MessageType.newRoute
-                ? Messages.route("203.0.113.0/24", over: 2) : Messages.rule(1, to: "203.0.113.0/24")
-            payload[1] = length
-            kernel.tell(type, payload)
-        }
-        #expect(kernel.kind("203.0.113.1") == .wired)
+    @Test func `a route without interface is not a path`() {
+        let route = Messages.route(to: "203.0.113.1", over: nil, from: "192.0.2.2")
+        #expect(Messages.path(to: "203.0.113.1", route: route, link: link) == nil)
     }
 
-    @Test func `an address of the wrong size or family is rejected`() {
-        var kernel = FakeKernel.usual()
-        var payload = Messages.route("203.0.113.0/24", over: 9)
-        payload[0] = 10
-        kernel.tell(MessageType.newRoute, payload)
-        kernel.tell(
-            MessageType.newAddress, [2, 24, 0, 0] + Messages.bytes(Int32(2)) + Messages.attribute(2, [1, 2, 3]))
-        #expect(kernel.reader.revision == 1)
-    }
-
-    @Test func `a reversed range of users is ignored`() {
-        var kernel = FakeKernel.usual()
-        let users = Messages.attribute(20, Messages.bytes(UInt32(5)) + Messages.bytes(UInt32(4)))
-        kernel.tell(MessageType.newRule, Messages.rule(1, table: 254, users))
-        #expect(kernel.reader.revision == 2)
-    }
-
-    @Test func `an interface name cannot lead out of the sysfs directory`() {
-        for name in ["", "..", "../../proc/self", "a/b", String(repeating: "x", count: 5000), "\u{FFFD}\n"] {
-            var kernel = FakeKernel.usual()
-            kernel.tell(MessageType.newLink, Messages.link(2, name))
-            #expect(kernel.defaults == [2])
-        }
-    }
-
-    @Test func `a new reading restores the state after random bytes`() {
-        let expected = report(reader()).dropLast()
+    @Test func `random bytes never crash the parsers`() {
         var generator = SplitMix64(seed: 42)
         for round in 0..<20_000 {
-            var kernel = FakeKernel.usual()
-            var datagram = Self.datagrams[round % Self.datagrams.count]
+            var datagram = Self.answers[round % Self.answers.count]
             for _ in 0..<Int.random(in: 1...12, using: &generator) {
                 let index = Int.random(in: 0..<datagram.count, using: &generator)
                 datagram[index] = UInt8.random(in: 0...255, using: &generator)
             }
-            _ = kernel.reader.receive(datagram[...])
-            _ = report(kernel.reader)
-            kernel.reader.noteLoss()
-            kernel.answerAsUsual()
-            // Everything but the revision.
-            #expect(report(kernel.reader).dropLast() == expected)
+            #expect(parse(datagram[...]).count <= datagram.count / 16)
         }
+    }
+
+    @Test(arguments: [
+        "", "..", "../outside", "radio0/../../outside", String(repeating: "x", count: 5000), "\u{FFFD}\n",
+    ])
+    func `an interface name cannot lead out of the sysfs directory`(name: String) throws {
+        let directory = URL.temporaryDirectory.appending(path: "an-\(UInt64.random(in: 0...UInt64.max))")
+        defer { try? FileManager.default.removeItem(at: directory) }
+        for interface in ["net/radio0", "outside", "net"] {
+            let folder = directory.appending(path: interface)
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            try Data("INTERFACE=x\nDEVTYPE=wlan\n".utf8).write(to: folder.appending(path: "uevent"))
+        }
+        let path = directory.appending(path: "net").path
+        #expect(DeviceTypes.type(of: "radio0", in: path) == "wlan")
+        #expect(DeviceTypes.type(of: name, in: path) == nil)
     }
 }

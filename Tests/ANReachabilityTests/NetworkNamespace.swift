@@ -72,11 +72,30 @@ final class NetworkNamespace: Sendable {
             lookUp: lookUp)
     }
 
-    /// Opens a netlink socket in the namespace. A socket belongs to the namespace of the opening thread, so a new
-    /// thread enters the namespace, opens the socket and ends.
+    /// Returns the path to an address, as `ip route get` would.
+    func path(to address: IPAddress) throws(ReachabilityError) -> NetworkPath? {
+        try inside { () throws(ReachabilityError) in
+            var socket = try RouteSocket()
+            return try socket.path(to: address)
+        }
+    }
+
     private func openSocket(receiveBuffer: Int32?) throws(ReachabilityError) -> RouteSocket {
+        let (changes, requests) = try inside { () throws(ReachabilityError) in try RouteSocket().release() }
+        if var size = receiveBuffer {
+            unsafe setsockopt(changes, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
+        }
+        return RouteSocket(
+            changes: FileDescriptor(takingOwnershipOf: changes), requests: FileDescriptor(takingOwnershipOf: requests))
+    }
+
+    /// Runs code in the namespace. A socket belongs to the namespace of the opening thread, so a new thread enters the
+    /// namespace, runs the code and ends.
+    private func inside<Value: Sendable>(
+        _ body: @escaping @Sendable () throws(ReachabilityError) -> Value
+    ) throws(ReachabilityError) -> Value {
         let path = "/run/netns/\(name)"
-        let opened = Lock<Result<Int32, ReachabilityError>?>(nil)
+        let outcome = Lock<Result<Value, ReachabilityError>?>(nil)
         let thread = try? SystemThread(name: "namespace") {
             guard let symbol = unsafe dlsym(nil, "setns"),
                 let file = try? FileDescriptor(opening: path, flags: O_RDONLY)
@@ -85,20 +104,17 @@ final class NetworkNamespace: Sendable {
             // CLONE_NEWNET
             guard setns(file.number, 0x4000_0000) == 0 else { return }
             do throws(ReachabilityError) {
-                let number = try RouteSocket().release().release()
-                if var size = receiveBuffer {
-                    unsafe setsockopt(number, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
-                }
-                opened.withLock { $0 = .success(number) }
+                let value = try body()
+                outcome.withLock { $0 = .success(value) }
             } catch {
-                opened.withLock { $0 = .failure(error) }
+                outcome.withLock { $0 = .failure(error) }
             }
         }
         thread?.join()
-        guard let result = opened.withLock({ $0 }) else {
+        guard let result = outcome.withLock({ $0 }) else {
             throw ReachabilityError(SystemError(call: "setns", code: EPERM))
         }
-        return try RouteSocket(takingOwnershipOf: FileDescriptor(takingOwnershipOf: result.get()))
+        return try result.get()
     }
 
     private struct Failure: Error, CustomStringConvertible {

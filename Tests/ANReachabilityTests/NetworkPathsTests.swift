@@ -3,255 +3,246 @@
 import ANReachability
 import Testing
 
+/// The paths that follow from the kernel's answers.
 @Suite struct NetworkPathsTests {
-    private var kernel = FakeKernel.usual()
+    private let wired = Messages.link(2, "eth0")
 
-    @Test func `own addresses use the loopback, others the interface`() {
-        #expect(kernel.kind("127.0.0.1") == .loopback)
-        #expect(kernel.kind("192.0.2.2") == .loopback)
-        #expect(kernel.kind("192.0.2.77") == .wired)
-        #expect(kernel.path("192.0.2.77")?.interface == 2)
-        #expect(kernel.path("192.0.2.77")?.gateway == nil)
-        #expect(kernel.kind("198.51.100.1") == .wired)
-        #expect(kernel.path("198.51.100.1")?.gateway == IPAddress("192.0.2.1"))
-        #expect(kernel.kind("::1") == .loopback)
-        #expect(kernel.kind("fe80::77") == .wired)
-        #expect(kernel.kind("2001:db8::1") == nil)
+    private func kind(
+        _ destination: String, from source: String? = "192.0.2.2", type: UInt8 = 1, link: [UInt8]
+    ) -> InterfaceKind? {
+        let route = Messages.route(to: destination, from: source, type: type)
+        return Messages.path(to: destination, route: route, link: link)?.kind
     }
 
-    @Test mutating func `the longest prefix wins, then the lowest metric`() {
-        kernel.tell(MessageType.newLink, Messages.link(3, "radio0"))
-        kernel.tell(MessageType.newLink, Messages.link(4, "wg0", hardware: 65534, driver: "wireguard"))
-        kernel.tell(MessageType.newRoute, Messages.route("10.0.0.0/8", over: 3, metric: 600))
-        kernel.tell(MessageType.newRoute, Messages.route("10.0.0.0/8", over: 2, metric: 100))
-        kernel.tell(MessageType.newRoute, Messages.route("10.1.0.0/16", over: 4, metric: 900))
-        #expect(kernel.kind("10.2.0.1") == .wired)
-        #expect(kernel.kind("10.1.0.1") == .tunnel)
-        kernel.tell(MessageType.delRoute, Messages.route("10.0.0.0/8", over: 2, metric: 100))
-        #expect(kernel.kind("10.2.0.1") == .wireless)
+    @Test func `the interface determines the kind`() {
+        #expect(kind("203.0.113.1", link: wired) == .wired)
+        #expect(kind("203.0.113.1", link: Messages.link(2, "radio0")) == .wireless)
+        #expect(kind("203.0.113.1", link: Messages.link(2, "ppp0", hardware: 512)) == .cellular)
+        #expect(kind("203.0.113.1", link: Messages.link(2, "wg0", hardware: 65534, driver: "wireguard")) == .tunnel)
     }
 
-    @Test mutating func `a route over an interface that cannot carry packets is ignored`() {
-        kernel.tell(MessageType.newLink, Messages.link(3, "radio0"))
-        kernel.tell(MessageType.newRoute, Messages.route("0.0.0.0/0", over: 3, via: "192.0.2.9", metric: 600))
-        #expect(kernel.defaults == [2])
-        kernel.tell(MessageType.newLink, Messages.link(2, "eth0", isRunning: false))
-        #expect(kernel.defaults == [3])
-        kernel.tell(MessageType.newLink, Messages.link(3, "radio0", isRunning: false))
-        #expect(kernel.defaults == [])
-        #expect(kernel.kind("192.0.2.2") == .loopback)
-        kernel.tell(MessageType.newLink, Messages.link(2, "eth0"))
-        #expect(kernel.defaults == [2])
+    @Test func `a local route is a path over the loopback if its interface is enabled`() {
+        // RTN_LOCAL.
+        #expect(kind("192.0.2.2", type: 2, link: wired) == .loopback)
+        #expect(kind("192.0.2.2", type: 2, link: Messages.link(2, "eth0", isRunning: false)) == .loopback)
+        #expect(kind("192.0.2.2", type: 2, link: Messages.link(2, "eth0", isUp: false)) == nil)
     }
 
-    @Test(arguments: [6, 7, 8])
-    mutating func `a rejecting route hides wider ones`(type: UInt8) {
-        kernel.tell(MessageType.newRoute, Messages.route("198.51.100.0/24", table: 254, type: type))
-        #expect(kernel.kind("198.51.100.1") == nil)
-        #expect(kernel.kind("203.0.113.1") == .wired)
+    @Test func `a route over an interface that cannot carry packets is not a path`() {
+        #expect(kind("203.0.113.1", link: Messages.link(2, "eth0", isRunning: false)) == nil)
+        #expect(kind("203.0.113.1", link: Messages.link(2, "eth0", isUp: false)) == nil)
     }
 
-    @Test(arguments: [3, 4, 5])
-    mutating func `route types that do not apply to requests are ignored`(type: UInt8) {
-        kernel.tell(MessageType.newRoute, Messages.route("203.0.113.0/24", over: 9, type: type))
-        #expect(kernel.reader.revision == 1)
-    }
-
-    @Test mutating func `a route for a type of service is ignored`() {
-        kernel.tell(MessageType.newRoute, Messages.route("0.0.0.0/1", over: 9, service: 16))
-        #expect(kernel.reader.revision == 1)
-    }
-
-    @Test mutating func `each next hop of a route is a path`() {
-        let route = Messages.route("203.0.113.0/24", hops: [(3, "192.0.2.7"), (2, "192.0.2.8")])
-        kernel.tell(MessageType.newLink, Messages.link(3, "radio0"))
-        kernel.tell(MessageType.newRoute, route)
-        #expect(kernel.path("203.0.113.1")?.interface == 3)
-        kernel.tell(MessageType.newLink, Messages.link(3, "radio0", isRunning: false))
-        #expect(kernel.path("203.0.113.1")?.gateway == IPAddress("192.0.2.8"))
-        kernel.tell(MessageType.delRoute, route)
-        #expect(kernel.path("203.0.113.1")?.gateway == IPAddress("192.0.2.1"))
-    }
-
-    @Test mutating func `a route replaces another with the same metric`() {
-        kernel.tell(MessageType.newRoute, Messages.route("0.0.0.0/0", over: 2, via: "192.0.2.5", metric: 9))
-        // NLM_F_REPLACE.
-        kernel.tell(MessageType.newRoute, Messages.route("0.0.0.0/0", over: 2, via: "192.0.2.3"), flags: 0x100)
-        #expect(kernel.path("198.51.100.1")?.gateway == IPAddress("192.0.2.3"))
-        kernel.tell(MessageType.delRoute, Messages.route("0.0.0.0/0", over: 2, via: "192.0.2.3"))
-        #expect(kernel.path("198.51.100.1")?.gateway == IPAddress("192.0.2.5"))
-    }
-
-    @Test mutating func `two halves of a default route are a default route`() {
-        kernel.tell(MessageType.newLink, Messages.link(4, "tun0", hardware: 65534))
-        kernel.tell(MessageType.newRoute, Messages.route("0.0.0.0/1", over: 4))
-        kernel.tell(MessageType.newRoute, Messages.route("128.0.0.0/1", over: 4))
-        #expect(kernel.defaults == [4])
-        // A route to a smaller part of the Internet is not a default route.
-        kernel.tell(MessageType.newRoute, Messages.route("0.0.0.0/8", over: 3))
-        #expect(kernel.defaults == [4])
-    }
-
-    @Test mutating func `IPv6 destinations need a source address that is valid there`() {
-        kernel.tell(MessageType.newRoute, Messages.route("::/0", over: 2, via: "fe80::1", metric: 1024))
-        #expect(kernel.kind("2001:db8::1") == nil)
-        #expect(kernel.defaults == [2])
-        // IFA_F_TENTATIVE: duplicate address detection is in progress.
-        kernel.tell(MessageType.newAddress, Messages.address(2, "2001:db8:2::2/64", flags: 0x40))
-        #expect(kernel.kind("2001:db8::1") == nil)
-        kernel.tell(MessageType.newAddress, Messages.address(2, "2001:db8:2::2/64"))
-        #expect(kernel.kind("2001:db8::1") == .wired)
-        #expect(kernel.defaults == [2, 2])
-        // IFA_F_DADFAILED.
-        kernel.tell(MessageType.newAddress, Messages.address(2, "2001:db8:2::2/64", flags: 0x08))
-        #expect(kernel.kind("2001:db8::1") == nil)
-        // IFA_F_TENTATIVE and IFA_F_OPTIMISTIC: usable during duplicate address detection.
-        kernel.tell(MessageType.newAddress, Messages.address(2, "2001:db8:2::2/64", flags: 0x44))
-        #expect(kernel.kind("2001:db8::1") == .wired)
-    }
-
-    @Test mutating func `a route for a source prefix is used`() {
-        kernel.tell(MessageType.newAddress, Messages.address(2, "2001:db8:2::2/64"))
-        kernel.tell(
-            MessageType.newRoute, Messages.route("::/0", over: 2, via: "fe80::1", from: "2001:db8:2::/48"))
-        #expect(kernel.kind("2001:db8::1") == .wired)
-    }
-
-    @Test mutating func `an interface without address uses that of another interface`() {
-        kernel.tell(MessageType.newLink, Messages.link(3, "ppp0", hardware: 512))
-        kernel.tell(MessageType.newRoute, Messages.route("203.0.113.0/24", over: 3, scope: 253))
-        #expect(kernel.kind("203.0.113.1") == .cellular)
-        kernel.tell(MessageType.delAddress, Messages.address(2, "192.0.2.2/24"))
-        #expect(kernel.kind("203.0.113.1") == nil)
-        // A loopback address is not valid elsewhere, unlike a global address assigned to the loopback interface.
-        kernel.tell(MessageType.newAddress, Messages.address(1, "203.0.113.200/32"))
-        #expect(kernel.kind("203.0.113.1") == .cellular)
-    }
-
-    @Test mutating func `a route with a preferred source needs no address on its interface`() {
-        kernel.tell(MessageType.delAddress, Messages.address(2, "192.0.2.2/24"))
-        #expect(kernel.defaults == [])
-        kernel.tell(MessageType.newRoute, Messages.route("203.0.113.0/24", over: 2, source: "192.0.2.2"))
-        kernel.tell(
-            MessageType.newRoute, Messages.route("2001:db8::/32", over: 2, via: "fe80::1", source: "2001:db8:2::2"))
-        #expect(kernel.kind("203.0.113.1") == .wired)
-        #expect(kernel.kind("2001:db8::1") == .wired)
-        #expect(kernel.kind("198.51.100.1") == nil)
-        #expect(kernel.kind("2001:db9::1") == nil)
-    }
-
-    @Test mutating func `a link-local address does not reach beyond a gateway`() {
-        kernel.tell(MessageType.delAddress, Messages.address(2, "192.0.2.2/24"))
-        kernel.tell(MessageType.newAddress, Messages.address(2, "169.254.7.7/16", scope: 253))
-        kernel.tell(MessageType.newRoute, Messages.route("169.254.0.0/16", over: 2, scope: 253))
-        #expect(kernel.defaults == [])
-        #expect(kernel.kind("169.254.9.9") == .wired)
-    }
-
-    @Test mutating func `the address of a peer is not an own address`() {
-        kernel.tell(MessageType.delAddress, Messages.address(2, "192.0.2.2/24"))
-        kernel.tell(MessageType.newAddress, Messages.address(2, "192.0.2.2/32", peer: "192.0.2.1"))
-        #expect(kernel.defaults == [2])
-        kernel.tell(MessageType.delAddress, Messages.address(2, "192.0.2.2/32", peer: "192.0.2.1"))
-        #expect(kernel.defaults == [])
-    }
-
-    // MARK: Rules
-
-    /// The rules of a system without additional ones.
-    private let usualRules = [
-        Messages.rule(0, table: 255), Messages.rule(32766, table: 254), Messages.rule(32767, table: 253),
-    ]
-
-    /// Adds the default rules and further ones, and an interface and a table for WireGuard.
-    private mutating func addRules(_ rules: [UInt8]...) {
-        for rule in usualRules + rules { kernel.tell(MessageType.newRule, rule) }
-        kernel.tell(MessageType.newLink, Messages.link(4, "wg0", hardware: 65534, driver: "wireguard"))
-        kernel.tell(MessageType.newAddress, Messages.address(4, "10.7.0.2/32"))
-        kernel.tell(MessageType.newRoute, Messages.route("0.0.0.0/0", over: 4, table: 51820, scope: 253))
-    }
-
-    @Test mutating func `rules select the table, like those of wg-quick`() {
-        // FRA_SUPPRESS_PREFIXLEN 14, FRA_FWMARK 10, FRA_FWMASK 16.
-        addRules(
-            Messages.rule(32764, table: 254, Messages.attribute(14, Messages.bytes(UInt32(0)))),
-            Messages.rule(
-                32765, table: 51820, isInverted: true,
-                Messages.attribute(10, Messages.bytes(UInt32(0xCA6C)))
-                    + Messages.attribute(16, Messages.bytes(UInt32.max))))
-        #expect(kernel.defaults == [4])
-        #expect(kernel.kind("198.51.100.1") == .tunnel)
-        #expect(kernel.kind("192.0.2.77") == .wired)
-        #expect(kernel.kind("127.0.0.1") == .loopback)
-        kernel.tell(
-            MessageType.delRule,
-            Messages.rule(
-                32765, table: 51820, isInverted: true,
-                Messages.attribute(10, Messages.bytes(UInt32(0xCA6C)))
-                    + Messages.attribute(16, Messages.bytes(UInt32.max))))
-        #expect(kernel.defaults == [2])
+    // RTN_UNSPEC, _BROADCAST, _ANYCAST, _MULTICAST, _BLACKHOLE, _UNREACHABLE, _PROHIBIT, _THROW, _NAT.
+    @Test(arguments: [0, 3, 4, 5, 6, 7, 8, 9, 10, 255])
+    func `route types that do not apply to requests are not paths`(type: UInt8) {
+        #expect(kind("203.0.113.1", type: type, link: wired) == nil)
     }
 
     @Test(arguments: [
-        // FRA_IIFNAME 3, FRA_OIFNAME 17, FRA_FWMARK 10 and FRA_FWMASK 16, FRA_IP_PROTO 22, FRA_SPORT_RANGE 23,
-        // FRA_DPORT_RANGE 24, FRA_L3MDEV 19.
-        ([], true),
-        (Messages.attribute(3, Array("lo\0".utf8)), true),
-        (Messages.attribute(3, Array("eth0\0".utf8)), false),
-        (Messages.attribute(17, Array("eth0\0".utf8)), false),
-        (Messages.attribute(10, Messages.bytes(UInt32(1))) + Messages.attribute(16, Messages.bytes(UInt32(1))), false),
-        (Messages.attribute(10, Messages.bytes(UInt32(0))) + Messages.attribute(16, Messages.bytes(UInt32(1))), true),
-        (Messages.attribute(22, [6]), true),
-        (Messages.attribute(22, [17]), false),
-        (Messages.attribute(23, Messages.bytes(UInt32(0x0050_0050))), false),
-        (Messages.attribute(24, Messages.bytes(UInt32(0x0050_0050))), false),
-        (Messages.attribute(19, [1]), false),
+        ("203.0.113.1", nil, false), ("203.0.113.1", "192.0.2.2", true),
+        // Some virtual machines have such an address and a gateway that translates it.
+        ("203.0.113.1", "169.254.7.7", true),
+        ("2001:db8::1", nil, false), ("2001:db8::1", "2001:db8:2::2", true), ("2001:db8::1", "fe80::2", false),
+        ("2001:db8::1", "fec0::2", true), ("2001:db8::1", "::1", false), ("fe80::77", "fe80::2", true),
     ])
-    mutating func `a rule applies if it matches a plain TCP socket`(attributes: [UInt8], counts: Bool) {
-        addRules(Messages.rule(100, table: 51820, attributes))
-        #expect(kernel.kind("198.51.100.1") == (counts ? .tunnel : .wired))
+    func `a destination needs a source address that is valid there`(
+        destination: String, source: String?, isPath: Bool
+    ) {
+        #expect((kind(destination, from: source, link: wired) != nil) == isPath)
+    }
+}
+
+/// The kernel's choice of routes, tested in network namespaces.
+@Suite(
+    .enabled("Network namespaces cannot be created here.") { await NetworkNamespace.canBeCreated },
+    .timeLimit(.minutes(2)))
+struct KernelRoutesTests {
+    /// A destination and the expected interface kind and gateway of its path; no kind if it is unreachable.
+    struct Destination: Sendable {
+        let address: String
+        let kind: InterfaceKind?
+        var gateway: String?
+
+        init(_ address: String, _ kind: InterfaceKind?, via gateway: String? = nil) {
+            self.address = address
+            self.kind = kind
+            self.gateway = gateway
+        }
     }
 
-    @Test mutating func `a rule may be limited to destinations and users`() {
-        // FRA_UID_RANGE 20.
-        addRules(
-            Messages.rule(100, table: 51820, to: "198.51.100.0/24"),
-            Messages.rule(
-                101, table: 51820,
-                Messages.attribute(20, Messages.bytes(UInt32(1000)) + Messages.bytes(UInt32(1999)))))
-        #expect(kernel.kind("198.51.100.1") == .tunnel)
-        #expect(kernel.kind("203.0.113.1") == .wired)
-        #expect(kernel.kind("203.0.113.1", user: 1000) == .tunnel)
-        #expect(kernel.kind("203.0.113.1", user: 2000) == .wired)
+    /// A configuration in the form of ip-batch commands, and its paths.
+    struct Case: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let commands: String
+        let destinations: [Destination]
+
+        init(_ name: String, _ commands: String, _ destinations: Destination...) {
+            testDescription = name
+            self.commands = commands
+            self.destinations = destinations
+        }
     }
 
-    @Test mutating func `a rule for a source prefix does not apply to an unbound socket`() {
-        addRules(Messages.rule(100, table: 51820, fromLength: 24))
-        #expect(kernel.kind("198.51.100.1") == .wired)
+    /// The configuration before the commands: `v0` with 10.9.0.2/24 and a default route via 10.9.0.1, and the tunnel
+    /// `t0` with 10.7.0.2.
+    private static let usual = """
+        route add default via 10.9.0.1
+        link add t0 type vxlan id 7 dstport 4789 local 10.9.0.2 dev v0
+        link set t0 up
+        address add 10.7.0.2/32 dev t0
+        route add default dev t0 table 51820
+
+        """
+
+    private static let cases = [
+        Case(
+            "own addresses use the loopback, others the interface", "",
+            Destination("127.0.0.1", .loopback), Destination("10.9.0.2", .loopback), Destination("10.7.0.2", .loopback),
+            Destination("10.9.0.77", .wired), Destination("198.51.100.1", .wired, via: "10.9.0.1"),
+            Destination("::1", .loopback), Destination("2001:db8::1", nil)),
+        Case(
+            "the longest prefix wins, then the lowest metric",
+            """
+            route add 10.0.0.0/8 dev t0 metric 600
+            route add 10.0.0.0/8 via 10.9.0.1 metric 100
+            route add 10.1.0.0/16 dev t0 metric 900
+            route add 10.3.0.0/16 dev t0 metric 100
+            route add 10.3.0.0/16 via 10.9.0.1 metric 200
+            """,
+            Destination("10.2.0.1", .wired, via: "10.9.0.1"), Destination("10.1.0.1", .tunnel),
+            Destination("10.3.0.1", .tunnel)),
+        Case(
+            "a rejecting route hides wider ones",
+            """
+            route add unreachable 198.51.100.1
+            route add prohibit 198.51.100.2
+            route add blackhole 198.51.100.3
+            """,
+            Destination("198.51.100.1", nil), Destination("198.51.100.2", nil), Destination("198.51.100.3", nil),
+            Destination("198.51.100.4", .wired, via: "10.9.0.1")),
+        Case(
+            "a broadcast address is unreachable", "", Destination("10.9.0.255", nil),
+            Destination("255.255.255.255", nil), Destination("224.0.0.9", nil)),
+        Case(
+            "a route for a type of service is ignored", "route add 0.0.0.0/1 dev t0 tos 0x10",
+            Destination("1.2.3.4", .wired, via: "10.9.0.1")),
+        Case(
+            "the next hop of a multipath route is used",
+            "route add 203.0.113.0/24 nexthop via 10.9.0.7 nexthop via 10.9.0.7",
+            Destination("203.0.113.1", .wired, via: "10.9.0.7")),
+        Case(
+            "a route replaces another with the same metric", "route replace default via 10.9.0.3",
+            Destination("198.51.100.1", .wired, via: "10.9.0.3")),
+        Case(
+            "a gateway of the other family", "route add 203.0.113.0/24 via inet6 fe80::9 dev v0",
+            Destination("203.0.113.1", .wired, via: "fe80::9")),
+        Case(
+            "an interface without address uses that of another interface",
+            """
+            link add x0 type vxlan id 8 dstport 4790 local 10.9.0.2 dev v0
+            link set x0 up
+            route add 203.0.113.0/24 dev x0
+            """,
+            Destination("203.0.113.1", .tunnel)),
+        Case(
+            "a route without any source address is unreachable",
+            """
+            address flush dev v0
+            address flush dev t0
+            route add 203.0.113.0/24 dev v0
+            """,
+            Destination("203.0.113.1", nil)),
+        Case(
+            "a link-local address does not reach beyond a gateway",
+            """
+            address flush dev v0
+            address flush dev t0
+            address add 169.254.7.7/16 dev v0 scope link
+            route add default via 169.254.9.9 dev v0
+            """,
+            Destination("169.254.9.9", .wired), Destination("203.0.113.1", nil)),
+        Case(
+            "the address of a peer is not an own address",
+            "address add 192.0.2.2 peer 192.0.2.1 dev v0", Destination("192.0.2.1", .wired),
+            Destination("192.0.2.2", .loopback)),
+        Case(
+            "IPv6 destinations need a global source address",
+            """
+            address add fe80::2/64 dev v0 nodad
+            route add fe80::77 dev v0
+            route add default via fe80::1 dev v0
+            """,
+            Destination("2001:db8::1", nil), Destination("fe80::77", .wired)),
+        Case(
+            "IPv6 destinations are reachable with one",
+            "address add 2001:db8:2::2/64 dev v0 nodad\nroute add default via fe80::1 dev v0",
+            Destination("2001:db8::1", .wired, via: "fe80::1"), Destination("2001:db8:2::2", .loopback)),
+        Case(
+            "an IPv6 route for a source prefix is used",
+            "address add 2001:db8:2::2/64 dev v0 nodad\nroute add default from 2001:db8:2::/48 via fe80::1 dev v0",
+            Destination("2001:db8::1", .wired, via: "fe80::1")),
+        // Rules.
+        Case(
+            "rules select the table, like those of wg-quick",
+            """
+            rule add lookup main suppress_prefixlength 0 priority 32764
+            rule add not fwmark 51820 lookup 51820 priority 32765
+            """,
+            Destination("198.51.100.1", .tunnel), Destination("10.9.0.77", .wired), Destination("127.0.0.1", .loopback)),
+        Case(
+            "a rule may be limited to destinations", "rule add to 198.51.100.0/24 lookup 51820",
+            Destination("198.51.100.1", .tunnel), Destination("203.0.113.1", .wired, via: "10.9.0.1")),
+        Case(
+            "a rule may reject packets",
+            """
+            rule add to 198.51.100.1 unreachable priority 1
+            rule add to 198.51.100.2 prohibit priority 2
+            rule add to 198.51.100.3 blackhole priority 3
+            """,
+            Destination("198.51.100.1", nil), Destination("198.51.100.2", nil), Destination("198.51.100.3", nil),
+            Destination("203.0.113.1", .wired, via: "10.9.0.1")),
+        Case(
+            "a rule may jump to another",
+            """
+            rule add priority 100 goto 200
+            rule add priority 150 lookup 51820
+            rule add priority 200 nop
+            """,
+            Destination("198.51.100.1", .wired, via: "10.9.0.1")),
+        Case(
+            "a throw route continues with the next rule",
+            "rule add priority 100 lookup 51820\nroute add throw 198.51.100.0/24 table 51820",
+            Destination("198.51.100.1", .wired, via: "10.9.0.1"), Destination("203.0.113.1", .tunnel)),
+    ]
+
+    @Test(arguments: cases)
+    func `the kernel decides on the path`(_ example: Case) async throws {
+        let network = try await NetworkNamespace()
+        try await network.addPair()
+        try await network.batch(Self.usual + example.commands + "\n")
+        for destination in example.destinations {
+            let path = try network.path(to: #require(IPAddress(destination.address)))
+            #expect(path?.kind == destination.kind, "\(destination.address)")
+            #expect(path?.gateway == destination.gateway.flatMap { IPAddress($0) }, "\(destination.address)")
+        }
     }
 
-    @Test(arguments: [6, 7, 8])
-    mutating func `a rule may reject packets`(action: UInt8) {
-        addRules(Messages.rule(100, action: action, to: "198.51.100.0/24"))
-        #expect(kernel.kind("198.51.100.1") == nil)
-        #expect(kernel.kind("203.0.113.1") == .wired)
-    }
-
-    @Test mutating func `a rule may jump forwards but not backwards`() {
-        // FR_ACT_GOTO 2, FR_ACT_NOP 3; FRA_GOTO 4.
-        addRules(
-            Messages.rule(100, action: 2, Messages.attribute(4, Messages.bytes(UInt32(200)))),
-            Messages.rule(150, table: 51820),
-            Messages.rule(200, action: 3),
-            Messages.rule(300, action: 2, Messages.attribute(4, Messages.bytes(UInt32(100)))))
-        #expect(kernel.kind("198.51.100.1") == .wired)
-    }
-
-    @Test mutating func `a throw route continues with the next rule`() {
-        addRules(Messages.rule(100, table: 51820))
-        // RTN_THROW.
-        kernel.tell(MessageType.newRoute, Messages.route("198.51.100.0/24", table: 51820, type: 9))
-        #expect(kernel.kind("198.51.100.1") == .wired)
-        #expect(kernel.kind("203.0.113.1") == .tunnel)
+    @Test func `a rule applies if it matches a plain TCP socket`() async throws {
+        let network = try await NetworkNamespace()
+        try await network.addPair()
+        try await network.batch(Self.usual)
+        let destination = try #require(IPAddress("198.51.100.1"))
+        // The tests run as the user 0.
+        let conditions = [
+            ("", true), ("iif lo", true), ("iif v0", false), ("oif v0", false), ("fwmark 1/1", false),
+            ("fwmark 0/1", true), ("ipproto tcp", true), ("ipproto udp", false), ("sport 80", false),
+            ("dport 80", false), ("from 10.9.0.2", false), ("uidrange 0-0", true), ("uidrange 1-1999", false),
+        ]
+        for (condition, applies) in conditions {
+            try await network.ip("rule add \(condition) lookup 51820 priority 100")
+            #expect(try network.path(to: destination)?.kind == (applies ? .tunnel : .wired), "\(condition)")
+            try await network.ip("rule delete priority 100")
+        }
     }
 }

@@ -55,6 +55,29 @@ struct ReachabilityMonitorTests {
         #expect(try await network.monitor().status() == .notReachable)
     }
 
+    @Test func `two halves of a default route are a default route`() async throws {
+        try await network.addPair()
+        var statuses = network.monitor().statuses().makeAsyncIterator()
+        #expect(try await statuses.next() == .notReachable)
+        // A route to a smaller part of the Internet is not one.
+        try await network.ip("route add 1.0.0.0/8 via 10.9.0.1")
+        try await network.batch("route add 0.0.0.0/1 via 10.9.0.1\nroute add 128.0.0.0/1 via 10.9.0.1\n")
+        #expect(try await statuses.next() == .reachable(via: .wired))
+    }
+
+    @Test func `the last change wins, even if the kernel announces it before it is complete`() async throws {
+        try await network.addPair()
+        let monitor = network.monitor()
+        var statuses = monitor.statuses().makeAsyncIterator()
+        #expect(try await statuses.next() == .notReachable)
+        for _ in 0..<20 {
+            try await network.batch("address replace 10.9.0.2/24 dev v0\nroute add default via 10.9.0.1\n")
+            #expect(try await statuses.next() == .reachable(via: .wired))
+            try await network.ip("address delete 10.9.0.2/24 dev v0")
+            #expect(try await statuses.next() == .notReachable)
+        }
+    }
+
     @Test func `an address is observed independently of the default route`() async throws {
         try await network.addPair()
         let monitor = network.monitor()
@@ -159,7 +182,7 @@ struct ReachabilityMonitorTests {
         #expect(try await statuses.next() == .notReachable)
     }
 
-    @Test func `lost messages are compensated by a new reading`() async throws {
+    @Test func `lost messages are compensated by new requests`() async throws {
         try await network.addPair()
         // The smallest receive buffer, which holds only one or two messages.
         let monitor = network.monitor(receiveBuffer: 1)
