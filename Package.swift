@@ -124,10 +124,10 @@ let package = Package(
             ],
             path: "Examples/Snippets", swiftSettings: settings),
 
-        // Programs that tests run.
-        .systemLibrary(name: "CSpawn", path: "Tests/CSpawn"),
+        // Programs that tests run, and the number of tests that run at a time.
+        .target(name: "CTestSupport", path: "Tests/CTestSupport"),
         .target(
-            name: "TestSupport", dependencies: ["ANSystem", "CSpawn"], path: "Tests/TestSupport",
+            name: "TestSupport", dependencies: ["ANSystem", "CTestSupport"], path: "Tests/TestSupport",
             swiftSettings: settings),
 
         .testTarget(name: "ANSystemTests", dependencies: ["ANSystem"], swiftSettings: settings),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ANSystem
-import CSpawn
+import CTestSupport
 import Glibc
 
 /// A started program. A thread of its own collects the output and waits for the end, so that a waiting test blocks no

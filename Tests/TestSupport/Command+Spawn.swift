@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ANSystem
-import CSpawn
+import CTestSupport
 import Glibc
 
 extension Command {

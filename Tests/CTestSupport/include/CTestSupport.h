@@ -2,8 +2,8 @@
 //
 // Functions of glibc that its header files hide behind _GNU_SOURCE, without which Swift imports them.
 
-#ifndef CSPAWN_SHIM_H
-#define CSPAWN_SHIM_H
+#ifndef CTESTSUPPORT_H
+#define CTESTSUPPORT_H
 
 #include <spawn.h>
 
