@@ -2,6 +2,7 @@
 
 import AsyncNetworkingTesting
 import Glibc
+import TestSupport
 
 /// A blocking socket client, to test the server without an HTTP library.
 final class RawClient: Sendable {
@@ -18,7 +19,7 @@ final class RawClient: Sendable {
         switch server.endpoint {
         case .tcp(let host, let port):
             let isV6 = host.contains(":")
-            number = socket(isV6 ? AF_INET6 : AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+            number = socket(isV6 ? AF_INET6 : AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
             if isV6 {
                 var name = sockaddr_in6()
                 name.sin6_family = sa_family_t(AF_INET6)
@@ -33,7 +34,7 @@ final class RawClient: Sendable {
                 try connect(to: &name)
             }
         case .unix(let path):
-            number = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+            number = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
             var name = sockaddr_un()
             name.sun_family = sa_family_t(AF_UNIX)
             unsafe withUnsafeMutableBytes(of: &name.sun_path) { unsafe $0.copyBytes(from: Array(path.utf8)) }
@@ -97,26 +98,40 @@ final class RawClient: Sendable {
     }
 
     /// Reads until the received text ends with `suffix`, and returns the text.
-    func receive(upTo suffix: String) throws -> String {
-        var bytes: [UInt8] = []
-        while !bytes.suffix(suffix.utf8.count).elementsEqual(suffix.utf8) {
-            var byte: UInt8 = 0
-            let count = unsafe recv(number, &byte, 1, 0)
-            guard count > 0 else { throw Failure.ended(String(decoding: bytes, as: UTF8.self)) }
-            bytes.append(byte)
+    func receive(upTo suffix: String) async throws -> String {
+        try await blocking { [number] in
+            var bytes: [UInt8] = []
+            while !bytes.suffix(suffix.utf8.count).elementsEqual(suffix.utf8) {
+                var byte: UInt8 = 0
+                let count = unsafe recv(number, &byte, 1, 0)
+                guard count > 0 else { throw Failure.ended(String(decoding: bytes, as: UTF8.self)) }
+                bytes.append(byte)
+            }
+            return String(decoding: bytes, as: UTF8.self)
         }
-        return String(decoding: bytes, as: UTF8.self)
     }
 
     /// Reads until the connection ends, and returns the bytes and the error.
-    func receiveToEnd() -> (bytes: [UInt8], error: Failure?) {
-        var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 65_536)
-        while true {
-            let count = unsafe recv(number, &buffer, buffer.count, 0)
-            if count == 0 { return (bytes, nil) }
-            if count < 0 { return (bytes, errno == ECONNRESET ? .connectionReset : .system(errno)) }
-            bytes += buffer[..<count]
+    func receiveToEnd() async throws -> (bytes: [UInt8], error: Failure?) {
+        try await blocking { [number] in
+            var bytes: [UInt8] = []
+            var buffer = [UInt8](repeating: 0, count: 65_536)
+            while true {
+                let count = unsafe recv(number, &buffer, buffer.count, 0)
+                if count == 0 { return (bytes, nil) }
+                if count < 0 { return (bytes, errno == ECONNRESET ? .connectionReset : .system(errno)) }
+                bytes += buffer[..<count]
+            }
+        }
+    }
+
+    /// Reads on a thread of its own, until the task is cancelled.
+    private func blocking<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
+        defer { withExtendedLifetime(self) {} }
+        return try await withTaskCancellationHandler {
+            try await onThread(body)
+        } onCancel: {
+            shutdown(number, Int32(SHUT_RDWR))
         }
     }
 }

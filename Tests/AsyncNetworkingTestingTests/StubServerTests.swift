@@ -11,11 +11,11 @@ import Testing
             let client = try RawClient(server)
             try client.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n")
             let unavailable = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n"
-            #expect(try client.receive(upTo: "\r\n\r\n") == unavailable)
+            #expect(try await client.receive(upTo: "\r\n\r\n") == unavailable)
             let json = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
             for _ in 1...2 {
                 try client.send("GET /x?q=1 HTTP/1.1\r\n\r\n")
-                #expect(try client.receive(upTo: "{}") == json)
+                #expect(try await client.receive(upTo: "{}") == json)
             }
             let requests = try await server.requests(count: 3)
             #expect(requests.map(\.target) == ["/x", "/x?q=1", "/x?q=1"])
@@ -31,7 +31,7 @@ import Testing
             try client.send(
                 "PUT /a?b=c HTTP/1.1\r\nX-One: 1\r\nx-one:  2 \r\nTransfer-Encoding: chunked\r\n\r\n"
                     + "3\r\nabc\r\n2;x=y\r\nde\r\n0\r\nSum: 5\r\n\r\n")
-            #expect(try client.receive(upTo: "\r\n\r\n") == "HTTP/1.1 204 No Content\r\n\r\n")
+            #expect(try await client.receive(upTo: "\r\n\r\n") == "HTTP/1.1 204 No Content\r\n\r\n")
             let request = try #require(try await server.requests(count: 1).first)
             #expect(request.method == "PUT")
             #expect(request.path == "/a")
@@ -52,7 +52,7 @@ import Testing
             server.fallback { _ in .resetAfter(bytes: count) }
             let client = try RawClient(server)
             try client.send("GET / HTTP/1.1\r\n\r\n")
-            let (bytes, error) = client.receiveToEnd()
+            let (bytes, error) = try await client.receiveToEnd()
             #expect(bytes.count == count)
             #expect(error == .connectionReset)
         }
@@ -63,7 +63,7 @@ import Testing
             server.fallback { _ in .truncated(declared: 100, sent: 10) }
             let client = try RawClient(server)
             try client.send("GET / HTTP/1.1\r\n\r\n")
-            let (bytes, error) = client.receiveToEnd()
+            let (bytes, error) = try await client.receiveToEnd()
             #expect(bytes == Array("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n".utf8) + (0..<10))
             #expect(error == nil)
         }
@@ -104,7 +104,7 @@ import Testing
         await server.stop()
         #expect(server.activity.openConnections == 0)
         #expect(server.activity.requests.allSatisfy { !$0.isAbandoned })
-        for client in clients { #expect(client.receiveToEnd().bytes.isEmpty) }
+        for client in clients { #expect(try await client.receiveToEnd().bytes.isEmpty) }
         await server.stop()
     }
 
