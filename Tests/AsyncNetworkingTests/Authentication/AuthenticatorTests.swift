@@ -48,6 +48,15 @@ private struct Gate: Sendable {
     }
 }
 
+/// Yields a value for each request that begins to wait for a token.
+private struct WaitsForTokens: EventMonitor {
+    let seen: AsyncStream<Void>.Continuation
+
+    func receive(_ event: RequestEvent, of task: SessionTask) {
+        if case .refreshingToken = event { seen.yield() }
+    }
+}
+
 @Suite(.timeLimit(.minutes(2))) struct AuthenticatorTests {
     private let issuer = Issuer()
 
@@ -160,15 +169,19 @@ private struct Gate: Sendable {
         let gate = Gate()
         let issuer = Issuer(gate: gate)
         await issuer.fail(Planned(number: 3))
-        let transport = Self.server(taking: ["2"])
-        let manager = manager(on: transport, try authenticator(issuer))
+        let authenticator = try authenticator(issuer)
+        let (waits, seen) = AsyncStream.makeStream(of: Void.self)
+        let manager = SessionManager(on: Self.server(taking: ["2"])) {
+            $0.authentication.authenticators = [authenticator]
+            $0.eventMonitors = [WaitsForTokens(seen: seen)]
+        }
         await withTaskGroup { group in
             for number in 0..<20 {
                 group.addTask {
                     await #expect(throws: Planned(number: 3)) { _ = try await manager.get("\(number)") }
                 }
             }
-            _ = try? await transport.requests(count: 20)
+            for await _ in waits.prefix(20) {}
             gate.open()
         }
         #expect(await issuer.refreshes == ["0"])
