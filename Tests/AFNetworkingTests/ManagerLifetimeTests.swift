@@ -11,7 +11,7 @@ import Testing
 /// runs in its own process; one that hangs is terminated by SIGALRM.
 @Suite(.serialized, .timeLimit(.minutes(3))) struct ManagerLifetimeTests {
     @Test(arguments: [false, true])
-    func `1,000 managers leak nothing, with and without invalidation`(invalidates: Bool) async {
+    func `300 managers leak nothing, with and without invalidation`(invalidates: Bool) async {
         if invalidates {
             await #expect(processExitsWith: .success) { try await useManagers(invalidating: true) }
         } else {
@@ -93,7 +93,7 @@ import Testing
     }
 }
 
-/// Creates, uses and releases 1,000 managers. Afterwards the process must have the same resources as after the first
+/// Creates, uses and releases 300 managers. Afterwards the process must have the same resources as after the first
 /// ones.
 private func useManagers(invalidating: Bool) async throws {
     alarm(100)
@@ -103,7 +103,7 @@ private func useManagers(invalidating: Bool) async throws {
         try await server.connections(open: 0)
         try await eventually { threads() == 0 }
         let before = descriptors()
-        for _ in 0..<1_000 { try await useManager(server, invalidating: invalidating) }
+        for _ in 0..<300 { try await useManager(server, invalidating: invalidating) }
         try await server.connections(open: 0)
         try await eventually { threads() == 0 && descriptors() <= before && Counted.alive.value == 0 }
     }

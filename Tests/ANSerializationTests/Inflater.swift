@@ -91,7 +91,11 @@ struct Inflater {
             } else {
                 let (length, distance) = (try copyLength(value), try copyDistance(symbol(distances)))
                 guard distance <= output.count else { throw Malformed() }
-                for _ in 0..<length { output.append(output[output.count - distance]) }
+                // A copy may overlap its result.
+                let source = Array(output.suffix(distance).prefix(length))
+                for start in stride(from: 0, to: length, by: distance) {
+                    output += source.prefix(length - start)
+                }
             }
         }
     }
@@ -153,15 +157,21 @@ struct Inflater {
     }
 
     private static func crc(_ bytes: [UInt8]) -> UInt32 {
-        ~bytes.reduce(~0 as UInt32) { sum, byte in
-            (0..<8).reduce(sum ^ UInt32(byte)) { sum, _ in sum >> 1 ^ (sum & 1 == 1 ? 0xEDB8_8320 : 0) }
-        }
+        var sum = ~0 as UInt32
+        for byte in bytes { sum = sum >> 8 ^ crcTable[Int(UInt8(truncatingIfNeeded: sum) ^ byte)] }
+        return ~sum
+    }
+
+    /// The sum of each single byte.
+    private static let crcTable = (0..<256 as Range<UInt32>).map { byte in
+        (0..<8).reduce(byte) { sum, _ in sum >> 1 ^ (sum & 1 == 1 ? 0xEDB8_8320 : 0) }
     }
 
     private static func adler(_ bytes: [UInt8]) -> UInt32 {
-        let (low, high) = bytes.reduce((1, 0) as (UInt32, UInt32)) { sums, byte in
-            let low = (sums.0 + UInt32(byte)) % 65_521
-            return (low, (sums.1 + low) % 65_521)
+        var (low, high) = (1 as UInt32, 0 as UInt32)
+        for byte in bytes {
+            low = (low + UInt32(byte)) % 65_521
+            high = (high + low) % 65_521
         }
         return high << 16 | low
     }

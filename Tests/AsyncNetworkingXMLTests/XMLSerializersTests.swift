@@ -248,15 +248,15 @@ import Testing
         }
     }
 
-    @Test func `10 MB of nested elements and elements with very many attributes are rejected`() {
-        let deep = String(repeating: "<a>", count: 3_500_000)
+    @Test func `long nested elements and elements with very many attributes are rejected`() {
+        let deep = String(repeating: "<a>", count: 700_000)
         #expect(xmlFailure { try value(of: .xmlDocument, deep) }?.reason == .tooDeep(limit: 256))
         #expect(xmlFailure { try value(of: .xmlParser, deep) }?.reason == .tooDeep(limit: 256))
-        let wide = "<a " + (0..<300_000).map { "a\($0)='1'" }.joined(separator: " ") + "/>"
+        let wide = "<a " + (0..<30_000).map { "a\($0)='1'" }.joined(separator: " ") + "/>"
         #expect(xmlFailure { try value(of: .xmlDocument, wide) }?.reason == .tooManyAttributes(limit: 1_000))
-        let brackets = String(repeating: "<", count: 10_000_000)
+        let brackets = String(repeating: "<", count: 2_000_000)
         #expect(xmlFailure { try value(of: .xmlDocument, brackets) } != nil)
-        #expect(xmlFailure { try value(of: .xmlDocument, String(repeating: "[", count: 10_000_000)) } != nil)
+        #expect(xmlFailure { try value(of: .xmlDocument, String(repeating: "[", count: 2_000_000)) } != nil)
     }
 
     // MARK: Input that crashes Foundation's parser
