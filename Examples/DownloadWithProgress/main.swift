@@ -11,13 +11,13 @@ import FoundationEssentials
 
 func download(_ url: URL, to path: String) async throws {
     let api = SessionManager()
-    let download = await api.download(Request(url: url), to: path)
+    let download = api.download(Request(url: url), to: .file(path))
     for await progress in download.progress {
         let percent = progress.fraction.map { "\(Int($0 * 100))%" } ?? "?"
         let left = progress.timeLeft.map { "\($0.components.seconds) s left" } ?? ""
         print(percent, progress.completedBytes, "bytes", left)
     }
-    let file = try await download.value.value
+    let file = try await download.value
     print("\(file.path) has \(file.size) bytes.")
 }
 

@@ -14,10 +14,10 @@ func download(_ url: URL, to path: String) async throws {
     let api = SessionManager()
     var offset: Int64 = -1
     while true {
-        let download = await api.download(Request(url: url), to: path, options: .durable)
+        let download = api.download(Request(url: url), to: .file(path), options: .durable)
         do {
-            let response = try await download.value
-            print("\(path) has \(response.value.size) bytes.")
+            let file = try await download.value
+            print("\(path) has \(file.size) bytes.")
             return
         } catch let error as SessionError {
             guard let data = error.resumeData, data.offset > offset else { throw error }

@@ -6,8 +6,8 @@ import FoundationEssentials
 // The samples of the article "Downloads that survive".
 
 func downloadFile(_ api: SessionManager) async throws {
-    let download = await api.download("images/disk.iso", to: "disk.iso")
-    print(try await download.value.value.size)
+    let download = api.download("images/disk.iso", to: "disk.iso")
+    print(try await download.value.size)
 }
 
 func downloadCarefully(_ api: SessionManager) async throws {
@@ -17,8 +17,8 @@ func downloadCarefully(_ api: SessionManager) async throws {
 }
 
 func chooseDestination(_ api: SessionManager) async throws {
-    let chosen = DownloadDestination.chosen { file, head in
-        "downloads/" + (head.mediaType == "application/zip" ? "archive.zip" : "other")
+    let chosen = DownloadDestination.chosen { file in
+        "downloads/" + (file.response.head.mediaType == "application/zip" ? "archive.zip" : "other")
     }
     _ = try await api.download("images/disk.iso", to: chosen).value
 }
@@ -47,7 +47,7 @@ func goOnElsewhere(_ api: SessionManager, _ data: ResumeData, _ newURL: URL) asy
 }
 
 func downloadDurably(_ api: SessionManager) async throws {
-    let download = await api.download("images/disk.iso", to: "disk.iso", options: .durable)
+    let download = api.download("images/disk.iso", to: "disk.iso", options: .durable)
     _ = try await download.value
 }
 

@@ -91,8 +91,8 @@ func setAttribute(_ api: SessionManager, url: URL) async throws {
 }
 
 struct RequestLog: EventMonitor {
-    func receive(_ event: RequestEvent, of task: SessionTask) {
-        print("#\(task.id)", task.request, event)
+    func receive(_ event: RequestEvent, of task: AnyTransferTask) {
+        print(task, event)
     }
 }
 

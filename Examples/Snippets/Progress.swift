@@ -5,21 +5,21 @@ import AsyncNetworking
 // The samples of the article "Progress", and of README.md.
 
 func download(_ api: SessionManager) async throws {
-    let download = await api.download("images/disk.iso", to: "disk.iso")
+    let download = api.download("images/disk.iso", to: "disk.iso")
     for await progress in download.progress {
         print(progress.completedBytes, "of", progress.totalBytes.map(String.init) ?? "?")
         if let left = progress.timeLeft { print(left, "left") }
     }
-    let file = try await download.value.value
+    let file = try await download.value
     print(file.path, file.size)
 }
 
 func downloadWithProgress(_ api: SessionManager) async throws -> DownloadedFile {
-    let download = await api.download("images/disk.iso", to: "disk.iso")
+    let download = api.download("images/disk.iso", to: "disk.iso")
     for await progress in download.progress {
         print(progress.completedBytes, "of", progress.totalBytes.map(String.init) ?? "?")
     }
-    let file = try await download.value.value
+    let file = try await download.value
     return file
 }
 

@@ -16,7 +16,7 @@ func startTask(_ api: SessionManager, url: URL) async throws {
 func downloadWithinScope(_ api: SessionManager, url: URL) async throws {
     try await api.withDownload(Request(url: url), to: "disk.iso") { download in
         for await progress in download.progress { print(progress.fraction ?? 0) }
-        print(try await download.value.value.size)
+        print(try await download.value.size)
     }
 }
 

@@ -6,7 +6,7 @@ import FoundationEssentials
 // The samples of the article "Uploads".
 
 func upload(_ api: SessionManager) async throws {
-    let upload = await api.upload("images/disk.iso", from: .file("disk.iso"), method: .put)
+    let upload = api.upload("images/disk.iso", from: .file("disk.iso"), method: .put)
     for await progress in upload.progress { print(progress.fraction ?? 0) }
     print(try await upload.value.statusCode)
 }
@@ -23,6 +23,6 @@ func sendForm(_ api: SessionManager, url: URL) async throws {
 func askFirst(_ api: SessionManager, url: URL) async throws {
     var request = Request(method: .put, url: url)
     request.options = api.configuration.transfer.with { $0.expectContinueTimeout = .seconds(1) }
-    let upload = await api.upload(request, from: .file("disk.iso"))
+    let upload = api.upload(request, from: .file("disk.iso"))
     print(try await upload.value.statusCode)
 }

@@ -35,7 +35,7 @@ func upload(_ file: String, to url: URL) async throws {
     form.throttle = .rate(bytesPerSecond: 4_000_000)
 
     let request = try api.request(.post, url.absoluteString, parameters: ["kind": "example"], form: form)
-    let task = await api.upload(request, from: request.body)
+    let task = api.upload(request, from: request.body)
     for await progress in task.progress { print("\(progress.completedBytes) bytes sent") }
     let response = try await task.value
     print("Status \(response.statusCode): \(String(decoding: response.value, as: UTF8.self))")

@@ -57,8 +57,8 @@ public enum RequestEvent: Sendable {
 ///
 /// ```swift
 /// struct RequestLog: EventMonitor {
-///     func receive(_ event: RequestEvent, of task: SessionTask) {
-///         print("#\(task.id)", task.request, event)
+///     func receive(_ event: RequestEvent, of task: AnyTransferTask) {
+///         print(task, event)
 ///     }
 /// }
 /// ```
@@ -70,17 +70,17 @@ public protocol EventMonitor: Sendable {
     /// Receives an event of a task's request.
     ///
     /// Must return immediately: it may be called on the network thread.
-    func receive(_ event: RequestEvent, of task: SessionTask)
+    func receive(_ event: RequestEvent, of task: AnyTransferTask)
 }
 
 /// Forwards the events of one request to the monitors of its session.
 final class CallMonitor: TransferEventSink {
-    private let task: SessionTask
+    private let task: AnyTransferTask
     private let monitors: [any EventMonitor]
     /// A further receiver of the events of exchanges.
     private let sink: (any TransferEventSink)?
 
-    init(_ task: SessionTask, monitors: [any EventMonitor], sink: (any TransferEventSink)?) {
+    init(_ task: AnyTransferTask, monitors: [any EventMonitor], sink: (any TransferEventSink)?) {
         self.task = task
         self.monitors = monitors
         self.sink = sink
@@ -100,7 +100,7 @@ extension Pipeline {
     /// Performs a call and reports its events to the session's monitors.
     @inline(never)
     func monitor<Value>(
-        _ call: PipelineCall, of task: SessionTask, perform: (PipelineCall) async throws -> Value
+        _ call: PipelineCall, of task: AnyTransferTask, perform: (PipelineCall) async throws -> Value
     ) async throws -> Value {
         let monitor = CallMonitor(task, monitors: monitors, sink: call.events)
         var call = call

@@ -84,10 +84,11 @@ final class Pipeline: Sendable {
     /// Performs a task's request and returns the value that `body` returns. The response's body is valid only while
     /// `body` runs, as for ``ANHTTP/Transport``.
     func perform<Value>(
-        _ task: SessionTask, delivery: BodyDelivery, reporting events: (any TransferEventSink)?,
+        _ task: AnyTransferTask, _ request: Request, delivery: BodyDelivery,
+        reporting events: (any TransferEventSink)?,
         body: (ResponseHead, ResponseBody) async throws -> Value
     ) async throws -> Value {
-        let call = PipelineCall(request: task.request, delivery: delivery, events: events)
+        let call = PipelineCall(request: request, delivery: delivery, events: events)
         guard !monitors.isEmpty else { return try await perform(call, body: body) }
         return try await monitor(call, of: task) { call in try await perform(call, body: body) }
     }

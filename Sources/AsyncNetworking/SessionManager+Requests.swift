@@ -15,7 +15,7 @@ extension SessionManager {
     public nonisolated func data(for request: Request) async throws -> Response<Data> {
         let limit = request.maximumBodySize(inheritingFrom: pipeline.template)
         return try await perform(
-            registry.begin(.data, request), delivery: .collected(upTo: limit)
+            registry.begin(.data, request), request, delivery: .collected(upTo: limit)
         ) { head, body in
             let data = try await body.collect(upTo: limit)
             return Response(data, head: head, ending: body.ending ?? ResponseEnding())
@@ -62,7 +62,7 @@ extension SessionManager {
         _ body: (ResponseHead, ResponseBody) async throws -> Value
     ) async throws -> Value {
         try await perform(
-            registry.begin(.stream, request), delivery: .streamed, reporting: events, body: body)
+            registry.begin(.stream, request), request, delivery: .streamed, reporting: events, body: body)
     }
 
     /// Creates the request that a verb such as ``get(_:parameters:headers:as:)`` would send, without sending it.

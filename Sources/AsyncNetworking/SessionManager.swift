@@ -68,17 +68,24 @@ public actor SessionManager {
 
     // MARK: Requests
 
-    /// Performs the request of a registered task. Unregisters the task afterwards, unless it has a handle, which does
-    /// so itself.
+    /// Performs the request of a registered task. Unregisters the task afterwards if it is the request of an async
+    /// function; others do so themselves.
     ///
+    /// - Parameters:
+    ///   - task: The task.
+    ///   - request: The request to send, which may differ from the task's: its body may be gated, its range reduced.
+    ///   - delivery: How the response's body is read.
+    ///   - events: Receives the events of each exchange.
+    ///   - body: Receives the response's head, and its body, which is valid only while the closure runs.
     /// - Throws: ``SessionError``, `CancellationError`, or an error thrown by `body`.
     nonisolated func perform<Value: Sendable>(
-        _ task: SessionTask, delivery: BodyDelivery, reporting events: (any TransferEventSink)? = nil,
+        _ task: AnyTransferTask, _ request: Request, delivery: BodyDelivery,
+        reporting events: (any TransferEventSink)? = nil,
         body: (ResponseHead, ResponseBody) async throws -> Value
     ) async throws -> Value {
         defer { if task.core == nil { registry.end(task.id) } }
         do {
-            return try await pipeline.perform(task, delivery: delivery, reporting: events, body: body)
+            return try await pipeline.perform(task, request, delivery: delivery, reporting: events, body: body)
         } catch {
             throw lifted(error)
         }

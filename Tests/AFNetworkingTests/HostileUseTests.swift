@@ -185,7 +185,7 @@ import Testing
         for await _ in transfer.events {}
         #expect(transfer.status.state == .finished)
         #expect(manager.tasks.isEmpty)
-        #expect(await manager.coreSession.tasks.isEmpty)
+        #expect(manager.coreSession.tasks.isEmpty)
         #expect(log.entries == [NSURLErrorCancelled])
         try await eventually { dropped == nil }
     }

@@ -29,7 +29,7 @@ import Testing
         }
         await #expect(throws: CancellationError.self) { try await task.value }
         #expect(transport.requests.isEmpty)
-        #expect(await manager.tasks.isEmpty)
+        #expect(manager.tasks.isEmpty)
     }
 
     @Test(arguments: [MockResponse.hang, beginning])
@@ -41,7 +41,7 @@ import Testing
         } once: {
             try await transport.requests(count: 1)
         }
-        #expect(await manager.tasks.isEmpty)
+        #expect(manager.tasks.isEmpty)
     }
 
     @Test func `while the body is streamed`() async throws {
@@ -142,7 +142,7 @@ import Testing
                 }
             }
             try await server.activity { $0.requests.count { $0.isAbandoned } == 3 }
-            #expect(await manager.tasks.isEmpty)
+            #expect(manager.tasks.isEmpty)
         }
     }
 }

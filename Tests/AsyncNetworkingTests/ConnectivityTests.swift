@@ -181,7 +181,7 @@ import Testing
         struct Waits: EventMonitor {
             let seen: AsyncStream<String>.Continuation
 
-            func receive(_ event: RequestEvent, of task: SessionTask) {
+            func receive(_ event: RequestEvent, of task: AnyTransferTask) {
                 if case .waitingForConnectivity = event { seen.yield("\(event)") }
             }
         }

@@ -25,10 +25,10 @@ import Testing
         try await StubServer.with { server in
             server.route("/disk", .generated(3_000_000))
             let manager = SessionManager(for: server)
-            let response = try await manager.download("disk", to: file).value
-            #expect(response.value == DownloadedFile(path: file, size: 3_000_000))
-            #expect(response.statusCode == 200)
-            #expect(response.metrics.responseBodyBytes == 3_000_000)
+            let result = try await manager.download("disk", to: .file(file)).value
+            #expect(result.words == "\(file): 3000000 bytes")
+            #expect(result.response.statusCode == 200)
+            #expect(result.response.metrics.responseBodyBytes == 3_000_000)
             #expect(try directory.contents == ["file"])
             #expect(try directory.read("file") == StubServer.generatedBytes(3_000_000))
         }
@@ -36,7 +36,7 @@ import Testing
 
     @Test func `an empty body creates an empty file`() async throws {
         let manager = SessionManager(on: MockTransport(.status(.noContent)))
-        #expect(try await manager.download("x", to: file).value.value.size == 0)
+        #expect(try await manager.download("x", to: .file(file)).value.size == 0)
         let attributes = try FileManager.default.attributesOfItem(atPath: file)
         #expect(attributes[.size] as? UInt64 == 0)
     }
@@ -44,7 +44,7 @@ import Testing
     @Test func `the file appears under its name only when it is complete`() async throws {
         let gate = try ScriptGate()
         let manager = SessionManager(on: MockTransport(Self.halves(.wait(gate))))
-        let task = await manager.download("x", to: file)
+        let task = manager.download("x", to: .file(file))
         _ = await task.progress.first { _ in true }
         try await eventually { try directory.contents.count == 1 }
         let name = try #require(try directory.contents.first)
@@ -57,18 +57,18 @@ import Testing
 
     @Test func `an existing file is replaced`() async throws {
         _ = try directory.write(Data("much longer than the new one".utf8), to: "file")
-        _ = try await SessionManager(on: MockTransport(.text("new"))).download("x", to: file).value
+        _ = try await SessionManager(on: MockTransport(.text("new"))).download("x", to: .file(file)).value
         #expect(try directory.read("file") == Data("new".utf8))
     }
 
     @Test func `a download that fails leaves no partial file, and an existing file unchanged`() async throws {
         let lost = TransportError.connectionLost(.inBody(received: 1, expected: 2), FailureContext())
         let manager = SessionManager(on: MockTransport(Self.halves(.fail(lost))))
-        let error = try await sessionError { _ = try await manager.download("x", to: file).value }
+        let error = try await sessionError { _ = try await manager.download("x", to: .file(file)).value }
         guard case .transport(.connectionLost) = error else { throw error }
         #expect(try directory.contents == [])
         _ = try directory.write(Data("old".utf8), to: "file")
-        _ = try await sessionError { _ = try await manager.download("x", to: file).value }
+        _ = try await sessionError { _ = try await manager.download("x", to: .file(file)).value }
         #expect(try directory.contents == ["file"])
         #expect(try directory.read("file") == Data("old".utf8))
     }
@@ -77,7 +77,7 @@ import Testing
         try await StubServer.with { server in
             server.route("/", .truncated(declared: 1000, sent: 999))
             let manager = SessionManager(for: server)
-            let error = try await sessionError { _ = try await manager.download("/", to: file).value }
+            let error = try await sessionError { _ = try await manager.download("/", to: .file(file)).value }
             guard case .transport(.connectionLost(.inBody(received: 999, expected: 1000), _)) = error else {
                 throw error
             }
@@ -87,7 +87,7 @@ import Testing
 
     @Test func `a download that is cancelled leaves no file`() async throws {
         let manager = SessionManager(on: MockTransport(Self.halves(.hang)))
-        let task = await manager.download("x", to: file)
+        let task = manager.download("x", to: .file(file))
         try await eventually { try directory.contents.count == 1 }
         task.cancel()
         await #expect(throws: CancellationError.self) { _ = try await task.value }
@@ -97,7 +97,7 @@ import Testing
     @Test func `the body of a rejected status is not written, but is part of the error`() async throws {
         _ = try directory.write(Data("old".utf8), to: "file")
         let manager = SessionManager(on: MockTransport(.text("no such file", status: .notFound)))
-        let error = try await sessionError { _ = try await manager.download("x", to: file).value }
+        let error = try await sessionError { _ = try await manager.download("x", to: .file(file)).value }
         #expect(error.statusCode == 404)
         #expect(error.responseBody == Data("no such file".utf8))
         #expect(try directory.contents == ["file"])
@@ -108,7 +108,7 @@ import Testing
         try await StubServer.with { server in
             server.route("/", .reply(status: 500, body: .generated(1 << 40)))
             let manager = SessionManager(for: server)
-            let error = try await sessionError { _ = try await manager.download("/", to: file).value }
+            let error = try await sessionError { _ = try await manager.download("/", to: .file(file)).value }
             #expect(error.statusCode == 500)
             #expect(error.responseBody == StubServer.generatedBytes(1 << 20))
         }
@@ -117,7 +117,7 @@ import Testing
     @Test func `a missing directory is an error that names the file and the reason`() async throws {
         let manager = SessionManager(on: MockTransport(.text("x")))
         let path = "\(directory.path)/none/file"
-        let error = try await sessionError { _ = try await manager.download("x", to: path).value }
+        let error = try await sessionError { _ = try await manager.download("x", to: .file(path)).value }
         #expect(error.fileFailure?.path == path)
         #expect(error.fileFailure?.errno == ENOENT)
         #expect(error.description.contains("No such file or directory"))
@@ -126,7 +126,7 @@ import Testing
     @Test func `a destination that is a directory is an error, and no file is left`() async throws {
         let manager = SessionManager(on: MockTransport(.text("x")))
         try FileManager.default.createDirectory(atPath: file, withIntermediateDirectories: false)
-        let error = try await sessionError { _ = try await manager.download("x", to: file).value }
+        let error = try await sessionError { _ = try await manager.download("x", to: .file(file)).value }
         #expect(error.fileFailure?.errno == EISDIR)
         #expect(error.fileFailure?.call == "open")
         #expect(try directory.contents == ["file"])
@@ -138,7 +138,7 @@ import Testing
         await #expect(processExitsWith: .success) { [path = file as String] in
             if geteuid() == 0 { try #require(setuid(65534) == 0) }
             let manager = SessionManager(on: MockTransport(.text("x")))
-            let error = try await sessionError { _ = try await manager.download("x", to: path).value }
+            let error = try await sessionError { _ = try await manager.download("x", to: .file(path)).value }
             try #require(error.fileFailure?.errno == EACCES)
         }
         #expect(try directory.contents == [])
@@ -152,7 +152,7 @@ import Testing
             try unsafe #require(setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0)
             let megabyte = Data(count: 1 << 20)
             let manager = SessionManager(on: MockTransport(MockResponse(chunks: [megabyte, megabyte])))
-            let error = try await sessionError { _ = try await manager.download("x", to: path).value }
+            let error = try await sessionError { _ = try await manager.download("x", to: .file(path)).value }
             try #require(error.fileFailure?.errno == EFBIG)
             try #require(error.fileFailure?.call == "write")
         }
@@ -181,7 +181,7 @@ import Testing
     @Test func `progress ends with the last byte, for any number of readers`() async throws {
         try await StubServer.with { server in
             server.route("/", .generated(2_000_000))
-            let task = await SessionManager(for: server).download("/", to: file)
+            let task = SessionManager(for: server).download("/", to: .file(file))
             async let first = task.progress.reduce(into: []) { $0.append($1) }
             async let second = task.progress.reduce(into: []) { $0.append($1) }
             for progress in await [first, second] {
@@ -198,7 +198,7 @@ import Testing
     @Test func `a download of unknown length has no total`() async throws {
         try await StubServer.with { server in
             server.route("/", .generated(100_000, framing: .chunked))
-            let task = await SessionManager(for: server).download("/", to: file)
+            let task = SessionManager(for: server).download("/", to: .file(file))
             _ = try await task.value
             let last = await task.progress.first { _ in true }
             #expect(last?.counts == TransferProgress(completedBytes: 100_000, totalBytes: nil))
@@ -214,7 +214,7 @@ import Testing
                 "/disk", Script([.reply(Reply(framing: .contentLength(declared: 9))), .wait(gate), .generate(9)]))
             let manager = SessionManager(for: server)
             for path in ["moved", "empty"] {
-                let task = await manager.download(path, to: "\(directory.path)/\(path)")
+                let task = manager.download(path, to: "\(directory.path)/\(path)")
                 // The file in the directory shows that the download itself has started.
                 try await eventually { try directory.contents.contains { $0.hasPrefix(path) } }
                 async let progress = task.progress.reduce(into: []) { $0.append($1) }
@@ -229,20 +229,20 @@ import Testing
 
     @Test func `an error page does not count as progress`() async throws {
         let manager = SessionManager(on: MockTransport(.text("not found", status: .notFound)))
-        let task = await manager.download("x", to: file)
+        let task = manager.download("x", to: .file(file))
         #expect(await task.progress.first { _ in true } == nil)
         await #expect(throws: SessionError.self) { _ = try await task.value }
     }
 
     @Test(arguments: [MockResponse.failure(TransportError.shutDown), .failure(CancellationError())])
     func `progress ends when the transfer fails`(response: MockResponse) async throws {
-        let task = await SessionManager(on: MockTransport(response)).download("x", to: file)
+        let task = SessionManager(on: MockTransport(response)).download("x", to: .file(file))
         #expect(await task.progress.first { _ in true } == nil)
         await #expect(throws: (any Error).self) { _ = try await task.value }
     }
 
     @Test func `progress ends when the request could not be created`() async throws {
-        let task = await SessionManager(on: MockTransport(.text("x")), baseURL: nil).download("x", to: file)
+        let task = SessionManager(on: MockTransport(.text("x")), baseURL: nil).download("x", to: .file(file))
         #expect(await task.progress.first { _ in true } == nil)
     }
 }

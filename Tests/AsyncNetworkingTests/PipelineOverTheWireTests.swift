@@ -167,7 +167,7 @@ import Testing
             try await server.requests(count: 1)
             task.cancel()
             await #expect(throws: CancellationError.self) { try await task.value }
-            #expect(await manager.tasks.isEmpty)
+            #expect(manager.tasks.isEmpty)
         }
     }
 }

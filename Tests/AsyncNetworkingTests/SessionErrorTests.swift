@@ -80,7 +80,7 @@ import Testing
         let manager = SessionManager(on: transport)
         let task = Task { try await manager.get("http://user:secret@a.example/x?token=secret") }
         try await transport.requests(count: 1)
-        let description = await "\(manager.tasks)"
+        let description = "\(manager.tasks)"
         #expect(description.contains("a.example/x?token=…"))
         #expect(!description.contains("secret"))
         task.cancel()

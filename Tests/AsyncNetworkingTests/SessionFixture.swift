@@ -72,6 +72,11 @@ extension Response<Data> {
     var text: String { String(decoding: value, as: UTF8.self) }
 }
 
+extension DownloadedFile {
+    /// The path and the size, without the response, which is not comparable.
+    var words: String { "\(path): \(size) bytes" }
+}
+
 extension TransferProgress {
     /// The progress without its rate, which differs between runs.
     var counts: TransferProgress {

@@ -166,7 +166,7 @@ struct HandWritten<Output: Sendable>: ResponseSerializer {
             }
             #expect(received == StubServer.generatedBytes(received.count))
             #expect(try await manager.get("small").text == "small")
-            #expect(await manager.tasks.isEmpty)
+            #expect(manager.tasks.isEmpty)
         }
     }
 

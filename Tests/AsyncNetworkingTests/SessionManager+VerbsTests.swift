@@ -55,7 +55,7 @@ import Testing
             guard case .serialization(.url) = error else { throw error }
         }
         #expect(transport.requests.isEmpty)
-        #expect(await manager.tasks.isEmpty)
+        #expect(manager.tasks.isEmpty)
     }
 
     @Test func `each verb has its method, and places parameters in the query or the body`() async throws {

@@ -52,7 +52,7 @@ import Testing
                 let before = try ProcessState()
                 let gate = try ScriptGate()
                 server.route("/", Script([.wait(gate), .reply(Reply(body: .string("late")))]))
-                let upload = await SessionManager(for: server).upload("/", from: .string("a"))
+                let upload = SessionManager(for: server).upload("/", from: .string("a"))
                 try await server.requests(count: 1)
                 try #require(try ProcessState().threads == before.threads + 1)
                 gate.open()
@@ -119,7 +119,7 @@ private func storm(on server: StubServer, seed: UInt64) async throws {
         // Some requests ended before they were cancelled, others did not.
         try #require(2000...9900 ~= cancelled)
     }
-    try await #require(manager.tasks.isEmpty)
+    try #require(manager.tasks.isEmpty)
     // The manager still works.
     try await #require(manager.get("quick").text == "quick")
 }

@@ -40,7 +40,7 @@ import Testing
         let path = try directory.write(bytes, to: "body")
         try await StubServer.with { server in
             server.route("/up", .status(201))
-            let task = await SessionManager(for: server).upload("up", from: .file(path), method: .put)
+            let task = SessionManager(for: server).upload("up", from: .file(path), method: .put)
             let progress = await task.progress.reduce(into: []) { $0.append($1) }
             #expect(progress.last?.counts == TransferProgress(completedBytes: 3_000_000, totalBytes: 3_000_000))
             #expect(zip(progress, progress.dropFirst()).allSatisfy { $0.completedBytes <= $1.completedBytes })
@@ -57,7 +57,7 @@ import Testing
         try await StubServer.with { server in
             server.route("/up", .status(201))
             let chunks = AsyncStreamOf([Data("abc".utf8), Data("de".utf8)])
-            let task = await SessionManager(for: server).upload("up", from: .stream(chunks))
+            let task = SessionManager(for: server).upload("up", from: .stream(chunks))
             _ = try await task.value
             let last = await task.progress.first { _ in true }
             #expect(last?.counts == TransferProgress(completedBytes: 5, totalBytes: nil))
@@ -74,7 +74,7 @@ import Testing
             let path = try directory.write(Data("abc".utf8), to: "body")
             let body = RequestBody.file(path)
             try FileManager.default.removeItem(atPath: path)
-            let task = await SessionManager(for: server).upload("up", from: body)
+            let task = SessionManager(for: server).upload("up", from: body)
             let error = try await sessionError { _ = try await task.value }
             guard case .transport(.requestBody(.file(path, _), _)) = error else { throw error }
             #expect(error.description.contains(path))
@@ -92,7 +92,7 @@ import Testing
             let directory = try TemporaryDirectory()
             let size = 64 << 20
             let path = try directory.write(Data(count: size), to: "body")
-            let task = await SessionManager(for: server).upload("up", from: .file(path))
+            let task = SessionManager(for: server).upload("up", from: .file(path))
             try await server.requests(count: 1)
             try unsafe #require(truncate(path, 1 << 20) == 0)
             gate.open()
@@ -119,7 +119,7 @@ import Testing
         try await StubServer.with { server in
             server.route("/old", .redirect(308, to: "/new"))
             server.route("/new", .status(201))
-            let task = await SessionManager(for: server).upload("old", from: .file(path), method: .put)
+            let task = SessionManager(for: server).upload("old", from: .file(path), method: .put)
             let progress = await task.progress.reduce(into: []) { $0.append($1) }
             let response = try await task.value
             #expect(response.statusCode == 201)
@@ -135,7 +135,7 @@ import Testing
             server.route("/up", .refusingBody(413))
             let manager = SessionManager(for: server) { $0.transfer.expectContinueTimeout = .seconds(60) }
             let body = RequestBody.bytes(Data(count: 50_000_000))
-            let task = await manager.upload("up", from: body, method: .put)
+            let task = manager.upload("up", from: body, method: .put)
             #expect(try await task.value.statusCode == 413)
             #expect(task.status.uploadProgress?.completedBytes ?? 0 == 0)
             let request = try #require(server.activity.requests.first)
@@ -148,7 +148,7 @@ import Testing
         try await StubServer.with { server in
             server.route("/up", .status(201))
             let manager = SessionManager(for: server) { $0.transfer.expectContinueTimeout = .seconds(60) }
-            let task = await manager.upload("up", from: .bytes(Data(count: 300_000)), method: .put)
+            let task = manager.upload("up", from: .bytes(Data(count: 300_000)), method: .put)
             let response = try await task.value
             #expect(response.statusCode == 201)
             #expect(await task.allEvents.contains("informational 100"))
@@ -163,7 +163,7 @@ import Testing
             let gate = try ScriptGate()
             server.route("/up", Script([.wait(gate), .readBody(), .reply(Reply(status: 201))], readsBodyFirst: false))
             let size: Int64 = 64 << 20
-            let task = await SessionManager(for: server).upload("up", from: .bytes(Data(count: Int(size))))
+            let task = SessionManager(for: server).upload("up", from: .bytes(Data(count: Int(size))))
             try await server.requests(count: 1)
             for await progress in task.progress where progress.completedBytes > 0 { break }
             // The server reads nothing: the bytes counted as sent are in buffers.
@@ -195,7 +195,7 @@ import Testing
         let (gate, opener) = AsyncStream.makeStream(of: Void.self)
         let transport = MockTransport(.text("x"))
         let body = RequestBody.stream(Gated(gate: gate, reads: reads))
-        let task = await SessionManager(on: transport).upload("up", from: body)
+        let task = SessionManager(on: transport).upload("up", from: body)
         try await eventually { await reads.values == [1, 2] }
         task.suspend()
         opener.finish()
@@ -217,7 +217,7 @@ import Testing
             try form.append(file: path, name: "portrait")
             let (contentType, body) = try form.makeBody()
             let manager = SessionManager(for: server)
-            let task = await manager.upload("up", from: body, headers: [.contentType: contentType])
+            let task = manager.upload("up", from: body, headers: [.contentType: contentType])
             #expect(try await task.value.statusCode == 201)
             let length = try #require(body.length)
             #expect(length > 300_000)
@@ -227,30 +227,30 @@ import Testing
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct TransferTaskTests {
+@Suite(.timeLimit(.minutes(1))) struct TransferTaskLifetimeTests {
     private let transport = MockTransport(.hang)
 
     @Test func `cancelling it ends the transfer`() async throws {
         let manager = SessionManager(on: transport)
-        let task = await manager.upload("up", from: .string("a"))
+        let task = manager.upload("up", from: .string("a"))
         try await transport.requests(count: 1)
         task.cancel()
         await #expect(throws: CancellationError.self) { _ = try await task.value }
-        #expect(await manager.tasks.isEmpty)
+        #expect(manager.tasks.isEmpty)
         task.cancel()
     }
 
     @Test func `cancelling immediately after the start is effective`() async throws {
         let manager = SessionManager(on: transport)
-        let task = await manager.upload("up", from: .string("a"))
+        let task = manager.upload("up", from: .string("a"))
         task.cancel()
         await #expect(throws: CancellationError.self) { _ = try await task.value }
-        #expect(await manager.tasks.isEmpty)
+        #expect(manager.tasks.isEmpty)
     }
 
     @Test func `cancelling a Swift task that awaits the value ends the transfer`() async throws {
         let manager = SessionManager(on: transport)
-        let task = await manager.upload("up", from: .string("a"))
+        let task = manager.upload("up", from: .string("a"))
         let waiter = Task { try await task.value }
         try await transport.requests(count: 1)
         waiter.cancel()
@@ -261,7 +261,7 @@ import Testing
     @Test func `cancelling a Swift task that reads the progress does not end the transfer`() async throws {
         let gate = try ScriptGate()
         let transport = MockTransport(MockResponse([.wait(gate), .head(.ok)]))
-        let task = await SessionManager(on: transport).upload("up", from: .string("a"))
+        let task = SessionManager(on: transport).upload("up", from: .string("a"))
         let reader = Task { await task.progress.reduce(into: []) { $0.append($1) } }
         try await transport.requests(count: 1)
         reader.cancel()
@@ -271,7 +271,7 @@ import Testing
     }
 
     @Test func `the value can be awaited more than once`() async throws {
-        let task = await SessionManager(on: MockTransport(.text("x"))).upload("up", from: .string("a"))
+        let task = SessionManager(on: MockTransport(.text("x"))).upload("up", from: .string("a"))
         async let first = task.value
         async let second = task.value
         #expect(try await [first.text, second.text, task.value.text] == ["x", "x", "x"])
@@ -284,7 +284,7 @@ import Testing
             server.route("/", Script([.wait(gate), .reply(Reply(body: .string("done")))]))
             do {
                 let manager = SessionManager(for: server)
-                _ = await manager.download("/", to: "\(directory.path)/file")
+                _ = manager.download("/", to: "\(directory.path)/file")
             }
             try await server.requests(count: 1)
             gate.open()

@@ -148,7 +148,7 @@ enum Dialect: CaseIterable, Sendable {
         ]
         for (name, body) in bodies {
             let path = "upload/\(dialect)-\(name).bin"
-            let task = await manager.upload(path, from: body, method: .put)
+            let task = manager.upload(path, from: body, method: .put)
             #expect(try await task.value.statusCode == 201)
             let expected = name == "empty" ? Data() : bytes
             #expect(await task.progress.first { _ in true }?.completedBytes ?? 0 == Int64(expected.count))
@@ -160,9 +160,9 @@ enum Dialect: CaseIterable, Sendable {
     @Test(arguments: Dialect.allCases)
     func `64 MB are downloaded to a file`(dialect: Dialect) async throws {
         let directory = try TemporaryDirectory()
-        let task = try await dialect.manager().download("64m.bin", to: "\(directory.path)/64m.bin")
+        let task = try dialect.manager().download("64m.bin", to: "\(directory.path)/64m.bin")
         let last = await task.progress.reduce(nil) { $1 }
-        #expect(try await task.value.value.size == 64 << 20)
+        #expect(try await task.value.size == 64 << 20)
         #expect(last?.completedBytes == 64 << 20)
         #expect(last?.totalBytes == 64 << 20)
         let attributes = try FileManager.default.attributesOfItem(atPath: "\(directory.path)/64m.bin")
@@ -253,13 +253,13 @@ enum Dialect: CaseIterable, Sendable {
         let directory = try TemporaryDirectory()
         let manager = try Dialect.http2OverTLS.manager()
         let downloads = await (0..<4).asyncMap { number in
-            await manager.download("64m.bin", to: "\(directory.path)/\(number)")
+            manager.download("64m.bin", to: "\(directory.path)/\(number)")
         }
         await manager.shutdown()
-        for download in downloads { #expect(try await download.value.value.size == 64 << 20) }
+        for download in downloads { #expect(try await download.value.size == 64 << 20) }
 
         let impatient = try Dialect.http2OverTLS.manager()
-        let running = await impatient.download("1g.bin", to: "\(directory.path)/running")
+        let running = impatient.download("1g.bin", to: "\(directory.path)/running")
         _ = await running.progress.first { _ in true }
         await impatient.shutdown(draining: .zero)
         await #expect(throws: CancellationError.self) { _ = try await running.value }

@@ -32,11 +32,11 @@ struct OurClient: BenchmarkClient {
 
     func download(to file: OutputFile) async throws {
         file.close()
-        _ = try await manager.download(Request(url: url), to: file.path).value
+        _ = try await manager.download(Request(url: url), to: .file(file.path)).value
     }
 
     func upload(from path: String) async throws {
-        let task = await manager.upload(Request(method: .put, url: url), from: .file(path))
+        let task = manager.upload(Request(method: .put, url: url), from: .file(path))
         try check(try await task.value.head)
     }
 

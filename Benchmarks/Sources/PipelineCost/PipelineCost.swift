@@ -84,5 +84,5 @@ private struct Passing: Interceptor {
 }
 
 private struct Deaf: EventMonitor {
-    func receive(_ event: RequestEvent, of task: SessionTask) {}
+    func receive(_ event: RequestEvent, of task: AnyTransferTask) {}
 }

@@ -68,13 +68,13 @@ struct BuiltInTour {
         try await report.step(
             "A file of \(Quantity.bytes(Self.uploadSize)) is uploaded, with progress",
             """
-            let upload = await api.upload("disk.img", from: .file(path), method: .put)
+            let upload = api.upload("disk.img", from: .file(path), method: .put)
             for await progress in upload.progress { … }
             """, uploadFile)
         try await report.step(
             "A file of \(Quantity.bytes(Self.downloadSize)) is downloaded, with progress",
             """
-            let download = await api.download("disk.img", to: path)
+            let download = api.download("disk.img", to: .file(path))
             for await progress in download.progress { … }
             """, downloadFile)
         try await report.step(
@@ -116,7 +116,7 @@ struct BuiltInTour {
 
     private func uploadFile() async throws -> [String] {
         let path = try directory.write("upload.img", StubServer.generatedBytes(Int(Self.uploadSize)))
-        let upload = await api.upload("disk.img", from: .file(path), method: .put)
+        let upload = api.upload("disk.img", from: .file(path), method: .put)
         await progress.follow(upload.progress, label: "upload")
         let response = try await upload.value
         let received = server.activity.requests.last { $0.method == "PUT" }?.bodyLength
@@ -127,16 +127,16 @@ struct BuiltInTour {
 
     private func downloadFile() async throws -> [String] {
         let path = directory.path("download.img")
-        let download = await api.download("disk.img", to: path)
+        let download = api.download("disk.img", to: .file(path))
         await progress.follow(download.progress, label: "download")
-        let file = try await download.value.value
+        let file = try await download.value
         try expect(file.size == Self.downloadSize, "The file has \(file.size) bytes.")
         return ["Status 200; the file has \(file.size) bytes"]
     }
 
     private func cancelDownload() async throws -> [String] {
         let before = try directory.names()
-        let download = await api.download("slow.img", to: directory.path("cancelled.img"))
+        let download = api.download("slow.img", to: .file(directory.path("cancelled.img")))
         var received: Int64 = 0
         for await progress in download.progress where progress.completedBytes > 2_000_000 {
             received = progress.completedBytes

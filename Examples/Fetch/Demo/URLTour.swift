@@ -30,10 +30,10 @@ struct URLTour {
             try await report.step("POST of a form", #"try await api.post(url, parameters: ["name": "Ada"])"#) {
                 try await post(api)
             }
-            try await report.step("PUT of a file of 1 MB", "await api.upload(url, from: .file(path), method: .put)") {
+            try await report.step("PUT of a file of 1 MB", "api.upload(url, from: .file(path), method: .put)") {
                 try await upload(api)
             }
-            try await report.step("Download into a file", "await api.download(url, to: path)") {
+            try await report.step("Download into a file", "api.download(url, to: .file(path))") {
                 try await download(api)
             }
             try await report.step("A cancelled download", "download.cancel()") {
@@ -70,24 +70,24 @@ struct URLTour {
 
     private func upload(_ api: SessionManager) async throws -> [String] {
         let path = try directory.write("upload.bin", StubServer.generatedBytes(1_000_000))
-        let upload = await api.upload(url.absoluteString, from: .file(path), method: .put)
+        let upload = api.upload(url.absoluteString, from: .file(path), method: .put)
         await progress.follow(upload.progress, label: "upload")
         return [Self.summary(try await upload.value)]
     }
 
     private func download(_ api: SessionManager) async throws -> [String] {
-        let download = await api.download(url.absoluteString, to: directory.path("download"))
+        let download = api.download(url.absoluteString, to: .file(directory.path("download")))
         await progress.follow(download.progress, label: "download")
-        let response = try await download.value
-        return ["Status \(response.statusCode); the file has \(response.value.size) bytes"]
+        let file = try await download.value
+        return ["Status \(file.response.statusCode); the file has \(file.size) bytes"]
     }
 
     private func cancel(_ api: SessionManager) async throws -> [String] {
         let before = try directory.names()
-        let download = await api.download(url.absoluteString, to: directory.path("cancelled"))
+        let download = api.download(url.absoluteString, to: .file(directory.path("cancelled")))
         download.cancel()
         do {
-            let size = try await download.value.value.size
+            let size = try await download.value.size
             return ["The download completed before it was cancelled: \(Quantity.bytes(size))"]
         } catch is CancellationError {
             try expect(directory.names() == before, "A file was left behind.")

@@ -14,7 +14,7 @@ extension Fetcher {
         let left = ResumeData.left(at: path)
         if !output.continues { left?.discard() }
         let options = options.with { $0.resumeData = output.continues ? left : nil }
-        try await session.withDownload(job.request, to: path, options: options) { task in
+        try await session.withDownload(job.request, to: .file(path), options: options) { task in
             async let told: Void = tell(task.events, of: path, narrator, watcher)
             async let shown: Void = show(task.progress, of: job)
             let start = ContinuousClock.now
@@ -23,13 +23,13 @@ extension Fetcher {
             await shown
             board.end(job.index)
             switch result {
-            case .success(let response):
-                narrator.say(trailers: response.trailers)
+            case .success(let file):
+                narrator.say(trailers: file.response.trailers)
                 if output.includesHead {
                     await previous?.wait()
-                    try StandardStream.output.write(Data(HeadText.of(response.head).utf8))
+                    try StandardStream.output.write(Data(HeadText.of(file.response.head).utf8))
                 }
-                tell(response, path, elapsed: ContinuousClock.now - start, narrator)
+                tell(file, elapsed: ContinuousClock.now - start, narrator)
             case .failure(let error):
                 keep(task.resumeData, of: path, narrator)
                 throw Self.statusError(for: error) ?? error
@@ -56,15 +56,12 @@ extension Fetcher {
         for await progress in progress { board.report(progress, of: job.index) }
     }
 
-    private func tell(
-        _ response: Response<DownloadedFile>, _ path: String, elapsed: Duration, _ narrator: Narrator
-    ) {
+    private func tell(_ file: DownloadedFile, elapsed: Duration, _ narrator: Narrator) {
         guard !output.isSilent else { return }
         let seconds = elapsed / .seconds(1)
-        let received = Double(response.metrics.responseBodyBytes)
+        let received = Double(file.response.metrics.responseBodyBytes)
         let rate = seconds > 0.001 ? ", " + Quantity.rate(received / seconds) : ""
-        narrator.tell(
-            "\(path): \(Quantity.bytes(response.value.size)) in \(Quantity.time(elapsed))\(rate)\n")
+        narrator.tell("\(file.path): \(Quantity.bytes(file.size)) in \(Quantity.time(elapsed))\(rate)\n")
     }
 
     /// Reports the incomplete part of a file, or deletes it if it cannot be resumed.

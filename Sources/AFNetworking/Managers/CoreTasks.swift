@@ -9,7 +9,7 @@ extension URLSessionTask {
     /// such as the cancellation of its session, the `URLSessionTask` ends and calls its completion handler.
     ///
     /// `nil` if the task was not created by an ``AFURLSessionManager`` or its request cannot be created.
-    public var transfer: (any TransferHandle)? {
-        (self as? any DrivenTask)?.driver.transfer
+    public var transfer: (AnyTransferTask)? {
+        (self as? any DrivenTask)?.driver.transfer.map { AnyTransferTask($0) }
     }
 }

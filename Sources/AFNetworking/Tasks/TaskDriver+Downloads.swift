@@ -26,7 +26,7 @@ extension TaskDriver {
 
     /// Moves the downloaded file to its destination. The body of a response that validation rejected is moved, too.
     private func received(
-        _ file: Result<Response<DownloadedFile>, any Error>, at temporary: URL
+        _ file: Result<DownloadedFile, any Error>, at temporary: URL
     ) async -> Result<Void, any Error> {
         do {
             if case .failure(let error) = file {

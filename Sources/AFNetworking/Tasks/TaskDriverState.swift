@@ -126,7 +126,7 @@ enum TaskSource: Sendable {
     var isUpload: Bool { if case .upload = self { true } else { false } }
     var isToFile: Bool { if case .dataToFile = self { true } else { false } }
 
-    var kind: SessionTask.Kind {
+    var kind: TaskKind {
         switch self {
         case .data, .dataToFile: .data
         case .upload: .upload

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
 
-public import ANHTTP
-
-/// The destination of a download.
+/// The destination of a download: a path, or a closure that chooses one.
+///
+/// A string literal is the path of a file:
+///
+/// ```swift
+/// let download = await api.download("images/disk.iso", to: "disk.iso")
+/// ```
 ///
 /// The bytes are written to a temporary file, which is moved to its final path atomically when it is complete. A
 /// response with a status outside of 200–299 is never written.
-public struct DownloadDestination: Sendable {
+public struct DownloadDestination: ExpressibleByStringInterpolation, Sendable {
     let target: Target
     /// Whether an existing file is overwritten; `true` by default.
     ///
@@ -18,7 +22,7 @@ public struct DownloadDestination: Sendable {
 
     enum Target: Sendable {
         case path(String)
-        case choice(directory: String, @Sendable (DownloadedFile, ResponseHead) async throws -> String)
+        case choice(directory: String, @Sendable (DownloadedFile) async throws -> String)
     }
 
     /// Returns a destination at a path.
@@ -45,17 +49,22 @@ public struct DownloadDestination: Sendable {
     ///     chosen path is on another file system, the file is copied there first and still appears atomically.
     ///   - overwritesExisting: Whether an existing file is overwritten; see ``overwritesExisting``.
     ///   - createsIntermediateDirectories: Whether missing directories are created.
-    ///   - choose: Receives the temporary file and the response's head, and returns the path. If it throws, the
-    ///     download fails with that error and the temporary file is removed.
+    ///   - choose: Receives the temporary file with the response, and returns the path. If it throws, the download
+    ///     fails with that error and the temporary file is removed.
     public static func chosen(
         temporaryDirectory directory: String? = nil, overwritesExisting: Bool = true,
         createsIntermediateDirectories: Bool = false,
-        by choose: @escaping @Sendable (_ file: DownloadedFile, _ head: ResponseHead) async throws -> String
+        by choose: @escaping @Sendable (_ file: DownloadedFile) async throws -> String
     ) -> DownloadDestination {
         DownloadDestination(
             target: .choice(directory: directory ?? ProcessDirectories.temporary, choose),
             overwritesExisting: overwritesExisting,
             createsIntermediateDirectories: createsIntermediateDirectories)
+    }
+
+    /// Creates a destination at a path; see ``file(_:overwritesExisting:createsIntermediateDirectories:)``.
+    public init(stringLiteral path: String) {
+        self = .file(path)
     }
 
     private init(target: Target, overwritesExisting: Bool, createsIntermediateDirectories: Bool) {

@@ -251,20 +251,17 @@ final class DownloadFile {
 
     // MARK: The end
 
-    /// Moves the complete file to its final path, and returns that.
-    func commit(_ head: ResponseHead) async throws -> DownloadedFile {
+    /// Moves the complete file to its final path, and returns it.
+    func commit(_ response: Response<Void>) async throws -> DownloadedFile {
         try whole.verify()
-        let path: String
+        var file = DownloadedFile(path: partial?.path ?? "", size: size, response: response)
         switch job.destination.target {
-        case .path(let given):
-            path = given
-        case .choice(_, let choose):
-            path = try await choose(DownloadedFile(path: partial?.path ?? "", size: size), head)
+        case .path(let path): file.path = path
+        case .choice(_, let choose): file.path = try await choose(file)
         }
-        let size = size
-        guard device == nil else { return DownloadedFile(path: path, size: size) }
+        guard device == nil else { return file }
         do throws(SystemError) {
-            let location = location ?? FileLocation(ProcessDirectories.absolute(path))
+            let location = location ?? FileLocation(ProcessDirectories.absolute(file.path))
             if job.destination.createsIntermediateDirectories { try location.createDirectories() }
             if isDurable { try partial?.flush() }
             let partialPath = partial?.path
@@ -272,9 +269,9 @@ final class DownloadFile {
             partial = nil
             if let partialPath { DownloadRecord.remove(beside: partialPath) }
         } catch {
-            throw SessionError.file(path, error)
+            throw SessionError.file(file.path, error)
         }
-        return DownloadedFile(path: path, size: size)
+        return file
     }
 
     /// Ends a failed download: keeps the temporary file and returns resume data if the download can be resumed, and

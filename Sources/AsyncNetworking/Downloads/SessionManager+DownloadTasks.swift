@@ -11,18 +11,11 @@ extension SessionManager {
     // MARK: Suspended tasks
 
     /// Creates a suspended task that writes a response to a file; see ``makeDataTask(for:)`` and
-    /// ``download(_:to:options:)-(Request,DownloadDestination,_)``.
+    /// ``download(_:to:options:)``.
     public nonisolated func makeDownloadTask(
         for request: Request, to destination: DownloadDestination, options: DownloadOptions = DownloadOptions()
     ) -> DownloadTask {
         makeDownloadTask(for: .success(request), to: destination, options)
-    }
-
-    /// Creates a suspended task that writes a response to a file at a path.
-    public nonisolated func makeDownloadTask(
-        for request: Request, to path: String, options: DownloadOptions = DownloadOptions()
-    ) -> DownloadTask {
-        makeDownloadTask(for: request, to: .file(path), options: options)
     }
 
     /// Creates a suspended task that resumes an earlier download; see ``download(resuming:with:to:options:)``.
@@ -42,21 +35,12 @@ extension SessionManager {
 
     // MARK: Started tasks
 
-    /// Starts writing the response of a GET request to a file; see
-    /// ``download(_:to:options:)-(Request,DownloadDestination,_)``.
-    public func download(
+    /// Starts writing the response of a GET request to a file; see ``download(_:to:options:)``.
+    public nonisolated func download(
         _ path: String, to destination: DownloadDestination, headers: HTTPFields = [:],
         options: DownloadOptions = DownloadOptions()
     ) -> DownloadTask {
         makeDownloadTask(for: Result { try request(.get, path, headers: headers) }, to: destination, options).started()
-    }
-
-    /// Starts writing the response of a GET request to a file at a path.
-    public func download(
-        _ path: String, to destination: String, headers: HTTPFields = [:],
-        options: DownloadOptions = DownloadOptions()
-    ) -> DownloadTask {
-        download(path, to: .file(destination), headers: headers, options: options)
     }
 
     /// Starts writing a response to a file.
@@ -68,17 +52,10 @@ extension SessionManager {
     /// ``ANSerialization/SerializationError/rejected(_:)`` with the first 1 MiB of its body.
     ///
     /// Bytes are written by the task, not on the network thread.
-    public func download(
+    public nonisolated func download(
         _ request: Request, to destination: DownloadDestination, options: DownloadOptions = DownloadOptions()
     ) -> DownloadTask {
         makeDownloadTask(for: request, to: destination, options: options).started()
-    }
-
-    /// Starts writing a response to a file at a path.
-    public func download(
-        _ request: Request, to path: String, options: DownloadOptions = DownloadOptions()
-    ) -> DownloadTask {
-        download(request, to: .file(path), options: options)
     }
 
     /// Starts resuming an earlier download.
@@ -91,7 +68,7 @@ extension SessionManager {
     ///   - destination: The destination; `nil`, the default, uses that of the earlier download.
     ///   - options: The options; ``DownloadOptions/whenNotResumable`` selects what happens if the download cannot be
     ///     resumed.
-    public func download(
+    public nonisolated func download(
         resuming data: ResumeData, with request: Request? = nil, to destination: DownloadDestination? = nil,
         options: DownloadOptions = DownloadOptions()
     ) -> DownloadTask {
@@ -109,14 +86,6 @@ extension SessionManager {
         _ scope: (DownloadTask) async throws -> Value
     ) async rethrows -> Value {
         try await makeDownloadTask(for: request, to: destination, options: options).started().endingWithScope(scope)
-    }
-
-    /// Starts a download to a path and runs a closure with its task; the task ends with the closure.
-    public nonisolated func withDownload<Value>(
-        _ request: Request, to path: String, options: DownloadOptions = DownloadOptions(),
-        _ scope: (DownloadTask) async throws -> Value
-    ) async rethrows -> Value {
-        try await withDownload(request, to: .file(path), options: options, scope)
     }
 
     // MARK: After a restart
@@ -154,7 +123,7 @@ extension SessionManager {
     /// - Parameter ending: Called with the result when the task has ended, before its value is available.
     package nonisolated func makeDownloadTask(
         for request: Result<Request, any Error>, to destination: DownloadDestination, _ options: DownloadOptions,
-        ending: (@Sendable (Result<Response<DownloadedFile>, any Error>) async -> Void)? = nil
+        ending: (@Sendable (Result<DownloadedFile, any Error>) async -> Void)? = nil
     ) -> DownloadTask {
         let redirectPolicy = (try? request.get())?.redirectPolicy ?? configuration.redirectPolicy
         let job = DownloadJob(
@@ -163,11 +132,11 @@ extension SessionManager {
     }
 }
 
-extension TransferTask where Value == Response<DownloadedFile> {
+extension TransferTask where Value == DownloadedFile {
     /// Cancels the task, waits for its end, and returns the data to resume the download with.
     ///
     /// The task's value then throws `CancellationError`. The bytes remain in ``ResumeData/partialFile``;
-    /// ``TransferHandle/cancel()`` removes them instead.
+    /// ``cancel()`` removes them instead.
     ///
     /// - Returns: The resume data; `nil` if no bytes have arrived, the download cannot be resumed, or it was already
     ///   complete.

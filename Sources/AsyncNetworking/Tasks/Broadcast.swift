@@ -20,6 +20,13 @@ package final class Broadcast<Element: Sendable>: Sendable {
         state = Lock(State(core: BroadcastState(values)))
     }
 
+    /// A broadcast that has ended without values.
+    fileprivate static var ended: Broadcast {
+        let broadcast = Broadcast()
+        broadcast.finish()
+        return broadcast
+    }
+
     /// Sends a value to all readers.
     package func send(_ element: Element) {
         let waiters = state.withLock { state in
@@ -222,6 +229,11 @@ public struct BroadcastStream<Element: Sendable>: AsyncSequence, Sendable {
     /// Creates a stream of the values of a broadcast.
     package init(broadcast: Broadcast<Element>) {
         self.broadcast = broadcast
+    }
+
+    /// Creates a stream of the values of a broadcast; without one, an empty stream.
+    init(_ broadcast: Broadcast<Element>?) {
+        self.broadcast = broadcast ?? .ended
     }
 
     /// Returns an iterator that starts at the latest value, or at the first event.

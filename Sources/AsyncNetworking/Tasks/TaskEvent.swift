@@ -2,7 +2,7 @@
 
 public import ANHTTP
 
-/// An event in the life of a task. ``TransferHandle/events`` yields all events of a task in order.
+/// An event in the life of a task. ``AnyTransferTask/events`` yields all events of a task in order.
 @nonexhaustive
 public enum TaskEvent: Sendable {
     /// The task was created.

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 
-import ANHTTP
+package import ANHTTP
 import ANSystem
 
-/// The state of a task, shared by its handles and its manager; see ``TransferHandle`` for its operations.
+/// The state of a task, shared by ``TransferTask``, ``AnyTransferTask`` and the manager.
 ///
 /// The state changes under a lock, and events are sent under the same lock, so that they are in the order of the
 /// changes. The scheduler and the work are notified after the lock is released.
-public final class TransferCore: Sendable {
+package final class TransferCore: Sendable {
     let id: UInt64
-    let kind: SessionTask.Kind
-    let request: Request?
+    let kind: TaskKind
+    package let request: Request?
     private let scheduler: TaskScheduler
     private let stopwatch: Stopwatch
     private let state: Lock<State>
@@ -40,7 +40,7 @@ public final class TransferCore: Sendable {
     }
 
     init(
-        id: UInt64, kind: SessionTask.Kind, request: Request?, priority: TransferPriority,
+        id: UInt64, kind: TaskKind, request: Request?, priority: TransferPriority,
         scheduler: TaskScheduler, stopwatch: Stopwatch
     ) {
         self.id = id
@@ -51,21 +51,21 @@ public final class TransferCore: Sendable {
         state = Lock(State(priority))
     }
 
-    // MARK: Operations of handles
+    // MARK: Operations of users
 
-    func resume() {
+    package func resume() {
         change(telling: .resumed) { $0.resume() }
     }
 
-    func suspend() {
+    package func suspend() {
         change(telling: .suspended) { $0.suspend() }
     }
 
-    func cancel() {
+    package func cancel() {
         change(telling: .cancelled) { $0.cancel() }
     }
 
-    /// Cancels the task if it was never resumed. Called when its last handle is released.
+    /// Cancels the task if it was never resumed. Called when its ``TransferTask`` is released.
     package func abandon() {
         if state.withLock({ !$0.machine.wasResumed }) { cancel() }
     }
@@ -78,7 +78,7 @@ public final class TransferCore: Sendable {
         }
     }
 
-    var priority: TransferPriority {
+    package var priority: TransferPriority {
         get { state.withLock { $0.priority } }
         set {
             state.withLock { $0.priority = newValue }
@@ -226,5 +226,33 @@ public final class TransferCore: Sendable {
         var action = TaskStateMachine.Action.nothing
         var isCancelled = false
         var stopWork: (@Sendable () -> Void)?
+    }
+}
+
+extension TransferCore {
+    /// The most recently sent request.
+    package var sentRequest: Request? {
+        for case .request(let request) in pastEvents.reversed() { return request }
+        return nil
+    }
+
+    /// The metrics of each exchange.
+    package var exchanges: [TransferMetrics] {
+        pastEvents.compactMap { if case .metrics(let metrics) = $0 { metrics } else { nil } }
+    }
+
+    /// Calls `observer` with every event, including past ones. It must return immediately and not use the task.
+    package func observeEvents(_ observer: @escaping @Sendable (TaskEvent) -> Void) {
+        events.observe { if let event = $0 { observer(event) } }
+    }
+
+    /// Calls `observer` with the progress of the request's body. It must return immediately and not use the task.
+    package func observeUploadProgress(_ observer: @escaping @Sendable (TransferProgress) -> Void) {
+        uploads.observe { if let progress = $0 { observer(progress) } }
+    }
+
+    /// Calls `observer` with the progress of the response's body. It must return immediately and not use the task.
+    package func observeDownloadProgress(_ observer: @escaping @Sendable (TransferProgress) -> Void) {
+        downloads.observe { if let progress = $0 { observer(progress) } }
     }
 }

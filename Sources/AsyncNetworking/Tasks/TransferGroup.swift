@@ -11,34 +11,39 @@ import ANSystem
 /// try await group.waitForAll()
 /// ```
 public struct TransferGroup: Sendable {
-    /// The handles of the group's tasks.
-    public let handles: [any TransferHandle]
+    /// The group's tasks.
+    public let tasks: [AnyTransferTask]
 
-    /// Creates a group of tasks, which may belong to different managers.
-    public init(_ handles: [any TransferHandle]) {
-        self.handles = handles
+    /// Creates a group of tasks, which may belong to different managers and have different values.
+    public init(_ tasks: [AnyTransferTask]) {
+        self.tasks = tasks
+    }
+
+    /// Creates a group of tasks with values of one type.
+    public init<Value>(_ tasks: [TransferTask<Value>]) {
+        self.init(tasks.map(\.erased))
     }
 
     /// Starts or continues all tasks.
     public func resume() {
-        for handle in handles { handle.resume() }
+        for task in tasks { task.resume() }
     }
 
-    /// Suspends all tasks; see ``TransferHandle/suspend()``.
+    /// Suspends all tasks; see ``AnyTransferTask/suspend()``.
     public func suspend() {
-        for handle in handles { handle.suspend() }
+        for task in tasks { task.suspend() }
     }
 
-    /// Cancels all tasks; see ``TransferHandle/cancel()``.
+    /// Cancels all tasks; see ``AnyTransferTask/cancel()``.
     public func cancel() {
-        for handle in handles { handle.cancel() }
+        for task in tasks { task.cancel() }
     }
 
     /// Waits until all tasks have ended, successfully or not. The errors of tasks are not thrown.
     ///
     /// - Throws: `CancellationError` if the calling task is cancelled; the group's tasks then continue.
     public func waitForAll() async throws {
-        for handle in handles { await handle.core.waitForEnd() }
+        for task in tasks { await task.core?.waitForEnd() }
         try Task.checkCancellation()
     }
 
@@ -49,10 +54,11 @@ public struct TransferGroup: Sendable {
     /// completed bytes, in the total as well.
     public var progress: BroadcastStream<TransferProgress> {
         let sum = Broadcast<TransferProgress>()
-        let state = Lock(ProgressSum(count: handles.count))
-        if handles.isEmpty { sum.finish() }
-        for (index, handle) in handles.enumerated() {
-            let own = handle.kind == .upload ? handle.core.uploads : handle.core.downloads
+        let cores = tasks.compactMap(\.core)
+        let state = Lock(ProgressSum(count: cores.count))
+        if cores.isEmpty { sum.finish() }
+        for (index, core) in cores.enumerated() {
+            let own = core.kind == .upload ? core.uploads : core.downloads
             // The observer is removed when the task ends.
             own.observe { [weak sum] progress in
                 guard let sum else { return }

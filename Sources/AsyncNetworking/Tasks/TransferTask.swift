@@ -3,14 +3,15 @@
 public import ANHTTP
 public import FoundationEssentials
 
-/// A transfer task of a ``SessionManager``, and its value.
+/// A task of a ``SessionManager``: it observes and controls a transfer, and provides its value.
 ///
-/// The manager owns the task: it runs until it ends, ``TransferHandle/cancel()`` is called, or a Swift task that awaits
-/// ``value`` is cancelled. Releasing this handle does not stop the task, unless the task was never resumed: then it is
-/// cancelled.
-public final class TransferTask<Value: Sendable>: TransferHandle {
-    /// The state shared by all handles of the task.
-    public let core: TransferCore
+/// The manager owns the task: it runs until it ends, ``cancel()`` is called, or a Swift task that awaits ``value`` is
+/// cancelled. Releasing this object does not stop the task, unless the task was never resumed: then it is cancelled.
+///
+/// All members may be used from any thread or task at any time. Those that are not `async` return immediately.
+/// ``AnyTransferTask`` has the same members, except for the value.
+public final class TransferTask<Value: Sendable>: Identifiable, Sendable {
+    package let core: TransferCore
     private let work: Task<Value, any Error>
 
     /// Creates a task that performs `work` once it is resumed, then leaves the registry, then calls `ending` with the
@@ -21,7 +22,7 @@ public final class TransferTask<Value: Sendable>: TransferHandle {
     ) {
         let core = task.core
         self.core = core
-        // The Swift task ends with the transfer, which ``TransferHandle/cancel()`` and the manager's invalidation end.
+        // The Swift task ends with the transfer, which ``cancel()`` and the manager's invalidation end.
         self.work = Task {
             let result: Result<Value, any Error>
             do {
@@ -56,6 +57,13 @@ public final class TransferTask<Value: Sendable>: TransferHandle {
     deinit {
         core.abandon()
     }
+
+    /// The task without its value, for lists of tasks of different kinds.
+    ///
+    /// It does not keep a task from being cancelled that was never resumed.
+    public var erased: AnyTransferTask { AnyTransferTask(core) }
+
+    // MARK: The result
 
     /// The value of the task, available when it has ended. Cancelling the Swift task that awaits it cancels the
     /// transfer.
@@ -97,25 +105,79 @@ public final class TransferTask<Value: Sendable>: TransferHandle {
     }
 }
 
+// The members of `AnyTransferTask`.
+extension TransferTask {
+    /// The task's identifier, unique within the process.
+    public var id: UInt64 { core.id }
+    /// The kind of task.
+    public var kind: TaskKind { core.kind }
+    /// The request as it was passed to the manager; `nil` if it could not be created.
+    public var request: Request? { core.request }
+
+    /// Starts or continues the task; see ``AnyTransferTask/resume()``.
+    public func resume() { core.resume() }
+    /// Suspends the task, whose connection stays open; see ``AnyTransferTask/suspend()``.
+    public func suspend() { core.suspend() }
+    /// Cancels the task. Its ``value`` then throws `CancellationError`, unless the task was already complete.
+    public func cancel() { core.cancel() }
+
+    /// A snapshot of the task's state, response, progress and outcome.
+    public var status: TaskStatus { core.status }
+    /// The task's events from the first one on; see ``AnyTransferTask/events``.
+    public var events: BroadcastStream<TaskEvent> { erased.events }
+    /// The progress of sending the request's body; see ``AnyTransferTask/uploadProgress``.
+    public var uploadProgress: BroadcastStream<TransferProgress> { erased.uploadProgress }
+    /// The progress of receiving the response's body; see ``AnyTransferTask/downloadProgress``.
+    public var downloadProgress: BroadcastStream<TransferProgress> { erased.downloadProgress }
+    /// The progress in the task's main direction: ``uploadProgress`` for an upload task, otherwise
+    /// ``downloadProgress``.
+    public var progress: BroadcastStream<TransferProgress> { erased.progress }
+
+    /// The task's priority among waiting tasks; ``TransferPriority/normal`` by default. See
+    /// ``SessionConfiguration/maximumConcurrentTransfers``.
+    public var priority: TransferPriority {
+        get { core.priority }
+        set { core.priority = newValue }
+    }
+
+    /// A description for the program's own use, which the library ignores; `nil` by default.
+    public var label: String? {
+        get { core.label }
+        set { core.label = newValue }
+    }
+
+    /// The tags by which ``SessionManager/transfers(tagged:)`` finds the task; empty by default.
+    public var tags: Set<String> {
+        get { core.tags }
+        set { core.tags = newValue }
+    }
+}
+
+extension TransferTask {
+    /// Resumes the task and returns it.
+    func started() -> Self {
+        resume()
+        return self
+    }
+
+    /// Runs `scope` with the task, then cancels the task and waits for its end.
+    func endingWithScope<Result>(_ scope: (TransferTask) async throws -> Result) async rethrows -> Result {
+        do {
+            let result = try await scope(self)
+            await end()
+            return result
+        } catch {
+            await end()
+            throw error
+        }
+    }
+}
+
 /// A task that collects the response's body.
 public typealias DataTask = TransferTask<Response<Data>>
 
 /// A task that sends a body; its value is the response.
 public typealias UploadTask = TransferTask<Response<Data>>
 
-/// A task that writes the response to a file; its value contains the path.
-public typealias DownloadTask = TransferTask<Response<DownloadedFile>>
-
-/// A file written by a download.
-public struct DownloadedFile: Hashable, Sendable {
-    /// The path of the file.
-    public var path: String
-    /// The size of the file in bytes.
-    public var size: Int64
-
-    /// Creates the value, for testing.
-    public init(path: String, size: Int64) {
-        self.path = path
-        self.size = size
-    }
-}
+/// A task that writes the response to a file; its value is the file.
+public typealias DownloadTask = TransferTask<DownloadedFile>

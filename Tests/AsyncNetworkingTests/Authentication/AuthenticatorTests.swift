@@ -52,7 +52,7 @@ private struct Gate: Sendable {
 private struct WaitsForTokens: EventMonitor {
     let seen: AsyncStream<Void>.Continuation
 
-    func receive(_ event: RequestEvent, of task: SessionTask) {
+    func receive(_ event: RequestEvent, of task: AnyTransferTask) {
         if case .refreshingToken = event { seen.yield() }
     }
 }

@@ -476,7 +476,7 @@ final class EventLines: EventMonitor {
         (stream, continuation) = AsyncStream.makeStream()
     }
 
-    func receive(_ event: RequestEvent, of task: SessionTask) {
+    func receive(_ event: RequestEvent, of task: AnyTransferTask) {
         continuation.yield("\(event)")
     }
 

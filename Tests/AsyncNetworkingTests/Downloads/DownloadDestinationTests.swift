@@ -34,7 +34,7 @@ import Testing
         let gate = try ScriptGate()
         let transport = MockTransport(
             MockResponse([.head(.ok, [.eTag: "\"1\""]), .chunk(Data("new".utf8)), .wait(gate)]))
-        let task = await SessionManager(on: transport).download("x", to: .file(file, overwritesExisting: false))
+        let task = SessionManager(on: transport).download("x", to: .file(file, overwritesExisting: false))
         _ = await task.progress.first { _ in true }
         _ = try directory.write(Data("old".utf8), to: "file")
         gate.open()
@@ -54,19 +54,19 @@ import Testing
         #expect(try directory.read("a/b/file") == Data("new".utf8))
     }
 
-    @Test func `a closure chooses the path by the file and the head`() async throws {
+    @Test func `a closure chooses the path by the file and its response`() async throws {
         let directory = directory
-        let destination = DownloadDestination.chosen(temporaryDirectory: directory.path) { file, head in
+        let destination = DownloadDestination.chosen(temporaryDirectory: directory.path) { file in
             #expect(file.size == 3)
             let written = try Data(contentsOf: URL(filePath: file.path))
             #expect(written == Data("new".utf8))
-            return "\(directory.path)/\(head.status.code)"
+            return "\(directory.path)/\(file.response.statusCode)"
         }
-        let response = try await manager.download("x", to: destination).value
-        #expect(response.value == DownloadedFile(path: "\(directory.path)/200", size: 3))
+        let file = try await manager.download("x", to: destination).value
+        #expect(file.words == "\(directory.path)/200: 3 bytes")
         #expect(try directory.contents == ["200"])
         // By default the system's directory for temporary files is used.
-        let other = DownloadDestination.chosen { _, _ in "\(directory.path)/other" }
+        let other = DownloadDestination.chosen { _ in "\(directory.path)/other" }
         _ = try await manager.download("x", to: other).value
         #expect(try directory.contents == ["200", "other"])
     }
@@ -74,17 +74,17 @@ import Testing
     @Test func `a closure that throws ends the download, and no file is left`() async throws {
         // Although the download could be resumed.
         let manager = SessionManager(on: MockTransport(.data(Data("new".utf8), headers: [.eTag: "\"1\""])))
-        let task = await manager.download(
-            "x", to: .chosen(temporaryDirectory: directory.path) { _, _ in throw Planned(number: 7) })
+        let task = manager.download(
+            "x", to: .chosen(temporaryDirectory: directory.path) { _ in throw Planned(number: 7) })
         await #expect(throws: Planned(number: 7)) { try await task.value }
         #expect(try directory.contents == [])
     }
 
     @Test func `the closure is not called for an error page`() async throws {
         let manager = SessionManager(on: MockTransport(.text("no", status: .notFound)))
-        let task = await manager.download(
+        let task = manager.download(
             "x",
-            to: .chosen(temporaryDirectory: directory.path) { _, _ in
+            to: .chosen(temporaryDirectory: directory.path) { _ in
                 Issue.record("The closure was called.")
                 return "/dev/null"
             })
@@ -98,7 +98,7 @@ import Testing
         guard unsafe stat("/dev/shm", &there) == 0, here.st_dev != there.st_dev else { return }
         let target = "/dev/shm/an-download-\(UInt64.random(in: .min ... .max))"
         defer { try? FileManager.default.removeItem(atPath: target) }
-        _ = try await manager.download("x", to: .chosen(temporaryDirectory: directory.path) { _, _ in target }).value
+        _ = try await manager.download("x", to: .chosen(temporaryDirectory: directory.path) { _ in target }).value
         #expect(try Data(contentsOf: URL(filePath: target)) == Data("new".utf8))
         #expect(try directory.contents == [])
     }
@@ -106,7 +106,7 @@ import Testing
     @Test func `an invalid path returned by a closure is an error`() async throws {
         let path = "\(directory.path)/none/file"
         let error = try await sessionError {
-            _ = try await manager.download("x", to: .chosen(temporaryDirectory: directory.path) { _, _ in path }).value
+            _ = try await manager.download("x", to: .chosen(temporaryDirectory: directory.path) { _ in path }).value
         }
         #expect(error.fileFailure?.path == path)
         #expect(error.fileFailure?.reason == .missingDirectory)
@@ -114,8 +114,8 @@ import Testing
     }
 
     @Test func `a device is written to directly`() async throws {
-        let response = try await manager.download("x", to: "/dev/null", options: .durable).value
-        #expect(response.value == DownloadedFile(path: "/dev/null", size: 3))
+        let file = try await manager.download("x", to: "/dev/null", options: .durable).value
+        #expect(file.words == "/dev/null: 3 bytes")
     }
 
     @Test func `bytes written before the disk was full can be resumed`() async throws {
@@ -127,7 +127,7 @@ import Testing
             let chunk = Data(count: 700_000)
             let manager = SessionManager(
                 on: MockTransport(MockResponse(headers: [.eTag: "\"1\""], chunks: [chunk, chunk])))
-            let error = try await sessionError { _ = try await manager.download("x", to: path).value }
+            let error = try await sessionError { _ = try await manager.download("x", to: .file(path)).value }
             guard case .file(let failure) = error.cause else { throw error }
             try #require(failure.reason == .noSpace)
             try #require(error.resumeData?.offset == 700_000)

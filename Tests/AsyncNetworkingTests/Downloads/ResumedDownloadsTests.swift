@@ -45,7 +45,7 @@ extension StubServer {
         broken.interruption = .close(after: 400)
         server.serve(broken)
         let error = try await sessionError {
-            _ = try await manager.download("file", to: file, headers: [.from: "me"], options: options).value
+            _ = try await manager.download("file", to: .file(file), headers: [.from: "me"], options: options).value
         }
         server.serve(served)
         return try #require(error.resumeData)
@@ -57,7 +57,7 @@ extension StubServer {
         try await StubServer.with { server in
             let manager = SessionManager(for: server)
             server.serve(ServedFile(Self.bytes, interruption: .close(after: 400)))
-            let task = await manager.download("file", to: file, headers: [.from: "me", .authorization: "secret"])
+            let task = manager.download("file", to: .file(file), headers: [.from: "me", .authorization: "secret"])
             let error = try await sessionError { _ = try await task.value }
             guard case .interrupted(.transport(.connectionLost(.inBody(received: 400, expected: 1000), _)), _) = error
             else { throw error }
@@ -82,7 +82,7 @@ extension StubServer {
             let manager = SessionManager(for: server)
             server.serve(ServedFile(Self.bytes, interruption: .hang(after: 400)))
             for isWanted in [true, false] {
-                let task = await manager.download("file", to: file)
+                let task = manager.download("file", to: .file(file))
                 for await progress in task.progress where progress.completedBytes == 400 { break }
                 try await eventually { try directory.contents.contains { try directory.read($0).count == 400 } }
                 if isWanted {
@@ -99,13 +99,13 @@ extension StubServer {
     }
 
     @Test func `a task that has received nothing, or everything, returns no resume data`() async throws {
-        let early = await SessionManager(on: MockTransport(.hang)).download("x", to: file)
+        let early = SessionManager(on: MockTransport(.hang)).download("x", to: .file(file))
         #expect(await early.cancelProducingResumeData() == nil)
         let manager = SessionManager(on: MockTransport(.text("x")))
-        let complete = await manager.download("x", to: file)
+        let complete = manager.download("x", to: .file(file))
         _ = try await complete.value
         #expect(await complete.cancelProducingResumeData() == nil)
-        let unstarted = try manager.makeDownloadTask(for: manager.request(.get, "x"), to: file)
+        let unstarted = try manager.makeDownloadTask(for: manager.request(.get, "x"), to: .file(file))
         #expect(await unstarted.cancelProducingResumeData() == nil)
         #expect(try directory.contents == ["file"])
     }
@@ -134,7 +134,7 @@ extension StubServer {
             let manager = SessionManager(for: server)
             var request = Request(method: what.method, url: server.url("/file"), headers: what.headers)
             request.retryPolicy = RetryPolicy.none
-            let task = await manager.download(request, to: self.file, options: what.options)
+            let task = manager.download(request, to: .file(self.file), options: what.options)
             let error = try await sessionError { _ = try await task.value }
             #expect(error.resumeData == nil)
             #expect(error.transportError != nil)
@@ -148,12 +148,12 @@ extension StubServer {
         try await StubServer.with { server in
             let manager = SessionManager(for: server)
             let data = try await interrupted(server, manager)
-            let task = await manager.download(resuming: data)
+            let task = manager.download(resuming: data)
             async let events = task.allEvents
-            let response = try await task.value
-            #expect(response.statusCode == 206)
-            #expect(response.value == DownloadedFile(path: file, size: 1000))
-            #expect(response.metrics.responseBodyBytes == 600)
+            let result = try await task.value
+            #expect(result.words == "\(file): 1000 bytes")
+            #expect(result.response.statusCode == 206)
+            #expect(result.response.metrics.responseBodyBytes == 600)
             #expect(try directory.contents == ["file"])
             #expect(try directory.read("file") == Self.bytes)
             let request = try #require(server.activity.requests.last)
@@ -175,8 +175,8 @@ extension StubServer {
             for _ in 0..<11 {
                 let manager = SessionManager(for: server)
                 let task: DownloadTask =
-                    if let data { await manager.download(resuming: data) } else {
-                        await manager.download("file", to: file)
+                    if let data { manager.download(resuming: data) } else {
+                        manager.download("file", to: .file(file))
                     }
                 let error = try await sessionError { _ = try await task.value }
                 let next = try #require(error.resumeData)
@@ -205,9 +205,9 @@ extension StubServer {
                     status: .partialContent, headers: [.contentRange: "bytes \(start)-\(end - 1)/1000"],
                     chunks: [Data(Self.bytes[start..<end])])
             })
-        let error = try await sessionError { _ = try await manager.download("x", to: file).value }
-        let task = await manager.download(resuming: try #require(error.resumeData))
-        #expect(try await task.value.value.size == 1000)
+        let error = try await sessionError { _ = try await manager.download("x", to: .file(file)).value }
+        let task = manager.download(resuming: try #require(error.resumeData))
+        #expect(try await task.value.size == 1000)
         #expect(try directory.read("file") == Self.bytes)
         #expect(await task.allEvents.filter { $0.hasPrefix("continued") }.count == 3)
     }
@@ -241,7 +241,7 @@ extension StubServer {
             }
             #expect(error.resumeFailure == .changed)
             #expect(error.resumeData == data)
-            let response = try await manager.download(resuming: data).value
+            let response = try await manager.download(resuming: data).value.response
             #expect(response.statusCode == 200)
             #expect(try directory.read("file") == other)
             #expect(try directory.contents == ["file"])
@@ -296,7 +296,7 @@ extension StubServer {
             var data = try await interrupted(server, manager)
             try Self.bytes.write(to: URL(filePath: data.partialFile))
             data.offset = 1000
-            let response = try await manager.download(resuming: data).value
+            let response = try await manager.download(resuming: data).value.response
             #expect(response.metrics.responseBodyBytes == 1)
             #expect(try directory.read("file") == Self.bytes)
             #expect(server.ranges.last == "bytes=999-")
@@ -310,7 +310,7 @@ extension StubServer {
             let data = try await interrupted(
                 server, manager, served: ServedFile(Self.bytes, entityTag: nil), options: options)
             #expect(data.validator == nil)
-            #expect(try await manager.download(resuming: data).value.statusCode == 206)
+            #expect(try await manager.download(resuming: data).value.response.statusCode == 206)
             #expect(try directory.read("file") == Self.bytes)
             // The digest detects that the halves do not match.
             let other = try await interrupted(
@@ -337,7 +337,7 @@ extension StubServer {
         let expected = try #require(Self.digest(of: Self.bytes))
         let options = DownloadOptions().with { $0.expectedDigest = expected }
         let manager = SessionManager(on: MockTransport(.data(Self.bytes), .text("other")))
-        _ = try await manager.download("x", to: file, options: options).value
+        _ = try await manager.download("x", to: .file(file), options: options).value
         let error = try await sessionError {
             _ = try await manager.download("x", to: "\(directory.path)/b", options: options).value
         }
@@ -359,13 +359,13 @@ extension StubServer {
                 server, manager, options: DownloadOptions().with { $0.expectedDigest = isRight ? wrong : right })
             #expect(data.expectedDigest == (isRight ? wrong : right))
             let options = DownloadOptions().with { $0.expectedDigest = isRight ? right : wrong }
-            let task = await manager.download(resuming: data, options: options)
+            let task = manager.download(resuming: data, options: options)
             guard isRight else {
                 let error = try await sessionError { _ = try await task.value }
                 #expect(error.digestFailure == .init(expected: wrong, found: right))
                 return
             }
-            #expect(try await task.value.statusCode == 206)
+            #expect(try await task.value.response.statusCode == 206)
             #expect(try directory.read("file") == Self.bytes)
         }
     }
@@ -395,8 +395,8 @@ extension StubServer {
             MockResponse(
                 status: .partialContent, headers: [.contentRange: "bytes 2-4/5"], chunks: [Data("her".utf8)]))
         let manager = SessionManager(on: transport)
-        let first = try await sessionError { _ = try await manager.download("x", to: file).value }
-        let task = await manager.download(resuming: try #require(first.resumeData))
+        let first = try await sessionError { _ = try await manager.download("x", to: .file(file)).value }
+        let task = manager.download(resuming: try #require(first.resumeData))
         if breaksOff {
             let data = try #require(await sessionError { _ = try await task.value }.resumeData)
             #expect(data.validator == .entityTag("\"2\""))
@@ -405,7 +405,7 @@ extension StubServer {
             #expect(data.announcedDigests == [])
             _ = try await manager.download(resuming: data).value
         } else {
-            #expect(try await task.value.value == DownloadedFile(path: file, size: 5))
+            #expect(try await task.value.words == "\(file): 5 bytes")
         }
         #expect(try directory.read("file") == Data("other".utf8))
         #expect(
@@ -422,7 +422,7 @@ extension StubServer {
                 .data(Self.bytes, headers: [field: "sha-256=:\(good):"]),
                 .data(Self.bytes.dropLast(), headers: [field: "sha-256=:\(good):"]),
                 .data(Self.bytes.dropLast(), headers: [field: "md5=:\(good):"])))
-        _ = try await manager.download("x", to: file).value
+        _ = try await manager.download("x", to: .file(file)).value
         let error = try await sessionError { _ = try await manager.download("x", to: "\(directory.path)/b").value }
         #expect(error.digestFailure != nil)
         _ = try await manager.download("x", to: "\(directory.path)/c").value

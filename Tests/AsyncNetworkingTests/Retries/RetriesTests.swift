@@ -195,7 +195,7 @@ import Testing
         struct Retries: EventMonitor {
             let seen: AsyncStream<Duration>.Continuation
 
-            func receive(_ event: RequestEvent, of task: SessionTask) {
+            func receive(_ event: RequestEvent, of task: AnyTransferTask) {
                 if case .retrying(let attempt) = event { seen.yield(attempt.wait) }
             }
         }
@@ -325,7 +325,7 @@ import Testing
         try await clock.sleepers(count: 1)
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
-        #expect(await manager.tasks.isEmpty)
+        #expect(manager.tasks.isEmpty)
         #expect(clock.sleepers.isEmpty)
         #expect(transport.requests.count == 1)
     }
@@ -354,6 +354,6 @@ import Testing
         try await clock.sleepers(count: 1)
         await manager.shutdown(draining: .zero)
         await #expect(throws: CancellationError.self) { try await task.value }
-        #expect(await manager.tasks.isEmpty)
+        #expect(manager.tasks.isEmpty)
     }
 }

@@ -53,7 +53,7 @@ import Testing
     private static func download(_ count: Int, from base: String, to directory: String) async throws {
         let manager = SessionManager(baseURL: URL(string: base)) { $0.proxy = .none }
         let download: @Sendable (Int) async throws -> Void = { number in
-            let task = await manager.download("file", to: "\(directory)/\(number % 10)")
+            let task = manager.download("file", to: "\(directory)/\(number % 10)")
             var last: TransferProgress?
             for await progress in task.progress { last = progress }
             try #require(last?.counts == TransferProgress(completedBytes: 10_000, totalBytes: 10_000))
@@ -76,7 +76,7 @@ import Testing
         try #require(after.threads <= before.threads + 1)
         // Sanitizers retain freed memory, and need memory of their own.
         if !isSanitized { try #require(after.memory <= before.memory + 3_000) }
-        try #require(await manager.tasks.isEmpty)
+        try #require(manager.tasks.isEmpty)
     }
 
     private static var isSanitized: Bool {
@@ -111,7 +111,7 @@ import Testing
             for _ in 0..<1000 { await Task.yield() }
             #expect(tasks.allSatisfy { $0.status.state == .suspended })
             group.resume()
-            for task in tasks { #expect(try await task.value.value.size == 600_000) }
+            for task in tasks { #expect(try await task.value.size == 600_000) }
             for number in 0..<100 { #expect(try directory.read("\(number)") == bytes) }
         }
     }
@@ -135,7 +135,7 @@ import Testing
                 }
                 try await group.waitForAll()
             }
-            try await eventually { await manager.tasks.isEmpty }
+            try await eventually { manager.tasks.isEmpty }
             await manager.shutdown(draining: .zero)
             try await server.connections(open: 0)
         }
@@ -150,16 +150,16 @@ import Testing
         let pause: @Sendable () async -> Void = { for _ in 0..<patience { await Task.yield() } }
         switch round % 6 {
         case 0:
-            let task = await manager.download(request, to: path)
+            let task = manager.download(request, to: .file(path))
             await pause()
             task.cancel()
             _ = try? await task.value
         case 1:
-            let task = await manager.download(request, to: path)
+            let task = manager.download(request, to: .file(path))
             await pause()
             await task.cancelProducingResumeData()?.discard()
         case 2:
-            await manager.withDownload(request, to: path) { task in
+            await manager.withDownload(request, to: .file(path)) { task in
                 task.suspend()
                 await pause()
                 task.resume()
@@ -172,7 +172,7 @@ import Testing
             stream.cancel()
             _ = try? await stream.value
         case 4:
-            let task = await manager.upload(
+            let task = manager.upload(
                 request, from: .stream(AsyncStreamOf([Data(count: 1000), Data(count: 1000)])))
             let reader = Task { for await _ in task.progress {} }
             await pause()
@@ -180,7 +180,7 @@ import Testing
             TransferGroup([task]).cancel()
             _ = try? await task.value
         default:
-            let waiter = Task { try await manager.download(request, to: path).value }
+            let waiter = Task { try await manager.download(request, to: .file(path)).value }
             await pause()
             waiter.cancel()
             _ = try? await waiter.value

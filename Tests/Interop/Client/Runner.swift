@@ -85,18 +85,18 @@ struct Runner: Sendable {
     ) async throws -> Outcome {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let half = Int64(step.size ?? 0) / 2
-        let download = await manager.download(request, to: .file(path))
+        let download = manager.download(request, to: .file(path))
         var data: ResumeData?
         for await progress in download.progress where progress.completedBytes >= half {
             data = await download.cancelProducingResumeData()
             break
         }
         guard let data else {
-            return Outcome("\(try await download.value.statusCode) before it was cancelled")
+            return Outcome("\(try await download.value.response.statusCode) before it was cancelled")
         }
-        let response = try await manager.download(resuming: data).value
-        let size = response.value.size
-        return Outcome("\(response.statusCode)" + (size == Int64(step.size ?? 0) ? "" : " with \(size) bytes"))
+        let file = try await manager.download(resuming: data).value
+        let isWhole = file.size == Int64(step.size ?? 0)
+        return Outcome("\(file.response.statusCode)" + (isWhole ? "" : " with \(file.size) bytes"))
     }
 
     private func request(_ step: Scenario.Step, id: String) throws -> Request {

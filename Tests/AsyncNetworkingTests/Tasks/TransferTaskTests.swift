@@ -27,11 +27,16 @@ extension TaskEvent {
     }
 }
 
-extension TransferHandle {
+extension AnyTransferTask {
     /// The short names of all events.
     var allEvents: [String] {
         get async { await events.reduce(into: []) { $0.append($1.words) } }
     }
+}
+
+extension TransferTask {
+    /// The short names of all events.
+    var allEvents: [String] { get async { await erased.allEvents } }
 
     /// Waits until the task has a state.
     func reaches(_ state: TaskState) async throws {
@@ -39,7 +44,7 @@ extension TransferHandle {
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct TransferHandleTests {
+@Suite(.timeLimit(.minutes(1))) struct TransferTaskTests {
     private let transport = MockTransport(.text("x"))
 
     /// A response of three chunks, with gates before the second and the third.
@@ -54,7 +59,7 @@ extension TransferHandle {
         let manager = SessionManager(on: transport)
         let task = try manager.makeDataTask(for: manager.request(.get, "x"))
         #expect(task.status.state == .suspended)
-        #expect(await manager.tasks.map(\.id) == [task.id])
+        #expect(manager.tasks.map(\.id) == [task.id])
         // Another task, created later, is performed in the meantime.
         _ = try await manager.get("other")
         #expect(transport.requests.map(\.request.url.lastPathComponent) == ["other"])
@@ -62,7 +67,7 @@ extension TransferHandle {
         #expect(try await task.value.text == "x")
         #expect(transport.requests.count == 2)
         #expect(task.status.state == .finished)
-        #expect(await manager.tasks.isEmpty)
+        #expect(manager.tasks.isEmpty)
     }
 
     @Test func `events are received in order from the first one on, also by late readers`() async throws {
@@ -199,13 +204,13 @@ extension TransferHandle {
         task.label = "portrait"
         task.tags.insert("images")
         task.priority = .high
-        let found = try #require(manager.transfers(tagged: "images").handles.first)
+        let found = try #require(manager.transfers(tagged: "images").tasks.first)
         #expect(found.id == task.id)
         #expect(found.label == "portrait")
         #expect(found.priority == .high)
         #expect(found.kind == .data)
         #expect(found.request?.url.lastPathComponent == "x")
-        #expect(manager.transfers(tagged: "other").handles.isEmpty)
+        #expect(manager.transfers(tagged: "other").tasks.isEmpty)
     }
 
     @Test func `releasing a task that was never started ends it, and releasing a running one does not`() async throws {
@@ -213,13 +218,13 @@ extension TransferHandle {
         let transport = MockTransport(MockResponse([.wait(gate), .head(.ok)]))
         let manager = SessionManager(on: transport)
         do { _ = try manager.makeDataTask(for: manager.request(.get, "dropped")) }
-        try await eventually { await manager.tasks.isEmpty }
+        try await eventually { manager.tasks.isEmpty }
         do { try manager.makeDataTask(for: manager.request(.get, "running")).resume() }
         try await transport.requests(count: 1)
-        #expect(await manager.tasks.count == 1)
-        let handle = try #require(manager.transfers().handles.first)
+        #expect(manager.tasks.count == 1)
+        let found = try #require(manager.transfers().tasks.first)
         gate.open()
-        #expect(await handle.allEvents.last == "succeeded")
+        #expect(await found.allEvents.last == "succeeded")
     }
 
     @Test func `an invalidated manager creates tasks that fail at once`() async throws {
@@ -227,7 +232,7 @@ extension TransferHandle {
         await manager.invalidate(cancellingTasks: false)
         let task = try manager.makeDataTask(for: manager.request(.get, "x"))
         #expect(try await sessionError { _ = try await task.value }.isInvalidated)
-        #expect(await manager.tasks.isEmpty)
+        #expect(manager.tasks.isEmpty)
     }
 
     @Test func `invalidating lets tasks finish, including those not started, or cancels them all`() async throws {
@@ -245,7 +250,7 @@ extension TransferHandle {
         await other.invalidate(cancellingTasks: true)
         await #expect(throws: CancellationError.self) { try await made.value }
         await #expect(throws: CancellationError.self) { try await running.value }
-        #expect(await other.tasks.isEmpty)
+        #expect(other.tasks.isEmpty)
     }
 
     @Test func `shutting down cancels suspended tasks, which would never end`() async throws {
@@ -255,21 +260,27 @@ extension TransferHandle {
         await #expect(throws: CancellationError.self) { try await task.value }
     }
 
-    @Test func `requests of async functions are listed, but have no handle`() async throws {
+    @Test func `requests of async functions are listed, but only their callers control them`() async throws {
         let transport = MockTransport(.hang)
         let manager = SessionManager(on: transport)
         let function = Task { try await manager.get("x") }
         try await transport.requests(count: 1)
         let task = try manager.makeDataTask(for: manager.request(.get, "y"))
-        #expect(await manager.tasks.map { $0.handle == nil } == [true, false])
-        #expect(manager.transfers().handles.map(\.id) == [task.id])
-        #expect(await manager.tasks(of: .data).count == 2)
-        #expect(await manager.tasks(of: .upload).isEmpty)
+        #expect(manager.tasks.map(\.kind) == [.data, .data])
+        let listed = try #require(manager.tasks.first)
+        #expect(listed.request?.url.lastPathComponent == "x")
+        listed.suspend()
+        listed.cancel()
+        listed.label = "x"
+        #expect(listed.status.state == .running)
+        #expect(listed.label == nil)
+        #expect(await listed.allEvents.isEmpty)
+        #expect(manager.transfers().tasks == [task.erased])
         function.cancel()
-        _ = await function.result
+        await #expect(throws: CancellationError.self) { try await function.value }
     }
 
-    @Test func `handles work on libcurl as they do on a mock`() async throws {
+    @Test func `tasks work on libcurl as they do on a mock`() async throws {
         try await StubServer.with { server in
             let gate = try ScriptGate()
             server.route(
@@ -362,19 +373,19 @@ extension TransferHandle {
     @Test func `waiting ends when all tasks have ended, with any outcome`() async throws {
         let manager = SessionManager(
             on: MockTransport { $0.url.lastPathComponent == "bad" ? .failure(Planned()) : .text("x") })
-        let good = await manager.upload("good", from: .string("a"))
-        let bad = await manager.upload("bad", from: .string("a"))
+        let good = manager.upload("good", from: .string("a"))
+        let bad = manager.upload("bad", from: .string("a"))
         let cancelled = try manager.makeDataTask(for: manager.request(.get, "x"))
         cancelled.cancel()
         try await TransferGroup([good, bad, cancelled]).waitForAll()
         for task in [good, bad, cancelled] { #expect(task.status.state == .finished) }
-        try await TransferGroup([]).waitForAll()
+        try await TransferGroup([AnyTransferTask]()).waitForAll()
     }
 
     @Test func `a waiter that is cancelled returns, and the tasks continue`() async throws {
         let gate = try ScriptGate()
         let manager = SessionManager(on: MockTransport(MockResponse([.wait(gate), .head(.ok)])))
-        let task = await manager.upload("x", from: .string("a"))
+        let task = manager.upload("x", from: .string("a"))
         let waiter = Task { try await TransferGroup([task]).waitForAll() }
         waiter.cancel()
         await #expect(throws: CancellationError.self) { try await waiter.value }
@@ -388,7 +399,7 @@ extension TransferHandle {
         let manager = SessionManager(on: transport)
         var tasks: [String: UploadTask] = [:]
         for name in ["a1", "a2", "b1"] {
-            let task = await manager.upload(name, from: .string("x"))
+            let task = manager.upload(name, from: .string("x"))
             task.tags = [String(name.prefix(1))]
             tasks[name] = task
         }
@@ -404,14 +415,14 @@ extension TransferHandle {
         let manager = SessionManager(on: MockTransport(.text("12345")))
         let download = try manager.makeDownloadTask(for: manager.request(.get, "x"), to: "\(directory.path)/file")
         let upload = try manager.makeUploadTask(for: manager.request(.post, "x"), from: .string("abc"))
-        let group = TransferGroup([download, upload])
+        let group = TransferGroup([download.erased, upload.erased])
         let progress = group.progress
         group.resume()
         let values = await progress.reduce(into: []) { $0.append($1) }
         #expect(values.last?.counts == TransferProgress(completedBytes: 8, totalBytes: 8))
         #expect(zip(values, values.dropFirst()).allSatisfy { $0.completedBytes <= $1.completedBytes })
         #expect(await group.progress.reduce(nil) { $1 }?.counts == TransferProgress(completedBytes: 8, totalBytes: 8))
-        #expect(await TransferGroup([]).progress.first { _ in true } == nil)
+        #expect(await TransferGroup([AnyTransferTask]()).progress.first { _ in true } == nil)
     }
 }
 
@@ -423,14 +434,14 @@ extension TransferHandle {
         try await manager.withDownload(request, to: "\(directory.path)/file") { task in
             try await task.reaches(.running)
         }
-        #expect(await manager.tasks.isEmpty)
+        #expect(manager.tasks.isEmpty)
         await #expect(throws: Planned(number: 4)) {
             try await manager.withUpload(request, from: .string("a")) { task in
                 try await task.reaches(.running)
                 throw Planned(number: 4)
             }
         }
-        #expect(await manager.tasks.isEmpty)
+        #expect(manager.tasks.isEmpty)
     }
 
     @Test func `the scope's value is returned`() async throws {
@@ -438,7 +449,7 @@ extension TransferHandle {
         let manager = SessionManager(on: MockTransport(.text("abc")))
         let request = try manager.request(.get, "x")
         let size = try await manager.withDownload(request, to: "\(directory.path)/file") {
-            try await $0.value.value.size
+            try await $0.value.size
         }
         #expect(size == 3)
         let text = try await manager.withUpload(request, from: .string("a")) { try await $0.value.text }
@@ -451,11 +462,11 @@ extension TransferHandle {
         let manager = SessionManager(on: transport)
         let request = try manager.request(.get, "x")
         let around = Task {
-            try await manager.withDownload(request, to: "\(directory.path)/file") { try await $0.value.value.size }
+            try await manager.withDownload(request, to: "\(directory.path)/file") { try await $0.value.size }
         }
         try await transport.requests(count: 1)
         around.cancel()
         await #expect(throws: CancellationError.self) { try await around.value }
-        #expect(await manager.tasks.isEmpty)
+        #expect(manager.tasks.isEmpty)
     }
 }

@@ -23,18 +23,17 @@ struct DownloadJob: Sendable {
 
 extension SessionManager {
     /// Performs a task's request and writes the body to a file; waits whenever the task is suspended.
-    nonisolated func download(_ task: RunningTask, _ job: DownloadJob) async throws -> Response<DownloadedFile> {
+    nonisolated func download(_ task: RunningTask, _ job: DownloadJob) async throws -> DownloadedFile {
         let core = task.core
         let file = try DownloadFile(
             job, for: task.request, session: configuration.transfer,
             stopwatch: Stopwatch(configuration.clock))
         do {
-            var ending: Ending?
-            while ending == nil { ending = try await fill(file, by: task) }
-            guard let ending else { throw CancellationError() }
+            var response: Response<Void>?
+            while response == nil { response = try await fill(file, by: task) }
+            guard let response else { throw CancellationError() }
             core.complete(file.size)
-            let result = try await file.commit(ending.head)
-            return Response(result, head: ending.head, ending: ending.ending)
+            return try await file.commit(response)
         } catch {
             // An error thrown by the program cannot carry resume data, and means that the file is not wanted.
             let reason = error as? SessionError
@@ -46,14 +45,12 @@ extension SessionManager {
         }
     }
 
-    private typealias Ending = (head: ResponseHead, ending: ResponseEnding)
-
     /// Requests the missing bytes of a file and writes them; returns `nil` if another request is necessary.
-    private nonisolated func fill(_ file: DownloadFile, by task: RunningTask) async throws -> Ending? {
+    private nonisolated func fill(_ file: DownloadFile, by task: RunningTask) async throws -> Response<Void>? {
         let core = task.core
         return try await perform(
-            task.gatedTask { file.prepare(&$0) }, delivery: .streamed, reporting: core.monitor
-        ) { head, body -> Ending? in
+            task.erased, task.gatedRequest { file.prepare(&$0) }, delivery: .streamed, reporting: core.monitor
+        ) { head, body -> Response<Void>? in
             switch file.plan.action(for: head) {
             case .reject:
                 core.receive(head)
@@ -76,13 +73,13 @@ extension SessionManager {
                 core.receive(head)
                 try await file.beginPart(head, nil) { try await core.waitUntilRunning() }
                 core.accept(offset: file.size, total: file.size)
-                return (head, ResponseEnding())
+                return Response((), head: head)
             }
             for try await chunk in body {
                 try file.write(chunk)
                 try await core.waitUntilRunning()
             }
-            return try file.endBody() ? (head, body.ending ?? ResponseEnding()) : nil
+            return try file.endBody() ? Response((), head: head, ending: body.ending ?? ResponseEnding()) : nil
         }
     }
 

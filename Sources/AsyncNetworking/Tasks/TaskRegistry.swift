@@ -2,40 +2,7 @@
 
 import ANHTTP
 import ANSystem
-
-/// A request of a ``SessionManager`` that has not ended.
-public struct SessionTask: Sendable, Identifiable {
-    /// The task's identifier, unique within its manager.
-    public let id: UInt64
-    /// The kind of task.
-    public let kind: Kind
-    /// The request as it was passed to the manager.
-    public let request: Request
-    let core: TransferCore?
-
-    init(id: UInt64, kind: Kind, request: Request, core: TransferCore? = nil) {
-        self.id = id
-        self.kind = kind
-        self.request = request
-        self.core = core
-    }
-
-    /// The handle that suspends, resumes and cancels the task; `nil` for a request of an async function, which its
-    /// caller controls.
-    public var handle: (any TransferHandle)? { core }
-
-    /// The kind of a task.
-    public enum Kind: Hashable, Sendable {
-        /// A request whose response is collected in memory.
-        case data
-        /// A request whose response is streamed to a closure.
-        case stream
-        /// An upload task, which sends a body.
-        case upload
-        /// A download task, which writes the response to a file.
-        case download
-    }
-}
+import Synchronization
 
 /// The tasks of a manager that have not ended, and whether it accepts new ones.
 ///
@@ -43,22 +10,17 @@ public struct SessionTask: Sendable, Identifiable {
 /// two hops to an actor would cost more than the rest of the pipeline.
 final class TaskRegistry: Sendable {
     private let state = Lock(State())
+    /// The last identifier of a task or a continuation in this process.
+    private static let lastID = Atomic<UInt64>(0)
 
     private struct State {
-        var entries: [UInt64: Entry] = [:]
+        /// The tasks by identifier.
+        var tasks: [UInt64: AnyTransferTask] = [:]
         var acceptance = Acceptance.open
         /// Continuations waiting for the last task to end.
         var emptyWaiters: Waiters = [:]
         /// Continuations waiting for tasks to be cancelled.
         var cancellationWaiters: Waiters = [:]
-        private var lastNumber: UInt64 = 0
-
-        /// Returns an identifier for a task or a continuation, unique within the registry.
-        mutating func takeNumber() -> UInt64 {
-            lastNumber += 1
-            return lastNumber
-        }
-
         mutating func take(_ waiters: WritableKeyPath<State, Waiters>) -> [CheckedContinuation<Void, Never>] {
             defer { self[keyPath: waiters] = [:] }
             return Array(self[keyPath: waiters].values)
@@ -69,23 +31,11 @@ final class TaskRegistry: Sendable {
         }
     }
 
-    /// A task that has not ended.
-    private enum Entry: Sendable {
-        /// A request of an async function.
-        case request(SessionTask)
-        /// A task with a handle.
-        case transfer(TransferCore)
-
-        var task: SessionTask? {
-            switch self {
-            case .request(let task): task
-            case .transfer(let core):
-                core.request.map { SessionTask(id: core.id, kind: core.kind, request: $0, core: core) }
-            }
-        }
-    }
-
     private typealias Waiters = [UInt64: CheckedContinuation<Void, Never>]
+
+    private static func makeID() -> UInt64 {
+        lastID.wrappingAdd(1, ordering: .relaxed).newValue
+    }
 
     /// Whether the manager accepts new tasks, and what happens to running ones.
     private enum Acceptance {
@@ -100,24 +50,24 @@ final class TaskRegistry: Sendable {
     /// Registers a request of an async function.
     ///
     /// - Throws: ``SessionError/invalidated`` if the manager no longer accepts requests.
-    func begin(_ kind: SessionTask.Kind, _ request: Request) throws(SessionError) -> SessionTask {
+    func begin(_ kind: TaskKind, _ request: Request) throws(SessionError) -> AnyTransferTask {
         try state.withLock { state throws(SessionError) in
             guard case .open = state.acceptance else { throw .invalidated }
-            let task = SessionTask(id: state.takeNumber(), kind: kind, request: request)
-            state.entries[task.id] = .request(task)
+            let task = AnyTransferTask(id: Self.makeID(), kind: kind, request: request)
+            state.tasks[task.id] = task
             return task
         }
     }
 
-    /// Registers a task with a handle, whose core `makeCore` creates from an identifier.
+    /// Registers a task that a function returns, whose core `makeCore` creates from an identifier.
     ///
     /// - Returns: The core, and whether it was registered: not if it has no request, or if the manager no longer
     ///   accepts requests.
     func begin(_ makeCore: (_ id: UInt64) -> TransferCore) -> (core: TransferCore, isTaken: Bool) {
         state.withLock { state in
-            let core = makeCore(state.takeNumber())
+            let core = makeCore(Self.makeID())
             guard core.request != nil, case .open = state.acceptance else { return (core, false) }
-            state.entries[core.id] = .transfer(core)
+            state.tasks[core.id] = AnyTransferTask(core)
             return (core, true)
         }
     }
@@ -125,15 +75,15 @@ final class TaskRegistry: Sendable {
     /// Unregisters a task.
     func end(_ id: UInt64) {
         let waiters = state.withLock { state in
-            state.entries[id] = nil
-            return state.entries.isEmpty && !state.emptyWaiters.isEmpty ? state.take(\.emptyWaiters) : []
+            state.tasks[id] = nil
+            return state.tasks.isEmpty && !state.emptyWaiters.isEmpty ? state.take(\.emptyWaiters) : []
         }
         for waiter in waiters { waiter.resume() }
     }
 
     /// The registered tasks, oldest first.
-    var tasks: [SessionTask] {
-        state.withLock { Array($0.entries.values) }.compactMap(\.task).sorted { $0.id < $1.id }
+    var tasks: [AnyTransferTask] {
+        state.withLock { Array($0.tasks.values) }.sorted { $0.id < $1.id }
     }
 
     /// Rejects new tasks.
@@ -158,7 +108,7 @@ final class TaskRegistry: Sendable {
 
     /// Returns when no task is registered, or when the calling task is cancelled.
     func waitUntilEmpty() async {
-        await wait(among: \.emptyWaiters) { $0.entries.isEmpty }
+        await wait(among: \.emptyWaiters) { $0.tasks.isEmpty }
     }
 
     /// Returns when running tasks are cancelled, or when the calling task is.
@@ -169,7 +119,7 @@ final class TaskRegistry: Sendable {
     private func wait(
         among waiters: any WritableKeyPath<State, Waiters> & Sendable, until isOver: (State) -> Bool
     ) async {
-        let key = state.withLock { $0.takeNumber() }
+        let key = Self.makeID()
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let mustWait = state.withLock { state in

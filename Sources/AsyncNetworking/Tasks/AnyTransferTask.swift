@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+
+public import ANHTTP
+
+/// A task of a ``SessionManager`` without its value: it observes and controls the task.
+///
+/// ``TransferTask/erased`` returns it for a task with a value, and ``SessionManager/tasks`` lists those that have not
+/// ended. All members may be used from any thread or task at any time, and return immediately. Copies refer to the same
+/// task.
+///
+/// The request of an async function, such as ``SessionManager/data(for:)``, is a task as well, but is controlled by its
+/// caller: ``resume()``, ``suspend()``, ``cancel()`` and the setters have no effect on it, its streams are empty, and
+/// its state is always ``TaskState/running``.
+public struct AnyTransferTask: Hashable, Identifiable, Sendable {
+    private let origin: Origin
+
+    private enum Origin: Sendable {
+        /// A task that a function returned.
+        case task(TransferCore)
+        /// The request of an async function.
+        case call(UInt64, TaskKind, Request)
+    }
+
+    /// Creates the value from the state of a task.
+    package init(_ core: TransferCore) {
+        origin = .task(core)
+    }
+
+    /// Creates the task of an async function.
+    init(id: UInt64, kind: TaskKind, request: Request) {
+        origin = .call(id, kind, request)
+    }
+
+    /// The state of the task; `nil` for the request of an async function.
+    package var core: TransferCore? {
+        if case .task(let core) = origin { core } else { nil }
+    }
+
+    /// The task's identifier, unique within the process.
+    public var id: UInt64 {
+        switch origin {
+        case .task(let core): core.id
+        case .call(let id, _, _): id
+        }
+    }
+
+    /// The kind of task.
+    public var kind: TaskKind {
+        switch origin {
+        case .task(let core): core.kind
+        case .call(_, let kind, _): kind
+        }
+    }
+
+    /// The request as it was passed to the manager; `nil` if it could not be created.
+    public var request: Request? {
+        switch origin {
+        case .task(let core): core.request
+        case .call(_, _, let request): request
+        }
+    }
+
+    // MARK: Control
+
+    /// Starts or continues the task. Has no effect on a task that is running or has ended.
+    public func resume() { core?.resume() }
+
+    /// Suspends the task: it stops reading the response and sending the request, and gives its slot to a waiting task.
+    ///
+    /// Data already buffered by the connection is still transferred. The connection stays open. Meanwhile the idle
+    /// timeout is paused, but the total timeout is not, and the server may have timeouts of its own.
+    public func suspend() { core?.suspend() }
+
+    /// Cancels the task. Its value then throws `CancellationError`, unless the task was already complete.
+    public func cancel() { core?.cancel() }
+
+    // MARK: Observation
+
+    /// A snapshot of the task's state, response, progress and outcome.
+    public var status: TaskStatus { core?.status ?? TaskStatus(state: .running) }
+
+    /// The task's events: every reader receives all of them from the first one on, in order, until the task ends.
+    ///
+    /// The events are kept as long as the task. Their number is bounded by the limits on response heads, redirects and
+    /// retries.
+    public var events: BroadcastStream<TaskEvent> { BroadcastStream(core?.events) }
+
+    /// The progress of sending the request's body: yields the latest value first, then newer ones until the task ends.
+    ///
+    /// Bytes count as sent when they have been passed to the connection. Progress starts over if the body is sent
+    /// again, after a redirect or a challenge.
+    public var uploadProgress: BroadcastStream<TransferProgress> { BroadcastStream(core?.uploads) }
+
+    /// The progress of receiving the response's body: yields the latest value first, then newer ones until the task
+    /// ends.
+    ///
+    /// The bodies of redirects and of rejected downloads do not count.
+    public var downloadProgress: BroadcastStream<TransferProgress> { BroadcastStream(core?.downloads) }
+
+    /// The progress in the task's main direction: ``uploadProgress`` for an upload task, otherwise
+    /// ``downloadProgress``.
+    ///
+    /// Any number of readers may iterate it. Progress costs nothing if no one reads it.
+    public var progress: BroadcastStream<TransferProgress> { kind == .upload ? uploadProgress : downloadProgress }
+
+    // MARK: Scheduling and identification
+
+    /// The task's priority among waiting tasks; ``TransferPriority/normal`` by default. See
+    /// ``SessionConfiguration/maximumConcurrentTransfers``.
+    public var priority: TransferPriority {
+        get { core?.priority ?? .normal }
+        nonmutating set { core?.priority = newValue }
+    }
+
+    /// A description for the program's own use, which the library ignores; `nil` by default.
+    public var label: String? {
+        get { core?.label }
+        nonmutating set { core?.label = newValue }
+    }
+
+    /// The tags by which ``SessionManager/transfers(tagged:)`` finds the task; empty by default.
+    public var tags: Set<String> {
+        get { core?.tags ?? [] }
+        nonmutating set { core?.tags = newValue }
+    }
+
+    // MARK: Identity
+
+    /// Whether both values refer to the same task.
+    public static func == (left: AnyTransferTask, right: AnyTransferTask) -> Bool { left.id == right.id }
+
+    /// Hashes the task's identifier.
+    public func hash(into hasher: inout Hasher) { hasher.combine(id) }
+}
+
+extension AnyTransferTask: CustomStringConvertible {
+    /// The identifier and the request as text for a log line, without the secrets of URLs.
+    public var description: String { "#\(id)" + (request.map { " \($0)" } ?? "") }
+}
+
+/// The kind of a task.
+public enum TaskKind: Hashable, Sendable {
+    /// A request whose response is collected in memory.
+    case data
+    /// A request whose response is streamed to a closure.
+    case stream
+    /// An upload task, which sends a body.
+    case upload
+    /// A download task, which writes the response to a file.
+    case download
+}

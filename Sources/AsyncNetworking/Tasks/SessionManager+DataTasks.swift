@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+
+public import ANHTTP
+public import ANSerialization
+import FoundationEssentials
+
+// Tasks that collect the response's body in memory.
+
+extension SessionManager {
+    /// Creates a suspended task that performs a request and collects the response's body, regardless of its status.
+    ///
+    /// The task starts when it is resumed. If the manager was invalidated or shut down, the task fails with
+    /// ``SessionError/invalidated``.
+    public nonisolated func makeDataTask(for request: Request) -> DataTask {
+        makeTask(.data, .success(request)) { try await self.collect($0) }
+    }
+
+    /// Creates a suspended task that performs a request and deserializes the response; see ``makeDataTask(for:)`` and
+    /// ``response(for:as:)``.
+    public nonisolated func makeDataTask<Serializer: ResponseSerializer>(
+        for request: Request, as serializer: Serializer
+    ) -> TransferTask<Response<Serializer.Output>> {
+        makeTask(.data, .success(request)) { task in
+            try await self.collect(task).serialized(by: serializer)
+        }
+    }
+
+    /// Performs a task's request and collects the body; waits whenever the task is suspended.
+    nonisolated func collect(_ task: RunningTask) async throws -> Response<Data> {
+        let core = task.core
+        let limit = task.request.maximumBodySize(inheritingFrom: pipeline.template)
+        return try await perform(
+            task.erased, task.gatedRequest(), delivery: .streamed, reporting: core.monitor
+        ) { head, body in
+            core.receive(head)
+            core.accept()
+            var data = Data()
+            for try await chunk in body {
+                guard chunk.count <= limit - data.count else {
+                    throw TransportError.responseTooLarge(.body(limit: limit), FailureContext())
+                }
+                data.collect(chunk)
+                try await core.waitUntilRunning()
+            }
+            core.complete(Int64(data.count))
+            return Response(data, head: head, ending: body.ending ?? ResponseEnding())
+        }
+    }
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+
+// The manager's tasks.
+
+extension SessionManager {
+    /// The tasks that have not ended, oldest first: those that functions returned, whether started or not, and the
+    /// requests of async functions, which only their callers control.
+    public nonisolated var tasks: [AnyTransferTask] { registry.tasks }
+
+    /// Returns the tasks that have not ended and satisfy a predicate, oldest first.
+    ///
+    /// ```swift
+    /// api.transfers { $0.request?.url.path.hasPrefix("/v1/images/") == true }.cancel()
+    /// ```
+    ///
+    /// Requests of async functions are not included: their callers control them.
+    ///
+    /// - Parameter isIncluded: Whether to include a task; all tasks by default.
+    public nonisolated func transfers(where isIncluded: (AnyTransferTask) -> Bool = { _ in true }) -> TransferGroup {
+        TransferGroup(registry.tasks.filter { $0.core != nil && isIncluded($0) })
+    }
+
+    /// Returns the tasks that have not ended and carry a tag, oldest first; see ``AnyTransferTask/tags``.
+    public nonisolated func transfers(tagged tag: String) -> TransferGroup {
+        transfers { $0.tags.contains(tag) }
+    }
+}
