@@ -128,7 +128,7 @@ package enum ExitStatus: Int32, CaseIterable, Sendable {
 
     private init(transport error: TransportError) {
         self =
-            switch error {
+            switch error.reason {
             case .invalidRequest(.url): .badURL
             case .invalidRequest(.scheme): .unsupportedScheme
             case .invalidRequest: .usage
@@ -137,17 +137,17 @@ package enum ExitStatus: Int32, CaseIterable, Sendable {
             case .cannotResolve: .cannotResolve
             case .cannotConnect: .cannotConnect
             case .proxy: .proxyFailed
-            case .tls(.handshake, _): .tlsHandshake
-            case .tls(.badTrustRoots, _): .badTrustRoots
+            case .tls(.handshake): .tlsHandshake
+            case .tls(.badTrustRoots): .badTrustRoots
             case .tls: .untrusted
-            case .connectionLost(.beforeResponse, _): .emptyReply
-            case .connectionLost(.inBody, _): .truncated
-            case .connectionLost(.inHead, _): .receiveFailed
-            case .connectionLost(.whileSending, _): .sendFailed
-            case .invalidResponse(.contentEncoding, _): .contentEncoding
+            case .connectionLost(.beforeResponse): .emptyReply
+            case .connectionLost(.inBody): .truncated
+            case .connectionLost(.inHead): .receiveFailed
+            case .connectionLost(.whileSending): .sendFailed
+            case .invalidResponse(.contentEncoding): .contentEncoding
             case .invalidResponse: .invalidResponse
             case .responseTooLarge: .tooLarge
-            case .requestBody(.notReplayable, _): .cannotSendAgain
+            case .requestBody(.notReplayable): .cannotSendAgain
             case .requestBody: .cannotRead
             default: .internalError
             }

@@ -32,9 +32,9 @@ func readErrorDocument(_ api: SessionManager) async throws {
 func readContext(_ api: SessionManager) async throws {
     do {
         _ = try await api.get("users/7")
-    } catch SessionError.transport(.timedOut(let phase, let limit, let context)) {
-        print(phase, limit, context.address?.description ?? "not connected", context.elapsed)
-    } catch SessionError.transport(.tls(.certificateExpired, let context)) {
-        print("The certificate of \(context.host ?? "the server") has expired.")
+    } catch let error as SessionError where error.isTimeout {
+        print(error.context?.address?.description ?? "not connected", error.context?.elapsed ?? .zero)
+    } catch let error as SessionError where error.reason == .tls(.certificateExpired) {
+        print("The certificate of \(error.context?.host ?? "the server") has expired.")
     }
 }

@@ -20,7 +20,7 @@ final class BytesBodySource: ResponseBodySource {
 
     func collect(upTo limit: Int) async throws -> Data {
         guard data.count <= limit else {
-            throw TransportError.responseTooLarge(.body(limit: limit), FailureContext())
+            throw TransportError(.responseTooLarge(.body(limit: limit)))
         }
         return take() ?? Data()
     }

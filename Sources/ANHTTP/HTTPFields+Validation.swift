@@ -5,16 +5,16 @@ public import HTTPTypes
 extension HTTPFields {
     /// Creates fields from untrusted names and values, in their order.
     ///
-    /// - Throws: ``TransportError/invalidRequest(_:)`` if a name is not a token, or a value contains CR, LF, NUL or
+    /// - Throws: ``TransportError/Reason/invalidRequest(_:)`` if a name is not a token, or a value contains CR, LF, NUL or
     ///   another control character (RFC 9110 §5.1, §5.5).
     public init(validating pairs: some Sequence<(String, String)>) throws(TransportError) {
         self.init()
         for (name, value) in pairs {
             guard let fieldName = HTTPField.Name(name) else {
-                throw .invalidRequest(.headerName(name))
+                throw TransportError(.invalidRequest(.headerName(name)))
             }
             guard HTTPField.isValidValue(value) else {
-                throw .invalidRequest(.headerValue(name: name))
+                throw TransportError(.invalidRequest(.headerValue(name: name)))
             }
             append(HTTPField(name: fieldName, value: value))
         }

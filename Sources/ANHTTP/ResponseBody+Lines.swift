@@ -5,7 +5,7 @@ package import FoundationEssentials
 extension ResponseBody {
     /// The body as a sequence of lines of UTF-8 text, which may end with LF, CR LF or CR.
     ///
-    /// Invalid UTF-8 is replaced by U+FFFD. Iteration throws ``TransportError/responseTooLarge(_:_:)`` for a line
+    /// Invalid UTF-8 is replaced by U+FFFD. Iteration throws ``TransportError/Reason/responseTooLarge(_:)`` for a line
     /// longer than 1 MiB; see ``lines(maximumLength:)`` for other limits.
     public var lines: Lines {
         lines(maximumLength: 1 << 20)
@@ -14,7 +14,7 @@ extension ResponseBody {
     /// Returns the body as a sequence of lines of UTF-8 text, as ``lines`` does.
     ///
     /// - Parameter maximumLength: The maximum length of a line in bytes, without its line ending. A longer one makes
-    ///   iteration throw ``TransportError/responseTooLarge(_:_:)``.
+    ///   iteration throw ``TransportError/Reason/responseTooLarge(_:)``.
     public func lines(maximumLength: Int) -> Lines {
         Lines(body: self, maximumLength: maximumLength)
     }
@@ -23,7 +23,7 @@ extension ResponseBody {
     public struct Lines: AsyncSequence, Sendable {
         /// A line without its line ending.
         public typealias Element = String
-        /// The errors of the body, and ``TransportError/responseTooLarge(_:_:)`` for a line that is too long.
+        /// The errors of the body, and ``TransportError/Reason/responseTooLarge(_:)`` for a line that is too long.
         public typealias Failure = any Error
 
         fileprivate let body: ResponseBody
@@ -109,6 +109,6 @@ package struct LineSplitter {
     }
 
     private var tooLong: TransportError {
-        .responseTooLarge(.body(limit: maximumLength), FailureContext())
+        TransportError(.responseTooLarge(.body(limit: maximumLength)))
     }
 }

@@ -42,7 +42,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
 
     /// Reads the remaining body and returns it.
     ///
-    /// - Throws: ``TransportError/responseTooLarge(_:_:)`` if the remaining body exceeds `limit` bytes; the transfer is
+    /// - Throws: ``TransportError/Reason/responseTooLarge(_:)`` if the remaining body exceeds `limit` bytes; the transfer is
     ///   then ended.
     public func collect(upTo limit: Int) async throws -> Data {
         try await source.collect(upTo: limit)
@@ -68,7 +68,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
 public protocol ResponseBodySource: Sendable {
     /// Returns the next chunk, which is not empty; `nil` at the end, and in all later calls.
     func next() async throws -> Data?
-    /// Returns all remaining bytes; throws ``TransportError/responseTooLarge(_:_:)`` if they exceed `limit`.
+    /// Returns all remaining bytes; throws ``TransportError/Reason/responseTooLarge(_:)`` if they exceed `limit`.
     func collect(upTo limit: Int) async throws -> Data
     /// The trailers and metrics; `nil` before the end was read.
     var ending: ResponseEnding? { get }
@@ -80,7 +80,7 @@ extension ResponseBodySource {
         var collected = Data()
         while let chunk = try await next() {
             guard chunk.count <= limit - collected.count else {
-                throw TransportError.responseTooLarge(.body(limit: limit), FailureContext())
+                throw TransportError(.responseTooLarge(.body(limit: limit)))
             }
             collected.collect(chunk)
         }

@@ -93,7 +93,7 @@ public enum HTTPVersionPolicy: Hashable, Sendable {
     /// HTTP/2 without negotiation, including over plain TCP. See RFC 9113 §3.3. libcurl before 8.0 then makes a new
     /// connection for each request over plain TCP.
     case http2PriorKnowledge
-    /// HTTP/3 only; fails with ``TransportError/unsupported(_:)`` if the linked libcurl lacks it.
+    /// HTTP/3 only; fails with ``TransportError/Reason/unsupported(_:)`` if the linked libcurl lacks it.
     case http3
 }
 

@@ -25,7 +25,7 @@ public protocol Transport: Sendable {
         body: nonisolated(nonsending) (ResponseHead, ResponseBody) async throws -> Void
     ) async throws
 
-    /// Ends all exchanges with ``TransportError/shutDown`` and closes all connections.
+    /// Ends all exchanges with ``TransportError/Reason/shutDown`` and closes all connections.
     func shutdown() async
 
     /// The store of the transport's cookies; `nil`, the default, for a transport that neither stores nor sends cookies.
@@ -53,7 +53,7 @@ extension Transport {
             request, delivery: delivery, reporting: events,
             body: { head, body in value = try await makeValue(head, body) })
         guard let value else {
-            throw TransportError.internalInconsistency("The transport did not call the body closure.", FailureContext())
+            throw TransportError(.internalInconsistency("The transport did not call the body closure."))
         }
         return value
     }

@@ -3,72 +3,44 @@
 extension TransportError: CustomStringConvertible {
     /// A sentence that describes the failure and what to check, without secrets of the URL.
     public var description: String {
-        switch self {
+        switch reason {
         case .invalidRequest(let failure):
             "The request cannot be sent: \(failure)"
         case .unsupported(let capability):
             "The system's libcurl does not support \(capability.rawValue)."
-        case .timedOut(let phase, let limit, let context):
-            "The request timed out (phase: \(phase.rawValue), limit: \(limit))\(context.sentenceEnd)"
-        case .cannotResolve(let host, let context):
-            "The host name \(host) cannot be resolved; check its spelling and the DNS\(context.sentenceEnd)"
-        case .cannotConnect(let reason, let context):
-            "No connection could be made: \(reason)\(context.sentenceEnd)"
-        case .proxy(let reason, let context):
-            "The proxy failed: \(reason)\(context.sentenceEnd)"
-        case .tls(let reason, let context):
-            "No trusted TLS connection could be made: \(reason)\(context.comparison(for: reason))\(context.sentenceEnd)"
-        case .connectionLost(let loss, let context):
-            "The connection ended \(loss)\(context.sentenceEnd)"
-        case .invalidResponse(let failure, let context):
+        case .timedOut(let phase):
+            "The request timed out (phase: \(phase.rawValue)\(context.limitClause))\(context.sentenceEnd)"
+        case .cannotResolve:
+            "The host name \(context.hostName) cannot be resolved; check its spelling and the DNS\(context.sentenceEnd)"
+        case .cannotConnect(let failure):
+            "No connection could be made: \(failure)\(context.sentenceEnd)"
+        case .proxy(let failure):
+            "The proxy failed: \(failure)\(context.sentenceEnd)"
+        case .tls(let failure):
+            "No trusted TLS connection could be made: \(failure)\(context.comparison(for: failure))\(context.sentenceEnd)"
+        case .connectionLost(let phase):
+            "The connection ended \(phase)\(context.sentenceEnd)"
+        case .invalidResponse(let failure):
             "The response is not valid HTTP: \(failure)\(context.sentenceEnd)"
-        case .responseTooLarge(let limit, let context):
+        case .responseTooLarge(let limit):
             "The response is too large: \(limit)\(context.sentenceEnd)"
-        case .requestBody(let failure, let context):
+        case .requestBody(let failure):
             "The request's body failed: \(failure)\(context.sentenceEnd)"
         case .shutDown:
             "The transport was shut down."
-        case .internalInconsistency(let words, let context):
-            "An internal error occurred; please report it: \(words)\(context.sentenceEnd)"
-        }
-    }
-
-    /// The details of the failed transfer; `nil` for errors that occur before one.
-    public var context: FailureContext? {
-        switch self {
-        case .invalidRequest, .unsupported, .shutDown: nil
-        case .timedOut(_, _, let context), .cannotResolve(_, let context), .cannotConnect(_, let context),
-            .proxy(_, let context), .tls(_, let context), .connectionLost(_, let context),
-            .invalidResponse(_, let context),
-            .responseTooLarge(_, let context), .requestBody(_, let context), .internalInconsistency(_, let context):
-            context
-        }
-    }
-
-    /// Returns the error with changed details, or the same error if it has none.
-    package func changingContext(_ change: (inout FailureContext) -> Void) -> TransportError {
-        func changed(_ context: FailureContext) -> FailureContext {
-            var context = context
-            change(&context)
-            return context
-        }
-        return switch self {
-        case .invalidRequest, .unsupported, .shutDown: self
-        case .timedOut(let phase, let limit, let context): .timedOut(phase, limit: limit, changed(context))
-        case .cannotResolve(let host, let context): .cannotResolve(host: host, changed(context))
-        case .cannotConnect(let reason, let context): .cannotConnect(reason, changed(context))
-        case .proxy(let reason, let context): .proxy(reason, changed(context))
-        case .tls(let reason, let context): .tls(reason, changed(context))
-        case .connectionLost(let loss, let context): .connectionLost(loss, changed(context))
-        case .invalidResponse(let failure, let context): .invalidResponse(failure, changed(context))
-        case .responseTooLarge(let limit, let context): .responseTooLarge(limit, changed(context))
-        case .requestBody(let failure, let context): .requestBody(failure, changed(context))
-        case .internalInconsistency(let words, let context): .internalInconsistency(words, changed(context))
+        case .internalInconsistency(let text):
+            "An internal error occurred; please report it: \(text)\(context.sentenceEnd)"
         }
     }
 }
 
 extension FailureContext {
+    /// The host for a sentence about it.
+    fileprivate var hostName: String { host ?? "of the server or proxy" }
+
+    /// The time limit as the end of a clause; empty for other failures than timeouts.
+    fileprivate var limitClause: String { timeLimit.map { ", limit: \($0)" } ?? "" }
+
     /// Returns the expected and the actual property of the server after a colon; empty if they are unknown.
     fileprivate func comparison(for failure: TransportError.TLSFailure) -> String {
         serverTrust?.comparison(for: failure).map { ": \($0)" } ?? ""

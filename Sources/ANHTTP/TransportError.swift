@@ -1,49 +1,96 @@
 // SPDX-License-Identifier: MIT
 
 // TransportError
-// ├── invalidRequest      the request is malformed and was not sent
-// ├── unsupported         the linked libcurl lacks a required capability
-// ├── timedOut            a limit of ``Timeouts`` expired in the given phase
-// ├── cannotResolve       a host name cannot be resolved
-// ├── cannotConnect       refused, unreachable, or a local failure
-// ├── proxy               the proxy refused, or its protocol failed
-// ├── tls                 the handshake failed or the server is not trusted
-// ├── connectionLost      the connection ended before the exchange
-// ├── invalidResponse     the response is not valid HTTP
-// ├── responseTooLarge    a size limit was exceeded
-// ├── requestBody         the source of the request body failed
-// ├── shutDown            the transport was shut down
-// └── internalInconsistency
+// ├── context: FailureContext   the URL, host, address, libcurl's code and message, errno, times, earlier attempts
+// └── reason: Reason
+//     ├── invalidRequest        the request is malformed and was not sent
+//     ├── unsupported           the linked libcurl lacks a required capability
+//     ├── timedOut              a limit of ``Timeouts`` expired in the given phase
+//     ├── cannotResolve         a host name cannot be resolved
+//     ├── cannotConnect         refused, unreachable, or a local failure
+//     ├── proxy                 the proxy refused, or its protocol failed
+//     ├── tls                   the handshake failed or the server is not trusted
+//     ├── connectionLost        the connection ended before the exchange
+//     ├── invalidResponse       the response is not valid HTTP
+//     ├── responseTooLarge      a size limit was exceeded
+//     ├── requestBody           the source of the request body failed
+//     ├── shutDown              the transport was shut down
+//     └── internalInconsistency
 
-/// The reason why an exchange failed without a complete response. HTTP status codes are not errors at this level.
-@nonexhaustive
-public indirect enum TransportError: Error, Sendable {
-    /// The request is malformed; nothing was sent.
-    case invalidRequest(RequestFailure)
-    /// The linked libcurl lacks a capability that the request requires; nothing was sent.
-    case unsupported(Capability)
-    /// A limit of ``Timeouts`` expired.
-    case timedOut(TimeoutPhase, limit: Duration, FailureContext)
-    /// The name of the server or proxy cannot be resolved.
-    case cannotResolve(host: String, FailureContext)
-    /// No connection could be established.
-    case cannotConnect(ConnectFailure, FailureContext)
-    /// The proxy refused the request, or its protocol failed.
-    case proxy(ProxyFailure, FailureContext)
-    /// The TLS handshake failed or the server is not trusted; no part of the request was sent.
-    case tls(TLSFailure, FailureContext)
-    /// The connection ended before the exchange was complete.
-    case connectionLost(ConnectionLossPhase, FailureContext)
-    /// The response is not valid HTTP.
-    case invalidResponse(ResponseFailure, FailureContext)
-    /// The response exceeds a size limit.
-    case responseTooLarge(SizeLimit, FailureContext)
-    /// The source of the request body failed, or its length differs from the declared one.
-    case requestBody(RequestBodyFailure, FailureContext)
-    /// The transport was shut down.
-    case shutDown
-    /// An internal error of the library; please report it.
-    case internalInconsistency(String, FailureContext)
+/// The error of an exchange that failed without a complete response. HTTP status codes are not errors at this level.
+public struct TransportError: Error, Sendable {
+    private var storage: Storage
+
+    /// Creates an error, for transports and tests of error handling.
+    public init(_ reason: Reason, context: FailureContext = FailureContext()) {
+        storage = .values(reason, context)
+    }
+
+    /// The reason of the failure.
+    public var reason: Reason {
+        switch storage {
+        case .values(let reason, _): reason
+        }
+    }
+
+    /// The details of the failed transfer; empty for errors that occur before one.
+    public package(set) var context: FailureContext {
+        get {
+            switch storage {
+            case .values(_, let context): context
+            }
+        }
+        set { storage = .values(reason, newValue) }
+    }
+
+    /// Creates the error of an expired time limit.
+    package static func timedOut(
+        _ phase: TimeoutPhase, _ limit: Duration?, _ context: FailureContext
+    ) -> TransportError {
+        var context = context
+        context.timeLimit = limit
+        return TransportError(.timedOut(phase), context: context)
+    }
+
+    /// A reference to the values. An error takes one word in the frame of each function that may throw it; frames of
+    /// asynchronous functions stay on the heap while a request runs.
+    private indirect enum Storage: Sendable {
+        case values(Reason, FailureContext)
+    }
+
+    /// The reason why an exchange failed.
+    ///
+    /// Reasons are equal if their cases and associated values are; see ``RequestBodyFailure/==(_:_:)`` for the errors of
+    /// body sources.
+    @nonexhaustive
+    public enum Reason: Equatable, Sendable {
+        /// The request is malformed; nothing was sent.
+        case invalidRequest(RequestFailure)
+        /// The linked libcurl lacks a capability that the request requires; nothing was sent.
+        case unsupported(Capability)
+        /// A limit of ``Timeouts`` expired; see ``FailureContext/timeLimit``.
+        case timedOut(TimeoutPhase)
+        /// The name of the server or proxy cannot be resolved; see ``FailureContext/host``.
+        case cannotResolve
+        /// No connection could be established.
+        case cannotConnect(ConnectFailure)
+        /// The proxy refused the request, or its protocol failed.
+        case proxy(ProxyFailure)
+        /// The TLS handshake failed or the server is not trusted; no part of the request was sent.
+        case tls(TLSFailure)
+        /// The connection ended before the exchange was complete.
+        case connectionLost(ConnectionLossPhase)
+        /// The response is not valid HTTP.
+        case invalidResponse(ResponseFailure)
+        /// The response exceeds a size limit.
+        case responseTooLarge(SizeLimit)
+        /// The source of the request body failed, or its length differs from the declared one.
+        case requestBody(RequestBodyFailure)
+        /// The transport was shut down.
+        case shutDown
+        /// An internal error of the library; please report it.
+        case internalInconsistency(String)
+    }
 
     /// The reason why a request is malformed.
     public enum RequestFailure: Hashable, Sendable {
@@ -237,31 +284,19 @@ public indirect enum TransportError: Error, Sendable {
     }
 }
 
-/// The details of a failed transfer.
-public struct FailureContext: Hashable, Sendable {
-    /// The URL without user information and query values.
-    public var url = ""
-    /// The host that was contacted; the proxy if the proxy failed; `nil` if unknown.
-    public var host: String?
-    /// The address that was connected to, or that was tried; `nil` if no address was reached.
-    public var address: SocketAddress?
-    /// The libcurl error code, as in libcurl-errors(3); `nil` if the error does not come from libcurl.
-    public var curlCode: Int32?
-    /// The error message of libcurl; `nil` if it gave no message.
-    public var message: String?
-    /// The `errno` of the system; `nil` if no system call failed.
-    public var errno: Int32?
-    /// The time from the start of the exchange to the failure.
-    public var elapsed: Duration = .zero
-    /// The number of times the exchange was sent.
-    public var sendCount = 1
-    /// The authentication schemes offered by a proxy that refused a tunnel with status 407; empty otherwise.
-    public var proxySchemes: Set<AuthenticationScheme> = []
-    /// The certificates of a server that was not trusted; `nil` for other failures.
-    public var serverTrust: ServerTrust?
-    /// The attempts before this one, and why there were no more; set by a session, otherwise empty.
-    public var retryHistory = RetryHistory()
-
-    /// Creates empty details.
-    public init() {}
+extension TransportError.RequestBodyFailure: Equatable {
+    /// Whether two failures are the same. The errors of sources are compared by their types and descriptions.
+    public static func == (first: Self, second: Self) -> Bool {
+        switch (first, second) {
+        case (.tooShort(let declared, let produced), .tooShort(let otherDeclared, let otherProduced)):
+            declared == otherDeclared && produced == otherProduced
+        case (.tooLong(let declared), .tooLong(let otherDeclared)): declared == otherDeclared
+        case (.notReplayable, .notReplayable): true
+        case (.file(let path, let reason), .file(let otherPath, let otherReason)):
+            path == otherPath && reason == otherReason
+        case (.source(let error), .source(let other)):
+            type(of: error) == type(of: other) && "\(error)" == "\(other)"
+        case (.tooShort, _), (.tooLong, _), (.notReplayable, _), (.file, _), (.source, _): false
+        }
+    }
 }

@@ -56,7 +56,7 @@ extension Pipeline {
         let left = limit.map { max(.zero, $0 - stopwatch.elapsed) }
         let isInTime = try await waiting(upTo: left) { [routes] in try await routes.waitForRoute(to: target) }
         guard isInTime else {
-            throw TransportError.timedOut(.connectivity, limit: limit ?? .zero, error.context ?? FailureContext())
+            throw TransportError.timedOut(.connectivity, limit, error.context)
         }
     }
 }
@@ -69,9 +69,9 @@ extension Pipeline.Step {
 extension TransportError {
     /// Returns the target that must be reachable before the request can succeed, or `nil` if a route would not help.
     fileprivate func missingRoute(_ request: Request) -> ReachabilityTarget? {
-        switch self {
+        switch reason {
         case .cannotResolve: .defaultRoute
-        case .cannotConnect(.unreachable, let context): (context.host ?? request.url.host()).map { .host($0) }
+        case .cannotConnect(.unreachable): (context.host ?? request.url.host()).map { .host($0) }
         default: nil
         }
     }

@@ -102,7 +102,7 @@ final class Pipeline: Sendable {
             value = try await body(head, responseBody)
         }
         guard let value else {
-            throw TransportError.internalInconsistency("No step of the pipeline responded.", FailureContext())
+            throw TransportError(.internalInconsistency("No step of the pipeline responded."))
         }
         return value
     }
@@ -148,7 +148,7 @@ final class Pipeline: Sendable {
 
     /// Sleeps for a duration.
     ///
-    /// - Throws: `CancellationError` if the task is cancelled, `TransportError.shutDown` if the session cancels its
+    /// - Throws: `CancellationError` if the task is cancelled, `TransportError.Reason.shutDown` if the session cancels its
     ///   requests.
     func pause(_ duration: Duration) async throws {
         _ = try await waiting { [clock] in try await clock.sleep(for: duration) }
@@ -158,7 +158,7 @@ final class Pipeline: Sendable {
     ///
     /// - Returns: `false` if the wait exceeds `limit`.
     /// - Throws: The error that `wait` throws, `CancellationError` if the task is cancelled, or
-    ///   `TransportError.shutDown` if the session cancels its requests.
+    ///   `TransportError.Reason.shutDown` if the session cancels its requests.
     func waiting(
         upTo limit: Duration? = nil, _ wait: @escaping @Sendable () async throws -> Void
     ) async throws -> Bool {
@@ -184,7 +184,7 @@ final class Pipeline: Sendable {
             case .limit: return false
             case .sessionEnds, nil:
                 try Task.checkCancellation()
-                throw TransportError.shutDown
+                throw TransportError(.shutDown)
             }
         }
     }

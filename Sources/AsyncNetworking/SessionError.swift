@@ -86,22 +86,38 @@ public indirect enum SessionError: Error, Sendable {
 }
 
 extension SessionError {
+    /// The error of the exchange; `nil` if this error has another cause.
+    public var transport: TransportError? {
+        if case .transport(let error) = cause { error } else { nil }
+    }
+
+    /// The error of creating the request or reading the response; `nil` if this error has another cause.
+    public var serialization: SerializationError? {
+        if case .serialization(let error) = cause { error } else { nil }
+    }
+
+    /// The reason why the exchange failed; `nil` if this error has another cause.
+    public var reason: TransportError.Reason? { transport?.reason }
+
+    /// The details of the failed exchange, such as its URL, address and duration; `nil` if this error has another cause.
+    public var context: FailureContext? { transport?.context }
+
     /// Whether a timeout expired.
     public var isTimeout: Bool {
-        if case .transport(.timedOut) = cause { true } else { false }
+        if case .timedOut = reason { true } else { false }
     }
 
     /// Whether no connection could be established: name resolution, TCP or the proxy failed.
     public var isConnectionFailure: Bool {
-        switch cause {
-        case .transport(.cannotResolve), .transport(.cannotConnect), .transport(.proxy): true
+        switch reason {
+        case .cannotResolve, .cannotConnect, .proxy: true
         default: false
         }
     }
 
     /// Whether the server is not trusted, or TLS failed for another reason.
     public var isTrustFailure: Bool {
-        if case .transport(.tls) = cause { true } else { false }
+        if case .tls = reason { true } else { false }
     }
 
     /// The status code of the rejected response; `nil` for other errors.
@@ -111,14 +127,11 @@ extension SessionError {
     public var responseBody: Data? { rejection?.body }
 
     /// The rejected response, with its head and body; `nil` for other errors.
-    public var rejection: Rejection? {
-        if case .serialization(let error) = cause { error.rejection } else { nil }
-    }
+    public var rejection: Rejection? { serialization?.rejection }
 
     /// The attempts before the last one, and the reason why there was no further attempt.
     public var retryHistory: RetryHistory {
-        if case .transport(let error) = cause { return error.context?.retryHistory ?? RetryHistory() }
-        return rejection?.head.retryHistory ?? RetryHistory()
+        context?.retryHistory ?? rejection?.head.retryHistory ?? RetryHistory()
     }
 
     /// Wraps an error of a lower layer; returns other errors, such as the caller's own, unchanged.

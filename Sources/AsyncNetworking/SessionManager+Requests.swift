@@ -10,7 +10,7 @@ extension SessionManager {
     ///
     /// - Parameter request: The request to send.
     /// - Returns: The response with its body.
-    /// - Throws: ``SessionError``, which wraps ``ANHTTP/TransportError/responseTooLarge(_:_:)`` if the body exceeds
+    /// - Throws: ``SessionError``, which wraps ``ANHTTP/TransportError/Reason/responseTooLarge(_:)`` if the body exceeds
     ///   ``ANHTTP/TransferOptions/maximumBodySize``; or `CancellationError`.
     public nonisolated func data(for request: Request) async throws -> Response<Data> {
         let limit = request.maximumBodySize(inheritingFrom: pipeline.template)

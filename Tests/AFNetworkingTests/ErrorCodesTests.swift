@@ -31,12 +31,11 @@ import Testing
             self.hookCode = hookCode ?? code
         }
 
-        init(_ code: Int, _ error: TransportError, hookCode: Int? = nil) {
-            self.init(code, .transport(error), hookCode: hookCode)
+        init(_ code: Int, _ reason: TransportError.Reason, hookCode: Int? = nil) {
+            self.init(code, .transport(TransportError(reason)), hookCode: hookCode)
         }
     }
 
-    private static let facts = FailureContext()
     private static let digest = ContentDigest(.sha256, Data(count: 32))
 
     /// The resume data of an interrupted download.
@@ -59,15 +58,15 @@ import Testing
 
     private static let transportErrors: [Row] = [
         Row(-1002, .invalidRequest(.scheme("ftp"))), Row(-1000, .invalidRequest(.url("x"))),
-        Row(-1001, .timedOut(.connect, limit: .seconds(1), facts)), Row(-1003, .cannotResolve(host: "h", facts)),
-        Row(-1009, .cannotConnect(.unreachable, facts)), Row(-1001, .cannotConnect(.systemTimeout, facts)),
-        Row(-1004, .cannotConnect(.refused, facts)), Row(-1004, .cannotConnect(.other, facts)),
-        Row(-1004, .proxy(.authenticationRequired, facts)), Row(-1005, .connectionLost(.inHead, facts)),
-        Row(-1015, .invalidResponse(.contentEncoding, facts)), Row(-1011, .invalidResponse(.notHTTP, facts)),
-        Row(-1103, .responseTooLarge(.body(limit: 1), facts)), Row(-1021, .requestBody(.notReplayable, facts)),
-        Row(-1100, .requestBody(.file(path: "/a", reason: ""), facts)),
-        Row(-1016, .requestBody(.tooLong(declared: 1), facts)), Row(-999, TransportError.shutDown),
-        Row(-1, .unsupported(.http2)), Row(-1, .internalInconsistency("", facts)),
+        Row(-1001, .timedOut(.connect)), Row(-1003, .cannotResolve),
+        Row(-1009, .cannotConnect(.unreachable)), Row(-1001, .cannotConnect(.systemTimeout)),
+        Row(-1004, .cannotConnect(.refused)), Row(-1004, .cannotConnect(.other)),
+        Row(-1004, .proxy(.authenticationRequired)), Row(-1005, .connectionLost(.inHead)),
+        Row(-1015, .invalidResponse(.contentEncoding)), Row(-1011, .invalidResponse(.notHTTP)),
+        Row(-1103, .responseTooLarge(.body(limit: 1))), Row(-1021, .requestBody(.notReplayable)),
+        Row(-1100, .requestBody(.file(path: "/a", reason: ""))),
+        Row(-1016, .requestBody(.tooLong(declared: 1))), Row(-999, .shutDown),
+        Row(-1, .unsupported(.http2)), Row(-1, .internalInconsistency("")),
     ]
 
     /// Rejected servers are -1202 for the handler and cancelled for the hook; other TLS failures are the same for both.
@@ -77,11 +76,11 @@ import Testing
             .revocationUnknown, .stapleMissing, .badStaple(""), .wrongPurpose, .weakKey, .nameConstraints,
             .pinMismatch(expected: []), .certificateNotPinned, .noPins, .invalidWithoutPins, .rejected(""),
             .untrusted(verifyResult: 1),
-        ] as [TransportError.TLSFailure]).map { Row(-1202, .tls($0, facts), hookCode: -999) }
+        ] as [TransportError.TLSFailure]).map { Row(-1202, .tls($0), hookCode: -999) }
         + [
-            Row(-1200, .tls(.handshake, facts)), Row(-1200, .tls(.badTrustRoots, facts)),
-            Row(-1200, .tls(.badSecurityPolicy(.revocationLists), facts)), Row(-1200, .tls(.keyLog(path: ""), facts)),
-            Row(-1205, .tls(.badClientIdentity(.noKey), facts)), Row(-1205, .tls(.clientCertificateRefused, facts)),
+            Row(-1200, .tls(.handshake)), Row(-1200, .tls(.badTrustRoots)),
+            Row(-1200, .tls(.badSecurityPolicy(.revocationLists))), Row(-1200, .tls(.keyLog(path: ""))),
+            Row(-1205, .tls(.badClientIdentity(.noKey))), Row(-1205, .tls(.clientCertificateRefused)),
         ]
 
     /// The errors that a completion handler and a hook get for a failed request.
@@ -111,7 +110,7 @@ import Testing
     }
 
     @Test func `an interrupted download has the code of its cause, and resume data`() async throws {
-        let cause = SessionError.transport(.connectionLost(.inBody(received: 1, expected: 2), Self.facts))
+        let cause = SessionError.transport(TransportError(.connectionLost(.inBody(received: 1, expected: 2))))
         let error = try await outcome(of: SessionError.interrupted(by: cause, Self.partial())).handler
         #expect(error?.code == -1005)
         #expect(error?.userInfo[NSURLSessionDownloadTaskResumeData] is Data)

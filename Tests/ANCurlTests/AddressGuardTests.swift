@@ -67,7 +67,7 @@ import Testing
     ])
     func `what is neither fails the request`(text: String) throws {
         let error = #expect(throws: TransportError.self) { _ = try AddressGuard(.publicOnly(except: [text])) }
-        guard case .invalidRequest(.option) = error else { throw try #require(error) }
+        guard case .invalidRequest(.option) = error?.reason else { throw try #require(error) }
     }
 }
 
@@ -86,8 +86,8 @@ import Testing
         let error = await #expect(throws: TransportError.self) {
             _ = try await transport.collect(Request(url: url, options: options))
         }
-        guard case .cannotConnect(.addressForbidden, let facts) = error else { throw try #require(error) }
-        return facts
+        #expect(error?.reason == .cannotConnect(.addressForbidden))
+        return try #require(error).context
     }
 
     @Test(arguments: ["127.0.0.1", "localhost"])
@@ -95,8 +95,8 @@ import Testing
         try await StubServer.with { server in
             server.route("/", .text("inner"))
             let url = server.url("/", host: host)
-            let facts = try await refusal(CurlTransport(), url, Self.guarded())
-            #expect(["127.0.0.1", "::1"].contains(facts.address?.host))
+            let context = try await refusal(CurlTransport(), url, Self.guarded())
+            #expect(["127.0.0.1", "::1"].contains(context.address?.host))
             #expect(server.activity.requests.isEmpty)
         }
     }

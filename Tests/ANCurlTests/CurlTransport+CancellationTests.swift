@@ -159,7 +159,7 @@ import Testing
                 for _ in 0..<5 {
                     group.addTask {
                         let error = try await transport.failure(server.request())
-                        guard case .shutDown = error else { throw error }
+                        guard case .shutDown = error.reason else { throw error }
                     }
                 }
                 try await server.requests(count: 3)
@@ -168,7 +168,7 @@ import Testing
             }
             try await server.connections(open: 0)
             let error = try await transport.failure(server.request())
-            guard case .shutDown = error else { throw error }
+            guard case .shutDown = error.reason else { throw error }
             await transport.shutdown()
         }
     }

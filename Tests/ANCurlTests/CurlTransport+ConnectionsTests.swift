@@ -30,7 +30,7 @@ import Testing
         let missing = Request(
             url: try #require(URL(string: "http://localhost/")), options: options { $0.unixSocketPath = path })
         let error = try await CurlTransport().failure(missing)
-        guard case .cannotConnect(.refused, _) = error else { throw error }
+        guard case .cannotConnect(.refused) = error.reason else { throw error }
     }
 
     @Test func `a host override leads a name to an address, and no other port`() async throws {
@@ -52,7 +52,7 @@ import Testing
             // The same handle without the override resolves the name.
             let error = try await transport.failure(
                 Request(url: try #require(URL(string: "http://three.invalid/")), options: options { _ in }))
-            guard case .cannotResolve = error else { throw error }
+            guard case .cannotResolve = error.reason else { throw error }
         }
     }
 
@@ -64,7 +64,7 @@ import Testing
                 .metrics
             #expect(metrics.remoteAddress == SocketAddress(host: "::1", port: server.endpoint.port))
             let error = try await transport.failure(server.request(options: options { $0.ipVersion = .v4 }))
-            switch error {
+            switch error.reason {
             case .cannotResolve, .cannotConnect: break
             default: throw error
             }
@@ -79,7 +79,7 @@ import Testing
             #expect(try await transport.ending(of: here).metrics.localAddress?.host == "127.0.0.2")
             let elsewhere = server.request(options: options { $0.localInterface = "host!192.0.2.1" })
             let error = try await transport.failure(elsewhere)
-            guard case .cannotConnect(.localAddress, _) = error else { throw error }
+            guard case .cannotConnect(.localAddress) = error.reason else { throw error }
         }
     }
 
@@ -125,7 +125,7 @@ import Testing
                 #expect(try await transport.text(request) == "from the proxy")
             } else {
                 let failure = try await transport.failure(request)
-                guard case .proxy(.tls(.unknownAuthority), _) = failure else { throw failure }
+                guard case .proxy(.tls(.unknownAuthority)) = failure.reason else { throw failure }
                 #expect(proxy.activity.requests.isEmpty)
             }
         }
@@ -164,9 +164,10 @@ import Testing
             proxy.fallback { _ in .reply(status: status, headers: ["Proxy-Authenticate": "Basic realm=\"x\""]) }
             let url = try #require(URL(string: "https://origin.invalid/"))
             let error = try await CurlTransport().failure(Request(url: url, options: proxied(.http, proxy)))
-            guard case .proxy(let failure, let facts) = error else { throw error }
+            guard case .proxy(let failure) = error.reason else { throw error }
+            let context = error.context
             #expect(failure == (status == 407 ? .authenticationRequired : .tunnelRefused(status: status)))
-            #expect(facts.host == "127.0.0.1")
+            #expect(context.host == "127.0.0.1")
             #expect(try await proxy.requests(count: 1)[0].method == "CONNECT")
         }
     }
@@ -177,16 +178,17 @@ import Testing
         let url = try #require(URL(string: "http://127.0.0.1:9/"))
         let request = Request(url: url, options: proxied(kind, port: port.number))
         let error = try await CurlTransport().failure(request)
-        guard case .cannotConnect(.refused, let facts) = error else { throw error }
-        #expect(facts.host == "127.0.0.1")
-        #expect(facts.address?.port == port.number)
+        guard case .cannotConnect(.refused) = error.reason else { throw error }
+        let context = error.context
+        #expect(context.host == "127.0.0.1")
+        #expect(context.address?.port == port.number)
     }
 
     @Test func `a proxy without an address is named`() async throws {
         let options = TransferOptions().with { $0.proxy = .proxy(Proxy(.http, host: "proxy.invalid", port: 3128)) }
         let url = try #require(URL(string: "http://127.0.0.1/"))
         let error = try await CurlTransport().failure(Request(url: url, options: options))
-        guard case .cannotResolve(host: "proxy.invalid", _) = error else { throw error }
+        guard error.reason == .cannotResolve, error.context.host == "proxy.invalid" else { throw error }
     }
 
     @Test(arguments: [Proxy.Kind.socks4a, .socks5, .socks5h])
@@ -197,7 +199,7 @@ import Testing
                 url: url, options: proxied(kind, proxy).with { $0.timeouts.connect = .milliseconds(500) })
             proxy.greet(.end(.close))
             let error = try await CurlTransport().failure(request)
-            guard case .proxy(.handshake, _) = error else { throw error }
+            guard case .proxy(.handshake) = error.reason else { throw error }
         }
     }
 

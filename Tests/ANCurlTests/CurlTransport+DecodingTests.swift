@@ -80,7 +80,7 @@ import Testing
             let transport = try CurlTransport()
             for _ in 0..<2 {
                 let error = try await transport.failure(server.request())
-                guard case .invalidResponse(.contentEncoding, _) = error else { throw error }
+                guard case .invalidResponse(.contentEncoding) = error.reason else { throw error }
             }
         }
     }
@@ -97,9 +97,10 @@ import Testing
             let transport = try CurlTransport()
             for delivery: BodyDelivery in [.collected(upTo: 1 << 20), .streamed] {
                 let error = try await transport.failure(server.request(), delivery: delivery)
-                guard case .invalidResponse(.contentEncoding, let facts) = error else { throw error }
-                #expect(facts.message?.contains(coding) == true)
-                #expect(facts.address?.port == server.endpoint.port)
+                guard case .invalidResponse(.contentEncoding) = error.reason else { throw error }
+                let context = error.context
+                #expect(context.message?.contains(coding) == true)
+                #expect(context.address?.port == server.endpoint.port)
             }
         }
     }
@@ -151,7 +152,7 @@ import Testing
         try await StubServer.with { server in
             server.enqueue(reply("rot13", Data("grkg".utf8)))
             let error = try await CurlTransport().failure(server.request())
-            guard case .invalidResponse(.contentEncoding, _) = error else { throw error }
+            guard case .invalidResponse(.contentEncoding) = error.reason else { throw error }
         }
     }
 
@@ -165,7 +166,7 @@ import Testing
             server.route("/", reply("gzip", Self.bomb))
             let transport = try CurlTransport()
             let error = try await transport.failure(server.request(), delivery: delivery)
-            guard case .responseTooLarge(.decompressionRatio(limit: 200), _) = error else { throw error }
+            guard case .responseTooLarge(.decompressionRatio(limit: 200)) = error.reason else { throw error }
             let options = TransferOptions.with { $0.decompressionLimit.maximumRatio = nil }
             let count = try await transport.perform(
                 server.request(options: options), delivery: delivery, reporting: nil
@@ -182,7 +183,7 @@ import Testing
                 $0.decompressionLimit.maximumSize = 1_000_000
             }
             let error = try await CurlTransport().failure(server.request(options: options))
-            guard case .responseTooLarge(.decompressed(limit: 1_000_000), _) = error else { throw error }
+            guard case .responseTooLarge(.decompressed(limit: 1_000_000)) = error.reason else { throw error }
         }
     }
 

@@ -12,33 +12,34 @@ import Testing
         let port = try DeafPort(.closed)
         let url = try #require(URL(string: "http://127.0.0.1:\(port.number)/"))
         let error = try await CurlTransport().failure(Request(url: url))
-        guard case .cannotConnect(.refused, let facts) = error else { throw error }
-        #expect(facts.host == "127.0.0.1")
-        #expect(facts.address == SocketAddress(host: "127.0.0.1", port: port.number))
-        #expect(facts.errno == ECONNREFUSED)
-        #expect(facts.curlCode == 7)
-        #expect(facts.url == url.absoluteString)
+        guard case .cannotConnect(.refused) = error.reason else { throw error }
+        let context = error.context
+        #expect(context.host == "127.0.0.1")
+        #expect(context.address == SocketAddress(host: "127.0.0.1", port: port.number))
+        #expect(context.errno == ECONNREFUSED)
+        #expect(context.curlCode == 7)
+        #expect(context.url == url.absoluteString)
     }
 
     @Test func `a name without an address cannot be resolved`() async throws {
         let url = try #require(URL(string: "http://nonexistent.invalid/"))
         let error = try await CurlTransport().failure(Request(url: url))
-        guard case .cannotResolve(host: "nonexistent.invalid", let facts) = error else { throw error }
-        #expect(facts.curlCode == 6)
+        guard error.reason == .cannotResolve, error.context.host == "nonexistent.invalid" else { throw error }
+        #expect(error.context.curlCode == 6)
     }
 
     @Test(arguments: ["ftp://127.0.0.1/", "file:///etc/passwd", "HTTPX://127.0.0.1/", "//127.0.0.1/", "relative"])
     func `other schemes are refused`(text: String) async throws {
         let url = try #require(URL(string: text))
         let error = try await CurlTransport().failure(Request(url: url))
-        guard case .invalidRequest(.scheme) = error else { throw error }
+        guard case .invalidRequest(.scheme) = error.reason else { throw error }
     }
 
     @Test(arguments: ["http:///path", "http:", "https://:443/"])
     func `a URL without a host is refused`(text: String) async throws {
         let url = try #require(URL(string: text))
         let error = try await CurlTransport().failure(Request(url: url))
-        guard case .invalidRequest(.url) = error else { throw error }
+        guard case .invalidRequest(.url) = error.reason else { throw error }
     }
 
     @Test func `the scheme may be written in capitals`() async throws {
@@ -71,8 +72,9 @@ import Testing
             let transport = try CurlTransport()
             for delivery: BodyDelivery in [.collected(upTo: 1000), .streamed] {
                 let error = try await transport.failure(server.request(), delivery: delivery)
-                guard case .invalidResponse(problem, let facts) = error else { throw error }
-                #expect(facts.address?.port == server.endpoint.port)
+                guard case .invalidResponse(problem) = error.reason else { throw error }
+                let context = error.context
+                #expect(context.address?.port == server.endpoint.port)
             }
         }
     }
@@ -82,8 +84,8 @@ import Testing
         try await StubServer.with { server in
             server.fallback { _ in .raw(line + "\r\nContent-Length: 0\r\n\r\n") }
             let error = try await CurlTransport().failure(server.request())
-            switch error {
-            case .invalidResponse(.statusLine, _), .invalidResponse(.notHTTP, _): break
+            switch error.reason {
+            case .invalidResponse(.statusLine), .invalidResponse(.notHTTP): break
             default: throw error
             }
         }
@@ -94,7 +96,7 @@ import Testing
         try await StubServer.with { server in
             server.fallback { _ in .raw("HTTP/1.1 200 OK\r\n\(line)\r\nContent-Length: 0\r\n\r\n") }
             let error = try await CurlTransport().failure(server.request())
-            guard case .invalidResponse(.headerLine, _) = error else { throw error }
+            guard case .invalidResponse(.headerLine) = error.reason else { throw error }
         }
     }
 
@@ -111,10 +113,10 @@ import Testing
             server.fallback { _ in Self.head(of: lines, line) }
             let transport = try CurlTransport()
             let error = try await transport.failure(server.request())
-            guard case .responseTooLarge(.head(limit: 307_200), _) = error else { throw error }
+            guard case .responseTooLarge(.head(limit: 307_200)) = error.reason else { throw error }
             let wider = server.request(options: .with { $0.maximumHeadSize = 1 << 24 })
             let other = try await transport.failure(wider)
-            guard case .responseTooLarge(.head, _) = other else { throw other }
+            guard case .responseTooLarge(.head) = other.reason else { throw other }
         }
     }
 
@@ -124,7 +126,7 @@ import Testing
             let transport = try CurlTransport()
             #expect(try await transport.collect(server.request()).head.headers.count == 3001)
             let error = try await transport.failure(server.request(options: .with { $0.maximumHeadSize = 1000 }))
-            guard case .responseTooLarge(.head(limit: 1000), _) = error else { throw error }
+            guard case .responseTooLarge(.head(limit: 1000)) = error.reason else { throw error }
         }
     }
 
@@ -133,7 +135,7 @@ import Testing
             let interim = String(repeating: "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n", count: 20_000)
             server.fallback { _ in .raw(interim) }
             let error = try await CurlTransport().failure(server.request())
-            guard case .responseTooLarge(.head, _) = error else { throw error }
+            guard case .responseTooLarge(.head) = error.reason else { throw error }
         }
     }
 
@@ -151,7 +153,7 @@ import Testing
             ]
             for loss in expected {
                 let error = try await transport.failure(server.request(), delivery: delivery)
-                guard case .connectionLost(loss, _) = error else { throw error }
+                guard case .connectionLost(loss) = error.reason else { throw error }
             }
         }
     }
@@ -167,8 +169,8 @@ import Testing
         try await StubServer.with { server in
             server.fallback { _ in .resetAfter(bytes: Int64(bytes)) }
             let error = try await CurlTransport().failure(server.request())
-            guard case .connectionLost(loss, let facts) = error else { throw error }
-            #expect(facts.errno == ECONNRESET)
+            guard case .connectionLost(loss) = error.reason else { throw error }
+            #expect(error.context.errno == ECONNRESET)
         }
     }
 
@@ -176,7 +178,7 @@ import Testing
         try await StubServer.with { server in
             server.fallback { _ in .raw("HTTP/1.1 200 OK\r\nContent-Le") }
             let error = try await CurlTransport().failure(server.request())
-            guard case .connectionLost(.inHead, _) = error else { throw error }
+            guard case .connectionLost(.inHead) = error.reason else { throw error }
         }
     }
 
@@ -187,12 +189,12 @@ import Testing
             let transport = try CurlTransport()
             for attempt in 1...3 {
                 let error = try await transport.failure(server.request())
-                switch error {
-                case .connectionLost(.beforeResponse, let facts), .connectionLost(.whileSending, let facts):
-                    #expect(facts.sendCount == 1)
-                case .cannotConnect(.other, let facts):
+                switch error.reason {
+                case .connectionLost(.beforeResponse), .connectionLost(.whileSending):
+                    #expect(error.context.sendCount == 1)
+                case .cannotConnect(.other):
                     // The reset may arrive before this side has noticed that it is connected.
-                    #expect(facts.errno == ECONNRESET)
+                    #expect(error.context.errno == ECONNRESET)
                 default: throw error
                 }
                 try await server.activity { $0.connectionsAccepted == attempt }
@@ -227,7 +229,7 @@ import Testing
         guard !library.hasHTTP3 else { return }
         let url = try #require(URL(string: "https://localhost/"))
         let error = try await CurlTransport().failure(Request(url: url, options: .with { $0.httpVersion = .http3 }))
-        guard case .unsupported(.http3) = error else { throw error }
+        guard case .unsupported(.http3) = error.reason else { throw error }
     }
 
     @Test func `an error does not carry over to the next exchange`() async throws {
@@ -238,8 +240,9 @@ import Testing
             let transport = try CurlTransport()
             _ = try await transport.failure(refused)
             let error = try await transport.failure(server.request())
-            guard case .connectionLost(_, let facts) = error else { throw error }
-            #expect(facts.errno == nil)
+            guard case .connectionLost = error.reason else { throw error }
+            let context = error.context
+            #expect(context.errno == nil)
             #expect(try await transport.text(server.request()) == "ok")
         }
     }

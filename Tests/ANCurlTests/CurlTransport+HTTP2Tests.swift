@@ -34,7 +34,7 @@ import Testing
             let options = options { $0.timeouts.idle = .milliseconds(300) }
             for number in 1...4 {
                 let failure = try await transport.failure(server.request(options: options))
-                guard case .timedOut(.responseHead, _, _) = failure else {
+                guard case .timedOut(.responseHead) = failure.reason else {
                     Issue.record("\(failure)")
                     return
                 }
@@ -60,8 +60,8 @@ import Testing
         try await withServer { server in
             server.fallback { _ in .http2([.head(1, length: "40"), .data(1, "short", endsStream: true)]) }
             let failure = try await CurlTransport().failure(server.request(options: options()))
-            switch failure {
-            case .connectionLost, .invalidResponse(.framing, _): break
+            switch failure.reason {
+            case .connectionLost, .invalidResponse(.framing): break
             default: Issue.record("\(failure)")
             }
         }
@@ -72,7 +72,7 @@ import Testing
         try await withServer { server in
             server.fallback { _ in .http2([.head(1), .data(1, "hel"), .reset(1, code: code)]) }
             let failure = try await CurlTransport().failure(server.request(options: options()))
-            guard case .connectionLost = failure else {
+            guard case .connectionLost = failure.reason else {
                 Issue.record("\(failure)")
                 return
             }
@@ -95,7 +95,7 @@ import Testing
                 try await server.requests(count: 1)
                 for _ in 0..<20 { #expect(try await transport.text(other.request()) == "other") }
                 let failure = try await flooded
-                guard case .invalidResponse(.framing, _) = failure else {
+                guard case .invalidResponse(.framing) = failure.reason else {
                     Issue.record("\(failure)")
                     return
                 }
@@ -116,8 +116,8 @@ import Testing
             let transport = try CurlTransport()
             for number in 1...2 {
                 let failure = try await transport.failure(server.request(options: options()))
-                switch failure {
-                case .connectionLost, .invalidResponse(.framing, _): break
+                switch failure.reason {
+                case .connectionLost, .invalidResponse(.framing): break
                 default: Issue.record("\(failure)")
                 }
                 #expect(server.activity.connectionsAccepted == number)
@@ -142,7 +142,7 @@ import Testing
         try await withServer { server in
             server.fallback { _ in .http2([.head(1), .data(1, "hel"), .reset(1, code: 0)]) }
             let failure = try await CurlTransport().failure(server.request(options: options()))
-            guard case .connectionLost = failure else {
+            guard case .connectionLost = failure.reason else {
                 Issue.record("\(failure)")
                 return
             }
@@ -165,8 +165,8 @@ import Testing
                     group.addTask { try await transport.failure(server.request(options: options)) }
                 }
                 for try await failure in group {
-                    switch failure {
-                    case .connectionLost, .invalidResponse(.framing, _): break
+                    switch failure.reason {
+                    case .connectionLost, .invalidResponse(.framing): break
                     default: Issue.record("\(failure)")
                     }
                 }
@@ -211,7 +211,7 @@ import Testing
             server.fallback { _ in .http2([.reset(1, code: 7)]) }
             let request = server.request(method: .post, body: .bytes(Data("body".utf8)), options: options())
             let failure = try await CurlTransport().failure(request)
-            guard case .connectionLost(.beforeResponse, _) = failure else {
+            guard case .connectionLost(.beforeResponse) = failure.reason else {
                 Issue.record("\(failure)")
                 return
             }
@@ -225,7 +225,7 @@ import Testing
             server.fallback { _ in .http2([.goAway(last: 1)], thenClose: true) }
             let request = server.request(method: .post, body: .bytes(Data("body".utf8)), options: options())
             let failure = try await CurlTransport().failure(request)
-            guard case .connectionLost(.beforeResponse, _) = failure else {
+            guard case .connectionLost(.beforeResponse) = failure.reason else {
                 Issue.record("\(failure)")
                 return
             }

@@ -20,7 +20,7 @@ import Testing
             for _ in 0..<3 {
                 #expect(try await transport.collect(server.request("/a")).head.status.code == 302)
                 let failure = try await transport.failure(server.request("/b"))
-                guard case .invalidResponse(.headerLine, _) = failure else {
+                guard case .invalidResponse(.headerLine) = failure.reason else {
                     Issue.record("\(failure)")
                     return
                 }
@@ -56,7 +56,7 @@ import Testing
             var request = server.request(method: .put, body: .bytes(Data("body".utf8)))
             request.trailers = { [sum: "42"] }
             let failure = try await transport.failure(request)
-            guard case .connectionLost(.beforeResponse, _) = failure else {
+            guard case .connectionLost(.beforeResponse) = failure.reason else {
                 Issue.record("\(failure)")
                 return
             }

@@ -210,7 +210,7 @@ import Testing
             for headers: HTTPFields in [[.contentLength: "6"], [.transferEncoding: "chunked"]] {
                 let error = try await transport.failure(
                     server.request(method: .post, headers: headers, body: .string("hello")))
-                guard case .invalidRequest(.option) = error else { throw error }
+                guard case .invalidRequest(.option) = error.reason else { throw error }
             }
             #expect(server.activity.connectionsAccepted == 0)
         }

@@ -65,8 +65,9 @@ import Testing
 
     private func problem(_ server: StubServer, _ identity: ClientIdentity) async throws -> ClientIdentity.LoadingError {
         let error = try await CurlTransport().failure(server.request(options: options(identity)))
-        guard case .tls(.badClientIdentity(let problem), let facts) = error else { throw error }
-        #expect(facts.host == "127.0.0.1")
+        guard case .tls(.badClientIdentity(let problem)) = error.reason else { throw error }
+        let context = error.context
+        #expect(context.host == "127.0.0.1")
         #expect(server.activity.connectionsAccepted == 0)
         return problem
     }
@@ -192,8 +193,8 @@ import Testing
         try await withServer { server in
             let error = try await CurlTransport().failure(server.request(options: options))
             #expect(server.activity.requests.isEmpty)
-            switch error {
-            case .tls(.clientCertificateRefused, _): break
+            switch error.reason {
+            case .tls(.clientCertificateRefused): break
             // With TLS 1.3 the request follows the certificate at once. The reset with which the server answers that can
             // overtake its reason.
             case .connectionLost where version == .v1_3: break
@@ -211,8 +212,9 @@ import Testing
             for _ in 0..<20 {
                 let error = try await transport.failure(
                     server.request(method: .post, body: .bytes(Data(repeating: 1, count: 100_000)), options: options))
-                guard case .tls(.clientCertificateRefused, let facts) = error else { throw error }
-                #expect(facts.message?.contains("certificate") == true)
+                guard case .tls(.clientCertificateRefused) = error.reason else { throw error }
+                let context = error.context
+                #expect(context.message?.contains("certificate") == true)
             }
             #expect(server.activity.requests.isEmpty)
         }

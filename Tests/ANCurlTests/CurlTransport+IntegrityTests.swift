@@ -104,9 +104,9 @@ import Testing
             let transport = try CurlTransport()
             for delivery: BodyDelivery in [.collected(upTo: 1000), .streamed] {
                 let failure = try await transport.failure(server.request(), delivery: delivery)
-                switch (failure, expected) {
-                case (.invalidResponse(.headerLine, _), "header"), (.invalidResponse(.statusLine, _), "status"),
-                    (.invalidResponse(.notHTTP, _), "status"), (.invalidResponse(.framing, _), "framing"):
+                switch (failure.reason, expected) {
+                case (.invalidResponse(.headerLine), "header"), (.invalidResponse(.statusLine), "status"),
+                    (.invalidResponse(.notHTTP), "status"), (.invalidResponse(.framing), "framing"):
                     break
                 default: Issue.record("\(failure)")
                 }
@@ -126,7 +126,7 @@ import Testing
         try await StubServer.with { server in
             server.fallback { _ in Script([.informational(103), .end(.reset)]) }
             let failure = try await CurlTransport().failure(server.request())
-            guard case .connectionLost(.beforeResponse, _) = failure else {
+            guard case .connectionLost(.beforeResponse) = failure.reason else {
                 Issue.record("\(failure)")
                 return
             }
@@ -208,7 +208,7 @@ import Testing
             let failure = try await CurlTransport().failure(
                 server.request(
                     "/", method: .post, body: .stream(feed), options: .with { $0.timeouts.idle = .seconds(20) }))
-            guard case .connectionLost(.inBody(received: 5, expected: _), _) = failure else {
+            guard case .connectionLost(.inBody(received: 5, expected: _)) = failure.reason else {
                 Issue.record("\(failure)")
                 return
             }

@@ -192,9 +192,9 @@ import Testing
             let transport = try CurlTransport()
             _ = try await transport.text(server.request())
             let error = try await transport.failure(server.request(method: .post, body: body))
-            switch error {
-            case .connectionLost(.beforeResponse, let facts), .connectionLost(.whileSending, let facts):
-                #expect(facts.sendCount == 1)
+            switch error.reason {
+            case .connectionLost(.beforeResponse), .connectionLost(.whileSending):
+                #expect(error.context.sendCount == 1)
             default: throw error
             }
             #expect(server.activity.requests.count == 2)
@@ -217,8 +217,9 @@ import Testing
                 try await group.waitForAll()
             }
             let error = try await transport.failure(server.request("/dead"))
-            guard case .connectionLost(.beforeResponse, let facts) = error else { throw error }
-            #expect(facts.sendCount == 2)
+            guard case .connectionLost(.beforeResponse) = error.reason else { throw error }
+            let context = error.context
+            #expect(context.sendCount == 2)
             #expect(server.activity.requests.filter { $0.path == "/dead" }.count == 2)
         }
     }
@@ -229,8 +230,9 @@ import Testing
             let transport = try CurlTransport()
             _ = try await transport.text(server.request())
             let error = try await transport.failure(server.request())
-            guard case .connectionLost(.inHead, let facts) = error else { throw error }
-            #expect(facts.sendCount == 1)
+            guard case .connectionLost(.inHead) = error.reason else { throw error }
+            let context = error.context
+            #expect(context.sendCount == 1)
             #expect(server.activity.requests.count == 2)
         }
     }
@@ -262,8 +264,8 @@ import Testing
             _ = try await transport.text(server.request())
             let error = try await transport.failure(
                 server.request(method: .put, body: .stream(Generated(count: 10))))
-            switch error {
-            case .requestBody(.notReplayable, _), .connectionLost: break
+            switch error.reason {
+            case .requestBody(.notReplayable), .connectionLost: break
             default: throw error
             }
             #expect(server.activity.requests.count == 2)

@@ -86,7 +86,8 @@ import Testing
                 let text = try await CurlTransport().text(server.request(options: options))
                 #expect(text == "secret")
                 return (nil, observed.withLock { $0 })
-            } catch TransportError.tls(let failure, _) {
+            } catch let error as TransportError {
+                guard case .tls(let failure) = error.reason else { throw error }
                 #expect(server.activity.requests.isEmpty)
                 return (failure, observed.withLock { $0 })
             }

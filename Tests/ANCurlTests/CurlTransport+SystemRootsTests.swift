@@ -19,7 +19,7 @@ import Testing
                 server.fallback { _ in .text("ok") }
                 let transport = try CurlTransport()
                 let request = server.request(options: .with { $0.tls.trustRoots = .system })
-                guard case .tls(.unknownAuthority, _) = try await transport.failure(request) else { exit(2) }
+                guard try await transport.failure(request).reason == .tls(.unknownAuthority) else { exit(2) }
                 try root.write(to: path)
                 guard try await transport.text(request) == "ok" else { exit(3) }
             }

@@ -35,8 +35,9 @@ import Testing
         _ server: StubServer, _ options: TransferOptions? = nil
     ) async throws -> TransportError.TLSFailure {
         let error = try await CurlTransport().failure(server.request(options: options ?? trusting))
-        guard case .tls(let failure, let facts) = error else { throw error }
-        #expect(facts.host == "127.0.0.1")
+        guard case .tls(let failure) = error.reason else { throw error }
+        let context = error.context
+        #expect(context.host == "127.0.0.1")
         #expect(server.activity.requests.isEmpty, "Nothing is sent to a server that is not trusted.")
         return failure
     }
@@ -113,7 +114,7 @@ import Testing
             let transport = try CurlTransport()
             #expect(try await transport.text(server.request(options: trusting)) == "secret")
             let error = try await transport.failure(server.request(options: .with { _ in }))
-            guard case .tls(.unknownAuthority, _) = error else { throw error }
+            guard case .tls(.unknownAuthority) = error.reason else { throw error }
             #expect(try await transport.text(server.request(options: trusting)) == "secret")
             #expect(server.activity.requests.count == 2)
         }
@@ -152,7 +153,7 @@ import Testing
         try await StubServer.with { server in
             let url = try #require(URL(string: "https://127.0.0.1:\(server.endpoint.port)/"))
             let error = try await CurlTransport().failure(Request(url: url, options: trusting))
-            guard case .tls(.handshake, _) = error else { throw error }
+            guard case .tls(.handshake) = error.reason else { throw error }
         }
     }
 
@@ -160,7 +161,7 @@ import Testing
         try await withServer { server in
             let url = try #require(URL(string: "http://127.0.0.1:\(server.endpoint.port)/"))
             let error = try await CurlTransport().failure(Request(url: url))
-            switch error {
+            switch error.reason {
             case .connectionLost, .invalidResponse: break
             default: throw error
             }
@@ -171,7 +172,7 @@ import Testing
         try await withServer { server in
             server.enqueue(.truncated(declared: 1000, sent: 400))
             let error = try await CurlTransport().failure(server.request(options: trusting))
-            guard case .connectionLost(.inBody(received: 400, expected: 1000), _) = error else { throw error }
+            guard case .connectionLost(.inBody(received: 400, expected: 1000)) = error.reason else { throw error }
         }
     }
 

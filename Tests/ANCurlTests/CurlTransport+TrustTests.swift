@@ -54,9 +54,10 @@ import Testing
     ) async throws -> (TransportError.TLSFailure, FailureContext) {
         let seen = server.activity.requests.count
         let error = try await (try transport ?? CurlTransport()).failure(server.request(options: options))
-        guard case .tls(let failure, let facts) = error else { throw error }
+        guard case .tls(let failure) = error.reason else { throw error }
+        let context = error.context
         #expect(server.activity.requests.count == seen, "Nothing is sent to a server that is refused.")
-        return (failure, facts)
+        return (failure, context)
     }
 
     private func expectFailure(
@@ -87,9 +88,9 @@ import Testing
     @Test func `a chain without a pinned key is refused, and the error has both sides`() async throws {
         try await withServer { server in
             let pins = [try strangersPin]
-            let (failure, facts) = try await failure(server, options(.pinning(pins, backups: [])))
+            let (failure, context) = try await failure(server, options(.pinning(pins, backups: [])))
             #expect(failure == .pinMismatch(expected: pins))
-            let trust = try #require(facts.serverTrust)
+            let trust = try #require(context.serverTrust)
             #expect(trust.host == "127.0.0.1")
             #expect(
                 trust.chain.map(\.publicKey)
@@ -108,9 +109,9 @@ import Testing
         try await withServer(forged) { server in
             try await expectFailure(.pinMismatch(expected: policy.pins), server, options(policy))
             policy.allowsInvalidCertificates = true
-            let (failure, facts) = try await failure(server, options(policy))
+            let (failure, context) = try await failure(server, options(policy))
             #expect(failure == .pinMismatch(expected: policy.pins))
-            #expect(facts.serverTrust?.chain == [])
+            #expect(context.serverTrust?.chain == [])
         }
     }
 
@@ -281,7 +282,7 @@ import Testing
             }
         }
         let error = try await CurlTransport().failure(Request(url: url, options: options))
-        guard case .tls(.badSecurityPolicy(.malformedCertificate), _) = error else { throw error }
+        guard case .tls(.badSecurityPolicy(.malformedCertificate)) = error.reason else { throw error }
     }
 
     @Test(arguments: ["bücher.example", "https://example.com", "*.10.0.0.1"] as [HostPattern])
@@ -294,7 +295,7 @@ import Testing
             },
         ] {
             let error = try await CurlTransport().failure(Request(url: url, options: options))
-            guard case .tls(.badSecurityPolicy(.hostPattern(pattern.description)), _) = error else { throw error }
+            guard case .tls(.badSecurityPolicy(.hostPattern(pattern.description))) = error.reason else { throw error }
         }
     }
 
@@ -331,7 +332,7 @@ import Testing
                 }
                 try stranger.write(to: path)
                 for _ in 0..<5 {
-                    guard case .tls(.unknownAuthority, _) = try await transport.failure(server.request()) else {
+                    guard try await transport.failure(server.request()).reason == .tls(.unknownAuthority) else {
                         Issue.record("The server was trusted.")
                         return
                     }
@@ -410,9 +411,9 @@ import Testing
             try await expectAnswer(server, options(policy))
         }
         try await withServer(try early.issue()) { server in
-            let (failure, facts) = try await failure(server, options(policy))
+            let (failure, context) = try await failure(server, options(policy))
             #expect(failure == .certificateNotYetValid)
-            #expect(facts.serverTrust?.date == policy.verificationTime)
+            #expect(context.serverTrust?.date == policy.verificationTime)
         }
     }
 
@@ -468,7 +469,7 @@ import Testing
                 #expect(text == "hello")
             } else {
                 let error = try await CurlTransport().failure(request)
-                guard case .connectionLost(.inBody(received: 5, expected: nil), _) = error else { throw error }
+                guard case .connectionLost(.inBody(received: 5, expected: nil)) = error.reason else { throw error }
             }
         }
     }

@@ -123,9 +123,10 @@ import Testing
             feed.finish(throwing: Planned(number: 7))
             let error = try await transport.failure(
                 server.request(method: .post, body: .stream(feed, length: length)))
-            guard case .requestBody(.source(let planned as Planned), let facts) = error else { throw error }
+            guard case .requestBody(.source(let planned as Planned)) = error.reason else { throw error }
+            let context = error.context
             #expect(planned == Planned(number: 7))
-            #expect(facts.url == server.url("/").absoluteString)
+            #expect(context.url == server.url("/").absoluteString)
             #expect(try await transport.text(server.request()) == "ok")
             // The server never took the truncated body for a whole one.
             #expect(server.activity.requests.allSatisfy { $0.method == "GET" || !$0.isComplete })
@@ -137,7 +138,7 @@ import Testing
             server.fallback { _ in .text("ok") }
             let error = try await CurlTransport().failure(
                 server.request(method: .post, body: .stream(Generated(count: 99), length: 100)))
-            guard case .requestBody(.tooShort(100, 99), _) = error else { throw error }
+            guard case .requestBody(.tooShort(100, 99)) = error.reason else { throw error }
         }
     }
 
@@ -146,7 +147,7 @@ import Testing
             server.route("/", .hang)
             let error = try await CurlTransport().failure(
                 server.request(method: .post, body: .stream(Generated(count: 300, chunkSize: 100), length: 200)))
-            guard case .requestBody(.tooLong(200), _) = error else { throw error }
+            guard case .requestBody(.tooLong(200)) = error.reason else { throw error }
         }
     }
 
@@ -161,7 +162,7 @@ import Testing
                         for _ in 0..<250 {
                             let body = RequestBody.stream(Generated(count: 3, chunkSize: 2), length: 2)
                             let error = try await transport.failure(server.request(method: .post, body: body))
-                            guard case .requestBody(.tooLong(2), _) = error else { throw error }
+                            guard case .requestBody(.tooLong(2)) = error.reason else { throw error }
                         }
                     }
                 }
@@ -175,7 +176,7 @@ import Testing
             let transport = try CurlTransport()
             for path in ["/nonexistent/file", "/tmp", "/dev/zero"] {
                 let error = try await transport.failure(server.request(method: .put, body: .file(path)))
-                guard case .requestBody(.file(path, let reason), _) = error else { throw error }
+                guard case .requestBody(.file(path, let reason)) = error.reason else { throw error }
                 #expect(reason.contains("errno"))
             }
             #expect(server.activity.connectionsAccepted == 0)
@@ -202,7 +203,7 @@ import Testing
                 #expect(unsafe truncate(path, 10) == 0)
                 gate.open()
                 let error = try await failure
-                guard case .requestBody(.tooShort(Int64(Self.size), _), _) = error else { throw error }
+                guard case .requestBody(.tooShort(Int64(Self.size), _)) = error.reason else { throw error }
             }
         }
     }

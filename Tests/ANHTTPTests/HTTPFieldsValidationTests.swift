@@ -19,10 +19,7 @@ import Testing
     ])
     func `a name that is not a token is rejected`(name: String) {
         let error = #expect(throws: TransportError.self) { try HTTPFields(validating: [("ok", "1"), (name, "x")]) }
-        guard case .invalidRequest(.headerName(name)) = error else {
-            Issue.record("\(String(describing: error))")
-            return
-        }
+        #expect(error?.reason == .invalidRequest(.headerName(name)))
     }
 
     @Test(arguments: [
@@ -30,10 +27,7 @@ import Testing
     ])
     func `a value with a control character is rejected`(value: String) {
         let error = #expect(throws: TransportError.self) { try HTTPFields(validating: [("X-Name", value)]) }
-        guard case .invalidRequest(.headerValue(name: "X-Name")) = error else {
-            Issue.record("\(String(describing: error))")
-            return
-        }
+        #expect(error?.reason == .invalidRequest(.headerValue(name: "X-Name")))
     }
 
     @Test func `first returns the first field with a name, ignoring case`() throws {

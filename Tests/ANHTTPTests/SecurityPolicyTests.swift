@@ -276,7 +276,7 @@ import Testing
             ),
         ]
         for (failure, words) in cases {
-            let description = TransportError.tls(failure, context).description
+            let description = TransportError(.tls(failure), context: context).description
             #expect(description.contains(words), "\(description)")
         }
     }

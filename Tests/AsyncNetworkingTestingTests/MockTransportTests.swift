@@ -77,7 +77,7 @@ import Testing
         try await transport.requests(count: 1)
         await transport.shutdown()
         await #expect { _ = try await task.value } throws: { error in
-            if case TransportError.shutDown = error { true } else { false }
+            (error as? TransportError)?.reason == .shutDown
         }
     }
 }

@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    private static let unreachable = MockResponse.failure(TransportError.cannotConnect(.unreachable, FailureContext()))
+    private static let unreachable = MockResponse.failure(TransportError(.cannotConnect(.unreachable)))
 
     private func manager(
         _ transport: MockTransport, _ routes: Routes, configure: (inout SessionConfiguration) -> Void = { _ in }
@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test func `a name that cannot be resolved waits for the default route`() async throws {
-        let unknown = MockResponse.failure(TransportError.cannotResolve(host: "a.example", FailureContext()))
+        let unknown = MockResponse.failure(TransportError(.cannotResolve))
         let (transport, routes) = (MockTransport(unknown, .text("end")), Routes())
         let manager = manager(transport, routes)
         let task = Task { try await manager.get("x") }
@@ -94,8 +94,8 @@ import Testing
     }
 
     @Test(arguments: [
-        TransportError.cannotConnect(.refused, FailureContext()), .connectionLost(.beforeResponse, FailureContext()),
-        .tls(.handshake, FailureContext()),
+        TransportError(.cannotConnect(.refused)), TransportError(.connectionLost(.beforeResponse)),
+        TransportError(.tls(.handshake)),
     ])
     func `other failures do not wait for a route`(error: TransportError) async throws {
         let (transport, routes) = (MockTransport(.failure(error)), Routes())
@@ -136,7 +136,7 @@ import Testing
         #expect(try await clock.sleepers(count: 1) == [.seconds(9)])
         clock.advance(by: .seconds(9))
         let error = try await sessionError { _ = try await task.value }
-        guard case .transport(.timedOut(.connectivity, limit: .seconds(9), _)) = error else { throw error }
+        guard case .timedOut(.connectivity) = error.reason, error.context?.timeLimit == .seconds(9) else { throw error }
         #expect(transport.requests.count == 1)
     }
 
@@ -160,7 +160,7 @@ import Testing
         #expect(try await clock.sleepers(count: 1) == [.milliseconds(3500)])
         clock.advance(by: .seconds(9))
         let error = try await sessionError { _ = try await task.value }
-        guard case .transport(.timedOut(.connectivity, limit: .seconds(9), _)) = error else { throw error }
+        guard case .timedOut(.connectivity) = error.reason, error.context?.timeLimit == .seconds(9) else { throw error }
         #expect(transport.requests.count == 2)
     }
 

@@ -62,10 +62,10 @@ import Testing
     }
 
     @Test func `a download that fails leaves no partial file, and an existing file unchanged`() async throws {
-        let lost = TransportError.connectionLost(.inBody(received: 1, expected: 2), FailureContext())
+        let lost = TransportError(.connectionLost(.inBody(received: 1, expected: 2)))
         let manager = SessionManager(on: MockTransport(Self.halves(.fail(lost))))
         let error = try await sessionError { _ = try await manager.download("x", to: .file(file)).value }
-        guard case .transport(.connectionLost) = error else { throw error }
+        guard case .connectionLost = error.reason else { throw error }
         #expect(try directory.contents == [])
         _ = try directory.write(Data("old".utf8), to: "file")
         _ = try await sessionError { _ = try await manager.download("x", to: .file(file)).value }
@@ -78,7 +78,7 @@ import Testing
             server.route("/", .truncated(declared: 1000, sent: 999))
             let manager = SessionManager(for: server)
             let error = try await sessionError { _ = try await manager.download("/", to: .file(file)).value }
-            guard case .transport(.connectionLost(.inBody(received: 999, expected: 1000), _)) = error else {
+            guard case .connectionLost(.inBody(received: 999, expected: 1000)) = error.reason else {
                 throw error
             }
             #expect(try directory.contents == [])
@@ -234,7 +234,7 @@ import Testing
         await #expect(throws: SessionError.self) { _ = try await task.value }
     }
 
-    @Test(arguments: [MockResponse.failure(TransportError.shutDown), .failure(CancellationError())])
+    @Test(arguments: [MockResponse.failure(TransportError(.shutDown)), .failure(CancellationError())])
     func `progress ends when the transfer fails`(response: MockResponse) async throws {
         let task = SessionManager(on: MockTransport(response)).download("x", to: .file(file))
         #expect(await task.progress.first { _ in true } == nil)

@@ -158,20 +158,20 @@ struct Intercepting: Interceptor {
     @Test func `an error of the transport reaches the interceptor unchanged, and the caller as a SessionError`()
         async throws
     {
-        let manager = SessionManager(on: MockTransport(.failure(TransportError.shutDown))) {
+        let manager = SessionManager(on: MockTransport(.failure(TransportError(.shutDown)))) {
             $0.interceptors = [
                 Intercepting { interception, respond in
                     do {
                         try await interception.proceed(respond)
                     } catch let error as TransportError {
-                        guard case .shutDown = error else { throw Planned() }
+                        guard case .shutDown = error.reason else { throw Planned() }
                         throw error
                     }
                 }
             ]
         }
         let error = try await sessionError { _ = try await manager.get("x") }
-        guard case .transport(.shutDown) = error else { throw error }
+        guard case .shutDown = error.reason else { throw error }
     }
 
     @Test func `an interceptor that does not respond causes an error that names it`() async throws {

@@ -69,7 +69,8 @@ import Testing
             do {
                 _ = try await manager.data(for: request)
                 Issue.record("nothing was thrown")
-            } catch SessionError.transport(.requestBody(.source(let cause), _)) {
+            } catch let error as SessionError {
+                guard case .requestBody(.source(let cause)) = error.reason else { throw error }
                 guard case SerializationError.multipart(.partLength("f", 2, 1)) = cause else {
                     Issue.record("another cause: \(cause)")
                     return

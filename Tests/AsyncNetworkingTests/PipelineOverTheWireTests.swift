@@ -43,7 +43,8 @@ import Testing
                 $0.retryPolicy = RetryPolicy()
             }
             let error = try await sessionError { _ = try await manager.get("outer") }
-            guard case .transport(.cannotConnect(.addressForbidden, let context)) = error else { throw error }
+            guard case .cannotConnect(.addressForbidden) = error.reason else { throw error }
+            let context = try #require(error.context)
             #expect(context.address?.host == "127.0.0.2")
             #expect(context.retryHistory.earlierAttempts.isEmpty)
             #expect(server.activity.requests.map(\.path) == ["/outer", "/next"])
@@ -134,7 +135,7 @@ import Testing
                 $0.retryPolicy = RetryPolicy(limit: 2).with { $0.backoff = Backoff(base: .zero) }
             })
         let error = try await sessionError { _ = try await manager.post("x", parameters: ["a": 1]) }
-        guard case .transport(.cannotConnect(.refused, _)) = error else { throw error }
+        guard case .cannotConnect(.refused) = error.reason else { throw error }
         #expect(error.retryHistory.earlierAttempts.count == 2)
         #expect(error.retryHistory.stopReason == .limit(2))
     }

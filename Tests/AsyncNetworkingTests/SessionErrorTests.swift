@@ -7,15 +7,20 @@ import HTTPTypes
 import Testing
 
 @Suite struct SessionErrorTests {
-    private static let context = FailureContext()
+    private static let context: FailureContext = {
+        var context = FailureContext()
+        context.host = "a.example"
+        context.elapsed = .seconds(2)
+        return context
+    }()
 
     private static let errors: [String: SessionError] = [
-        "timeout": .transport(.timedOut(.connect, limit: .seconds(1), context)),
-        "name": .transport(.cannotResolve(host: "a.example", context)),
-        "refused": .transport(.cannotConnect(.refused, context)),
-        "proxy": .transport(.proxy(.authenticationRequired, context)),
-        "tls": .transport(.tls(.wrongHost, context)),
-        "shut down": .transport(.shutDown),
+        "timeout": .transport(TransportError(.timedOut(.connect))),
+        "name": .transport(TransportError(.cannotResolve, context: context)),
+        "refused": .transport(TransportError(.cannotConnect(.refused))),
+        "proxy": .transport(TransportError(.proxy(.authenticationRequired))),
+        "tls": .transport(TransportError(.tls(.wrongHost))),
+        "shut down": .transport(TransportError(.shutDown)),
         "redirect": .redirect(.bodyNotReplayable),
         "invalidated": .invalidated,
         "file": .file(.init(path: "/a/b", call: "open", errno: 2, message: "No such file or directory")),
@@ -32,6 +37,21 @@ import Testing
         #expect(names { $0.statusCode != nil || $0.responseBody != nil || $0.rejection != nil } == [])
     }
 
+    @Test func `the reason and the context are those of the exchange`() throws {
+        let error = try #require(Self.errors["name"])
+        #expect(error.reason == .cannotResolve)
+        #expect(error.context?.elapsed == .seconds(2))
+        #expect(error.transport?.context == error.context)
+        #expect(names { $0.reason == .timedOut(.connect) } == ["timeout"])
+        #expect(names { $0.transport == nil } == ["file", "invalidated", "redirect"])
+    }
+
+    @Test func `an error without an exchange has neither reason nor context`() throws {
+        let error = SessionError.serialization(.url(.noHost("http://")))
+        #expect(error.reason == nil && error.context == nil)
+        guard case .url(.noHost("http://")) = error.serialization else { throw error }
+    }
+
     @Test func `descriptions are sentences`() {
         #expect(
             Self.errors["invalidated"]?.description == "The session manager was invalidated; create a new one.")
@@ -44,7 +64,7 @@ import Testing
                 == "The server redirected a request whose body cannot be sent a second time.")
         #expect(
             Self.errors["name"]?.description
-                == TransportError.cannotResolve(host: "a.example", Self.context).description)
+                == "The host name a.example cannot be resolved; check its spelling and the DNS.")
     }
 
     @Test(arguments: [

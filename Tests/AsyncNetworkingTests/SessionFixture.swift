@@ -58,10 +58,6 @@ extension SessionError {
         if case .file(let failure) = self { failure } else { nil }
     }
 
-    var transportError: TransportError? {
-        if case .transport(let error) = self { error } else { nil }
-    }
-
     var isInvalidated: Bool {
         if case .invalidated = self { true } else { false }
     }

@@ -109,7 +109,7 @@ extension SessionManager {
         let transport = MockTransport(.text("x"))
         await transport.shutdown()
         let error = try await sessionError { _ = try await SessionManager(on: transport).get("x") }
-        guard case .transport(.shutDown) = error else { throw error }
+        guard case .shutDown = error.reason else { throw error }
     }
 }
 

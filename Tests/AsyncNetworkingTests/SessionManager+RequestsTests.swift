@@ -27,7 +27,7 @@ import Testing
         let manager = SessionManager(on: MockTransport(.text("12345678"))) { $0.transfer.maximumBodySize = 7 }
         var request = try Request(url: url("http://a.example/"))
         let error = try await sessionError { [request] in _ = try await manager.data(for: request) }
-        guard case .transport(.responseTooLarge(.body(limit: 7), _)) = error else { throw error }
+        guard case .responseTooLarge(.body(limit: 7)) = error.reason else { throw error }
         request.options = TransferOptions().with { $0.maximumBodySize = 8 }
         #expect(try await manager.data(for: request).text == "12345678")
     }
@@ -87,10 +87,10 @@ import Testing
     }
 
     @Test func `an error of the transport is wrapped in a SessionError`() async throws {
-        let failing = MockTransport(.failure(TransportError.cannotConnect(.refused, FailureContext())))
+        let failing = MockTransport(.failure(TransportError(.cannotConnect(.refused))))
         let request = try Request(url: url("http://a.example/"))
         let error = try await sessionError { _ = try await SessionManager(on: failing).data(for: request) }
-        guard case .transport(.cannotConnect(.refused, _)) = error else { throw error }
+        guard case .cannotConnect(.refused) = error.reason else { throw error }
     }
 
     @Test func `the value of a response can be transformed`() async throws {
@@ -179,7 +179,7 @@ struct HandWritten<Output: Sendable>: ResponseSerializer {
     }
 
     @Test func `an error of reading that leaves the closure is wrapped in a SessionError`() async throws {
-        let lost = TransportError.connectionLost(.inBody(received: 1, expected: 9), FailureContext())
+        let lost = TransportError(.connectionLost(.inBody(received: 1, expected: 9)))
         let transport = MockTransport { _ in MockResponse([.head(.ok), .chunk(Data("a".utf8)), .fail(lost)]) }
         let manager = SessionManager(on: transport)
         let request = try manager.request(.get, "x")
@@ -189,7 +189,7 @@ struct HandWritten<Output: Sendable>: ResponseSerializer {
                 if let error { throw error }
             }
         }
-        guard case .transport(.connectionLost(.inBody(received: 1, expected: 9), _)) = error else { throw error }
+        guard case .connectionLost(.inBody(received: 1, expected: 9)) = error.reason else { throw error }
     }
 
     @Test func `a body can be read as lines`() async throws {

@@ -139,7 +139,7 @@ private func cancelledRequest(
     } catch is CancellationError {
         return true
     } catch let error as SessionError {
-        guard path == "reset", case .transport(.connectionLost) = error else { throw error }
+        guard path == "reset", case .connectionLost = error.reason else { throw error }
         return false
     }
 }

@@ -15,7 +15,7 @@ import Testing
             let manager = SessionManager()
             for _ in 0..<2 {
                 let error = try await sessionError { _ = try await manager.get("http://127.0.0.1:1/") }
-                guard case .transport(.internalInconsistency(let words, _)) = error else { throw error }
+                guard case .internalInconsistency(let words) = error.reason else { throw error }
                 try #require(words.contains("Too many open files"))
             }
             await manager.shutdown()

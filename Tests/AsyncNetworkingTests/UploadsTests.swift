@@ -76,7 +76,7 @@ import Testing
             try FileManager.default.removeItem(atPath: path)
             let task = SessionManager(for: server).upload("up", from: body)
             let error = try await sessionError { _ = try await task.value }
-            guard case .transport(.requestBody(.file(path, _), _)) = error else { throw error }
+            guard case .requestBody(.file(path, _)) = error.reason else { throw error }
             #expect(error.description.contains(path))
             #expect(server.activity.requests.isEmpty)
             #expect(await task.progress.first { _ in true } == nil)
@@ -97,7 +97,7 @@ import Testing
             try unsafe #require(truncate(path, 1 << 20) == 0)
             gate.open()
             let error = try await sessionError { _ = try await task.value }
-            guard case .transport(.requestBody(.tooShort(Int64(size), let produced), _)) = error else { throw error }
+            guard case .requestBody(.tooShort(Int64(size), let produced)) = error.reason else { throw error }
             #expect(produced < Int64(size))
         }
     }
@@ -109,7 +109,7 @@ import Testing
         }
         let manager = SessionManager(on: MockTransport(.text("x")))
         let error = try await sessionError { _ = try await manager.upload("up", from: .stream(Failing())).value }
-        guard case .transport(.requestBody(.source(let source), _)) = error else { throw error }
+        guard case .requestBody(.source(let source)) = error.reason else { throw error }
         #expect(source as? Planned == Planned(number: 5))
     }
 

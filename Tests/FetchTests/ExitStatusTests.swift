@@ -7,30 +7,30 @@ import Testing
 @Suite struct ExitStatusTests {
     /// Errors with the exit statuses of libcurl-errors(3) and, for signals, of shells.
     private static let table: [(any Error & Sendable, Int32)] = {
-        let context = FailureContext()
+        func failed(_ reason: TransportError.Reason) -> SessionError { .transport(TransportError(reason)) }
         return [
             (SessionError.serialization(.url(.scheme("ftp", url: "ftp://x"))), 1),
             (UsageError("x"), 2),
             (SerializationError.url(.noHost("http://")), 3),
-            (SessionError.transport(.unsupported(.http3)), 4),
-            (SessionError.transport(.cannotResolve(host: "x", context)), 6),
-            (SessionError.transport(.cannotConnect(.refused, context)), 7),
-            (SessionError.transport(.invalidResponse(.notHTTP, context)), 8),
-            (SessionError.transport(.connectionLost(.inBody(received: 1, expected: 2), context)), 18),
-            (SessionError.transport(.requestBody(.file(path: "x", reason: "gone"), context)), 26),
-            (SessionError.transport(.timedOut(.connect, limit: .seconds(1), context)), 28),
-            (SessionError.transport(.tls(.handshake, context)), 35),
+            (failed(.unsupported(.http3)), 4),
+            (failed(.cannotResolve), 6),
+            (failed(.cannotConnect(.refused)), 7),
+            (failed(.invalidResponse(.notHTTP)), 8),
+            (failed(.connectionLost(.inBody(received: 1, expected: 2))), 18),
+            (failed(.requestBody(.file(path: "x", reason: "gone"))), 26),
+            (failed(.timedOut(.connect)), 28),
+            (failed(.tls(.handshake)), 35),
             (SessionError.redirect(.tooMany(limit: 20)), 47),
-            (SessionError.transport(.connectionLost(.beforeResponse, context)), 52),
-            (SessionError.transport(.connectionLost(.whileSending, context)), 55),
-            (SessionError.transport(.connectionLost(.inHead, context)), 56),
-            (SessionError.transport(.tls(.selfSigned, context)), 60),
-            (SessionError.transport(.tls(.wrongHost, context)), 60),
-            (SessionError.transport(.invalidResponse(.contentEncoding, context)), 61),
-            (SessionError.transport(.responseTooLarge(.body(limit: 1), context)), 63),
+            (failed(.connectionLost(.beforeResponse)), 52),
+            (failed(.connectionLost(.whileSending)), 55),
+            (failed(.connectionLost(.inHead)), 56),
+            (failed(.tls(.selfSigned)), 60),
+            (failed(.tls(.wrongHost)), 60),
+            (failed(.invalidResponse(.contentEncoding)), 61),
+            (failed(.responseTooLarge(.body(limit: 1))), 63),
             (SessionError.redirect(.bodyNotReplayable), 65),
-            (SessionError.transport(.tls(.badTrustRoots, context)), 77),
-            (SessionError.transport(.proxy(.handshake, context)), 97),
+            (failed(.tls(.badTrustRoots)), 77),
+            (failed(.proxy(.handshake)), 97),
             (CancellationError(), 130),
         ]
     }()

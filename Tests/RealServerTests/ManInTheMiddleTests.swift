@@ -24,7 +24,8 @@ import Testing
     private func pin() async throws -> PublicKeyPin {
         let manager = try manager(.pinning([], backups: []), throughTheMiddle: false)
         let error = try await sessionError { _ = try await manager.get("small.json") }
-        guard case .transport(.tls(.noPins, let context)) = error else { throw error }
+        guard case .tls(.noPins) = error.reason else { throw error }
+        let context = try #require(error.context)
         return try #require(context.serverTrust?.presented.first?.publicKey)
     }
 
@@ -38,7 +39,8 @@ import Testing
         let direct = try await manager(policy, throughTheMiddle: false).get("small.json")
         #expect(direct.text.contains("Ada Lovelace"))
         let error = try await sessionError { _ = try await manager(policy).get("small.json") }
-        guard case .transport(.tls(.pinMismatch(expected: policy.pins), let context)) = error else { throw error }
+        guard case .tls(.pinMismatch(expected: policy.pins)) = error.reason else { throw error }
+        let context = try #require(error.context)
         #expect(context.serverTrust?.presented.first?.issuer.contains("mitmproxy") == true)
         #expect("\(error)".contains(policy.pins[0].description))
     }
@@ -49,6 +51,6 @@ import Testing
         let direct = try await manager(policy, throughTheMiddle: false).get("small.json")
         #expect(direct.statusCode == 200)
         let error = try await sessionError { _ = try await manager(policy).get("small.json") }
-        guard case .transport(.tls(.certificateNotPinned, _)) = error else { throw error }
+        guard case .tls(.certificateNotPinned) = error.reason else { throw error }
     }
 }

@@ -81,7 +81,7 @@ enum Dialect: CaseIterable, Sendable {
         let manager = try SessionManager(for: .nginxTLS) { $0.transfer.httpVersion = .http3 }
         let error = try await sessionError { _ = try await manager.get("small.json") }
         // Debian's libcurl does not support it; with one that does, nginx does not respond over QUIC.
-        guard case .transport(.unsupported(.http3)) = error else {
+        guard case .unsupported(.http3) = error.reason else {
             #expect(error.isConnectionFailure || error.isTimeout)
             return
         }
@@ -287,7 +287,7 @@ extension Sequence {
         let manager = SessionManager(configuration)
         let error = try await sessionError { _ = try await manager.data(for: Request(url: url)) }
         #expect(error.isTrustFailure)
-        guard case .transport(.tls(let failure, _)) = error else { return nil }
+        guard case .tls(let failure) = error.reason else { return nil }
         return failure
     }
 

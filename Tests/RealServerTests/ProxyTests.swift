@@ -25,7 +25,7 @@ extension SessionManager {
 private func proxyFailure(_ manager: SessionManager) async throws -> TransportError.ProxyFailure? {
     let error = try await sessionError { _ = try await manager.get("small.json") }
     #expect(error.isConnectionFailure)
-    guard case .transport(.proxy(let failure, _)) = error else { throw error }
+    guard case .proxy(let failure) = error.reason else { throw error }
     return failure
 }
 
@@ -117,14 +117,13 @@ struct HTTPProxyTests {
         let manager = try SessionManager(for: .nginx, behind: Proxy(kind, host: "localhost", port: 1))
         let error = try await sessionError { _ = try await manager.get("small.json") }
         #expect(error.isConnectionFailure)
-        guard case .transport(let transportError) = error else { throw error }
-        #expect(transportError.context?.host == "localhost")
+        #expect(error.context?.host == "localhost")
     }
 
     @Test func `a proxy that cannot be resolved is named in the error`() async throws {
         let manager = try SessionManager(for: .nginx, behind: Proxy(.http, host: "proxy.invalid", port: 1))
         let error = try await sessionError { _ = try await manager.get("small.json") }
-        guard case .transport(.cannotResolve("proxy.invalid", _)) = error else { throw error }
+        guard error.reason == .cannotResolve, error.context?.host == "proxy.invalid" else { throw error }
     }
 
     @Test func `the environment sets the proxy and the hosts to bypass`() async {

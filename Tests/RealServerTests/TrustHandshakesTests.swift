@@ -205,9 +205,9 @@ struct TrustHandshakesTests {
                 _ = try await manager(SecurityPolicy(), at: .mutual, "good.pki.test") { $0.tls.identity = identity }
                     .get("/")
             }
-            switch error {
-            case .transport(.tls(.clientCertificateRefused, _)): break
-            case .transport(.connectionLost) where identity != nil: break
+            switch error.reason {
+            case .tls(.clientCertificateRefused): break
+            case .connectionLost where identity != nil: break
             default: throw error
             }
         }
@@ -238,7 +238,7 @@ struct TrustHandshakesTests {
         var request = try manager.request(.get, "/wrong")
         request.options = wrong
         let error = try await sessionError { _ = try await manager.data(for: request) }
-        guard case .transport(.tls(.certificateNotPinned, _)) = error else { throw error }
+        guard case .tls(.certificateNotPinned) = error.reason else { throw error }
     }
 
     // MARK: Helpers
@@ -255,13 +255,14 @@ struct TrustHandshakesTests {
         do {
             let response = try await manager.get(path)
             #expect(response.statusCode == 200)
-        } catch SessionError.transport(.tls(let failure, let context)) {
+        } catch let error as SessionError {
+            guard case .tls(let failure) = error.reason else { throw error }
             got = failure
             if case .pinMismatch(let pins) = failure {
-                #expect(context.serverTrust?.presented.map(\.publicKey).contains(where: pins.contains) == false)
+                #expect(error.context?.serverTrust?.presented.map(\.publicKey).contains(where: pins.contains) == false)
                 got = .pinMismatch(expected: [])
             }
-            #expect(context.serverTrust?.host == host)
+            #expect(error.context?.serverTrust?.host == host)
         }
         #expect(got == expected, "\(host) under \(policy)")
         guard server == .pki else { return }

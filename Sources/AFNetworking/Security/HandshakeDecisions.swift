@@ -154,8 +154,8 @@ struct HandshakeRetries: Interceptor {
         while true {
             do {
                 return try await interception.proceed(with: request, respond)
-            } catch TransportError.tls(.rejected(HandshakeDecisions.pending), let context) {
-                await decisions.wait(for: context.serverTrust, task: task)
+            } catch let error as TransportError where error.reason == .tls(.rejected(HandshakeDecisions.pending)) {
+                await decisions.wait(for: error.context.serverTrust, task: task)
                 try Task.checkCancellation()
             }
         }

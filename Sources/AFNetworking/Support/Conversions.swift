@@ -15,13 +15,15 @@ extension Request {
         guard let url = request.url else { throw .serialization(.url(.noBase(""))) }
         self.url = url
         let name = request.httpMethod ?? "GET"
-        guard let method = HTTPRequest.Method(name) else { throw .transport(.invalidRequest(.method(name))) }
+        guard let method = HTTPRequest.Method(name) else {
+            throw .transport(TransportError(.invalidRequest(.method(name))))
+        }
         self.method = method
         var length: Int64?
         if let fields = request.allHTTPHeaderFields, !fields.isEmpty {
             for (name, value) in fields.sorted(by: { $0.key < $1.key }) {
                 guard let fieldName = HTTPField.Name(name) else {
-                    throw .transport(.invalidRequest(.headerName(name)))
+                    throw .transport(TransportError(.invalidRequest(.headerName(name))))
                 }
                 guard fieldName != .contentLength else {
                     length = Int64(value)

@@ -14,13 +14,15 @@ struct TaskFailure {
 
     /// Converts a core error.
     init(_ error: any Error, url: URL?) {
-        if case .transport(.tls(let failure, let context)) = error as? SessionError, failure.isTrustDecision {
+        if let failed = (error as? SessionError)?.transport, case .tls(let failure) = failed.reason,
+            failure.isTrustDecision
+        {
             raw = URLError(.cancelled, url: url, underlying: error)
             effective = URLError(
                 .serverCertificateUntrusted, url: url, underlying: error,
                 text: """
                     The certificate for this server is invalid. You might be connecting to a server that is pretending \
-                    to be “\(context.host ?? url?.host ?? "")” which could put your confidential information at risk.
+                    to be “\(failed.context.host ?? url?.host ?? "")” which could put your confidential information at risk.
                     """)
             return
         }
@@ -79,21 +81,21 @@ extension SessionError {
 extension TransportError {
     /// The corresponding code in `NSURLErrorDomain`.
     fileprivate var code: URLError.Code {
-        switch self {
+        switch reason {
         case .invalidRequest(.scheme): .unsupportedURL
         case .invalidRequest: .badURL
         case .timedOut: .timedOut
         case .cannotResolve: .cannotFindHost
-        case .cannotConnect(.unreachable, _): .notConnectedToInternet
-        case .cannotConnect(.systemTimeout, _): .timedOut
+        case .cannotConnect(.unreachable): .notConnectedToInternet
+        case .cannotConnect(.systemTimeout): .timedOut
         case .cannotConnect, .proxy: .cannotConnectToHost
-        case .tls(let failure, _): failure.code
+        case .tls(let failure): failure.code
         case .connectionLost: .networkConnectionLost
-        case .invalidResponse(.contentEncoding, _): .cannotDecodeRawData
+        case .invalidResponse(.contentEncoding): .cannotDecodeRawData
         case .invalidResponse: .badServerResponse
         case .responseTooLarge: .dataLengthExceedsMaximum
-        case .requestBody(.notReplayable, _): .requestBodyStreamExhausted
-        case .requestBody(.file, _): .fileDoesNotExist
+        case .requestBody(.notReplayable): .requestBodyStreamExhausted
+        case .requestBody(.file): .fileDoesNotExist
         case .requestBody: .cannotDecodeContentData
         case .shutDown: .cancelled
         case .unsupported, .internalInconsistency: .unknown

@@ -27,7 +27,7 @@ extension TaskDriver {
         defer { change { [data] in $0.data = data } }
         for try await chunk in body {
             guard chunk.count <= limit - data.count else {
-                throw TransportError.responseTooLarge(.body(limit: limit), FailureContext())
+                throw TransportError(.responseTooLarge(.body(limit: limit)))
             }
             data.collect(chunk)
             await didReceive(chunk, expected)

@@ -36,7 +36,7 @@ actor CurlEngine: EventLoopSource {
         do throws(SystemError) {
             loop = try EventLoop()
         } catch {
-            throw .internalInconsistency(error.description, FailureContext())
+            throw TransportError(.internalInconsistency(error.description))
         }
         state = try LoopState(loop: loop, pool: pool, securities: securities)
         admissions = AdmissionQueue(pool)
@@ -44,7 +44,7 @@ actor CurlEngine: EventLoopSource {
         do throws(SystemError) {
             try loop.start(name: "ANCurl", source: self)
         } catch {
-            throw .internalInconsistency(error.description, FailureContext())
+            throw TransportError(.internalInconsistency(error.description))
         }
     }
 
@@ -90,7 +90,7 @@ actor CurlEngine: EventLoopSource {
 
     private func add(_ exchange: Exchange) {
         guard !exchange.wasCancelled else { return refuse(exchange, CancellationError()) }
-        guard !isShutDown else { return refuse(exchange, TransportError.shutDown) }
+        guard !isShutDown else { return refuse(exchange, TransportError(.shutDown)) }
         do throws(TransportError) {
             let transfer = try Transfer(exchange, loop: state)
             active[ObjectIdentifier(exchange)] = transfer
@@ -147,7 +147,7 @@ actor CurlEngine: EventLoopSource {
     /// Ends all exchanges and rejects further ones.
     func shutdown() {
         isShutDown = true
-        for transfer in active.values { finish(transfer, .failure(TransportError.shutDown)) }
+        for transfer in active.values { finish(transfer, .failure(TransportError(.shutDown))) }
         multi = nil
     }
 

@@ -47,9 +47,9 @@ public struct CurlLibrary: Sendable {
     private static func initialize() -> Result<CurlLibrary, TransportError> {
         let code = curl_global_init(CCURL_GLOBAL_DEFAULT)
         guard code == CURLE_OK, let info = unsafe curl_version_info(CCURL_VERSION_NOW)?.pointee else {
-            var facts = FailureContext()
-            facts.curlCode = Int32(code.rawValue)
-            return .failure(.internalInconsistency("libcurl cannot be initialised.", facts))
+            var context = FailureContext()
+            context.curlCode = Int32(code.rawValue)
+            return .failure(TransportError(.internalInconsistency("libcurl cannot be initialised."), context: context))
         }
         func has(_ feature: Int32) -> Bool { unsafe info.features & feature != 0 }
         var schemes: Set<AuthenticationScheme> = [.basic, .digest]

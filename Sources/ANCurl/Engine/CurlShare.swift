@@ -14,7 +14,7 @@ struct CurlShare: ~Copyable {
     /// Creates a share of the given kinds of data. See CURLSHOPT_SHARE(3).
     init(_ kinds: [curl_lock_data]) throws(TransportError) {
         guard let raw = unsafe curl_share_init() else {
-            throw .internalInconsistency("curl_share_init failed.", FailureContext())
+            throw TransportError(.internalInconsistency("curl_share_init failed."))
         }
         for kind in kinds { unsafe _ = ccurl_share(raw, kind) }
         unsafe self.raw = unsafe raw

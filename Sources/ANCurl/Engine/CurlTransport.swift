@@ -15,7 +15,7 @@ public struct CurlTransport: Transport {
     /// - Parameters:
     ///   - pool: The limits of the connection pool.
     ///   - options: The options of requests that have none of their own.
-    /// - Throws: ``ANHTTP/TransportError/internalInconsistency(_:_:)`` if the system cannot provide a thread or a
+    /// - Throws: ``ANHTTP/TransportError/Reason/internalInconsistency(_:)`` if the system cannot provide a thread or a
     ///   descriptor.
     public init(pool: ConnectionLimits = ConnectionLimits(), options: TransferOptions = TransferOptions())
         throws(TransportError)
@@ -65,7 +65,7 @@ public struct CurlTransport: Transport {
     /// The cookies of all exchanges, which remain available after ``shutdown()``.
     public var cookieJar: (any CookieJar)? { engine }
 
-    /// Ends all exchanges with ``ANHTTP/TransportError/shutDown`` and closes all connections.
+    /// Ends all exchanges with ``ANHTTP/TransportError/Reason/shutDown`` and closes all connections.
     public func shutdown() async {
         await engine.shutdown()
     }
@@ -75,10 +75,10 @@ extension Request {
     /// Checks requirements that libcurl would not check, or would report less clearly.
     func validate() throws(TransportError) {
         guard let scheme = url.scheme, scheme.isHTTP || scheme.isHTTPS else {
-            throw .invalidRequest(.scheme(url.scheme ?? ""))
+            throw TransportError(.invalidRequest(.scheme(url.scheme ?? "")))
         }
         guard let host = url.host(), !host.isEmpty else {
-            throw .invalidRequest(.url(url.redactedDescription))
+            throw TransportError(.invalidRequest(.url(url.redactedDescription)))
         }
     }
 }

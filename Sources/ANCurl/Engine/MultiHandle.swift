@@ -12,7 +12,7 @@ struct MultiHandle: ~Copyable {
     /// Creates a multi handle whose callbacks report to `loop`, which must outlive it.
     init(reportingTo loop: LoopState) throws(TransportError) {
         guard let raw = unsafe curl_multi_init() else {
-            throw .internalInconsistency("curl_multi_init failed.", FailureContext())
+            throw TransportError(.internalInconsistency("curl_multi_init failed."))
         }
         unsafe self.raw = unsafe raw
         let context = unsafe Unmanaged.passUnretained(loop).toOpaque()
@@ -91,9 +91,9 @@ struct MultiHandle: ~Copyable {
 
     private func check(_ code: CURLMcode) throws(TransportError) {
         guard code == CURLM_OK else {
-            var facts = FailureContext()
-            facts.message = unsafe String(cString: curl_multi_strerror(code))
-            throw .internalInconsistency("libcurl refused a transfer.", facts)
+            var context = FailureContext()
+            context.message = unsafe String(cString: curl_multi_strerror(code))
+            throw TransportError(.internalInconsistency("libcurl refused a transfer."), context: context)
         }
     }
 }

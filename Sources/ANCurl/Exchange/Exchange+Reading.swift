@@ -40,7 +40,7 @@ extension Exchange: ResponseBodySource {
         var body = Data()
         while let chunk = try await next() {
             guard chunk.count <= limit - body.count else {
-                throw TransportError.responseTooLarge(.body(limit: limit), decodingFacts())
+                throw TransportError(.responseTooLarge(.body(limit: limit)), context: decodingContext())
             }
             body.append(chunk)
         }
@@ -81,22 +81,20 @@ extension Exchange: ResponseBodySource {
     }
 
     private func decodingError(_ failure: ContentDecoder.Failure) -> TransportError {
-        var facts = decodingFacts()
+        var context = decodingContext()
         switch failure {
-        case .tooLarge(let limit): return .responseTooLarge(limit, facts)
-        case .system(let error): return .internalInconsistency(error.description, facts)
+        case .tooLarge(let limit): return TransportError(.responseTooLarge(limit), context: context)
+        case .system(let error): return TransportError(.internalInconsistency(error.description), context: context)
         default:
-            facts.message = failure.reason
-            return .invalidResponse(.contentEncoding, facts)
+            context.message = failure.reason
+            return TransportError(.invalidResponse(.contentEncoding), context: context)
         }
     }
 
-    private func decodingFacts() -> FailureContext {
-        var facts = FailureContext()
-        facts.url = request.url.redactedDescription
-        facts.host = request.url.host()
-        facts.address = state.withLock { $0.address }
-        return facts
+    private func decodingContext() -> FailureContext {
+        var context = FailureContext(request.url)
+        context.address = state.withLock { $0.address }
+        return context
     }
 
     /// Waits for an event. The reader may be a child of the task that performs the request; cancelling it cancels the

@@ -127,8 +127,8 @@ final class Exchange: Sendable {
         }
     }
 
-    private static let endWithoutHead = TransportError.internalInconsistency(
-        "The exchange ended with neither a head nor an error.", FailureContext())
+    private static let endWithoutHead = TransportError(
+        .internalInconsistency("The exchange ended with neither a head nor an error."))
 
     // MARK: The loop's side
 
@@ -202,7 +202,7 @@ final class Exchange: Sendable {
             try checkReader()
             if let failure { throw failure }
             guard buffer.count <= limit else {
-                throw TransportError.responseTooLarge(.body(limit: limit), FailureContext())
+                throw TransportError(.responseTooLarge(.body(limit: limit)))
             }
             guard machine.isOver else { return nil }
             isEndRead = true
@@ -230,6 +230,6 @@ final class Exchange: Sendable {
         case notYet
     }
 
-    private static let secondReader = TransportError.internalInconsistency(
-        "A response body has one reader at a time.", FailureContext())
+    private static let secondReader = TransportError(
+        .internalInconsistency("A response body has one reader at a time."))
 }

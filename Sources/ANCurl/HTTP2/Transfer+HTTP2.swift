@@ -99,8 +99,8 @@ extension Transfer {
 
     /// The error for a truncated response, or for a connection on which the server violated the protocol.
     var streamError: TransportError {
-        guard state.parser.hasBegun else { return .connectionLost(.beforeResponse, facts()) }
-        return state.stream?.isReset == true ? connectionLost(facts()) : .invalidResponse(.framing, facts())
+        guard state.parser.hasBegun else { return failure(.connectionLost(.beforeResponse)) }
+        return failure(state.stream?.isReset == true ? earlyEnd : .invalidResponse(.framing))
     }
 
     /// Whether the server states that it has not processed the request, which is then sent again.

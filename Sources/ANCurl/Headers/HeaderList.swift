@@ -131,12 +131,12 @@ extension Upload {
         switch field.name {
         case .contentLength:
             guard let length, field.value == String(length) else {
-                throw .invalidRequest(.option("Content-Length differs from the length of the body."))
+                throw TransportError(.invalidRequest(.option("Content-Length differs from the length of the body.")))
             }
             return false
         case .transferEncoding:
             guard length == nil, field.value.lowercased() == "chunked" else {
-                throw .invalidRequest(.option("Transfer-Encoding does not fit the body."))
+                throw TransportError(.invalidRequest(.option("Transfer-Encoding does not fit the body.")))
             }
             return false
         default:

@@ -10,13 +10,13 @@ package struct AddressGuard: Equatable {
 
     /// Creates the guard for a policy; `nil` if the policy allows all addresses.
     ///
-    /// - Throws: ``TransportError/invalidRequest(_:)`` for an exception that is neither an address nor a network.
+    /// - Throws: ``TransportError/Reason/invalidRequest(_:)`` for an exception that is neither an address nor a network.
     package init?(_ policy: AddressPolicy) throws(TransportError) {
         guard case .publicOnly(let texts) = policy else { return nil }
         var exceptions: [Network] = []
         for text in texts {
             guard let network = Network(text) else {
-                throw .invalidRequest(.option("“\(text)” is not an address or a network."))
+                throw TransportError(.invalidRequest(.option("“\(text)” is not an address or a network.")))
             }
             exceptions.append(network)
         }

@@ -30,17 +30,18 @@ extension Request {
             do throws(SystemError) {
                 try digest.update(file: path)
             } catch {
-                throw .requestBody(.file(path: path, reason: error.description), FailureContext())
+                throw TransportError(.requestBody(.file(path: path, reason: error.description)))
             }
         case .stream:
             guard signature.service == "s3", url.scheme?.isHTTPS == true else {
-                throw .invalidRequest(
-                    .option("A body of a stream cannot be signed; its hash may be given as x-amz-content-sha256."))
+                throw TransportError(
+                    .invalidRequest(
+                        .option("A body of a stream cannot be signed; its hash may be given as x-amz-content-sha256.")))
             }
             return "UNSIGNED-PAYLOAD"
         }
         guard let value = digest.value else {
-            throw .internalInconsistency("OpenSSL could not compute a digest.", FailureContext())
+            throw TransportError(.internalInconsistency("OpenSSL could not compute a digest."))
         }
         return ContentDigest(.sha256, value).hexadecimal
     }

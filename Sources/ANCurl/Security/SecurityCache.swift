@@ -121,10 +121,7 @@ extension SecurityFailure {
 
     /// Returns the error for a request to this URL, of which nothing was sent.
     func transportError(_ url: URL) -> TransportError {
-        guard let failure else { return .unsupported(.openSSL) }
-        var facts = FailureContext()
-        facts.url = url.redactedDescription
-        facts.host = url.host()
-        return .tls(failure, facts)
+        guard let failure else { return TransportError(.unsupported(.openSSL)) }
+        return TransportError(.tls(failure), context: FailureContext(url))
     }
 }

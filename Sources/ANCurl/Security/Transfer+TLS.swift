@@ -36,7 +36,7 @@ extension Transfer {
             if unsafe handshake.install(into: context) { return CURLE_OK }
             // The remaining steps can fail only for lack of memory.
             let reason = OpenSSLErrors.takeReason()
-            state.failure = TransportError.tls(.badClientIdentity(.malformed(reason)), facts())
+            state.failure = failure(.tls(.badClientIdentity(.malformed(reason))))
             return CURLE_SSL_CERTPROBLEM
         } catch {
             state.failure = error

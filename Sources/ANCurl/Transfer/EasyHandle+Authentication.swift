@@ -41,9 +41,9 @@ extension TransportAuthentication {
         let library = try CurlLibrary.current.get()
         for scheme in [server?.scheme, proxy?.scheme].compactMap(\.self)
         where !library.authenticationSchemes.contains(scheme) {
-            throw .unsupported(scheme == .negotiate ? .negotiate : .ntlm)
+            throw TransportError(.unsupported(scheme == .negotiate ? .negotiate : .ntlm))
         }
-        if signature != nil, !library.hasAWSSignatures { throw .unsupported(.awsSignatures) }
+        if signature != nil, !library.hasAWSSignatures { throw TransportError(.unsupported(.awsSignatures)) }
     }
 
     /// Whether responses may be challenges to which libcurl responds, instead of the final response.

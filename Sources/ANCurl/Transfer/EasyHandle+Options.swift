@@ -35,7 +35,7 @@ extension EasyHandle {
         } catch let error as TransportError {
             throw error
         } catch {
-            throw .internalInconsistency("\(error)", FailureContext())
+            throw TransportError(.internalInconsistency("\(error)"))
         }
     }
 
@@ -63,10 +63,10 @@ extension EasyHandle {
         case .http1:
             try set(CURLOPT_HTTP_VERSION, CCURL_HTTP_VERSION_1_1)
         case .http2PriorKnowledge:
-            guard library.hasHTTP2 else { throw TransportError.unsupported(.http2) }
+            guard library.hasHTTP2 else { throw TransportError(.unsupported(.http2)) }
             try set(CURLOPT_HTTP_VERSION, CCURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE)
         case .http3:
-            guard library.hasHTTP3 else { throw TransportError.unsupported(.http3) }
+            guard library.hasHTTP3 else { throw TransportError(.unsupported(.http3)) }
             try set(CURLOPT_HTTP_VERSION, CCURL_HTTP_VERSION_3ONLY)
         }
     }
@@ -116,7 +116,7 @@ extension EasyHandle {
         case .none: try set(CURLOPT_PROXY, "")
         case .proxy(let proxy):
             if proxy.kind == .https, try !CurlLibrary.current.get().hasHTTPSProxy {
-                throw TransportError.unsupported(.httpsProxy)
+                throw TransportError(.unsupported(.httpsProxy))
             }
             let host = proxy.host.contains(":") ? "[\(proxy.host)]" : proxy.host
             try set(CURLOPT_PROXY, "\(proxy.kind.rawValue)://\(host):\(proxy.port)")

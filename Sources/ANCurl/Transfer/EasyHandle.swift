@@ -13,10 +13,12 @@ struct CurlFailure: Error {
     /// The failure as a transport error: the program requested something that this version of libcurl does not support.
     var transportError: TransportError {
         let words = unsafe String(cString: curl_easy_strerror(code))
-        if let option { return .invalidRequest(.option("libcurl's option \(option.rawValue) was refused: \(words)")) }
-        var facts = FailureContext()
-        facts.curlCode = Int32(code.rawValue)
-        return .internalInconsistency(words, facts)
+        if let option {
+            return TransportError(.invalidRequest(.option("libcurl's option \(option.rawValue) was refused: \(words)")))
+        }
+        var context = FailureContext()
+        context.curlCode = Int32(code.rawValue)
+        return TransportError(.internalInconsistency(words), context: context)
     }
 }
 

@@ -151,9 +151,9 @@ extension Transfer {
         guard let addressGuard else { return true }
         guard state.failure == nil else { return false }
         guard let address, !addressGuard.allows(address.host) else { return true }
-        var facts = facts()
-        facts.address = address
-        state.failure = TransportError.cannotConnect(.addressForbidden, facts)
+        var context = context()
+        context.address = address
+        state.failure = TransportError(.cannotConnect(.addressForbidden), context: context)
         return false
     }
 
@@ -166,7 +166,8 @@ extension Transfer {
         let isAllowed = mayRepeatUnprocessed || state.attempts < 2 && exchange.mayBeRepeated
         guard isAllowed, !state.hasSentTrailers else {
             state.failure =
-                state.failure ?? TransportError.connectionLost(.beforeResponse, facts(code: CURLE_GOT_NOTHING))
+                state.failure
+                ?? TransportError(.connectionLost(.beforeResponse), context: context(code: CURLE_GOT_NOTHING))
             return false
         }
         return true

@@ -9,71 +9,77 @@ import Glibc
 
 extension Transfer {
     func transportError(_ code: CURLcode) -> TransportError {
-        var facts = facts(code: code)
+        var context = context(code: code)
+        let reason = reason(code, &context)
+        return TransportError(reason, context: context)
+    }
+
+    /// Returns the reason for an error code, and changes the context where a code says more than the transfer's state.
+    private func reason(_ code: CURLcode, _ context: inout FailureContext) -> TransportError.Reason {
         if let refusal = state.refusal {
-            facts.serverTrust = refusal.trust
-            if state.lacksIdentity, refusal.failure == .clientCertificateRefused { facts.message = Self.noIdentity }
-            return .tls(refusal.failure, facts)
+            context.serverTrust = refusal.trust
+            if state.lacksIdentity, refusal.failure == .clientCertificateRefused { context.message = Self.noIdentity }
+            return .tls(refusal.failure)
         }
         if isIdentityMissing(code) {
-            facts.message = Self.noIdentity
-            return .tls(.clientCertificateRefused, facts)
+            context.message = Self.noIdentity
+            return .tls(.clientCertificateRefused)
         }
         switch code {
         case CURLE_ABORTED_BY_CALLBACK where state.isConnectionSpoilt:
-            return .connectionLost(.beforeResponse, facts)
+            return .connectionLost(.beforeResponse)
         case CURLE_WRITE_ERROR where state.isProbeRefused:
-            return .invalidResponse(.noFinalResponse, facts)
+            return .invalidResponse(.noFinalResponse)
         case CURLE_URL_MALFORMAT:
-            return .invalidRequest(.url(facts.message ?? facts.url))
+            return .invalidRequest(.url(context.message ?? context.url))
         case CURLE_UNSUPPORTED_PROTOCOL:
-            return .invalidResponse(.notHTTP, facts)
+            return .invalidResponse(.notHTTP)
         case CURLE_WEIRD_SERVER_REPLY:
-            return .invalidResponse(headProblem(facts.message ?? ""), facts)
+            return .invalidResponse(headFailure(context.message ?? ""))
         case CURLE_COULDNT_RESOLVE_HOST:
-            return .cannotResolve(host: facts.host ?? "", facts)
+            return .cannotResolve
         case CURLE_COULDNT_RESOLVE_PROXY:
-            facts.host = proxy?.host
-            return .cannotResolve(host: proxy?.host ?? "the proxy", facts)
+            context.host = proxy?.host
+            return .cannotResolve
         case CURLE_COULDNT_CONNECT:
             // libcurl 8.21 reports a refused tunnel with this code, earlier versions as CURLE_RECV_ERROR.
-            if let tunnelError = tunnelError(facts) { return tunnelError }
-            if let proxy { facts.host = proxy.host }
-            return .cannotConnect(connectFailure(facts), facts)
+            if let refusal = tunnelRefusal(&context) { return refusal }
+            if let proxy { context.host = proxy.host }
+            return .cannotConnect(connectFailure(context.errno))
         case CURLE_INTERFACE_FAILED:
-            return .cannotConnect(.localAddress, facts)
+            return .cannotConnect(.localAddress)
         case CURLE_PROXY:
-            if let proxy { facts.host = proxy.host }
-            return .proxy(proxyFailure, facts)
+            if let proxy { context.host = proxy.host }
+            return .proxy(proxyFailure)
         case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER, CURLE_SSL_CACERT_BADFILE,
             CURLE_SSL_ISSUER_ERROR, CURLE_SSL_CERTPROBLEM, CURLE_SSL_INVALIDCERTSTATUS:
-            return tlsError(code, facts)
+            return tlsReason(code, &context)
         case CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE, CURLE_HTTP2_STREAM, CURLE_HTTP3, CURLE_QUIC_CONNECT_ERROR:
-            return connectionLost(facts)
+            return earlyEnd
         case CURLE_SEND_ERROR:
-            return state.parser.hasBegun ? connectionLost(facts) : .connectionLost(.whileSending, facts)
+            return state.parser.hasBegun ? earlyEnd : .connectionLost(.whileSending)
         case CURLE_RECV_ERROR:
-            return receiveError(facts)
+            return receiveReason(&context)
         case CURLE_HTTP2:
             // After the server has closed an HTTP/2 session, its error says nothing about a request that was sent
             // later.
-            return state.parser.hasBegun ? .invalidResponse(.framing, facts) : .connectionLost(.beforeResponse, facts)
+            return state.parser.hasBegun ? .invalidResponse(.framing) : .connectionLost(.beforeResponse)
         case CURLE_BAD_CONTENT_ENCODING:
-            return .invalidResponse(.contentEncoding, facts)
+            return .invalidResponse(.contentEncoding)
         case CURLE_BAD_FUNCTION_ARGUMENT where state.parser.hasBegun:
             // libcurl rejects such a line before it calls back: one without a colon, or a folded line that continues
             // nothing. After the head, it is a trailer, or what follows an invalid chunk size.
             return .invalidResponse(
-                state.parser.isComplete ? .framing : .headerLine("one without a colon, or continuing nothing"), facts)
+                state.parser.isComplete ? .framing : .headerLine("one without a colon, or continuing nothing"))
         case CURLE_SEND_FAIL_REWIND:
-            return .requestBody(.notReplayable, facts)
+            return .requestBody(.notReplayable)
         case CURLE_OUT_OF_MEMORY, .tooLarge:
-            return limitError ?? .internalInconsistency("Out of memory.", facts)
+            return exceededLimit ?? .internalInconsistency("Out of memory.")
         case CURLE_OPERATION_TIMEDOUT:
-            guard let total = exchange.options.timeouts.total else { return .cannotConnect(.systemTimeout, facts) }
-            return .timedOut(timeoutPhase, limit: total, facts)
+            context.timeLimit = exchange.options.timeouts.total
+            return context.timeLimit == nil ? .cannotConnect(.systemTimeout) : .timedOut(timeoutPhase)
         default:
-            return .internalInconsistency(unsafe String(cString: curl_easy_strerror(code)), facts)
+            return .internalInconsistency(unsafe String(cString: curl_easy_strerror(code)))
         }
     }
 
@@ -94,36 +100,36 @@ extension Transfer {
         if case .proxy(let proxy) = exchange.options.proxy { proxy } else { nil }
     }
 
-    /// Returns the error for a connection that ended too early, depending on how much of the response was received.
-    func connectionLost(_ facts: FailureContext) -> TransportError {
+    /// The reason for a connection that ended too early, depending on how much of the response was received.
+    var earlyEnd: TransportError.Reason {
         let parser = state.parser
         if parser.isComplete {
-            let received = downloadProgress.completedBytes
-            return .connectionLost(.inBody(received: received, expected: parser.contentLength), facts)
+            return .connectionLost(.inBody(received: downloadProgress.completedBytes, expected: parser.contentLength))
         }
-        guard parser.hasBegun else { return .connectionLost(.beforeResponse, facts) }
-        if parser.isInHead { return .connectionLost(.inHead, facts) }
+        guard parser.hasBegun else { return .connectionLost(.beforeResponse) }
+        if parser.isInHead { return .connectionLost(.inHead) }
         // A connection closed after an interim response means that no final response follows; a reset means that it was
         // lost.
-        return facts.errno == nil ? .invalidResponse(.noFinalResponse, facts) : .connectionLost(.beforeResponse, facts)
+        let isReset = handle.long(CURLINFO_OS_ERRNO) != 0
+        return isReset ? .connectionLost(.beforeResponse) : .invalidResponse(.noFinalResponse)
     }
 
-    /// The error for exceeding one of libcurl's own limits, 300 KiB for all heads and 100 KiB for a line; `nil` after
+    /// The reason for exceeding one of libcurl's own limits, 300 KiB for all heads and 100 KiB for a line; `nil` after
     /// the head.
-    private var limitError: TransportError? {
+    private var exceededLimit: TransportError.Reason? {
         guard !state.parser.isComplete else { return nil }
-        return .responseTooLarge(.head(limit: min(exchange.options.maximumHeadSize, 300 << 10)), facts())
+        return .responseTooLarge(.head(limit: min(exchange.options.maximumHeadSize, 300 << 10)))
     }
 
     /// Returns the failure for a line of the head that libcurl rejected before passing it on.
-    private func headProblem(_ message: String) -> TransportError.ResponseFailure {
+    private func headFailure(_ message: String) -> TransportError.ResponseFailure {
         guard state.parser.hasBegun else { return .notHTTP }
         if state.parser.isComplete { return .framing }
         return message.hasPrefix("Invalid Content-Length") ? .contentLength : .headerLine(message)
     }
 
-    private func connectFailure(_ facts: FailureContext) -> TransportError.ConnectFailure {
-        switch facts.errno {
+    private func connectFailure(_ errno: Int32?) -> TransportError.ConnectFailure {
+        switch errno {
         case ECONNREFUSED, ENOENT: .refused
         case ENETUNREACH, EHOSTUNREACH, ENETDOWN, EHOSTDOWN: .unreachable
         case ETIMEDOUT: .systemTimeout
@@ -139,25 +145,23 @@ extension Transfer {
         }
     }
 
-    /// Returns the error of a proxy that refused a tunnel; `nil` if none did.
-    private func tunnelError(_ facts: FailureContext) -> TransportError? {
+    /// Returns the reason for a proxy that refused a tunnel; `nil` if none did.
+    private func tunnelRefusal(_ context: inout FailureContext) -> TransportError.Reason? {
         let status = handle.long(CURLINFO_HTTP_CONNECTCODE)
         guard !state.parser.hasBegun, state.clock.connected == nil, status != 0, status / 100 != 2 else { return nil }
-        var facts = facts
-        facts.host = proxy?.host ?? facts.host
-        if status == 407 { facts.proxySchemes = handle.proxySchemes }
-        return .proxy(status == 407 ? .authenticationRequired : .tunnelRefused(status: status), facts)
+        if let proxy { context.host = proxy.host }
+        guard status == 407 else { return .proxy(.tunnelRefused(status: status)) }
+        context.proxySchemes = handle.proxySchemes
+        return .proxy(.authenticationRequired)
     }
 
-    /// Returns the error for CURLE_RECV_ERROR, which libcurl uses for a lost connection, a refused tunnel and malformed
+    /// Returns the reason for CURLE_RECV_ERROR, which libcurl uses for a lost connection, a refused tunnel and malformed
     /// chunked coding.
-    private func receiveError(_ facts: FailureContext) -> TransportError {
-        if let tunnelError = tunnelError(facts) { return tunnelError }
-        if facts.message?.hasPrefix("Too large response headers") == true, let limitError { return limitError }
-        if facts.errno == nil, facts.message?.contains("chunk") == true {
-            return .invalidResponse(.framing, facts)
-        }
-        return connectionLost(facts)
+    private func receiveReason(_ context: inout FailureContext) -> TransportError.Reason {
+        if let refusal = tunnelRefusal(&context) { return refusal }
+        if context.message?.hasPrefix("Too large response headers") == true, let exceededLimit { return exceededLimit }
+        if context.errno == nil, context.message?.contains("chunk") == true { return .invalidResponse(.framing) }
+        return earlyEnd
     }
 
     /// Returns the TLS failure for a failed handshake. An "unspecified" verification result is libcurl's initial value:
@@ -169,20 +173,19 @@ extension Transfer {
         return code == CURLE_PEER_FAILED_VERIFICATION ? .wrongHost : .handshake
     }
 
-    private func tlsError(_ code: CURLcode, _ facts: FailureContext) -> TransportError {
+    private func tlsReason(_ code: CURLcode, _ context: inout FailureContext) -> TransportError.Reason {
         let proxyResult = handle.long(CURLINFO_PROXY_SSL_VERIFYRESULT)
         if let proxy, proxy.kind == .https, handle.long(CURLINFO_HTTP_CONNECTCODE) == 0, proxyResult != 0 {
-            var facts = facts
-            facts.host = proxy.host
-            return .proxy(.tls(handshakeFailure(code, proxyResult)), facts)
+            context.host = proxy.host
+            return .proxy(.tls(handshakeFailure(code, proxyResult)))
         }
         switch code {
         case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CONNECT_ERROR:
-            return .tls(handshakeFailure(code, handle.long(CURLINFO_SSL_VERIFYRESULT)), facts)
+            return .tls(handshakeFailure(code, handle.long(CURLINFO_SSL_VERIFYRESULT)))
         case CURLE_SSL_CACERT_BADFILE:
-            return .tls(.badTrustRoots, facts)
+            return .tls(.badTrustRoots)
         default:
-            return .tls(.handshake, facts)
+            return .tls(.handshake)
         }
     }
 }

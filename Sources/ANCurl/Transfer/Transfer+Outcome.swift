@@ -14,7 +14,7 @@ extension Transfer {
         guard code == CURLE_OK || isResponseComplete(code) else { return .failure(transportError(code)) }
         deliverHeldHead()
         guard !isStreamCut else { return .failure(streamError) }
-        guard state.parser.isComplete, !wasCut else { return .failure(connectionLost(facts())) }
+        guard state.parser.isComplete, !wasCut else { return .failure(failure(earlyEnd)) }
         return .success(ResponseEnding(trailers: state.parser.trailers, metrics: measure()))
     }
 
@@ -105,7 +105,7 @@ extension Transfer {
 
     /// Returns the error for an expired time limit.
     func timeoutError(_ limit: TransferClock.Limit) -> TransportError {
-        .timedOut(timeoutPhase, limit: limit.duration, facts())
+        .timedOut(timeoutPhase, limit.duration, context())
     }
 
     var timeoutPhase: TransportError.TimeoutPhase {
@@ -131,26 +131,28 @@ extension Transfer {
         }
     }
 
+    /// Returns an error with the details of the transfer that are known so far.
+    func failure(_ reason: TransportError.Reason) -> TransportError {
+        TransportError(reason, context: context())
+    }
+
     /// Returns the context of a failure: the details of the transfer that are known so far.
-    func facts(code: CURLcode? = nil) -> FailureContext {
-        var facts = FailureContext()
-        let url = exchange.request.url
-        facts.url = url.redactedDescription
-        facts.host = url.host()
+    func context(code: CURLcode? = nil) -> FailureContext {
+        var context = FailureContext(exchange.request.url)
         if state.clock.leftQueue != nil {
             let host = handle.string(CURLINFO_PRIMARY_IP)
-            facts.address =
+            context.address =
                 host.isEmpty
                 ? state.triedAddress : SocketAddress(host: host, port: handle.long(CURLINFO_PRIMARY_PORT))
             let errno = handle.long(CURLINFO_OS_ERRNO)
-            if errno != 0 { facts.errno = Int32(truncatingIfNeeded: errno) }
+            if errno != 0 { context.errno = Int32(truncatingIfNeeded: errno) }
         }
-        facts.curlCode = code.map { Int32($0.rawValue) }
+        context.curlCode = code.map { Int32($0.rawValue) }
         let words = message.text
-        if !words.isEmpty { facts.message = words }
-        facts.elapsed = state.clock.start.duration(to: loop.now)
-        facts.sendCount = max(1, state.attempts)
-        return facts
+        if !words.isEmpty { context.message = words }
+        context.elapsed = state.clock.start.duration(to: loop.now)
+        context.sendCount = max(1, state.attempts)
+        return context
     }
 }
 

@@ -54,8 +54,8 @@ extension Transfer {
             return line.count
         } catch {
             switch error {
-            case .invalid(let problem): state.failure = TransportError.invalidResponse(problem, facts())
-            case .tooLarge(let limit): state.failure = TransportError.responseTooLarge(.head(limit: limit), facts())
+            case .invalid(let problem): state.failure = failure(.invalidResponse(problem))
+            case .tooLarge(let limit): state.failure = failure(.responseTooLarge(.head(limit: limit)))
             }
             return 0
         }
@@ -170,7 +170,7 @@ extension Transfer {
             state.isReceivingPaused = true
             return CCURL_WRITE_PAUSE
         case .refuse(let limit):
-            state.failure = TransportError.responseTooLarge(.body(limit: limit), facts())
+            state.failure = failure(.responseTooLarge(.body(limit: limit)))
             return 0
         case .abandon:
             state.failure = CancellationError()

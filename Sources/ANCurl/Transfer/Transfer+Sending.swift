@@ -58,7 +58,7 @@ extension Transfer {
     var uploadError: TransportError? {
         guard !state.isBodyRefused, case .channel(let channel) = exchange.upload, let problem = channel.problem
         else { return nil }
-        return .requestBody(problem, facts())
+        return failure(.requestBody(problem))
     }
 
     func sendTrailers(_ list: inout UnsafeMutablePointer<curl_slist>?) -> Int32 {
@@ -91,7 +91,7 @@ extension Transfer {
         state.isBodyTaken = false
         guard state.bytesSent > 0 else { return true }
         guard exchange.upload.isReplayable, !state.hasSentTrailers else {
-            state.failure = TransportError.requestBody(.notReplayable, facts())
+            state.failure = failure(.requestBody(.notReplayable))
             return false
         }
         if case .channel(let channel) = exchange.upload { channel.rewind() }

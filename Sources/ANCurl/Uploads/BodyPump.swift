@@ -14,7 +14,7 @@ package struct BodyPump: Sendable {
 
     /// Creates the pump for a request; `nil` if its body is empty or in memory and it has no trailers.
     ///
-    /// - Throws: ``TransportError/requestBody(_:_:)`` for a file that cannot be opened.
+    /// - Throws: ``TransportError/Reason/requestBody(_:)`` for a file that cannot be opened.
     package init?(for request: Request) throws(TransportError) {
         switch request.body.content {
         case .none where request.trailers == nil, .bytes where request.trailers == nil: return nil

@@ -15,7 +15,7 @@ package struct BodySource: Sendable {
 
     /// Creates the source of a body. The size of a file is read at this point.
     ///
-    /// - Throws: ``TransportError/requestBody(_:_:)`` for a file that cannot be opened.
+    /// - Throws: ``TransportError/Reason/requestBody(_:)`` for a file that cannot be opened.
     package init(_ body: RequestBody) throws(TransportError) {
         switch body.content {
         case .none:
@@ -34,7 +34,7 @@ package struct BodySource: Sendable {
             do throws(TransportError.RequestBodyFailure) {
                 size = try RegularFile.open(path).size
             } catch {
-                throw .requestBody(error, FailureContext())
+                throw TransportError(.requestBody(error))
             }
             self.init(length: size) {
                 let file = try RegularFile.open(path)

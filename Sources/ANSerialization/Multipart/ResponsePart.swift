@@ -50,7 +50,7 @@ public struct ResponsePart: Sendable {
     /// - Parameters:
     ///   - serializer: The serializer for the content.
     ///   - limit: The maximum size of the content in bytes.
-    /// - Throws: ``SerializationError``; ``ANHTTP/TransportError/responseTooLarge(_:_:)`` if the content exceeds
+    /// - Throws: ``SerializationError``; ``ANHTTP/TransportError/Reason/responseTooLarge(_:)`` if the content exceeds
     ///   `limit`; the errors of the body.
     public func value<Serializer: ResponseSerializer>(
         as serializer: Serializer, upTo limit: Int

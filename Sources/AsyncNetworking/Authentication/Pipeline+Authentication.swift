@@ -104,7 +104,7 @@ private struct ChallengeAnswers {
 
     /// Adds the chosen answers to a request.
     ///
-    /// - Throws: `TransportError.invalidRequest` for a credential that Basic cannot represent.
+    /// - Throws: `TransportError.Reason.invalidRequest` for a credential that Basic cannot represent.
     func apply(to request: inout Request) throws(TransportError) {
         guard server.answer != nil || proxy.answer != nil else { return }
         var transport = request.transportAuthentication ?? TransportAuthentication()
@@ -218,11 +218,11 @@ private struct Refusal {
 
     /// Creates a refusal from an error; `nil` unless a proxy asks for a credential.
     init?(by error: TransportError, of request: Request) {
-        guard case .proxy(.authenticationRequired, let context) = error else { return nil }
+        guard error.reason == .proxy(.authenticationRequired) else { return nil }
         source = .proxy
         head = nil
         digestDomain = nil
-        spaces = Self.spaces(of: .proxy, request) { context.proxySchemes.contains($0) ? .some(nil) : nil }
+        spaces = Self.spaces(of: .proxy, request) { error.context.proxySchemes.contains($0) ? .some(nil) : nil }
         if spaces.isEmpty { return nil }
     }
 
@@ -250,14 +250,14 @@ private struct Refusal {
 extension AuthenticationPolicy {
     /// Returns the first signature whose patterns match a host.
     ///
-    /// - Throws: `TransportError.invalidRequest` for an invalid pattern that precedes the match.
+    /// - Throws: `TransportError.Reason.invalidRequest` for an invalid pattern that precedes the match.
     fileprivate func signature(for host: HostName) throws(TransportError) -> AWSSignature? {
         for signature in signatures {
             for pattern in signature.hosts {
                 do throws(SecurityPolicy.ConfigurationError) {
                     try pattern.check()
                 } catch {
-                    throw .invalidRequest(.option("The hosts of a signature: \(error)."))
+                    throw TransportError(.invalidRequest(.option("The hosts of a signature: \(error).")))
                 }
                 if pattern.matches(host) { return signature }
             }

@@ -29,7 +29,7 @@ struct DigestChecks {
     func verify() throws(SessionError) {
         for (expected, digest) in checks {
             guard let value = digest.value else {
-                throw .transport(.internalInconsistency("OpenSSL could not compute a digest.", FailureContext()))
+                throw .transport(TransportError(.internalInconsistency("OpenSSL could not compute a digest.")))
             }
             guard value == expected.value else {
                 throw .digest(.init(expected: expected, found: ContentDigest(expected.algorithm, value)))

@@ -55,7 +55,7 @@ extension SessionManager {
             case .reject:
                 core.receive(head)
                 try await ResponseValidation.statusOnly.validate(head, Self.errorPage(body))
-                throw TransportError.internalInconsistency("A rejected response passed validation.", FailureContext())
+                throw TransportError(.internalInconsistency("A rejected response passed validation."))
             case .fail(let failure):
                 throw SessionError.notResumable(failure)
             case .startOver:

@@ -87,7 +87,9 @@ extension Pipeline {
 
     @inline(never)
     private static func adding(_ history: RetryHistory, to error: any Error) -> any Error {
-        (error as? TransportError)?.changingContext { $0.retryHistory = history } ?? error
+        guard var error = error as? TransportError else { return error }
+        error.context.retryHistory = history
+        return error
     }
 }
 

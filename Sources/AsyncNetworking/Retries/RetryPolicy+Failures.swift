@@ -5,7 +5,7 @@ import ANHTTP
 extension RetryPolicy {
     /// A kind of failure that may not recur in another attempt.
     ///
-    /// | failure | of ``ANHTTP/TransportError`` | the server may have acted | by default | typical cause |
+    /// | failure | ``ANHTTP/TransportError/reason-swift.property`` | the server may have acted | by default | typical cause |
     /// |---|---|---|---|---|
     /// | ``nameLookup`` | `cannotResolve`, `timedOut` while resolving | no | yes | a DNS server is busy |
     /// | ``connect`` | `cannotConnect`, `timedOut` while connecting or in the TLS handshake | no | yes | the server restarts, or a packet was lost |
@@ -53,17 +53,17 @@ extension RetryPolicy {
         /// Creates the kind of an error; `nil` if the error is not retriable.
         package init?(_ error: any Error) {
             guard let error = error as? TransportError else { return nil }
-            switch error {
+            switch error.reason {
             case .cannotResolve: self = .nameLookup
-            case .cannotConnect(.localAddress, _), .cannotConnect(.addressForbidden, _): return nil
+            case .cannotConnect(.localAddress), .cannotConnect(.addressForbidden): return nil
             case .cannotConnect: self = .connect
-            case .tls(.handshake, _): self = .tlsHandshake
+            case .tls(.handshake): self = .tlsHandshake
             case .tls: return nil
-            case .proxy(.handshake, _), .proxy(.tunnelRefused(status: 500...), _): self = .proxy
+            case .proxy(.handshake), .proxy(.tunnelRefused(status: 500...)): self = .proxy
             case .proxy: return nil
             case .connectionLost: self = .connectionLost
             case .invalidResponse: self = .invalidResponse
-            case .timedOut(let phase, _, _):
+            case .timedOut(let phase):
                 guard let failure = Failure(phase) else { return nil }
                 self = failure
             case .invalidRequest, .unsupported, .responseTooLarge, .requestBody, .shutDown, .internalInconsistency:

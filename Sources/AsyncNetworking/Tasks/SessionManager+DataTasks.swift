@@ -37,7 +37,7 @@ extension SessionManager {
             var data = Data()
             for try await chunk in body {
                 guard chunk.count <= limit - data.count else {
-                    throw TransportError.responseTooLarge(.body(limit: limit), FailureContext())
+                    throw TransportError(.responseTooLarge(.body(limit: limit)))
                 }
                 data.collect(chunk)
                 try await core.waitUntilRunning()

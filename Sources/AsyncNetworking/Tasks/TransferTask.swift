@@ -100,7 +100,7 @@ public final class TransferTask<Value: Sendable>: Identifiable, Sendable {
             try Task.checkCancellation()
             _ = try await work.value
             throw SessionError.transport(
-                .internalInconsistency("The task has a value but no response.", FailureContext()))
+                TransportError(.internalInconsistency("The task has a value but no response.")))
         }
     }
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import ANHTTP
+
 /// A violation of the requirements for transports.
 public struct ConformanceError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The expected and the actual behaviour.
@@ -29,4 +31,11 @@ func requireFailure(
         return
     }
     throw ConformanceError("\(what) succeeded instead of throwing an error.")
+}
+
+/// Throws unless `work` throws a transport error with the given reason.
+func requireFailure(
+    _ what: String, _ reason: TransportError.Reason, of work: () async throws -> Void
+) async throws(ConformanceError) {
+    try await requireFailure(what, where: { ($0 as? TransportError)?.reason == reason }, of: work)
 }

@@ -93,7 +93,7 @@ extension TransportConformanceCase {
             let task = Task { try await fixture.collect() }
             _ = try await fixture.requests(1)
             await fixture.transport.shutdown()
-            try await requireFailure("A running exchange", where: isShutDown) { _ = try await task.value }
+            try await requireFailure("A running exchange", .shutDown) { _ = try await task.value }
         },
 
         TransportConformanceCase("shutting down closes idle connections", .status(204)) { fixture in
@@ -104,7 +104,7 @@ extension TransportConformanceCase {
 
         TransportConformanceCase("new exchanges fail after a shutdown", .status(204)) { fixture in
             await fixture.transport.shutdown()
-            try await requireFailure("A new exchange", where: isShutDown) { try await fixture.collect() }
+            try await requireFailure("A new exchange", .shutDown) { try await fixture.collect() }
             await fixture.transport.shutdown()
         },
 
@@ -129,9 +129,5 @@ extension TransportConformanceCase {
     /// Sends the first part of a body with a much larger declared length, and then nothing more.
     private static var endless: Script {
         Script([.reply(Reply(body: .generated(100_000), framing: .contentLength(declared: 1 << 40))), .hang])
-    }
-
-    private static func isShutDown(_ error: any Error) -> Bool {
-        if case TransportError.shutDown = error { true } else { false }
     }
 }

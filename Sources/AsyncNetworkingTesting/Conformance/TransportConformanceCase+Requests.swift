@@ -54,11 +54,7 @@ extension TransportConformanceCase {
 
         TransportConformanceCase("a failing source fails the request", .status(204)) { fixture in
             try await requireFailure(
-                "Sending",
-                where: {
-                    guard case TransportError.requestBody(.source(let cause), _) = $0 else { return false }
-                    return cause is Pieces.Failed
-                },
+                "Sending", .requestBody(.source(Pieces.Failed())),
                 of: {
                     try await fixture.collect(
                         fixture.request { request in
@@ -70,13 +66,7 @@ extension TransportConformanceCase {
 
         TransportConformanceCase("a source shorter than declared fails the request", .status(204)) { fixture in
             try await requireFailure(
-                "Sending",
-                where: {
-                    guard case TransportError.requestBody(.tooShort(let declared, let produced), _) = $0 else {
-                        return false
-                    }
-                    return declared == 100 && produced == 20
-                },
+                "Sending", .requestBody(.tooShort(declared: 100, produced: 20)),
                 of: {
                     try await fixture.collect(
                         fixture.request { request in
@@ -89,7 +79,7 @@ extension TransportConformanceCase {
         TransportConformanceCase("a missing file fails the request", .status(204)) { fixture in
             try await requireFailure(
                 "Sending",
-                where: { if case TransportError.requestBody(.file, _) = $0 { true } else { false } },
+                where: { if case .requestBody(.file) = ($0 as? TransportError)?.reason { true } else { false } },
                 of: {
                     try await fixture.collect(
                         fixture.request { request in

@@ -37,7 +37,7 @@ extension TransportConformanceCase {
             "a body above the limit fails", .generated(300_001, framing: .chunked)
         ) { fixture in
             try await requireFailure(
-                "Collecting", where: { if case TransportError.responseTooLarge(.body, _) = $0 { true } else { false } },
+                "Collecting", .responseTooLarge(.body(limit: 300_000)),
                 of: { try await fixture.collect(limit: 300_000) })
         },
 
@@ -117,20 +117,14 @@ extension TransportConformanceCase {
 
         TransportConformanceCase("a truncated body fails", .truncated(declared: 100, sent: 10)) { fixture in
             try await requireFailure(
-                "Collecting",
-                where: {
-                    guard case TransportError.connectionLost(let loss, _) = $0 else { return false }
-                    return loss == .inBody(received: 10, expected: 100)
-                }, of: { try await fixture.collect() })
+                "Collecting", .connectionLost(.inBody(received: 10, expected: 100)), of: { try await fixture.collect() }
+            )
         },
 
         TransportConformanceCase("a connection that ends without a response fails", .close) { fixture in
             try await requireFailure(
-                "Collecting",
-                where: {
-                    guard case TransportError.connectionLost(let loss, _) = $0 else { return false }
-                    return loss == .beforeResponse
-                }, of: { try await fixture.collect(fixture.request { $0.method = .post }) })
+                "Collecting", .connectionLost(.beforeResponse),
+                of: { try await fixture.collect(fixture.request { $0.method = .post }) })
         },
     ]
 }

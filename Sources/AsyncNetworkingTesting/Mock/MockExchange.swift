@@ -41,7 +41,7 @@ final class MockExchange: ResponseBodySource {
             do {
                 return try Data(contentsOf: URL(filePath: path))
             } catch {
-                throw TransportError.requestBody(.file(path: path, reason: "\(error)"), FailureContext())
+                throw TransportError(.requestBody(.file(path: path, reason: "\(error)")))
             }
         case .stream(let length, _, let makeReader):
             return try await read(makeReader, length: length)
@@ -56,15 +56,15 @@ final class MockExchange: ResponseBodySource {
         } catch let error as CancellationError {
             throw error
         } catch {
-            throw TransportError.requestBody(.source(error), FailureContext())
+            throw TransportError(.requestBody(.source(error)))
         }
         if let length {
             let count = Int64(body.count)
             guard count >= length else {
-                throw TransportError.requestBody(.tooShort(declared: length, produced: count), FailureContext())
+                throw TransportError(.requestBody(.tooShort(declared: length, produced: count)))
             }
             guard count == length else {
-                throw TransportError.requestBody(.tooLong(declared: length), FailureContext())
+                throw TransportError(.requestBody(.tooLong(declared: length)))
             }
         }
         return body
@@ -96,13 +96,13 @@ final class MockExchange: ResponseBodySource {
                 events?.receive(.head(head))
                 return head
             case .chunk:
-                throw TransportError.invalidResponse(.notHTTP, FailureContext())
+                throw TransportError(.invalidResponse(.notHTTP))
             case .pause, .wait, .hang, .fail:
                 try await wait(step)
             }
         }
         try await transport.hang()
-        throw TransportError.shutDown
+        throw TransportError(.shutDown)
     }
 
     func next() async throws -> Data? {
@@ -118,7 +118,7 @@ final class MockExchange: ResponseBodySource {
                 events?.receive(.downloadProgress(progress))
                 return data
             case .informational, .head:
-                throw TransportError.invalidResponse(.framing, FailureContext())
+                throw TransportError(.invalidResponse(.framing))
             case .pause, .wait, .hang, .fail:
                 try await wait(step)
             }

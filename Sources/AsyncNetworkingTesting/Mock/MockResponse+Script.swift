@@ -41,7 +41,7 @@ extension MockResponse {
                 steps.append(.chunk(data))
                 missing?.sent += Int64(data.count)
             case .send, .generate, .pace, .disconnect:
-                return steps.append(.fail(TransportError.invalidResponse(.notHTTP, FailureContext())))
+                return steps.append(.fail(TransportError(.invalidResponse(.notHTTP))))
             }
         }
         if let missing, missing.sent < missing.declared { steps.append(.hang) }
@@ -65,7 +65,7 @@ extension MockResponse {
 
 extension MockResponse.Step {
     fileprivate static func lost(_ loss: TransportError.ConnectionLossPhase) -> MockResponse.Step {
-        .fail(TransportError.connectionLost(loss, FailureContext()))
+        .fail(TransportError(.connectionLost(loss)))
     }
 }
 

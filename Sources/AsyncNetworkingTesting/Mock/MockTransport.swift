@@ -101,7 +101,7 @@ public final class MockTransport: Transport {
         }
     }
 
-    /// Ends exchanges that hang, and all others at their next step, with `TransportError.shutDown`.
+    /// Ends exchanges that hang, and all others at their next step, with `TransportError.Reason.shutDown`.
     public func shutdown() async {
         state.update { $0.isShutDown = true }
     }
@@ -110,14 +110,14 @@ public final class MockTransport: Transport {
 
     /// Throws if the transport was shut down.
     func checkRunning() throws(TransportError) {
-        if state.value.isShutDown { throw .shutDown }
+        if state.value.isShutDown { throw TransportError(.shutDown) }
     }
 
     /// Waits until the transport is shut down and throws that error; throws `CancellationError` if the task is
     /// cancelled.
     func hang() async throws {
         try await state.wait { $0.isShutDown }
-        throw TransportError.shutDown
+        throw TransportError(.shutDown)
     }
 
     /// Waits for a duration on the transport's clock.

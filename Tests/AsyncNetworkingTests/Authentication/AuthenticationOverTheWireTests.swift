@@ -206,7 +206,7 @@ import Testing
             let error = try await sessionError {
                 _ = try await manager.data(for: manager.request(.post, "x", body: .string("abc")))
             }
-            guard case .transport(.connectionLost) = error else { throw error }
+            guard case .connectionLost = error.reason else { throw error }
         }
     }
 
@@ -336,7 +336,7 @@ import Testing
             let error = try await sessionError {
                 _ = try await tunnel.data(for: Request(url: url("https://a.example/x")))
             }
-            guard case .transport(.proxy(.tunnelRefused(status: 403), _)) = error else { throw error }
+            guard case .proxy(.tunnelRefused(status: 403)) = error.reason else { throw error }
         }
     }
 

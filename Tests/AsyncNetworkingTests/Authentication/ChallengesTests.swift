@@ -133,7 +133,7 @@ extension MockTransport {
     {
         let manager = try manager(on: transport, Credential(user: user, password: password))
         let error = try await sessionError { _ = try await manager.get("x") }
-        guard case .transport(.invalidRequest) = error else { throw error }
+        guard case .invalidRequest = error.reason else { throw error }
         #expect(transport.authorizations == [nil])
     }
 
@@ -451,7 +451,7 @@ extension MockTransport {
             guard request.transportAuthentication?.proxy?.scheme == .digest else {
                 var context = FailureContext()
                 context.proxySchemes = [.basic, .digest]
-                throw TransportError.proxy(.authenticationRequired, context)
+                throw TransportError(.proxy(.authenticationRequired), context: context)
             }
             return .text("welcome")
         }

@@ -59,8 +59,7 @@ extension StubServer {
             server.serve(ServedFile(Self.bytes, interruption: .close(after: 400)))
             let task = manager.download("file", to: .file(file), headers: [.from: "me", .authorization: "secret"])
             let error = try await sessionError { _ = try await task.value }
-            guard case .interrupted(.transport(.connectionLost(.inBody(received: 400, expected: 1000), _)), _) = error
-            else { throw error }
+            #expect(error.reason == .connectionLost(.inBody(received: 400, expected: 1000)))
             let data = try #require(error.resumeData)
             #expect(task.resumeData == data)
             #expect(data.url == server.url("/file"))
@@ -137,7 +136,7 @@ extension StubServer {
             let task = manager.download(request, to: .file(self.file), options: what.options)
             let error = try await sessionError { _ = try await task.value }
             #expect(error.resumeData == nil)
-            #expect(error.transportError != nil)
+            #expect(error.transport != nil)
             #expect(try directory.contents == [])
         }
     }
@@ -197,7 +196,7 @@ extension StubServer {
                 guard let range = request.headers[.range], let start = Int(range.dropFirst(6).dropLast()) else {
                     return MockResponse([
                         .head(.ok, [.eTag: "\"1\"", .contentLength: "1000"]), .chunk(Self.bytes.prefix(400)),
-                        .fail(TransportError.connectionLost(.inBody(received: 400, expected: 1000), FailureContext())),
+                        .fail(TransportError(.connectionLost(.inBody(received: 400, expected: 1000)))),
                     ])
                 }
                 let end = min(start + 250, 1000)
@@ -379,7 +378,7 @@ extension StubServer {
         let part = "ZGgvbtqsLH+HZhvwfzSZRVgfc6hCFaObsYVNPc3dbko="
         let digest = try #require(HTTPField.Name("Repr-Digest"))
         let contentDigest = try #require(HTTPField.Name("Content-Digest"))
-        let broken = MockResponse.Step.fail(TransportError.connectionLost(.inHead, FailureContext()))
+        let broken = MockResponse.Step.fail(TransportError(.connectionLost(.inHead)))
         // Another resource replaces the first one while a task continues it.
         let other: [MockResponse.Step] = [.head(.ok, [.eTag: "\"2\"", .contentLength: "5"]), .chunk(Data("ot".utf8))]
         let transport = MockTransport(

@@ -46,7 +46,7 @@ import Testing
 
     @Test func `a request is retried until it succeeds, and the response contains the history`() async throws {
         let transport = MockTransport(
-            .failure(TransportError.cannotConnect(.refused, FailureContext())), .text("busy", status: .tooManyRequests),
+            .failure(TransportError(.cannotConnect(.refused))), .text("busy", status: .tooManyRequests),
             .text("end"))
         let manager = manager(transport)
         let (result, waits) = try await passingWaits(2) {
@@ -88,12 +88,13 @@ import Testing
     }
 
     @Test func `the last error is the result, with the attempts in its context and its description`() async throws {
-        let transport = MockTransport(.failure(TransportError.connectionLost(.beforeResponse, FailureContext())))
+        let transport = MockTransport(.failure(TransportError(.connectionLost(.beforeResponse))))
         let manager = manager(transport)
         let (result, _) = try await passingWaits(2) { try await manager.get("x") }
         let error = try await sessionError { _ = try result.get() }
         #expect(transport.requests.count == 3)
-        guard case .transport(.connectionLost(.beforeResponse, let context)) = error else { throw error }
+        guard case .connectionLost(.beforeResponse) = error.reason else { throw error }
+        let context = try #require(error.context)
         #expect(context.retryHistory == error.retryHistory)
         #expect(error.retryHistory.earlierAttempts.count == 2)
         #expect(error.retryHistory.stopReason == .limit(2))
@@ -109,7 +110,7 @@ import Testing
         let put = try await manager.data(for: manager.request(.put, "x", body: once))
         #expect(put.metrics.retryHistory.stopReason == .body)
         let error = try await sessionError {
-            let lost = TransportError.connectionLost(.whileSending, FailureContext())
+            let lost = TransportError(.connectionLost(.whileSending))
             _ = try await self.manager(MockTransport(.failure(lost))).post("x")
         }
         #expect(error.retryHistory.stopReason == .method)
@@ -210,7 +211,7 @@ import Testing
     }
 
     @Test func `a request is not retried once the response has reached its reader`() async throws {
-        let lost = TransportError.connectionLost(.inBody(received: 1, expected: nil), FailureContext())
+        let lost = TransportError(.connectionLost(.inBody(received: 1, expected: nil)))
         let transport = MockTransport(MockResponse([.head(.ok), .chunk(Data("a".utf8)), .fail(lost)]))
         let manager = manager(transport)
         let error = try await sessionError {
@@ -218,12 +219,12 @@ import Testing
                 for try await _ in body {}
             }
         }
-        #expect(error.transportError?.context != nil)
+        #expect(error.context != nil)
         #expect(error.retryHistory == RetryHistory())
         #expect(transport.requests.count == 1)
         let own = try await sessionError {
             try await manager.withResponse(for: manager.request(.get, "x")) { _, _ in
-                throw TransportError.cannotConnect(.refused, FailureContext())
+                throw TransportError(.cannotConnect(.refused))
             }
         }
         #expect(own.retryHistory == RetryHistory())
@@ -231,7 +232,7 @@ import Testing
     }
 
     @Test func `a body that fails while it is collected is requested again`() async throws {
-        let lost = TransportError.connectionLost(.inBody(received: 1, expected: nil), FailureContext())
+        let lost = TransportError(.connectionLost(.inBody(received: 1, expected: nil)))
         let transport = MockTransport(MockResponse([.head(.ok), .chunk(Data("a".utf8)), .fail(lost)]), .text("end"))
         let manager = manager(transport)
         #expect(try await passingWaits(1) { try await manager.get("x") }.value.get().text == "end")
@@ -257,7 +258,7 @@ import Testing
     }
 
     @Test(arguments: [
-        MockResponse.status(.badGateway), .failure(TransportError.cannotResolve(host: "", FailureContext())),
+        MockResponse.status(.badGateway), .failure(TransportError(.cannotResolve)),
     ])
     func `an error thrown by the decision is passed on unchanged`(response: MockResponse) async throws {
         let transport = MockTransport(response)

@@ -6,7 +6,6 @@ import HTTPTypes
 import Testing
 
 @Suite struct RetryPlanTests {
-    private static let context = FailureContext()
 
     /// Returns the step after an attempt; by default the first attempt of a GET request.
     private func step(
@@ -22,8 +21,8 @@ import Testing
         .success(ResponseHead(status: .init(code: status), headers: headers, url: try url("http://a.example/")))
     }
 
-    private static let lost = TransportError.connectionLost(.beforeResponse, context)
-    private static let refused = TransportError.cannotConnect(.refused, context)
+    private static let lost = TransportError(.connectionLost(.beforeResponse))
+    private static let refused = TransportError(.cannotConnect(.refused))
 
     // MARK: Retriable results
 
@@ -37,62 +36,66 @@ import Testing
         #expect(try step(after: response(status)) == .finish)
     }
 
-    private static let worthIt: [(TransportError, RetryPolicy.Failure)] = [
-        (.cannotResolve(host: "a", context), .nameLookup),
-        (.timedOut(.nameLookup, limit: .zero, context), .nameLookup),
-        (.cannotConnect(.refused, context), .connect), (.cannotConnect(.unreachable, context), .connect),
-        (.cannotConnect(.systemTimeout, context), .connect), (.cannotConnect(.other, context), .connect),
-        (.timedOut(.connect, limit: .zero, context), .connect),
-        (.timedOut(.tlsHandshake, limit: .zero, context), .connect),
-        (.tls(.handshake, context), .tlsHandshake),
-        (.proxy(.handshake, context), .proxy), (.proxy(.tunnelRefused(status: 503), context), .proxy),
-        (.connectionLost(.beforeResponse, context), .connectionLost),
-        (.connectionLost(.inHead, context), .connectionLost),
-        (.connectionLost(.inBody(received: 1, expected: 2), context), .connectionLost),
-        (.connectionLost(.whileSending, context), .connectionLost),
-        (.timedOut(.request, limit: .zero, context), .noResponse),
-        (.timedOut(.responseHead, limit: .zero, context), .noResponse),
-        (.timedOut(.responseBody, limit: .zero, context), .noResponse),
+    private static let worthIt: [(TransportError.Reason, RetryPolicy.Failure)] = [
+        (.cannotResolve, .nameLookup),
+        (.timedOut(.nameLookup), .nameLookup),
+        (.cannotConnect(.refused), .connect), (.cannotConnect(.unreachable), .connect),
+        (.cannotConnect(.systemTimeout), .connect), (.cannotConnect(.other), .connect),
+        (.timedOut(.connect), .connect),
+        (.timedOut(.tlsHandshake), .connect),
+        (.tls(.handshake), .tlsHandshake),
+        (.proxy(.handshake), .proxy), (.proxy(.tunnelRefused(status: 503)), .proxy),
+        (.connectionLost(.beforeResponse), .connectionLost),
+        (.connectionLost(.inHead), .connectionLost),
+        (.connectionLost(.inBody(received: 1, expected: 2)), .connectionLost),
+        (.connectionLost(.whileSending), .connectionLost),
+        (.timedOut(.request), .noResponse),
+        (.timedOut(.responseHead), .noResponse),
+        (.timedOut(.responseBody), .noResponse),
     ]
 
     @Test(arguments: worthIt.indices)
     func `these failures are retriable`(index: Int) throws {
-        let (error, failure) = Self.worthIt[index]
+        let (reason, failure) = Self.worthIt[index]
+        let error = TransportError(reason)
         #expect(RetryPolicy.Failure(error) == failure)
         #expect(try step(after: .failure(error)) == .retry(after: .milliseconds(500)))
         let without = try step(after: .failure(error)) { _ = $0.failures.remove(failure) }
         #expect(without == .finish)
     }
 
-    private static let onRequest: [(TransportError, RetryPolicy.Failure)] = [
-        (.timedOut(.queue, limit: .zero, context), .queue), (.invalidResponse(.notHTTP, context), .invalidResponse),
+    private static let onRequest: [(TransportError.Reason, RetryPolicy.Failure)] = [
+        (.timedOut(.queue), .queue), (.invalidResponse(.notHTTP), .invalidResponse),
     ]
 
     @Test(arguments: onRequest.indices)
     func `these failures are retriable if the policy contains them`(index: Int) throws {
-        let (error, failure) = Self.onRequest[index]
+        let (reason, failure) = Self.onRequest[index]
+        let error = TransportError(reason)
         #expect(try step(after: .failure(error)) == .finish)
         let with = try step(after: .failure(error)) { _ = $0.failures.insert(failure) }
         #expect(with == .retry(after: .milliseconds(500)))
     }
 
-    private static let never: [any Error & Sendable] = [
-        TransportError.cannotConnect(.localAddress, context), TransportError.cannotConnect(.addressForbidden, context),
-        TransportError.timedOut(.connectivity, limit: .zero, context), TransportError.tls(.certificateExpired, context),
-        TransportError.tls(.unknownAuthority, context), TransportError.tls(.wrongHost, context),
-        TransportError.tls(.untrusted(verifyResult: 1), context),
-        TransportError.proxy(.authenticationRequired, context),
-        TransportError.proxy(.tunnelRefused(status: 403), context), TransportError.proxy(.tls(.handshake), context),
-        TransportError.invalidRequest(.url("x")), TransportError.unsupported(.http3),
-        TransportError.responseTooLarge(.body(limit: 1), context), TransportError.requestBody(.notReplayable, context),
-        TransportError.shutDown, TransportError.internalInconsistency("x", context),
-        SessionError.redirect(.tooMany(limit: 1)), Planned(),
+    private static let never: [TransportError.Reason] = [
+        .cannotConnect(.localAddress), .cannotConnect(.addressForbidden),
+        .timedOut(.connectivity), .tls(.certificateExpired),
+        .tls(.unknownAuthority), .tls(.wrongHost),
+        .tls(.untrusted(verifyResult: 1)),
+        .proxy(.authenticationRequired),
+        .proxy(.tunnelRefused(status: 403)), .proxy(.tls(.handshake)),
+        .invalidRequest(.url("x")), .unsupported(.http3),
+        .responseTooLarge(.body(limit: 1)), .requestBody(.notReplayable),
+        .shutDown, .internalInconsistency("x"),
     ]
 
-    @Test(arguments: never.indices)
+    private static let neverErrors: [any Error & Sendable] =
+        never.map { TransportError($0) } + [SessionError.redirect(.tooMany(limit: 1)), Planned()]
+
+    @Test(arguments: neverErrors.indices)
     func `all other failures are never retriable`(index: Int) throws {
-        #expect(
-            try step(after: .failure(Self.never[index])) { $0.failures = Set(RetryPolicy.Failure.allCases) } == .finish)
+        let error = Self.neverErrors[index]
+        #expect(try step(after: .failure(error)) { $0.failures = Set(RetryPolicy.Failure.allCases) } == .finish)
     }
 
     // MARK: Conditions

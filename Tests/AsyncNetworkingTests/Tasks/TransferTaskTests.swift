@@ -192,7 +192,7 @@ extension TransferTask {
             return
         }
         let error = try await sessionError { _ = try await task.value }
-        guard case .transport(.responseTooLarge(.body(limit: 4), _)) = error else { throw error }
+        guard case .responseTooLarge(.body(limit: 4)) = error.reason else { throw error }
     }
 
     @Test func `label, tags and priority can be set`() async throws {

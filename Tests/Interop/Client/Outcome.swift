@@ -57,23 +57,20 @@ struct Outcome: Sendable {
     /// Returns the case of an error, without the numbers that vary between requests.
     private static func label(of error: any Error) -> String {
         guard let error = error as? SessionError else { return "\(type(of: error))" }
-        guard case .transport(let cause) = error else { return name(of: error) }
-        switch cause {
-        case .connectionLost(.inBody, let context): return "connectionLost(inBody)" + code(context)
-        case .connectionLost(let loss, let context): return "connectionLost(\(loss))" + code(context)
-        case .invalidResponse(let failure, let context): return "invalidResponse(\(failure))" + code(context)
-        case .cannotConnect(let failure, let context): return "cannotConnect(\(failure))" + code(context)
-        case .tls(let failure, let context): return "tls(\(failure))" + code(context)
-        case .timedOut(let phase, _, let context): return "timedOut(\(phase))" + code(context)
-        default: return name(of: cause)
+        guard let error = error.transport else { return name(of: error) }
+        let code = error.context.curlCode.map { "/\($0)" } ?? ""
+        switch error.reason {
+        case .connectionLost(.inBody): return "connectionLost(inBody)" + code
+        case .connectionLost(let loss): return "connectionLost(\(loss))" + code
+        case .invalidResponse(let failure): return "invalidResponse(\(failure))" + code
+        case .cannotConnect(let failure): return "cannotConnect(\(failure))" + code
+        case .tls(let failure): return "tls(\(failure))" + code
+        case .timedOut(let phase): return "timedOut(\(phase))" + code
+        default: return name(of: error.reason)
         }
     }
 
-    private static func name(of error: any Error) -> String {
+    private static func name(of error: any Sendable) -> String {
         String("\(String(reflecting: error).prefix { $0 != "(" })".split(separator: ".").last ?? "error")
-    }
-
-    private static func code(_ context: FailureContext) -> String {
-        context.curlCode.map { "/\($0)" } ?? ""
     }
 }
