@@ -229,6 +229,34 @@ import Testing
         }
     }
 
+    @Test(arguments: [false, true])
+    func `a refusal is received although the server resets the connection`(isSecure: Bool) async throws {
+        let reply = Reply(status: 413, headers: ["Connection": "close"], body: .string("too large"))
+        let script = Script(
+            [.readBody(upTo: 100_000), .reply(reply), .end(.closeWithoutReading)], readsBodyFirst: false)
+        let authority = try TestCertificateAuthority()
+        let tls = try isSecure ? StubServer.TLS(authority.issue()) : nil
+        try await StubServer.with(.init(tls: tls)) { server in
+            server.fallback { _ in script }
+            let transport = try CurlTransport(options: .with { $0.tls.trustRoots = .pem(authority.pemData) })
+            var outcomes: [String: Int] = [:]
+            try await withThrowingTaskGroup { group in
+                for _ in 0..<400 {
+                    group.addTask {
+                        var request = server.request(
+                            method: .post, body: .stream(Generated(count: 1 << 20)))
+                        request.changeOptions { $0.httpVersion = .http1 }
+                        do { return try await transport.text(request) } catch let error as TransportError {
+                            return "\(error)"
+                        }
+                    }
+                }
+                for try await outcome in group { outcomes[outcome, default: 0] += 1 }
+            }
+            #expect(outcomes == ["too large": 400])
+        }
+    }
+
     @Test func `the response can be read while the request is still being written`() async throws {
         try await StubServer.with { server in
             server.enqueue(

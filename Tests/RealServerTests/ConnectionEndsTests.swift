@@ -54,17 +54,8 @@ enum FrontServer: CaseIterable, Sendable {
                         let request = try manager.request(.post, "refuse/\(status)", body: body)
                         return try await manager.data(for: request).statusCode.description
                     }
-                    let expectation = {
-                        _ = #expect(
-                            outcomes.counts == ["\(status)": 4],
-                            "\(size) bytes, \(["known", "unknown"][index]) length")
-                    }
-                    if version == .http1_1 {
-                        // libcurl gives up when it cannot send, and may not have read the response by then.
-                        withKnownIssue(isIntermittent: true, expectation)
-                    } else {
-                        expectation()
-                    }
+                    #expect(
+                        outcomes.counts == ["\(status)": 4], "\(size) bytes, \(["known", "unknown"][index]) length")
                 }
             }
         }

@@ -217,6 +217,7 @@ actor CurlEngine: EventLoopSource {
                 // GOAWAY may wait behind a failure to send.
                 if let monitor { _ = state.readAhead(monitor) }
                 transfer.receiveLostAnswer()
+                transfer.receiveUnreadResponse()
             }
             if transfer.mustRepeat(after: code) {
                 repeatRequest(of: transfer)
@@ -232,7 +233,7 @@ actor CurlEngine: EventLoopSource {
         do throws(TransportError) {
             let other = try Transfer(repeating: transfer)
             multi?.remove(transfer.handle)
-            transfer.leaveStream()
+            transfer.leaveConnection()
             transfer.isFinished = true
             active[ObjectIdentifier(other.exchange)] = other
             start(other)
@@ -290,7 +291,7 @@ actor CurlEngine: EventLoopSource {
         let exchange = transfer.exchange
         if let events = exchange.events { reportEnd(transfer, exchange, result, to: events) }
         multi?.remove(transfer.handle)
-        transfer.leaveStream()
+        transfer.leaveConnection()
         if let socket = transfer.state.connection { state.connections.noteEnd(socket, at: state.now) }
         if let ticket = transfer.ticket {
             admissions.giveUp(ticket, transfer.origin)

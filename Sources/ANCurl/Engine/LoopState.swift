@@ -20,6 +20,8 @@ final class LoopState {
     private(set) var monitors: [Int32: HTTP2Monitor] = [:]
     /// The sockets of monitors that hold bytes libcurl has not read.
     private var unread: Set<Int32> = []
+    /// The transfers that send bodies over HTTP/1.1 without TLS, by socket.
+    var senders: [Int32: Transfer] = [:]
     private let recordBuffer = RecordBuffer()
     private var constants: [UInt: String] = [:]
     let headerFields = HeaderFieldCache()
@@ -84,6 +86,7 @@ final class LoopState {
         connections.remove(socket)
         monitors[socket] = nil
         unread.remove(socket)
+        senders.removeValue(forKey: socket)?.keepUnreadResponse(socket)
     }
 
     /// Shuts down a connection that must not be reused, so that libcurl finds it dead.

@@ -47,6 +47,7 @@ extension Transfer {
         }
         if !exchange.needsOwnConnection { try? handle.set(CURLOPT_FRESH_CONNECT, false) }
         joinStream()
+        expectSendFailure()
         state.attempts += 1
         state.clock.connect(at: loop.now)
         loop.noteChange(of: self)

@@ -44,7 +44,7 @@ extension Transfer {
     /// Whether the response is complete, although libcurl ended the transfer with an error.
     private func isResponseComplete(_ code: CURLcode) -> Bool {
         guard state.parser.isComplete else { return false }
-        if isStreamWhole { return true }
+        if isStreamWhole || state.isUnreadResponseWhole { return true }
         switch code {
         case CURLE_TOO_MANY_REDIRECTS:
             return true

@@ -172,6 +172,9 @@ struct TransferState {
     var bytesSent = 0
     /// Whether libcurl has read the trailers.
     var hasSentTrailers = false
+    /// The bytes of a response that libcurl left in the socket, and whether the response was delivered completely.
+    var unreadResponse: [UInt8] = []
+    var isUnreadResponseWhole = false
     /// The number of bytes received of the body.
     var bytesReceived = 0
     /// Whether sending is paused because the body's source has no bytes yet.
@@ -206,6 +209,7 @@ struct TransferState {
         connection = nil
         lacksIdentity = false
         isConnectionSpoilt = false
+        isUnreadResponseWhole = false
         if clock.connected != nil { clock.reconnect(at: loop.now) }
     }
 

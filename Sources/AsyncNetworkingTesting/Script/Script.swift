@@ -61,6 +61,9 @@ public struct Script: Sendable {
         case close
         /// Sends FIN only. With TLS that is a truncation; without TLS it is the same as ``close``.
         case closeWithoutNotify
+        /// Closes the connection at once, as servers do that do not read the rest of a request. The system then sends
+        /// RST, and the client may fail to send before it has read the response (RFC 9112 §9.6).
+        case closeWithoutReading
         /// Sends RST after all sent bytes have been transmitted. A Unix-domain socket is closed instead, because it has
         /// no RST.
         case reset

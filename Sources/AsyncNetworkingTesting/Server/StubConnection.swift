@@ -205,6 +205,8 @@ struct StubConnection: ~Copyable {
         switch ending {
         case .reset:
             socket.prepareReset()
+        case .closeWithoutReading:
+            break
         case .close, .closeWithoutNotify:
             if ending == .close { socket.announceEnd() }
             // Closing a socket with unread bytes sends RST, which can overtake the response. See RFC 9112 §9.6.
