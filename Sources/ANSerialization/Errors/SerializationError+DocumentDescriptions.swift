@@ -20,6 +20,7 @@ extension SerializationError.JSONFailure.Reason: CustomStringConvertible {
         case .tooDeep(let limit): "values are nested more than \(limit) levels deep"
         case .fragment:
             "the outermost value is neither an array nor an object, which requires the option allowsFragments,"
+        case .malformedJSON5: "the document is not JSON5 either; the decoder does not say where,"
         }
     }
 }

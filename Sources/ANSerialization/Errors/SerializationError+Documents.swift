@@ -30,6 +30,8 @@ extension SerializationError {
             case tooDeep(limit: Int)
             /// The outermost value is neither an array nor an object, and fragments are not allowed.
             case fragment
+            /// The text is neither JSON nor JSON5, which was allowed. The offset is 0.
+            case malformedJSON5
         }
     }
 

@@ -4,8 +4,8 @@ import FoundationEssentials
 
 extension JSONParser {
     /// Returns the offset of the value at a path, or of the last value on the path that exists.
-    static func offset(of path: [PathStep], in data: Data, options: JSONReadingOptions) -> Int {
-        var parser = JSONParser(data, options)
+    static func offset(of path: [PathStep], in data: Data) -> Int {
+        var parser = JSONParser(data)
         var offset = parser.position
         for step in path {
             guard let next = try? parser.enter(step) else { return offset }

@@ -2,8 +2,7 @@
 
 import FoundationEssentials
 
-/// A parser for UTF-8 encoded JSON, strictly by RFC 8259 unless JSON5 is allowed, in a single pass and with limited
-/// depth.
+/// A parser for UTF-8 encoded JSON, strictly by RFC 8259, in a single pass and with limited depth.
 ///
 /// `JSONDecoder` cannot create a ``JSONValue`` efficiently, because it tries one type after the other and throws for
 /// each mismatch; it also does not report the byte offset of a coding path.
@@ -12,28 +11,39 @@ struct JSONParser {
     static let maximumDepth = 512
 
     let bytes: [UInt8]
-    let options: JSONReadingOptions
     var position = 0
     private var depth = 0
 
-    init(_ data: Data, _ options: JSONReadingOptions) {
+    init(_ data: Data) {
         bytes = Array(data)
-        self.options = options
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
     }
 
     /// Returns the value of a complete document.
+    ///
+    /// A document that is not JSON by RFC 8259 is parsed as JSON5 if the options allow it.
     static func parse(_ data: Data, options: JSONReadingOptions) throws(SerializationError) -> JSONValue {
-        var parser = JSONParser(data, options)
-        let value = try parser.parseValue()
-        try parser.skipWhitespace()
-        guard parser.position == parser.bytes.count else { throw parser.failure(.trailingBytes) }
+        var parser = JSONParser(data)
+        let value: JSONValue
+        do throws(SerializationError) {
+            value = try parser.parseDocument()
+        } catch {
+            guard options.contains(.allowsJSON5) else { throw error }
+            value = try JSON5Document.parse(data)
+        }
         switch value {
         case .array, .object: return value
         case .null, .bool, .integer, .unsigned, .double, .string:
             guard options.contains(.allowsFragments) else { throw parser.failure(.fragment, at: 0) }
             return value
         }
+    }
+
+    private mutating func parseDocument() throws(SerializationError) -> JSONValue {
+        let value = try parseValue()
+        try skipWhitespace()
+        guard position == bytes.count else { throw failure(.trailingBytes) }
+        return value
     }
 
     /// Returns the problem with a document; `nil` if it is valid.
@@ -59,9 +69,7 @@ struct JSONParser {
         case UInt8(ascii: "t"): return try parse(literal: "true", as: .bool(true))
         case UInt8(ascii: "f"): return try parse(literal: "false", as: .bool(false))
         case UInt8(ascii: "n"): return try parse(literal: "null", as: .null)
-        case let byte:
-            if allowsJSON5 { return try parseJSON5Value() }
-            throw failure(.unexpectedByte(byte))
+        case let byte: throw failure(.unexpectedByte(byte))
         }
     }
 
@@ -92,7 +100,6 @@ struct JSONParser {
     }
 
     private mutating func parseNumber() throws(SerializationError) -> JSONValue {
-        if allowsJSON5 { return try parseJSON5Value() }
         let start = position
         var isInteger = true
         if bytes[position] == UInt8(ascii: "-") { position += 1 }
@@ -161,10 +168,7 @@ struct JSONParser {
         case UInt8(ascii: "r"): return [13]
         case UInt8(ascii: "t"): return [9]
         case UInt8(ascii: "u"): return try parseUnicodeEscape()
-        default:
-            let start = position
-            if allowsJSON5, let bytes = try parseJSON5Escape(byte) { return bytes }
-            throw failure(.invalidEscape, at: start - 1)
+        default: throw failure(.invalidEscape, at: position - 1)
         }
     }
 
@@ -197,13 +201,8 @@ struct JSONParser {
     mutating func parseName() throws(SerializationError) -> String {
         try skipWhitespace()
         let byte = try currentByte()
-        let name: String
-        if byte == UInt8(ascii: "\"") {
-            name = try parseString()
-        } else {
-            guard allowsJSON5 else { throw failure(.unexpectedByte(byte)) }
-            name = try parseJSON5Name()
-        }
+        guard byte == UInt8(ascii: "\"") else { throw failure(.unexpectedByte(byte)) }
+        let name = try parseString()
         try skipWhitespace()
         try expect(UInt8(ascii: ":"))
         return name
@@ -224,8 +223,7 @@ struct JSONParser {
     mutating func takeComma(before end: UInt8) throws(SerializationError) -> Bool {
         if try take(end) { return false }
         try expect(UInt8(ascii: ","))
-        guard allowsJSON5 else { return true }
-        return try !take(end)
+        return true
     }
 
     /// Skips whitespace, and consumes `byte` if it follows; returns whether it did.
@@ -254,13 +252,10 @@ struct JSONParser {
         while position < bytes.count {
             switch bytes[position] {
             case UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\n"), UInt8(ascii: "\r"): position += 1
-            default:
-                guard allowsJSON5, try skipJSON5Blank() else { return }
+            default: return
             }
         }
     }
-
-    private var allowsJSON5: Bool { options.contains(.allowsJSON5) }
 
     func currentByte() throws(SerializationError) -> UInt8 {
         guard position < bytes.count else { throw failure(.unexpectedEnd) }

@@ -12,8 +12,13 @@ public struct JSONReadingOptions: OptionSet, Hashable, Sendable {
 
     /// The outermost value may be a scalar, not only an array or object.
     public static let allowsFragments = JSONReadingOptions(rawValue: 1)
-    /// The text may be JSON5: with comments, trailing commas, unquoted names, single quotes, hexadecimal numbers, and
-    /// so on.
+    /// The text may be JSON5 (https://spec.json5.org): with comments, trailing commas, unquoted names, single quotes,
+    /// hexadecimal numbers, and so on.
+    ///
+    /// A text that is not also JSON is parsed by Foundation's `JSONDecoder`, which differs from the specification: it
+    /// rejects the escapes `\v` and `\0` and whitespace outside of ASCII, and keeps escaped line ends. Numbers without
+    /// a fractional part are integers, even if written as `5.0`; of members with the same name the first wins. Errors
+    /// have no position.
     public static let allowsJSON5 = JSONReadingOptions(rawValue: 2)
 }
 

@@ -41,18 +41,28 @@ extension ResponseDecoder {
 }
 
 extension JSONDecoder: ResponseDecoder {
-    /// Returns the position of the first syntax error and its reason; `nil` if the data is valid JSON.
+    /// Returns the data unchanged.
+    ///
+    /// - Throws: ``SerializationError/json(_:)`` for invalid UTF-8 if the decoder allows JSON5. Foundation's decoder would
+    ///   end the process.
+    public func prepared(_ data: Data) throws(SerializationError) -> Data {
+        guard !allowsJSON5 || String(validating: data, as: UTF8.self) != nil else {
+            throw .json(.init(reason: .invalidUTF8, offset: 0, excerpt: Excerpt.of(data)))
+        }
+        return data
+    }
+
+    /// Returns the reason for a syntax error, with its position except in JSON5; `nil` if the data is valid JSON, or
+    /// JSON5 if the decoder allows it.
     public func formatError(in data: Data) -> SerializationError? {
-        JSONParser.failure(in: data, options: readingOptions).map(SerializationError.json)
+        let options: JSONReadingOptions = allowsJSON5 ? [.allowsFragments, .allowsJSON5] : .allowsFragments
+        return JSONParser.failure(in: data, options: options).map(SerializationError.json)
     }
 
-    /// Returns the offset of the value at a path, or of the last value on the path that exists.
+    /// Returns the offset of the value at a path, or of the last value on the path that exists; `nil` for JSON5.
     public func offset(of path: [any CodingKey], in data: Data) -> Int? {
-        JSONParser.offset(of: path.map { PathStep($0) }, in: data, options: readingOptions)
-    }
-
-    private var readingOptions: JSONReadingOptions {
-        allowsJSON5 ? [.allowsFragments, .allowsJSON5] : .allowsFragments
+        guard JSONParser.failure(in: data, options: .allowsFragments) == nil else { return nil }
+        return JSONParser.offset(of: path.map { PathStep($0) }, in: data)
     }
 }
 

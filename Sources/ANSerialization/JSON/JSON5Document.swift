@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+
+import FoundationEssentials
+
+/// A value that Foundation decodes from JSON5.
+struct JSON5Document: Decodable {
+    private let value: JSONValue
+
+    /// Returns the value of a complete document.
+    static func parse(_ data: Data) throws(SerializationError) -> JSONValue {
+        let decoder = JSONDecoder()
+        decoder.allowsJSON5 = true
+        let data = try decoder.prepared(data)
+        do {
+            return try decoder.decode(Self.self, from: data).value
+        } catch {
+            throw .json(.init(reason: .malformedJSON5, offset: 0, excerpt: Excerpt.of(data)))
+        }
+    }
+
+    init(from decoder: any Decoder) throws {
+        if let members = try? decoder.container(keyedBy: Name.self) {
+            let pairs = try members.allKeys.map { ($0.stringValue, try members.decode(Self.self, forKey: $0).value) }
+            value = .object(Dictionary(pairs) { first, _ in first })
+        } else if var elements = try? decoder.unkeyedContainer() {
+            var array: [JSONValue] = []
+            while !elements.isAtEnd { array.append(try elements.decode(Self.self).value) }
+            value = .array(array)
+        } else {
+            value = try Self.scalar(decoder.singleValueContainer())
+        }
+    }
+
+    private static func scalar(_ container: any SingleValueDecodingContainer) throws -> JSONValue {
+        if container.decodeNil() { return .null }
+        if let bool = try? container.decode(Bool.self) { return .bool(bool) }
+        if let integer = try? container.decode(Int64.self) { return .integer(integer) }
+        if let integer = try? container.decode(UInt64.self) { return .unsigned(integer) }
+        if let double = try? container.decode(Double.self) { return .double(double) }
+        return .string(try container.decode(String.self))
+    }
+
+    private struct Name: CodingKey {
+        let stringValue: String
+        var intValue: Int? { nil }
+
+        init(stringValue: String) {
+            self.stringValue = stringValue
+        }
+
+        init?(intValue: Int) { nil }
+    }
+}
