@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANHTTP
 public import HTTPTypes
 
 /// The header fields that a session adds to every request by default: `Accept-Language` and `User-Agent`.
@@ -98,8 +99,7 @@ public struct DefaultHeaders: Hashable, Sendable {
     private static func token(_ text: String) -> String {
         var token = ""
         for byte in text.utf8 where byte < 0x80 {
-            let isAllowed = isLetter(byte) || isDigit(byte) || "!#$%&'*+-.^_`|~".utf8.contains(byte)
-            token.unicodeScalars.append(isAllowed ? UnicodeScalar(byte) : "-")
+            token.unicodeScalars.append(HeaderScanner.isTokenByte(byte) ? UnicodeScalar(byte) : "-")
         }
         return token
     }

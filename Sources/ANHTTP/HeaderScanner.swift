@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+
+/// A scanner for the common elements of header fields: tokens, quoted strings and whitespace (RFC 9110 §5.6).
+///
+/// It never fails: a parser decides what to do about text that is not where it belongs.
+package struct HeaderScanner {
+    private let bytes: [UInt8]
+    private var position = 0
+
+    /// Creates a scanner at the start of a field's value.
+    package init(_ value: String) {
+        bytes = Array(value.utf8)
+    }
+
+    /// The next byte; `nil` at the end.
+    package var next: UInt8? { position < bytes.count ? bytes[position] : nil }
+
+    /// Skips the next byte if it is the given one, and returns whether it is.
+    package mutating func take(_ byte: UInt8) -> Bool {
+        guard next == byte else { return false }
+        position += 1
+        return true
+    }
+
+    /// Skips bytes as long as they match.
+    package mutating func skip(while matches: (UInt8) -> Bool) {
+        while let byte = next, matches(byte) { position += 1 }
+    }
+
+    /// Skips spaces and tabs.
+    package mutating func skipBlanks() {
+        skip(while: Self.isBlank)
+    }
+
+    /// Returns the text up to the first byte that does not match.
+    package mutating func take(while matches: (UInt8) -> Bool) -> String {
+        let start = position
+        skip(while: matches)
+        return String(decoding: bytes[start..<position], as: UTF8.self)
+    }
+
+    /// Returns the token at this position, possibly empty.
+    package mutating func takeToken() -> String {
+        take(while: Self.isTokenByte)
+    }
+
+    /// Returns the content of the quoted string at this position, without escapes; `nil` for other text. If the closing
+    /// quote is missing, the string ends with the field.
+    package mutating func takeQuotedString() -> String? {
+        guard take(UInt8(ascii: "\"")) else { return nil }
+        var content: [UInt8] = []
+        while let byte = next, byte != UInt8(ascii: "\"") {
+            position += 1
+            if byte == UInt8(ascii: "\\"), let escaped = next {
+                content.append(escaped)
+                position += 1
+            } else {
+                content.append(byte)
+            }
+        }
+        position = min(position + 1, bytes.count)
+        return String(decoding: content, as: UTF8.self)
+    }
+
+    /// Returns the text up to one of the given bytes outside of quoted strings, without surrounding whitespace.
+    package mutating func takeText(before ends: UInt8...) -> String {
+        skipBlanks()
+        let start = position
+        while let byte = next, !ends.contains(byte) {
+            if takeQuotedString() == nil { position += 1 }
+        }
+        var text = bytes[start..<position]
+        while let last = text.last, Self.isBlank(last) { text.removeLast() }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    private static func isBlank(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
+    }
+
+    /// Returns whether a byte may occur in a token (RFC 9110 §5.6.2).
+    package static func isTokenByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
+        }
+    }
+}
