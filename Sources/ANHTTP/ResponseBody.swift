@@ -79,18 +79,22 @@ extension ResponseBodySource {
     public func collect(upTo limit: Int) async throws -> Data {
         var collected = Data()
         while let chunk = try await next() {
-            guard chunk.count <= limit - collected.count else {
-                throw TransportError(.responseTooLarge(.body(limit: limit)))
-            }
-            collected.collect(chunk)
+            try collected.collect(chunk, upTo: limit)
         }
         return collected
     }
 }
 
 extension Data {
-    /// Appends a chunk; the first chunk is adopted without a copy.
-    package mutating func collect(_ chunk: Data) {
+    /// Appends a chunk of a body; the first chunk is adopted without a copy.
+    ///
+    /// - Throws: ``TransportError/Reason-swift.enum/responseTooLarge(_:)`` with the context if the body then exceeded `limit` bytes.
+    package mutating func collect(
+        _ chunk: Data, upTo limit: Int, _ context: @autoclosure () -> FailureContext = FailureContext()
+    ) throws(TransportError) {
+        guard chunk.count <= limit - count else {
+            throw TransportError(.responseTooLarge(.body(limit: limit)), context: context())
+        }
         // Readers of the result may assume that its indices start at 0.
         if isEmpty, chunk.startIndex == 0 { self = chunk } else { append(chunk) }
     }

@@ -35,8 +35,7 @@ import Glibc
     package mutating func step(
         _ input: borrowing RawSpan, into output: inout MutableRawSpan
     ) throws(SystemError) -> DecodingStep {
-        var step = DecodingStep()
-        step.isComplete = isComplete
+        var step = DecodingStep(isComplete: isComplete)
         guard !isComplete else { return step }
         let result = unsafe input.withUnsafeBytes { input in
             unsafe output.withUnsafeMutableBytes { output in

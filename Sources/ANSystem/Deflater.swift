@@ -43,7 +43,7 @@ import Glibc
         let size = unsafe Int32(MemoryLayout<czlib_stream>.size)
         let status = unsafe czlib_deflate_init(
             stream, Int32(level), deflated, windowBits, memoryLevel, defaultStrategy, "1", size)
-        guard status == Self.ok else { throw Self.error("deflateInit2", status) }
+        try Zlib.check(status, "deflateInit2", otherwise: EINVAL)
     }
 
     deinit {
@@ -64,37 +64,10 @@ import Glibc
     public mutating func step(
         _ input: borrowing RawSpan, isEnd: Bool, into output: inout MutableRawSpan
     ) throws(SystemError) -> Step {
-        var step = Step(consumed: 0, produced: 0, isFinished: false)
-        let status = unsafe input.withUnsafeBytes { input in
-            unsafe output.withUnsafeMutableBytes { output in
-                let (taken, room) = (min(input.count, 1 << 30), min(output.count, 1 << 30))
-                unsafe stream.pointee.next_in = input.baseAddress?.assumingMemoryBound(to: UInt8.self)
-                unsafe stream.pointee.avail_in = UInt32(taken)
-                unsafe stream.pointee.next_out = output.baseAddress?.assumingMemoryBound(to: UInt8.self)
-                unsafe stream.pointee.avail_out = UInt32(room)
-                let status = unsafe czlib_deflate(stream, isEnd && taken == input.count ? Self.finish : Self.noFlush)
-                step.consumed = unsafe taken - Int(stream.pointee.avail_in)
-                step.produced = unsafe room - Int(stream.pointee.avail_out)
-                return status
-            }
+        let (status, consumed, produced) = unsafe Zlib.run(stream, input, into: &output) { isWhole in
+            unsafe czlib_deflate(stream, isEnd && isWhole ? Zlib.finish : Zlib.noFlush)
         }
-        step.isFinished = status == Self.streamEnd
-        // No progress, for lack of room or input, is not an error.
-        guard status == Self.ok || status == Self.streamEnd || status == Self.bufferError else {
-            throw Self.error("deflate", status)
-        }
-        return step
-    }
-
-    // Z_OK, Z_STREAM_END, Z_MEM_ERROR, Z_BUF_ERROR; Z_NO_FLUSH, Z_FINISH.
-    private static let ok: Int32 = 0
-    private static let streamEnd: Int32 = 1
-    private static let memoryError: Int32 = -4
-    private static let bufferError: Int32 = -5
-    private static let noFlush: Int32 = 0
-    private static let finish: Int32 = 4
-
-    private static func error(_ call: String, _ status: Int32) -> SystemError {
-        SystemError(call: call, code: status == memoryError ? ENOMEM : EINVAL)
+        try Zlib.check(status, "deflate", otherwise: EINVAL)
+        return Step(consumed: consumed, produced: produced, isFinished: status == Zlib.streamEnd)
     }
 }

@@ -24,6 +24,19 @@ public final class RegularFile {
         remaining = size
     }
 
+    /// Opens a file for reading, and converts an error to one of the caller's type.
+    ///
+    /// - Parameter failure: Returns the caller's error for the path and the reason.
+    public static func open<Failure: Error>(
+        _ path: String, _ failure: (_ path: String, _ reason: String) -> Failure
+    ) throws(Failure) -> RegularFile {
+        do throws(SystemError) {
+            return try RegularFile(path: path)
+        } catch {
+            throw failure(path, error.description)
+        }
+    }
+
     /// Reads into the buffer with one call of read(2).
     ///
     /// - Returns: The number of bytes read; 0 at the end, or if the file was truncated after it was opened. In the

@@ -23,6 +23,10 @@ package struct DecodingStep: Hashable, Sendable {
     /// Whether the input so far is a complete stream.
     package var isComplete = false
 
-    /// Creates a result for a step without effect.
-    package init() {}
+    /// Creates a result, by default for a step without effect.
+    package init(consumed: Int = 0, produced: Int = 0, isComplete: Bool = false) {
+        self.consumed = consumed
+        self.produced = produced
+        self.isComplete = isComplete
+    }
 }

@@ -41,8 +41,7 @@ import Glibc
     package mutating func step(
         _ input: borrowing RawSpan, into output: inout MutableRawSpan
     ) throws(SystemError) -> DecodingStep {
-        var step = DecodingStep()
-        step.isComplete = isComplete
+        var step = DecodingStep(isComplete: isComplete)
         // Between frames, a call without input would begin another frame.
         guard !input.isEmpty || !isComplete else { return step }
         let status = unsafe input.withUnsafeBytes { input in

@@ -26,10 +26,7 @@ extension TaskDriver {
         var data = Data()
         defer { change { [data] in $0.data = data } }
         for try await chunk in body {
-            guard chunk.count <= limit - data.count else {
-                throw TransportError(.responseTooLarge(.body(limit: limit)))
-            }
-            data.collect(chunk)
+            try data.collect(chunk, upTo: limit)
             await didReceive(chunk, expected)
             try await core.waitUntilRunning()
         }

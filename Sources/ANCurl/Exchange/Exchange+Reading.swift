@@ -39,10 +39,7 @@ extension Exchange: ResponseBodySource {
     private func collectDecoded(upTo limit: Int) async throws -> Data {
         var body = Data()
         while let chunk = try await next() {
-            guard chunk.count <= limit - body.count else {
-                throw TransportError(.responseTooLarge(.body(limit: limit)), context: decodingContext())
-            }
-            body.append(chunk)
+            try body.collect(chunk, upTo: limit, decodingContext())
         }
         return body
     }

@@ -30,14 +30,11 @@ package struct BodySource: Sendable {
                 }
             }
         case .file(let path):
-            let size: Int64
-            do throws(TransportError.RequestBodyFailure) {
-                size = try RegularFile.open(path).size
-            } catch {
-                throw TransportError(.requestBody(error))
-            }
+            let size = try RegularFile.open(path) {
+                TransportError(.requestBody(.file(path: $0, reason: $1)))
+            }.size
             self.init(length: size) {
-                let file = try RegularFile.open(path)
+                let file = try RegularFile.open(path, TransportError.RequestBodyFailure.file)
                 return BodyReader { try file.nextChunk(of: path) }
             }
         case .stream(let length, let isReplayable, let makeReader):
@@ -56,14 +53,6 @@ package struct BodySource: Sendable {
 }
 
 extension RegularFile {
-    fileprivate static func open(_ path: String) throws(TransportError.RequestBodyFailure) -> RegularFile {
-        do throws(SystemError) {
-            return try RegularFile(path: path)
-        } catch {
-            throw .file(path: path, reason: error.description)
-        }
-    }
-
     /// Returns the next bytes of the body; `nil` at the end. The pump detects a premature end by the length.
     fileprivate func nextChunk(of path: String) throws(TransportError.RequestBodyFailure) -> Data? {
         var chunk = Data(count: Int(min(remaining, Int64(BodySource.chunkSize))))

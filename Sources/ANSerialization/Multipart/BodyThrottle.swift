@@ -7,6 +7,9 @@ import FoundationEssentials
 /// A limit for the speed of sending a body: packets with a pause between them, or a rate.
 ///
 /// It leaves bandwidth of a slow connection for other traffic. The bytes within a packet are sent at full speed.
+///
+/// It applies to the body with every transport. libcurl's CURLOPT_MAX_SEND_SPEED_LARGE(3) has no packets, and would also
+/// count the header.
 public struct BodyThrottle: Hashable, Sendable {
     /// The maximum number of bytes that are sent at a time.
     public let packetSize: Int
@@ -77,7 +80,7 @@ extension RequestBody {
     ) throws(SerializationError) -> RequestBody {
         var segment = BodySegment(self)
         if case .file(let path, nil) = segment {
-            segment = .file(path: path, length: try RegularFile.open(path).size)
+            segment = .file(path: path, length: try RegularFile.openPart(path).size)
         }
         return .stream(length: segment.length, isReplayable: isReplayable) { [segment] in
             throttle.pacing(SegmentReader.make([segment]), clock: clock)

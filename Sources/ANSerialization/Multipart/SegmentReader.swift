@@ -75,7 +75,7 @@ struct SegmentReader {
         switch segments[next] {
         case .bytes(let bytes): current = .bytes(bytes)
         case .file(let path, let length):
-            let file = try RegularFile.open(path)
+            let file = try RegularFile.openPart(path)
             current = .file(file, path: path, length: length ?? file.size, left: length ?? file.size)
         case .stream(let segment): current = .stream(try segment.open(), segment, read: 0)
         }
@@ -106,12 +106,9 @@ extension StreamSegment {
 }
 
 extension RegularFile {
-    static func open(_ path: String) throws(SerializationError) -> RegularFile {
-        do throws(SystemError) {
-            return try RegularFile(path: path)
-        } catch {
-            throw .multipart(.file(path: path, reason: error.description))
-        }
+    /// Opens a file whose content is sent as part of a form.
+    static func openPart(_ path: String) throws(SerializationError) -> RegularFile {
+        try open(path) { SerializationError.multipart(.file(path: $0, reason: $1)) }
     }
 
     /// Returns the next bytes, at most `count`; empty at the end.

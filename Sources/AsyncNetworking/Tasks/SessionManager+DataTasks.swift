@@ -36,10 +36,7 @@ extension SessionManager {
             core.accept()
             var data = Data()
             for try await chunk in body {
-                guard chunk.count <= limit - data.count else {
-                    throw TransportError(.responseTooLarge(.body(limit: limit)))
-                }
-                data.collect(chunk)
+                try data.collect(chunk, upTo: limit)
                 try await core.waitUntilRunning()
             }
             core.complete(Int64(data.count))
