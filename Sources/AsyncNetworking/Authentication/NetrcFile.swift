@@ -10,6 +10,9 @@ import FoundationEssentials
 /// host, and over http only for `localhost` and the loopback addresses `127.0.0.1` and `::1`. A `default` entry, which
 /// would match every host, is ignored. If a host has several entries, the first is used. The file is read once, when it
 /// is first needed; a file that cannot be read has no entries.
+///
+/// libcurl's own support, CURLOPT_NETRC(3), is not used: it would read the file on the event-loop thread for each
+/// exchange, use `default` entries and plain http, and send the password before a server asks for it.
 public final class NetrcFile: Sendable {
     /// The path of the file.
     public let path: String
