@@ -27,7 +27,6 @@ import Testing
         ],
         // 5: products for particular uses.
         "AsyncNetworkingXML": ["AsyncNetworking", "FoundationXML", "Foundation"],
-        "AsyncNetworkingImages": ["AsyncNetworking", "HTTPTypes", "FoundationEssentials"],
         "AFNetworking": [
             "AsyncNetworking", "AsyncNetworkingXML", "ANSystem", "HTTPTypes", "Dispatch", "Foundation",
             "FoundationNetworking", "FoundationXML", "Synchronization",
@@ -38,8 +37,8 @@ import Testing
         ],
     ]
 
-    @Test func `every module is in a layer`() {
-        #expect(Set(SourceTree.modules).subtracting(Self.tower.keys) == [])
+    @Test func `every module is in a layer, and every module of a layer exists`() {
+        #expect(Set(SourceTree.modules) == Set(Self.tower.keys))
     }
 
     @Test(arguments: SourceTree.sources)
