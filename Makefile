@@ -33,7 +33,7 @@ QUIET := $(if $(MAKE_TERMOUT),,--quiet)
 # Sanitizers make tests slow; with all tests in parallel, some would exceed their time limits.
 FEW_AT_ONCE := --experimental-maximum-parallelization-width 4
 
-.PHONY: help setup setup-library build format check-format check-hints check-transports test interop demo tsan asan mutants bench docs clean
+.PHONY: help setup setup-library build format check-format check-hints check-transports test interop demo tsan asan mutants bench docs check-docs clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -74,7 +74,7 @@ check-transports: build ## Fail if a transport without an implementation compile
 	check PlainPerform '' no; check PlainPerform "$$nonsending" yes; \
 	check SpelledPerform '' yes; check SpelledPerform "$$nonsending" yes
 
-test: setup check-format build check-hints check-transports ## Run all checks and all tests, including those with real servers
+test: setup check-format build check-hints check-transports check-docs ## Run all checks and all tests, including those with real servers
 	$(SERVERS) run $(SERVERS_DIR) -- swift test --skip-build $(FLAGS)
 
 # Without INSTALL, missing servers are listed and skipped.
@@ -113,9 +113,12 @@ bench: setup ## Compare with other clients: make bench ROUNDS=5 WORKLOAD=h1-64
 	Benchmarks/.build/release/SerializationCost
 
 docs: setup-library ## Build the documentation into .build/docs
-	swift package $(QUIET) dump-symbol-graph --minimum-access-level public --skip-synthesized-members
-	docc convert Sources/AsyncNetworking/Documentation.docc --warnings-as-errors --transform-for-static-hosting \
-		--additional-symbol-graph-dir "$$(swift build --show-bin-path)/../symbolgraph" --output-path .build/docs
+	Tests/Documentation/site build .build/docs $(FLAGS)
+
+check-docs: docs ## Fail if a page of the documentation does not open in Chromium
+	@$(call install,chromium)
+	Tests/Documentation/drawing --check
+	Tests/Documentation/site check .build/docs
 
 clean: ## Remove all build products
 	-@if [ -d $(SERVERS_DIR) ]; then $(SERVERS) stop $(SERVERS_DIR); fi

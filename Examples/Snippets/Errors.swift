@@ -6,6 +6,7 @@ import FoundationEssentials
 // The samples of the article "Errors".
 
 func askQuestions(_ api: SessionManager) async throws -> User? {
+    // snippet.overview
     do {
         return try await api.get("users/7", as: .decodable(User.self)).value
     } catch let error as SessionError {
@@ -14,6 +15,7 @@ func askQuestions(_ api: SessionManager) async throws -> User? {
         if error.isTrustFailure { print("Do not try again: \(error)") }
         throw error
     }
+    // snippet.end
 }
 
 struct Problem: Decodable, Sendable {
@@ -21,15 +23,18 @@ struct Problem: Decodable, Sendable {
 }
 
 func readErrorDocument(_ api: SessionManager) async throws {
+    // snippet.rejected-responses
     do {
         _ = try await api.get("users/7", as: .json)
     } catch let error as SessionError {
         guard let rejection = error.rejection else { throw error }
         print(rejection.status, try rejection.decoded(as: Problem.self).title)
     }
+    // snippet.end
 }
 
 func readContext(_ api: SessionManager) async throws {
+    // snippet.details-of-a-failure
     do {
         _ = try await api.get("users/7")
     } catch let error as SessionError where error.isTimeout {
@@ -37,4 +42,5 @@ func readContext(_ api: SessionManager) async throws {
     } catch let error as SessionError where error.reason == .tls(.certificateExpired) {
         print("The certificate of \(error.context?.host ?? "the server") has expired.")
     }
+    // snippet.end
 }

@@ -11,47 +11,59 @@ struct User: Codable, Sendable {
 }
 
 func makeManager() -> SessionManager {
+    // snippet.overview
     let api = SessionManager(baseURL: URL(string: "https://api.example.com/v1/")) {
         $0.headers[.authorization] = "Bearer …"
         $0.timeouts.total = .seconds(20)
         $0.requestSerializer = .json
     }
+    // snippet.end
     return api
 }
 
 func useVerbs(_ api: SessionManager) async throws {
+    // snippet.verbs
     let user = try await api.get("users/7", as: .decodable(User.self)).value
     let found = try await api.get("users", parameters: ["name": "Ada", "page": 2], as: .json).value
     let created = try await api.post("users", parameters: ["name": "Ada"], as: .decodable(User.self))
     try await api.delete("users/\(created.value.id)", as: .empty)
+    // snippet.end
     print(user, found[0]?["name"] ?? "", created.statusCode, created.metrics.total)
 }
 
 func makeRequestByHand(_ api: SessionManager, url: URL) async throws {
+    // snippet.request-values
     var request = Request(method: .put, url: url, headers: [.contentType: "text/plain"], body: .string("Hello"))
     request.options = api.configuration.transfer.with { $0.timeouts.total = .seconds(5) }
     let response = try await api.data(for: request)
     print(response.statusCode, response.headers[.eTag] ?? "", response.value.count)
+    // snippet.end
 }
 
 func addHeadersFromOutside(_ pairs: [(String, String)], to request: inout Request) throws {
+    // snippet.request-values-2
     request.headers.append(contentsOf: try HTTPFields(validating: pairs))
+    // snippet.end
 }
 
 func runManyAtOnce(_ api: SessionManager, _ ids: [Int]) async throws -> [User] {
+    // snippet.concurrent-requests
     try await withThrowingTaskGroup { group in
         for id in ids {
             group.addTask { try await api.value(for: api.request(.get, "users/\(id)"), as: .decodable(User.self)) }
         }
         return try await group.reduce(into: []) { $0.append($1) }
     }
+    // snippet.end
 }
 
+// snippet.custom-serializers
 struct ChecksumSerializer: ResponseSerializer {
     func serialize(_ head: ResponseHead, _ body: Data) throws -> Int {
         body.reduce(0) { $0 &+ Int($1) }
     }
 }
+// snippet.end
 
 func useChecksum(_ api: SessionManager) async throws -> Int {
     try await api.get("file", as: ChecksumSerializer()).value
@@ -62,6 +74,7 @@ extension HTTPField.Name {
 }
 
 func decideRedirects() -> SessionManager {
+    // snippet.redirects
     let api = SessionManager {
         $0.redirectPolicy.maximum = 5
         $0.redirectPolicy.sensitiveHeaders.insert(.apiKey)
@@ -69,15 +82,20 @@ func decideRedirects() -> SessionManager {
             redirection.proposed.url.host() == redirection.original.url.host() ? redirection.proposed : nil
         }
     }
+    // snippet.end
     return api
 }
 
 func endManager(_ api: SessionManager) async {
+    // snippet.shutting-down
     await api.shutdown(draining: .seconds(10))
+    // snippet.end
 }
 
 func useScope(url: URL) async throws -> Data {
+    // snippet.shutting-down-2
     try await withSession { session in
         try await session.data(for: Request(url: url)).value
     }
+    // snippet.end
 }

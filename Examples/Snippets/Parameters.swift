@@ -4,28 +4,35 @@ import AsyncNetworking
 import FoundationEssentials
 
 func makeParameters(born: Date, portrait: Data) throws {
+    // snippet.creating-parameters
     let literal: Parameters = [
         "name": "Ada", "tags": ["math", "code"], "active": true, "born": .date(born), "portrait": .data(portrait),
         "manager": nil,
     ]
+    // snippet.end
 
     struct User: Encodable {
         var name = "Ada"
         var tags = ["math", "code"]
     }
+    // snippet.creating-parameters-2
     let encoded = try Parameters(encoding: User())
+    // snippet.end
     print(literal, encoded)
 }
 
 func sendParameters(_ api: SessionManager) async throws {
+    // snippet.creating-parameters-3
     // GET …/users?page=2&sort%5B%5D=name&sort%5B%5D=age
     let users = try await api.get("users", parameters: ["page": 2, "sort": ["name", "age"]], as: .json)
     // POST …/users with the form name=Ada%20Lovelace
     try await api.post("users", parameters: ["name": "Ada Lovelace"])
+    // snippet.end
     print(users.value)
 }
 
 func chooseEncoder() -> SessionManager {
+    // snippet.forms-and-queries
     let encoder = URLEncodedFormEncoder().with {
         $0.arrays = .indexed
         $0.booleans = .literal
@@ -34,24 +41,29 @@ func chooseEncoder() -> SessionManager {
         $0.spaces = .plus
         $0.order = .asGiven
     }
+    // snippet.end
     return SessionManager { $0.requestSerializer = HTTPRequestSerializer(encoder: encoder) }
 }
 
 func chooseSerializer() throws -> SessionManager {
+    // snippet.where-parameters-are-placed
     var serializer = JSONRequestSerializer(writingOptions: .sortedKeys)
     try serializer.base.headers.setBearerAuthorization("mF_9.B5f-4.1JqM")
     serializer.base.queryMethods = [.get, .head]
     serializer.base.changeOptions { $0.timeouts.idle = .seconds(5) }
     serializer.base.cachePolicy = .reload
+    // snippet.end
     return SessionManager { $0.requestSerializer = serializer }
 }
 
 func signQueries(secret: String) -> HTTPRequestSerializer {
     var serializer = HTTPRequestSerializer()
+    // snippet.forms-and-queries-2
     serializer.customQuery = { request, parameters in
         let query = try URLEncodedFormEncoder().encode(parameters)
         return "\(query)&signature=\(sign(request.method.rawValue + query, secret))"
     }
+    // snippet.end
     return serializer
 }
 
@@ -59,6 +71,8 @@ private func sign(_ text: String, _ secret: String) -> Int { text.count + secret
 
 func compress(_ report: Data, to url: URL) -> Request {
     var request = Request(method: .put, url: url, body: .bytes(report))
+    // snippet.compressed-bodies
     request.compressBody(.gzip)
+    // snippet.end
     return request
 }

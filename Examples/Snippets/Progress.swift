@@ -5,6 +5,7 @@ import AsyncNetworking
 // The samples of the article "Progress", and of README.md.
 
 func download(_ api: SessionManager) async throws {
+    // snippet.overview
     let download = api.download("images/disk.iso", to: "disk.iso")
     for await progress in download.progress {
         print(progress.completedBytes, "of", progress.totalBytes.map(String.init) ?? "?")
@@ -12,6 +13,7 @@ func download(_ api: SessionManager) async throws {
     }
     let file = try await download.value
     print(file.path, file.size)
+    // snippet.end
 }
 
 func downloadWithProgress(_ api: SessionManager) async throws -> DownloadedFile {
@@ -24,6 +26,8 @@ func downloadWithProgress(_ api: SessionManager) async throws -> DownloadedFile 
 }
 
 func watchGroup(_ tasks: [DownloadTask]) async {
+    // snippet.several-tasks
     let group = TransferGroup(tasks)
     for await progress in group.progress { print(progress.fraction ?? 0) }
+    // snippet.end
 }

@@ -5,16 +5,20 @@ import AsyncNetworking
 // The samples of the article "Reachability".
 
 func watchTheNetwork() async throws {
+    // snippet.overview
     for try await status in ReachabilityMonitor.shared.statuses() {
         print(status)
     }
+    // snippet.end
 }
 
 func watchTargets(_ monitor: ReachabilityMonitor) async throws {
+    // snippet.targets
     let host = monitor.statuses(for: .host("api.example.com"))
     for try await status in host where status.isReachable {
         print("There is a way, and it begins at", status.interface.map { "\($0)" } ?? "nothing known")
     }
+    // snippet.end
 
     if let address = IPAddress("192.0.2.7") {
         print(try await monitor.status(of: .address(address)))
@@ -22,6 +26,7 @@ func watchTargets(_ monitor: ReachabilityMonitor) async throws {
 }
 
 func tryAgain(_ api: SessionManager) async throws -> User {
+    // snippet.when-to-use-it
     for _ in 0..<3 {
         do {
             return try await api.get("users/7", as: .decodable(User.self)).value
@@ -29,5 +34,6 @@ func tryAgain(_ api: SessionManager) async throws -> User {
             try await ReachabilityMonitor.shared.waitForRoute(to: .host("api.example.com"))
         }
     }
+    // snippet.end
     return try await api.get("users/7", as: .decodable(User.self)).value
 }

@@ -8,31 +8,39 @@ import FoundationXML
 // The samples of the articles "Responses" and "Validation".
 
 func makeValues(_ api: SessionManager) async throws {
+    // snippet.overview
     let user = try await api.get("users/7", as: .decodable(User.self)).value
     let tree = try await api.get("users/7", as: .json).value
     let page = try await api.get("about", as: .string).value
+    // snippet.end
     print(user, tree, page)
 }
 
 func readJSON(_ api: SessionManager) async throws {
+    // snippet.json
     let number = try await api.get("count", as: .json(.allowsFragments)).value
     let settings = try await api.get("settings", as: .json([.allowsFragments, .allowsJSON5])).value
     let compact = try await api.get("users/7", as: .json(removingNulls: .objects)).value
+    // snippet.end
     print(number, settings, compact)
 }
 
 func ruleEmptyResponses(_ api: SessionManager) async throws {
+    // snippet.json-2
     var serializer = DecodableResponseSerializer(User?.self)
     serializer.emptyResponses = .noContent
+    // snippet.end
     _ = try await api.get("users/7", as: serializer)
 }
 
 func explainDecoding(_ api: SessionManager) async throws {
+    // snippet.json-3
     do {
         _ = try await api.get("users", as: .decodable([User].self))
     } catch SessionError.serialization(.decoding(let failure)) {
         print(failure.path, failure.reason, failure.excerpt)
     }
+    // snippet.end
 }
 
 struct LineDecoder: Sendable {
@@ -42,16 +50,22 @@ struct LineDecoder: Sendable {
     }
 }
 
+// snippet.custom-decoders
 extension LineDecoder: ResponseDecoder {}
+// snippet.end
 
 func useAnyDecoder(_ api: SessionManager) async throws {
+    // snippet.custom-decoders-2
     let words = try await api.get(
         "words", as: .decodable([String].self, decoder: LineDecoder(), mediaTypes: ["text/plain"]))
+    // snippet.end
     print(words.value)
 }
 
 func nameCharset(_ api: SessionManager) async throws {
+    // snippet.text
     let text = try await api.get("old.html", as: .string(.windows1252)).value
+    // snippet.end
     print(text)
 }
 
@@ -61,39 +75,48 @@ enum Reply: Sendable {
 }
 
 func tryInOrder(_ api: SessionManager) async throws {
+    // snippet.alternatives
     let reply = CompoundResponseSerializer<Reply>([
         JSONResponseSerializer().map { .document($0) },
         StringResponseSerializer().accepting(mediaTypes: ["text/*"]).map { .text($0) },
     ])
+    // snippet.end
     _ = try await api.get("reply", as: reply)
 }
 
 func readXML(_ api: SessionManager, _ delegate: any XMLParserDelegate) async throws {
+    // snippet.xml
     let feed = try await api.get("feed", as: .xmlDocument).value
     let titles = try feed.makeDocument().nodes(forXPath: "/rss/channel/item/title")
     try feed.parse(with: delegate)
+    // snippet.end
     print(titles)
 }
 
 func readParts(_ api: SessionManager, _ request: Request) async throws {
+    // snippet.multipart-responses
     try await api.withResponse(for: request) { head, body in
         for try await part in try body.parts(of: head) {
             print(part.mediaType ?? "?", part.range?.bytes ?? 0...0)
             for try await chunk in part.body { print(chunk.count) }
         }
     }
+    // snippet.end
 }
 
 func changeValidation(_ api: SessionManager) async throws {
+    // snippet.validation-of-a-single-request
     let page = try await api.get("status", as: .json.anyMediaType).value
     let state = try await api.get("health", as: .json.anyStatus).value
     let whatever = try await api.get("health", as: .json.unvalidated).value
     let cached = try await api.get("users", as: .json.accepting(statuses: [200, 304])).value
     let script = try await api.get("users", as: .json.alsoAccepting("text/html", "text/plain")).value
+    // snippet.end
     print(page, state, whatever, cached, script)
 }
 
 func readRejection(_ api: SessionManager) async throws {
+    // snippet.rejected-responses
     do {
         _ = try await api.get("users/99", as: .decodable(User.self))
     } catch SessionError.serialization(.rejected(let rejection)) {
@@ -102,10 +125,13 @@ func readRejection(_ api: SessionManager) async throws {
         print(try rejection.decoded(as: Problem.self).title)
         print(try rejection.value(as: .string))
     }
+    // snippet.end
 }
 
 func readOutcome(_ api: SessionManager, _ request: Request) async throws {
+    // snippet.value-and-rejection-together
     let response = try await api.data(for: request)
     let outcome = JSONResponseSerializer().outcome(of: response.head, response.value)
     print(outcome.value ?? .null, outcome.rejection?.status ?? 200, outcome.failure ?? "no failure")
+    // snippet.end
 }

@@ -7,15 +7,18 @@ import FoundationEssentials
 // The samples of the article "Testing with the kit".
 
 func testWithMock() async throws {
+    // snippet.mock-transport
     let transport = MockTransport { request in
         request.url.path() == "/users/7" ? .json(#"{"id": 7, "name": "Ada"}"#) : .status(.notFound)
     }
     let api = SessionManager(baseURL: URL(string: "https://api.example.com/")) { $0.transport = transport }
     let user = try await api.get("users/7", as: .decodable(User.self)).value
+    // snippet.end
     print(user.name == "Ada", transport.requests.count == 1)
 }
 
 func testWithServer() async throws {
+    // snippet.scripted-server
     try await StubServer.with { server in
         server.route("/users/7", .status(503), .json(#"{"id": 7, "name": "Ada"}"#))
         let api = SessionManager(baseURL: server.url())
@@ -23,14 +26,17 @@ func testWithServer() async throws {
         print(try await api.get("users/7", as: .decodable(User.self)).value)
         print(try await server.requests(count: 2).map(\.target))
     }
+    // snippet.end
 }
 
 func testFaults() async throws {
     try await StubServer.with { server in
+        // snippet.scripted-server-2
         server.route("/cut", .truncated(declared: 1000, sent: 10))
         server.route("/slow", .drip(bytes: 10, every: .milliseconds(50)))
         server.route("/never", .hang)
         server.route("/reset", .resetAfter(bytes: 20))
+        // snippet.end
         let api = SessionManager(baseURL: server.url()) { $0.timeouts.total = .milliseconds(200) }
         for path in ["cut", "slow", "never", "reset"] {
             do {
@@ -43,9 +49,11 @@ func testFaults() async throws {
 }
 
 func testTLS() async throws {
+    // snippet.certificates
     let authority = try TestCertificateAuthority()
     try await StubServer.with(.init(tls: .init(authority.issue(.expired)))) { server in
         let api = SessionManager(baseURL: server.url()) { $0.tls.trustRoots = .pem(authority.pemData) }
+        // snippet.end
         do {
             _ = try await api.get("")
         } catch let error as SessionError {

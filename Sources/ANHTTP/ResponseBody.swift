@@ -88,7 +88,7 @@ extension ResponseBodySource {
 extension Data {
     /// Appends a chunk of a body; the first chunk is adopted without a copy.
     ///
-    /// - Throws: ``TransportError/Reason-swift.enum/responseTooLarge(_:)`` with the context if the body then exceeded `limit` bytes.
+    /// - Throws: ``TransportError/Reason/responseTooLarge(_:)`` with the context if the body then exceeded `limit` bytes.
     package mutating func collect(
         _ chunk: Data, upTo limit: Int, _ context: @autoclosure () -> FailureContext = FailureContext()
     ) throws(TransportError) {
