@@ -54,7 +54,8 @@ extension ResponseBody {
 /// A parser that splits bytes into lines at LF, CR LF or CR, even if a CR LF is split between two chunks.
 package struct LineSplitter {
     private let maximumLength: Int
-    private var bytes: [UInt8] = []
+    /// The bytes that were not discarded yet.
+    package private(set) var bytes: [UInt8] = []
     /// The start of the first line that was not returned yet.
     private var start = 0
     /// The end of the bytes already searched for line endings.
@@ -78,6 +79,11 @@ package struct LineSplitter {
 
     /// Returns the next complete line; `nil` if more bytes are needed.
     package mutating func nextLine() throws(TransportError) -> String? {
+        try nextRange().map { String(decoding: bytes[$0], as: UTF8.self) }
+    }
+
+    /// Returns the range of the next complete line in ``bytes``; `nil` if more bytes are needed.
+    package mutating func nextRange() throws(TransportError) -> Range<Int>? {
         if skipsLineFeed, start < bytes.count {
             if bytes[start] == UInt8(ascii: "\n") {
                 start += 1
@@ -85,20 +91,47 @@ package struct LineSplitter {
             }
             skipsLineFeed = false
         }
-        guard
-            let end = bytes[searched...].firstIndex(where: { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") })
-        else {
-            searched = bytes.count
-            guard bytes.count - start <= maximumLength else { throw tooLong }
-            return nil
-        }
+        let end = lineEnd(from: searched)
         guard end - start <= maximumLength else { throw tooLong }
-        defer {
-            start = end + 1
-            searched = start
-            skipsLineFeed = bytes[end] == UInt8(ascii: "\r")
+        searched = end
+        guard end < bytes.count else { return nil }
+        let line = start..<end
+        start = end + 1
+        searched = start
+        skipsLineFeed = bytes[end] == UInt8(ascii: "\r")
+        return line
+    }
+
+    /// Returns the position of the first CR or LF; the end of the bytes without one.
+    private func lineEnd(from first: Int) -> Int {
+        let span = bytes.span
+        var index = first
+        // Minima of blocks have no branch for each byte, so that the compiler vectorizes them.
+        while span.count - index >= 32 {
+            let block = span.extracting(index..<index + 32)
+            var least = UInt8.max
+            for offset in 0..<32 {
+                least = min(least, block[offset] ^ UInt8(ascii: "\n"), block[offset] ^ UInt8(ascii: "\r"))
+            }
+            if least == 0 { break }
+            index += 32
         }
-        return String(decoding: bytes[start..<end], as: UTF8.self)
+        // In a word, a byte equal to one of the two has a zero in one of the differences, whose highest bit is then set.
+        while span.count - index >= 8 {
+            let block = span.extracting(index..<index + 8)
+            var word: UInt64 = 0
+            for offset in 0..<8 { word |= UInt64(block[offset]) << UInt64(8 * offset) }
+            let zeros = Self.zeros(in: word ^ 0x0A0A_0A0A_0A0A_0A0A) | Self.zeros(in: word ^ 0x0D0D_0D0D_0D0D_0D0D)
+            if zeros != 0 { return index + zeros.trailingZeroBitCount / 8 }
+            index += 8
+        }
+        while index < span.count, span[index] != UInt8(ascii: "\n"), span[index] != UInt8(ascii: "\r") { index += 1 }
+        return index
+    }
+
+    /// Returns a number whose lowest set bit is the highest bit of the first zero byte; 0 if no byte is zero.
+    private static func zeros(in word: UInt64) -> UInt64 {
+        (word &- 0x0101_0101_0101_0101) & ~word & 0x8080_8080_8080_8080
     }
 
     /// Returns the last line if it has no line ending; `nil` if no bytes are left.

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+
+/// A server-sent event, as defined in the WHATWG HTML standard, section “Server-sent events”.
+public struct ServerSentEvent: Hashable, Sendable {
+    /// The type of the event; `message` unless the server names another one with `event:`.
+    public var type: String
+    /// The data, which may be empty; several `data:` lines are joined by LF.
+    public var data: String
+    /// The last event ID of the stream when the event ended; empty if the server has sent none.
+    ///
+    /// An event without `id:` has the ID of the events before it.
+    public var id: String
+
+    /// Creates an event, by default of the type `message` and without an ID.
+    public init(type: String = "message", data: String, id: String = "") {
+        self.type = type
+        self.data = data
+        self.id = id
+    }
+}
