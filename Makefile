@@ -111,6 +111,7 @@ bench: setup ## Compare with other clients: make bench ROUNDS=5 WORKLOAD=h1-64
 	Benchmarks/.build/release/PipelineCost
 	Benchmarks/.build/release/ShimCost
 	Benchmarks/.build/release/SerializationCost
+	Benchmarks/.build/release/StreamCost
 
 docs: setup-library ## Build the documentation into .build/docs
 	Tests/Documentation/site build .build/docs $(FLAGS)

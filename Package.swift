@@ -105,6 +105,12 @@ let package = Package(
             name: "UploadWithProgress", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting"],
             path: "Examples/UploadWithProgress", swiftSettings: settings),
         .executableTarget(
+            name: "ChatStream", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting"],
+            path: "Examples/ChatStream", swiftSettings: settings),
+        .executableTarget(
+            name: "ChangeFeed", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting"],
+            path: "Examples/ChangeFeed", swiftSettings: settings),
+        .executableTarget(
             name: "DecodeErrors", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting"],
             path: "Examples/DecodeErrors", swiftSettings: settings),
         .executableTarget(

@@ -63,6 +63,8 @@ if measuresOurClient {
             name: "ShimCost",
             dependencies: ["CostKit", library, .product(name: "AFNetworking", package: "AsyncNetworking")],
             swiftSettings: settings),
+        // The cost of server-sent events.
+        .executableTarget(name: "StreamCost", dependencies: [library], swiftSettings: settings),
         // The cost of forms and multipart bodies.
         .executableTarget(
             name: "SerializationCost", dependencies: ["ClientKit", "ServerKit", library], swiftSettings: settings),

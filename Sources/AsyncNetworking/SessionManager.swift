@@ -95,7 +95,7 @@ public actor SessionManager {
     ///
     /// Not inlined: errors are large, and inlining would reserve space for them in the frame of every request.
     @inline(never)
-    private nonisolated func lifted(_ error: any Error) -> any Error {
+    nonisolated func lifted(_ error: any Error) -> any Error {
         if (error as? TransportError)?.reason == .shutDown, registry.isCancelling { return CancellationError() }
         return SessionError.lifting(error)
     }

@@ -46,20 +46,27 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Adjustab
         guard !emptyResponses.isBlank(body) else {
             return try emptyResponses.emptyValue(Value.self, status: head.status.code)
         }
-        let body = try decoder.prepared(body)
+        return try decoder.value(Value.self, from: body)
+    }
+}
+
+extension ResponseDecoder {
+    /// Returns a value decoded from a complete document, with an error that says what is wrong with it.
+    package func value<Value: Decodable>(_ type: Value.Type, from body: Data) throws(SerializationError) -> Value {
+        let body = try prepared(body)
         do {
-            return try decoder.decode(Value.self, from: body)
+            return try decode(Value.self, from: body)
         } catch {
-            throw explain(error, body)
+            throw explain(error, Value.self, body)
         }
     }
 
-    private func explain(_ error: any Error, _ body: Data) -> SerializationError {
+    private func explain<Value>(_ error: any Error, _ type: Value.Type, _ body: Data) -> SerializationError {
         let path: [any CodingKey]
         let reason: String
         switch error as? DecodingError {
         case .dataCorrupted(let context)? where context.codingPath.isEmpty:
-            if let error = decoder.formatError(in: body) { return error }
+            if let error = formatError(in: body) { return error }
             path = []
             // JSONDecoder of FoundationEssentials only reports that the data is corrupted.
             reason = "the decoder rejected a value without naming it; a number may be out of range for its type."
@@ -79,7 +86,7 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Adjustab
             path = []
             reason = String(describing: error)
         }
-        let offset = decoder.offset(of: path, in: body) ?? 0
+        let offset = offset(of: path, in: body) ?? 0
         return .decoding(
             .init(
                 type: String(describing: Value.self), path: path.map { PathStep($0) }.pathDescription,

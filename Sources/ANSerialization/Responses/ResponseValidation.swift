@@ -57,8 +57,18 @@ public struct ResponseValidation: Hashable, Sendable {
 
     /// Returns the rejection of a response; `nil` if it is accepted.
     public func rejection(of head: ResponseHead, _ body: Data) -> Rejection? {
+        rejection(of: head, body, checksMediaType: !body.isEmpty)
+    }
+
+    /// Returns the rejection of a response; `nil` if it is accepted.
+    ///
+    /// - Parameters:
+    ///   - head: The head of the response.
+    ///   - body: The body for the rejection.
+    ///   - checksMediaType: Whether the media type must be acceptable.
+    package func rejection(of head: ResponseHead, _ body: Data, checksMediaType: Bool) -> Rejection? {
         let rejectsStatus = acceptableStatuses.map { !$0.contains(head.status.code) } ?? false
-        let rejectsMediaType = !body.isEmpty && !acceptsMediaType(of: head)
+        let rejectsMediaType = checksMediaType && !acceptsMediaType(of: head)
         guard rejectsStatus || rejectsMediaType else { return nil }
         return Rejection(
             validation: self, rejectsStatus: rejectsStatus, rejectsMediaType: rejectsMediaType, head: head, body: body)

@@ -8,12 +8,16 @@ package struct RetryPlan {
     package let policy: RetryPolicy
     package private(set) var history = RetryHistory()
 
-    package init(_ policy: RetryPolicy) {
+    private let firstAttempt: Int
+
+    /// Creates the state before the attempt with the given number, by default the first.
+    package init(_ policy: RetryPolicy, attempt: Int = 1) {
         self.policy = policy
+        firstAttempt = attempt
     }
 
     /// The number of the current attempt, starting at 1.
-    package var attempt: Int { history.earlierAttempts.count + 1 }
+    package var attempt: Int { firstAttempt + history.earlierAttempts.count }
 
     /// The result of an attempt: the head of the response, or an error.
     package typealias AttemptResult = Result<ResponseHead, any Error>

@@ -1,10 +1,34 @@
 // SPDX-License-Identifier: MIT
 
-import ANHTTP
+public import ANHTTP
 import FoundationEssentials
 import HTTPTypes
 
 extension MockResponse {
+    /// Returns a response with server-sent events, each in a chunk of its own. See
+    /// ``Script/events(_:retry:every:then:)``.
+    public static func events(
+        _ events: [ServerSentEvent], retry: Duration? = nil, every interval: Duration = .zero,
+        then ending: Script.StreamEnding = .complete
+    ) -> MockResponse {
+        MockResponse(.events(events, retry: retry, every: interval, then: ending))
+    }
+
+    /// Returns a response with pieces of text, each in a chunk of its own. See ``Script/stream(_:type:every:then:)``.
+    public static func stream(
+        _ pieces: [String], type: String, every interval: Duration = .zero, then ending: Script.StreamEnding = .complete
+    ) -> MockResponse {
+        MockResponse(.stream(pieces, type: type, every: interval, then: ending))
+    }
+
+    /// Creates the response of a script that does not depend on the request.
+    private init(_ script: Script) {
+        self.init(
+            script,
+            answering: RecordedRequest(
+                method: "GET", target: "/", version: "HTTP/1.1", headers: [:], connection: 0, positionOnConnection: 0))
+    }
+
     /// Creates the response that a client would receive from a server with a script.
     init(_ script: Script, answering request: RecordedRequest) {
         self.init([])

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+
+public import ANHTTP
+public import FoundationEssentials
+
+extension ServerSentEvent {
+    /// Returns the data decoded as a type.
+    ///
+    /// - Parameters:
+    ///   - type: The type to decode.
+    ///   - decoder: The decoder; one for JSON by default.
+    /// - Throws: ``SerializationError/json(_:)`` or another error of the decoder's format if the data is malformed,
+    ///   ``SerializationError/decoding(_:)`` if it does not match the type.
+    public func decoded<Value: Decodable>(
+        as type: Value.Type, decoder: some ResponseDecoder = JSONDecoder()
+    ) throws(SerializationError) -> Value {
+        try decoder.value(type, from: Data(data.utf8))
+    }
+}

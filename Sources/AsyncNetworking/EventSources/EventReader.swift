@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import ANSerialization
+import FoundationEssentials
+import HTTPTypes
+
+/// Reads the events of an ``EventSource``: connects, parses, waits and reconnects, all in the task that iterates.
+final class EventReader {
+    private let request: Request
+    private let session: SessionManager
+    private let statuses: Broadcast<EventSource.Status>
+    private var parser: ServerSentEventParser
+    private let maximumEventSize: Int
+    private var plan: ReconnectionPlan
+    /// The time since something was received.
+    private var stopwatch: Stopwatch
+    /// The current response; `nil` between two connections.
+    private var response: OpenResponse?
+    private var isFinished = false
+
+    init(
+        _ request: Request, on session: SessionManager, reconnectionTime: Duration, maximumEventSize: Int,
+        reporting statuses: Broadcast<EventSource.Status>
+    ) {
+        self.session = session
+        self.statuses = statuses
+        self.maximumEventSize = maximumEventSize
+        parser = ServerSentEventParser(
+            maximumEventSize: maximumEventSize, lastEventID: request.headers.first(.lastEventID) ?? "")
+        plan = ReconnectionPlan(
+            request, request.retryPolicy ?? RetryPolicy(limit: .max), reconnectionTime: reconnectionTime)
+        stopwatch = Stopwatch(session.configuration.clock)
+        var request = request
+        // The reader itself repeats the request, with the ID of the last event.
+        request.retryPolicy = RetryPolicy.none
+        if request.headers.first(.accept) == nil { request.headers[.accept] = "text/event-stream" }
+        if request.headers.first(.cacheControl) == nil { request.headers[.cacheControl] = "no-store" }
+        self.request = request
+    }
+
+    deinit {
+        close()
+    }
+
+    /// Returns the next event; `nil` at the end.
+    func next() async throws -> ServerSentEvent? {
+        guard !isFinished else { return nil }
+        do {
+            while true {
+                if let event = try parser.next() { return event }
+                guard try await readMore() else { break }
+            }
+            close()
+            return nil
+        } catch {
+            close()
+            throw session.lifted(error)
+        }
+    }
+
+    /// Reads a part of the response, or waits for the next connection; returns `false` at the end.
+    private func readMore() async throws -> Bool {
+        do {
+            switch try await currentResponse().next() {
+            case .head(let head):
+                guard head.status != .noContent else { return false }
+                statuses.send(.open(head))
+            case .chunk(let chunk):
+                parser.append(chunk)
+                plan.receive()
+                stopwatch = Stopwatch(session.configuration.clock)
+            case nil:
+                return try await reconnect(after: nil)
+            }
+            return true
+        } catch {
+            try Task.checkCancellation()
+            return try await reconnect(after: error)
+        }
+    }
+
+    /// Returns the current response, or starts the request for the next one.
+    private func currentResponse() -> OpenResponse {
+        if let response { return response }
+        let id = parser.lastEventID
+        var request = request
+        request.headers[.lastEventID] = id.isEmpty ? nil : id
+        parser = ServerSentEventParser(maximumEventSize: maximumEventSize, lastEventID: id)
+        statuses.send(.connecting)
+        let response = OpenResponse(request, on: session, validating: Self.validate)
+        self.response = response
+        return response
+    }
+
+    /// Waits for the time of the next connection; returns `false` at the end.
+    ///
+    /// - Parameter error: The error with which the last one failed; `nil` if its response is complete.
+    /// - Throws: That error if there is no further attempt, or the errors of waiting.
+    private func reconnect(after error: (any Error)?) async throws -> Bool {
+        response = nil
+        if let time = parser.reconnectionTime { plan.reconnectionTime = time }
+        let pipeline = session.pipeline
+        let timing = RetryPlan.Timing(
+            elapsed: stopwatch.elapsed, now: Int64(Date.now.timeIntervalSince1970), unit: pipeline.randomUnit())
+        switch plan.step(after: Self.ending(error), at: timing) {
+        case .finish:
+            if let error { throw error }
+            return false
+        case .reconnect(let wait):
+            statuses.send(.waiting(until: Date.now + wait / .seconds(1), after: error))
+            try await pipeline.pause(wait)
+            return true
+        }
+    }
+
+    private static func ending(_ error: (any Error)?) -> ReconnectionPlan.Ending {
+        switch error {
+        case nil: return .completed
+        case SessionError.transport(let error)?: return .failed(.failure(error))
+        case let error?:
+            return .failed((error as? SessionError)?.rejection.map { .success($0.head) } ?? .failure(error))
+        }
+    }
+
+    /// Throws unless a response is an event stream, or has status 204.
+    private static func validate(_ head: ResponseHead, _ body: ResponseBody) async throws {
+        guard head.status != .noContent else { return }
+        let validation = ResponseValidation(statuses: [200], mediaTypes: ["text/event-stream"])
+        // The media type matters even for a stream that ends without an event.
+        guard validation.rejection(of: head, Data(), checksMediaType: true) != nil else { return }
+        var beginning = Data()
+        for try await chunk in body {
+            beginning.append(chunk)
+            if beginning.count >= maximumRejectedSize { break }
+        }
+        let excerpt = Data(beginning.prefix(maximumRejectedSize))
+        if let rejection = validation.rejection(of: head, excerpt, checksMediaType: true) {
+            throw SerializationError.rejected(rejection)
+        }
+    }
+
+    /// The maximum size of the body of a rejected response.
+    private static let maximumRejectedSize = 64 << 10
+
+    private func close() {
+        guard !isFinished else { return }
+        isFinished = true
+        response = nil
+        statuses.send(.closed)
+        statuses.finish()
+    }
+}

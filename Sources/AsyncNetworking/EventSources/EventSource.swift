@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+
+public import ANHTTP
+import ANSystem
+public import FoundationEssentials
+
+/// The server-sent events of a request, over as many connections as necessary (WHATWG HTML, “Server-sent events”).
+///
+/// ```swift
+/// for try await event in api.events(for: Request(url: feed)) {
+///     print(event.id, event.data)
+/// }
+/// ```
+///
+/// When a connection ends, the source waits and reconnects, with `Last-Event-ID` if the server has sent an ID, so that
+/// the server can continue after the last event that was received:
+///
+/// | a response or connection | result |
+/// |---|---|
+/// | has status 200 and the type `text/event-stream` | its events |
+/// | ends | reconnects if the method is `GET`; the response to another method is complete, and so is the sequence |
+/// | is lost | reconnects if the request can be repeated, which the retry policy decides |
+/// | cannot be established, or has a status that the retry policy retries, such as 503 | reconnects if the request can be repeated |
+/// | has status 204 | the sequence ends |
+/// | has another status or type | throws ``ANSerialization/SerializationError/rejected(_:)`` with at most 64 KiB of the body |
+///
+/// The wait is the reconnection time, which the server sets with `retry:`, plus the `backoff` of the retry policy, plus
+/// `Retry-After` if that is longer than the backoff. The backoff begins anew when something was received. The retry
+/// policy is the request's `Request.retryPolicy`; the default one has no limit on retries. The session's
+/// policy, and the `decision` and `budget` of the request's, do not apply.
+///
+/// A source can be iterated once; a second iteration ends immediately. Nothing is sent before the first one. A slow
+/// reader slows the server down: at most two chunks are read ahead of it. When the iteration ends, so does the
+/// connection; if the calling task is cancelled, `next()` throws `CancellationError` after the exchange has ended.
+///
+/// A connection without any bytes, not even comments, for ``ANHTTP/Timeouts/idle`` counts as lost.
+public struct EventSource: AsyncSequence, Sendable {
+    /// An event with data.
+    public typealias Element = ServerSentEvent
+    /// ``SessionError`` or `CancellationError`.
+    public typealias Failure = any Error
+
+    let core: Core
+
+    init(core: Core) {
+        self.core = core
+    }
+
+    /// The states of the connection: the current one first, then later ones, and the end after ``Status/closed``. A
+    /// slow reader skips states.
+    public var statuses: BroadcastStream<Status> {
+        BroadcastStream(broadcast: core.statuses)
+    }
+
+    /// Returns an iterator that connects when its first event is requested.
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(reader: core.takeReader())
+    }
+
+    /// A state of a source's connection.
+    @nonexhaustive
+    public enum Status: Sendable {
+        /// A request was sent, and its response is awaited.
+        case connecting
+        /// A response with this head was accepted.
+        case open(ResponseHead)
+        /// The connection ended, with this error unless the response was complete. The next one is made at this time.
+        case waiting(until: Date, after: (any Error)?)
+        /// There are no more connections.
+        case closed
+    }
+
+    /// An iterator over the events of a source.
+    public struct Iterator: AsyncIteratorProtocol {
+        fileprivate let reader: EventReader?
+
+        /// Returns the next event, waiting and reconnecting if necessary; `nil` at the end.
+        ///
+        /// - Throws: ``SessionError``, or `CancellationError` if the calling task is cancelled.
+        public mutating func next() async throws -> ServerSentEvent? {
+            try await reader?.next()
+        }
+    }
+
+    /// The state that the copies of a source share.
+    final class Core: Sendable {
+        let statuses = Broadcast<Status>()
+        private let reader: Lock<ReaderMaker?>
+
+        typealias ReaderMaker = @Sendable (Broadcast<Status>) -> EventReader
+
+        init(_ makeReader: @escaping ReaderMaker) {
+            reader = Lock(makeReader)
+        }
+
+        deinit {
+            statuses.finish()
+        }
+
+        /// Returns the reader; `nil` if it was taken before.
+        func takeReader() -> EventReader? {
+            reader.withLock { $0.take() }?(statuses)
+        }
+    }
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+
+public import ANHTTP
+import FoundationEssentials
+
+extension Script {
+    /// Returns a script that responds with server-sent events.
+    ///
+    /// - Parameters:
+    ///   - events: The events. An event without an ID is sent without `id:`.
+    ///   - retry: The reconnection time sent before the events; `nil`, the default, for none.
+    ///   - interval: The pause after each event; none by default.
+    ///   - ending: What follows the events; the end of the response by default.
+    public static func events(
+        _ events: [ServerSentEvent], retry: Duration? = nil, every interval: Duration = .zero,
+        then ending: StreamEnding = .complete
+    ) -> Script {
+        let start = retry.map { ["retry: \(Int64($0 / .milliseconds(1)))\n\n"] } ?? []
+        return .stream(start + events.map(\.encoded), type: "text/event-stream", every: interval, then: ending)
+    }
+
+    /// Returns a script that responds with pieces of text, whose joints the client need not notice: for event streams,
+    /// JSON lines and others, valid or not.
+    ///
+    /// - Parameters:
+    ///   - pieces: The pieces of the body.
+    ///   - type: The `Content-Type`.
+    ///   - interval: The pause after each piece; none by default.
+    ///   - ending: What follows the pieces; the end of the response by default.
+    public static func stream(
+        _ pieces: [String], type: String, every interval: Duration = .zero, then ending: StreamEnding = .complete
+    ) -> Script {
+        let size = Int64(pieces.reduce(0) { $0 + $1.utf8.count })
+        // A response that ends early declares a byte more than is sent.
+        let declared = ending == .complete ? size : size + 1
+        let head = Reply(headers: ["Content-Type": type], framing: .contentLength(declared: declared))
+        var actions: [Action] = [.reply(head)]
+        for piece in pieces {
+            actions.append(.send(Data(piece.utf8)))
+            if interval > .zero { actions.append(.delay(interval)) }
+        }
+        switch ending {
+        case .complete: break
+        case .drop: actions.append(.end(.closeWithoutNotify))
+        case .hang: actions.append(.hang)
+        }
+        return Script(actions)
+    }
+
+    /// The end of a stream after its last piece.
+    public enum StreamEnding: Hashable, Sendable {
+        /// The response is complete.
+        case complete
+        /// The connection is lost.
+        case drop
+        /// Nothing follows until the client closes the connection.
+        case hang
+    }
+}
+
+extension ServerSentEvent {
+    /// The event as sent in an event stream.
+    var encoded: String {
+        var text = ""
+        if !id.isEmpty { text += "id: \(id)\n" }
+        if type != "message" { text += "event: \(type)\n" }
+        for line in data.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline) {
+            text += "data: \(line)\n"
+        }
+        return text + "\n"
+    }
+}

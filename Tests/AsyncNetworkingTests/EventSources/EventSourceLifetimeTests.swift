@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import AsyncNetworkingTesting
+import FoundationEssentials
+import HTTPTypes
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct EventSourceLifetimeTests {
+    private let clock = ManualClock()
+    private static let events = (1...3).map { ServerSentEvent(data: "\($0)", id: "\($0)") }
+
+    private func session(
+        _ transport: any Transport, configure: (inout SessionConfiguration) -> Void = { _ in }
+    ) -> SessionManager {
+        SessionManager(
+            .on(transport) {
+                $0.clock = clock
+                $0.randomUnit = { 0 }
+                configure(&$0)
+            })
+    }
+
+    private static func request() throws -> Request {
+        Request(url: try url("http://a.example/feed"))
+    }
+
+    @Test func `a wait has a status with its end and the error of the connection`() async throws {
+        let lost = TransportError(.connectionLost(.beforeResponse))
+        let transport = MockTransport(.failure(lost), .hang)
+        let source = session(transport).events(for: try Self.request())
+        let task = Task { for try await _ in source {} }
+        try await clock.sleepers(count: 1)
+        var statuses = source.statuses.makeAsyncIterator()
+        guard case .waiting(let date, let error)? = await statuses.next() else { throw Planned() }
+        #expect(abs(date.timeIntervalSinceNow) < 60)
+        guard case .connectionLost = (error as? SessionError)?.reason else { throw Planned() }
+        clock.advance(by: .seconds(3))
+        guard case .connecting? = await statuses.next() else { throw Planned() }
+        task.cancel()
+        guard case .closed? = await statuses.next() else { throw Planned() }
+        #expect(await statuses.next() == nil)
+        await #expect(throws: CancellationError.self) { try await task.value }
+    }
+
+    @Test func `an open connection has a status with its head`() async throws {
+        let transport = MockTransport(.events(Self.events, then: .hang))
+        let source = session(transport).events(for: try Self.request())
+        var events = source.makeAsyncIterator()
+        #expect(try await events.next() == Self.events[0])
+        var statuses = source.statuses.makeAsyncIterator()
+        guard case .open(let head)? = await statuses.next() else { throw Planned() }
+        #expect(head.mediaType == "text/event-stream")
+    }
+
+    @Test func `a source sends nothing before it is iterated, and its statuses end with it`() async throws {
+        let transport = MockTransport(.hang)
+        var statuses: BroadcastStream<EventSource.Status>.Iterator?
+        do {
+            let source = session(transport).events(for: try Self.request())
+            statuses = source.statuses.makeAsyncIterator()
+        }
+        #expect(await statuses?.next() == nil)
+        #expect(transport.requests.isEmpty)
+    }
+
+    @Test func `a second iteration ends immediately`() async throws {
+        let source = session(MockTransport(.events(Self.events), .status(.noContent))).events(for: try Self.request())
+        var first = source.makeAsyncIterator()
+        var second = source.makeAsyncIterator()
+        #expect(try await second.next() == nil)
+        #expect(try await first.next() == Self.events[0])
+    }
+
+    @Test func `leaving the loop ends the exchange`() async throws {
+        let session = session(MockTransport(.events(Self.events, then: .hang)))
+        for try await event in session.events(for: try Self.request()) where event.id == "3" { break }
+        await session.shutdown()
+    }
+
+    @Test func `after the end or an error there are no more events`() async throws {
+        var source = session(MockTransport(.status(.noContent))).events(for: try Self.request()).makeAsyncIterator()
+        #expect(try await source.next() == nil)
+        #expect(try await source.next() == nil)
+        source = session(MockTransport(.status(.notFound))).events(for: try Self.request()).makeAsyncIterator()
+        await #expect(throws: SessionError.self) { try await source.next() }
+        #expect(try await source.next() == nil)
+    }
+
+    @Test(
+        arguments: [
+            .hang, .events(events, then: .hang), .events([], then: .hang), .status(.serviceUnavailable),
+        ] as [MockResponse])
+    func `cancelling the task ends the exchange or the wait`(response: MockResponse) async throws {
+        let transport = MockTransport(response)
+        let session = session(transport)
+        let source = session.events(for: try Self.request())
+        let task = Task { for try await _ in source {} }
+        try await transport.requests(count: 1)
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(session.tasks.isEmpty)
+    }
+
+    @Test func `a cancelled task sends nothing`() async throws {
+        let transport = MockTransport(.hang)
+        let source = session(transport).events(for: try Self.request())
+        let task = Task {
+            cancelCurrentTask()
+            for try await _ in source {}
+        }
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(transport.requests.isEmpty)
+    }
+
+    @Test func `invalidating the session ends the exchange and the wait`() async throws {
+        for response in [MockResponse.hang, .events(Self.events, then: .hang), .status(.serviceUnavailable)] {
+            let transport = MockTransport(response)
+            let session = session(transport)
+            let source = session.events(for: try Self.request())
+            let task = Task { for try await _ in source {} }
+            try await transport.requests(count: 1)
+            await session.invalidate(cancellingTasks: true)
+            let error = await #expect(throws: (any Error).self) { try await task.value }
+            #expect(error is CancellationError || (error as? SessionError)?.isInvalidated == true)
+        }
+    }
+
+    @Test func `at most two chunks are read ahead of a slow reader`() async throws {
+        let chunks = EventList<Data>()
+        let session = session(MockTransport(.events(Array(repeating: Self.events[0], count: 1000)))) {
+            $0.interceptors = [ChunkRecorder(chunks: chunks)]
+        }
+        for try await _ in session.events(for: try Self.request()) {
+            try await eventually { await chunks.values.count >= 2 }
+            break
+        }
+        #expect(await chunks.values.count <= 3)
+    }
+
+    @MainActor @Test func `a function on the main actor can iterate a source`() async throws {
+        var data: [String] = []
+        let session = session(MockTransport(.events(Self.events), .status(.noContent)))
+        for try await event in session.events(for: try Self.request()) {
+            data.append(event.data)
+            if data.count == 3 { break }
+        }
+        #expect(data == ["1", "2", "3"])
+    }
+
+    /// Records the chunks of each response when they are read.
+    private struct ChunkRecorder: Interceptor {
+        let chunks: EventList<Data>
+
+        func intercept(
+            _ interception: Interception, respond: (ResponseHead, ResponseBody) async throws -> Void
+        ) async throws {
+            try await interception.proceed { head, body in
+                try await respond(head, ResponseBody(source: Source(base: body, chunks: chunks)))
+            }
+        }
+
+        private struct Source: ResponseBodySource {
+            let base: ResponseBody
+            let chunks: EventList<Data>
+            var ending: ResponseEnding? { base.ending }
+
+            func next() async throws -> Data? {
+                var iterator = base.makeAsyncIterator()
+                guard let chunk = try await iterator.next() else { return nil }
+                await chunks.append(chunk)
+                return chunk
+            }
+        }
+    }
+}

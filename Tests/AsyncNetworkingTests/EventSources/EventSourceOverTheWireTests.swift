@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import AsyncNetworkingTesting
+import FoundationEssentials
+import HTTPTypes
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct EventSourceOverTheWireTests {
+    /// A policy that reconnects without a wait.
+    private static let immediate = RetryPolicy(limit: .max).with { $0.backoff = Backoff(base: .zero) }
+
+    @Test func `no event is lost or doubled although the connection is lost 100 times`() async throws {
+        let last = 2000
+        let server = try StubServer()
+        // Each response is cut after a number of bytes, most of them within an event.
+        server.route("/feed") { request in
+            let first = (request.headers["Last-Event-ID"].flatMap { Int($0) } ?? 0) + 1
+            guard first <= last else { return .status(204) }
+            let events = (first...last).map {
+                ServerSentEvent(type: "change", data: "number \($0)\nof \(last)", id: "\($0)")
+            }
+            return .resetAfter(bytes: Int64(200 + first * 37 % 900), of: .events(events))
+        }
+        var request = Request(url: server.url("/feed"))
+        request.retryPolicy = Self.immediate
+        var received: [String] = []
+        for try await event in SessionManager(for: server).events(for: request, reconnectionTime: .zero) {
+            #expect(event.data == "number \(event.id)\nof \(last)")
+            received.append(event.id)
+        }
+        #expect(received == (1...last).map(String.init))
+        // The server was asked to continue exactly after the last event of each connection.
+        let continued = server.activity.requests.compactMap { $0.headers["Last-Event-ID"].flatMap { Int($0) } }
+        #expect(continued == continued.sorted())
+        #expect(continued.count >= 100)
+        #expect(Set(continued).isSubset(of: Set(1...last)))
+    }
+
+    @Test func `events arrive as they are sent`() async throws {
+        let server = try StubServer()
+        let gate = try ScriptGate()
+        var script = Script.stream(["data: a\n\n", "data: b\n\n"], type: "text/event-stream", then: .hang)
+        script.actions.insert(.wait(gate), at: 2)
+        server.route("/feed", script)
+        for try await event in SessionManager(for: server).events(for: Request(url: server.url("/feed"))) {
+            guard event.data == "a" else { break }
+            gate.open()
+        }
+    }
+
+    @Test func `a question by POST is answered by events`() async throws {
+        let server = try StubServer()
+        server.route("/chat", .events(["Hel", "lo"].map { ServerSentEvent(data: $0) }))
+        let request = Request(method: .post, url: server.url("/chat"), body: .string("Hi"))
+        var answer = ""
+        for try await event in SessionManager(for: server).events(for: request) { answer += event.data }
+        #expect(answer == "Hello")
+        #expect(server.activity.requests.map(\.body) == [Data("Hi".utf8)])
+    }
+}
