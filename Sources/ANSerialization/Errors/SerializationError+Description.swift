@@ -16,6 +16,7 @@ extension SerializationError: CustomStringConvertible {
         case .propertyList(let failure): failure.description
         case .xml(let failure): failure.description
         case .decoding(let failure): failure.description
+        case .jsonStream(let failure): failure.description
         case .parts(let failure): failure.description
         case .compound(let errors):
             "None of the serializers could read the response: "

@@ -11,6 +11,7 @@
 // ├── propertyList the body is not a valid property list, or is rejected
 // ├── xml          the body is not well-formed XML, or is rejected
 // ├── decoding     the body is well-formed but does not match the requested type
+// ├── jsonStream   a text of a stream of JSON texts cannot be read
 // ├── parts        a multipart response cannot be read
 // └── compound     none of several serializers could read the response
 
@@ -37,6 +38,8 @@ public indirect enum SerializationError: Error, Sendable {
     case xml(XMLFailure)
     /// The body is well-formed, but does not match the requested type.
     case decoding(DecodingFailure)
+    /// A text of a stream of JSON texts, such as JSON lines, cannot be read.
+    case jsonStream(JSONStreamFailure)
     /// A multipart response cannot be read.
     case parts(PartsFailure)
     /// None of several serializers could read the response; contains the error of each in order.
@@ -130,7 +133,8 @@ extension SerializationError {
         case .compound(let errors):
             let rejections = errors.compactMap { ($0 as? SerializationError)?.rejection }
             return rejections.first(where: \.rejectsStatus) ?? rejections.first
-        case .url, .parameters, .multipart, .emptyBody, .text, .json, .propertyList, .xml, .decoding, .parts:
+        case .url, .parameters, .multipart, .emptyBody, .text, .json, .propertyList, .xml, .decoding, .jsonStream,
+            .parts:
             return nil
         }
     }

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+
+public import ANHTTP
+public import FoundationEssentials
+
+/// The decoded values of a response body with several JSON texts, read as they arrive.
+///
+/// It is returned by `ResponseBody.jsonLines(of:)` and `ResponseBody.jsonSequence(of:)`.
+public struct JSONStream<Value: Decodable & Sendable>: AsyncSequence, Sendable {
+    /// A decoded value.
+    public typealias Element = Value
+    /// The errors of the body, and ``SerializationError/jsonStream(_:)``.
+    public typealias Failure = any Error
+    /// A closure that handles an invalid text: it throws to end the iteration, or returns to go on.
+    public typealias FailureHandler = @Sendable (SerializationError.JSONStreamFailure) throws -> Void
+
+    fileprivate let body: ResponseBody
+    fileprivate let decoder: any ResponseDecoder
+    fileprivate let format: JSONStreamFormat
+    fileprivate let maximumSize: Int
+    fileprivate let onFailure: FailureHandler?
+
+    /// Creates an iterator that reads and decodes the body's texts.
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(
+            chunks: body.makeAsyncIterator(), splitter: JSONStreamSplitter(format, limit: maximumSize), stream: self)
+    }
+
+    /// An iterator over values.
+    public struct Iterator: AsyncIteratorProtocol {
+        fileprivate var chunks: ResponseBody.Iterator
+        fileprivate var splitter: JSONStreamSplitter
+        fileprivate let stream: JSONStream
+        private var isAtEnd = false
+
+        fileprivate init(chunks: ResponseBody.Iterator, splitter: JSONStreamSplitter, stream: JSONStream) {
+            self.chunks = chunks
+            self.splitter = splitter
+            self.stream = stream
+        }
+
+        /// Returns the next value; `nil` at the end of the body.
+        ///
+        /// - Throws: The errors of the body, or ``SerializationError/jsonStream(_:)`` for an invalid text, after which
+        ///   the iteration may go on with the next one.
+        public mutating func next() async throws -> Value? {
+            while let (part, number) = try await nextPart() {
+                if let value = try stream.value(of: part, number: number) { return value }
+            }
+            return nil
+        }
+
+        private mutating func nextPart() async throws -> (JSONStreamSplitter.Part, Int)? {
+            while !isAtEnd {
+                if let part = splitter.next() { return part }
+                guard let chunk = try await chunks.next() else {
+                    isAtEnd = true
+                    return splitter.finish()
+                }
+                splitter.append(chunk)
+            }
+            return nil
+        }
+    }
+
+    /// Returns the value of a part; `nil` if it is invalid and the iteration goes on.
+    private func value(of part: JSONStreamSplitter.Part, number: Int) throws -> Value? {
+        let failure: SerializationError.JSONStreamFailure
+        switch part {
+        case .text(let text):
+            do {
+                return try decoder.value(Value.self, from: text)
+            } catch {
+                failure = .init(number: number, bytes: text, reason: .invalid(error))
+            }
+        case .tooLong(let beginning):
+            failure = .init(number: number, bytes: beginning, reason: .tooLong(limit: maximumSize))
+        case .truncated(let text):
+            failure = .init(number: number, bytes: text, reason: .truncated)
+        case .unseparated(let bytes):
+            failure = .init(number: number, bytes: bytes, reason: .unseparated)
+        }
+        guard let onFailure else { throw SerializationError.jsonStream(failure) }
+        try onFailure(failure)
+        return nil
+    }
+}
+
+extension ResponseBody {
+    /// Returns the values of a body with a JSON text on each line (JSON Lines, NDJSON), regardless of its media type.
+    ///
+    /// Lines end with LF or CR LF; the last one may lack its end, and blank lines are skipped. Each value is returned
+    /// as soon as its line is complete.
+    ///
+    /// ```swift
+    /// for try await change in body.jsonLines(of: Change.self) { print(change) }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - type: The type to decode.
+    ///   - decoder: The decoder; one for JSON by default.
+    ///   - maximumSize: The maximum size of a line in bytes; 16 MiB by default.
+    ///   - onFailure: Handles an invalid line: it throws to end the iteration, or returns to continue with the next
+    ///     line. `nil`, the default, throws ``SerializationError/jsonStream(_:)``.
+    public func jsonLines<Value: Decodable & Sendable>(
+        of type: Value.Type, decoder: some ResponseDecoder = JSONDecoder(), maximumSize: Int = 16 << 20,
+        onFailure: JSONStream<Value>.FailureHandler? = nil
+    ) -> JSONStream<Value> {
+        JSONStream(body: self, decoder: decoder, format: .lines, maximumSize: maximumSize, onFailure: onFailure)
+    }
+
+    /// Returns the values of a JSON text sequence (RFC 7464), regardless of its media type.
+    ///
+    /// Each value is returned as soon as its text is complete and followed by LF, or by the next record separator. A
+    /// text that was cut off is a failure, including a number, `true`, `false` or `null` without whitespace after it
+    /// (RFC 7464 §2.4); the texts after it are not affected.
+    ///
+    /// - Parameters:
+    ///   - type: The type to decode.
+    ///   - decoder: The decoder; one for JSON by default.
+    ///   - maximumSize: The maximum size of a text in bytes; 16 MiB by default.
+    ///   - onFailure: Handles an invalid text: it throws to end the iteration, or returns to continue with the next
+    ///     text. `nil`, the default, throws ``SerializationError/jsonStream(_:)``.
+    public func jsonSequence<Value: Decodable & Sendable>(
+        of type: Value.Type, decoder: some ResponseDecoder = JSONDecoder(), maximumSize: Int = 16 << 20,
+        onFailure: JSONStream<Value>.FailureHandler? = nil
+    ) -> JSONStream<Value> {
+        JSONStream(body: self, decoder: decoder, format: .sequence, maximumSize: maximumSize, onFailure: onFailure)
+    }
+}

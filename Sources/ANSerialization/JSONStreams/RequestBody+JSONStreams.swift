@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+
+public import ANHTTP
+public import FoundationEssentials
+
+extension RequestBody {
+    /// Creates a body with a line of JSON for each value of a sequence (JSON Lines, NDJSON), sent chunked.
+    ///
+    /// Each value is encoded when the connection accepts it, and sent before the next one is requested. A value that
+    /// cannot be encoded fails the request. Set the `Content-Type`, such as `application/jsonl` or
+    /// `application/x-ndjson`, in the header of the request.
+    ///
+    /// - Parameters:
+    ///   - values: The values.
+    ///   - encoder: The encoder. Line breaks of pretty-printed JSON are omitted.
+    ///   - isReplayable: Whether the sequence yields the same values each time it is iterated; `false` by default.
+    public static func jsonLines<Values: AsyncSequence & Sendable>(
+        _ values: Values, encoder: JSONEncoder = JSONEncoder(), isReplayable: Bool = false
+    ) -> RequestBody where Values.Element: Encodable {
+        jsonStream(values, .lines, encoder, isReplayable: isReplayable)
+    }
+
+    /// Creates a replayable body with a line of JSON for each element of a collection. See
+    /// ``jsonLines(_:encoder:isReplayable:)``.
+    public static func jsonLines<Values: Collection & Sendable>(
+        _ values: Values, encoder: JSONEncoder = JSONEncoder()
+    ) -> RequestBody where Values.Element: Encodable {
+        jsonStream(AsyncElements(base: values), .lines, encoder, isReplayable: true)
+    }
+
+    /// Creates a body with a JSON text sequence (RFC 7464, `application/json-seq`), sent chunked. See
+    /// ``jsonLines(_:encoder:isReplayable:)``.
+    public static func jsonSequence<Values: AsyncSequence & Sendable>(
+        _ values: Values, encoder: JSONEncoder = JSONEncoder(), isReplayable: Bool = false
+    ) -> RequestBody where Values.Element: Encodable {
+        jsonStream(values, .sequence, encoder, isReplayable: isReplayable)
+    }
+
+    /// Creates a replayable body with a JSON text sequence of the elements of a collection. See
+    /// ``jsonSequence(_:encoder:isReplayable:)``.
+    public static func jsonSequence<Values: Collection & Sendable>(
+        _ values: Values, encoder: JSONEncoder = JSONEncoder()
+    ) -> RequestBody where Values.Element: Encodable {
+        jsonStream(AsyncElements(base: values), .sequence, encoder, isReplayable: true)
+    }
+
+    private static func jsonStream<Values: AsyncSequence & Sendable>(
+        _ values: Values, _ format: JSONStreamFormat, _ encoder: JSONEncoder, isReplayable: Bool
+    ) -> RequestBody where Values.Element: Encodable {
+        .stream(length: nil, isReplayable: isReplayable) {
+            var iterator = values.makeAsyncIterator()
+            return BodyReader {
+                guard let value = try await iterator.next(isolation: #isolation) else { return nil }
+                return format.framed(try encoder.encode(value))
+            }
+        }
+    }
+}
+
+/// The elements of a collection as an asynchronous sequence.
+private struct AsyncElements<Base: Collection & Sendable>: AsyncSequence, Sendable {
+    let base: Base
+
+    func makeAsyncIterator() -> Iterator {
+        Iterator(base: base.makeIterator())
+    }
+
+    struct Iterator: AsyncIteratorProtocol {
+        var base: Base.Iterator
+
+        mutating func next() async throws -> Base.Element? {
+            base.next()
+        }
+    }
+}
