@@ -36,6 +36,32 @@ import Testing
         }
     }
 
+    @Test func `the data of events is printed over several connections`() async throws {
+        try await with { tool, server, base in
+            server.enqueue(.events([ServerSentEvent(type: "x", data: "a\nb", id: "1")], retry: .zero, then: .drop))
+            server.enqueue(.events([ServerSentEvent(data: "c")]))
+            server.enqueue(.status(204))
+            let outcome = try await tool.run("--events", base + "/feed")
+            #expect(outcome.text == "a\nb\nc\n")
+            #expect(outcome.errors.contains("Reconnecting in "))
+            #expect(outcome.status == 0)
+            #expect(server.activity.requests.map { $0.headers["Last-Event-ID"] } == [nil, "1", "1"])
+            server.enqueue(.json("{}"))
+            #expect(try await tool.run("--events", base + "/feed").errors.contains("expected text/event-stream"))
+            #expect(try await tool.run("--events", "-O", base + "/feed").status == 2)
+        }
+    }
+
+    @Test func `lines of JSON are printed unchanged, and invalid ones reported`() async throws {
+        try await with { tool, server, base in
+            server.route("/a", .stream(["{ \"a\": 1 }\r\n", "oops\n", "[2]"], type: "application/jsonl"))
+            let outcome = try await tool.run("--json-lines", base + "/a")
+            #expect(outcome.text == "{ \"a\": 1 }\n[2]\n")
+            #expect(outcome.errors.hasPrefix("fetch: Line or text 2 of the stream: "))
+            #expect(try await tool.run("--json-lines", "--events", base + "/a").status == 2)
+        }
+    }
+
     @Test func `a body is saved and only a notice printed`() async throws {
         try await with { tool, server, base in
             server.route("/a.bin", .generated(300_000))

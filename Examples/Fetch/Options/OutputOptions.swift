@@ -22,6 +22,14 @@ struct OutputOptions: ParsableArguments, Sendable {
             valueName: "algorithm:digest"))
     var checksum: String?
     @Flag(
+        name: .customLong("events"),
+        help: "Print the data of server-sent events as they arrive; reconnect when the connection ends.")
+    var printsEvents = false
+    @Flag(
+        name: .customLong("json-lines"),
+        help: "Print the lines of a stream of JSON as they arrive; report invalid lines.")
+    var printsJSONLines = false
+    @Flag(
         name: [.customShort("i"), .customLong("include")],
         help: "Print the response head before the body.")
     var includesHead = false
@@ -42,6 +50,12 @@ struct OutputOptions: ParsableArguments, Sendable {
 
     /// Returns the destination of the response for a URL.
     func target(for url: URL) throws(UsageError) -> OutputTarget {
+        if printsEvents || printsJSONLines {
+            let saves = usesRemoteName || file != nil || continues
+            guard !saves, !includesHead, !printsEvents || !printsJSONLines else {
+                throw UsageError("--events and --json-lines cannot be combined with each other, -o, -O, -C and -i.")
+            }
+        }
         guard !usesRemoteName else {
             guard file == nil else { throw UsageError("-o and -O cannot be combined.") }
             guard let name = RemoteName.of(url) else {

@@ -63,6 +63,7 @@ struct Fetcher: Sendable {
         _ job: FetchJob, after previous: OneShotEvent?, _ narrator: Narrator, _ watcher: ExchangeWatcher
     ) async throws {
         narrator.say(request: job.request)
+        if output.printsEvents { return try await printEvents(of: job, after: previous, narrator) }
         beginProgress(of: job)
         if case .file(let path) = job.target {
             return try await save(job, to: path, after: previous, narrator, watcher)
@@ -74,7 +75,11 @@ struct Fetcher: Sendable {
             await previous?.wait()
             narrator.goLive()
             try Task.checkCancellation()
-            try await print(body, of: head, of: job)
+            if output.printsJSONLines {
+                try await printJSONLines(of: body, narrator)
+            } else {
+                try await print(body, of: head, of: job)
+            }
             narrator.say(trailers: body.trailers ?? [:])
         }
     }
