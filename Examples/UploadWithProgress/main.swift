@@ -11,7 +11,7 @@ import FoundationEssentials
 
 func upload(_ body: RequestBody, to url: URL) async throws {
     let api = SessionManager()
-    let upload = api.upload(Request(method: .put, url: url), from: body)
+    let upload = api.upload(url.absoluteString, body: body, method: .put)
     for await progress in upload.progress {
         print(progress.fraction.map { "\(Int($0 * 100))%" } ?? "?", progress.completedBytes, "bytes sent")
     }

@@ -88,7 +88,7 @@ import Testing
             configuration.requestSerializer = HTTPRequestSerializer(headers: [.authorization: "serializer"])
         }
         let directory = try TemporaryDirectory()
-        _ = try await manager.upload("up", from: .string("x"), headers: [.from: "call"]).value
+        _ = try await manager.upload("up", body: .string("x"), headers: [.from: "call"]).value
         _ = try await manager.download("down", to: "\(directory.path)/file").value
         let lines = transport.requests.map { $0.request.headers.lines.sorted() }
         #expect(

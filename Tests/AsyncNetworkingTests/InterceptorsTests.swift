@@ -243,7 +243,7 @@ struct Intercepting: Interceptor {
         let directory = try TemporaryDirectory()
         #expect(try await manager.download("x", to: "\(directory.path)/file").value.size == 4)
         #expect(try directory.read("file") == Data("end!".utf8))
-        #expect(try await manager.upload("x", from: .string("body")).value.text == "end!")
+        #expect(try await manager.upload("x", body: .string("body")).value.text == "end!")
     }
 }
 

@@ -10,7 +10,7 @@ extension SessionManager {
     /// Waits until requests are refused, which shows that a concurrent life-cycle call has started.
     fileprivate func isRefusing() async throws {
         try await eventually {
-            let probe = upload("probe", from: .none)
+            let probe = upload("probe")
             probe.cancel()
             do {
                 _ = try await probe.value
@@ -35,7 +35,7 @@ extension SessionManager {
             { _ = try await manager.data(for: request) },
             { _ = try await manager.value(for: request, as: .string) },
             { try await manager.withResponse(for: request) { _, _ in } },
-            { _ = try await manager.upload("x", from: .string("a")).value },
+            { _ = try await manager.upload("x", body: .string("a")).value },
             { _ = try await manager.download("x", to: "/nowhere/file").value },
         ]
         for attempt in attempts {
@@ -64,7 +64,7 @@ extension SessionManager {
         let transport = MockTransport(.hang)
         let manager = SessionManager(on: transport)
         let data = Task { try await manager.get("x") }
-        let upload = manager.upload("x", from: .string("a"))
+        let upload = manager.upload("x", body: .string("a"))
         try await transport.requests(count: 2)
         await manager.invalidate(cancellingTasks: true)
         await #expect(throws: CancellationError.self) { _ = try await data.value }
@@ -141,7 +141,7 @@ extension SessionManager {
 
     @Test func `it waits for a transfer that was started just before`() async throws {
         let manager = manager(on: MockTransport(.text("x")))
-        let task = manager.upload("up", from: .string("a"))
+        let task = manager.upload("up", body: .string("a"))
         await manager.shutdown()
         #expect(try await task.value.text == "x")
     }
@@ -305,7 +305,7 @@ extension SessionManager {
             try await withSession(baseURL: url("http://a.example/")) { configuration in
                 configuration.transport = transport
             } _: { manager in
-                await left.append(manager.upload("up", from: .string("a")))
+                await left.append(manager.upload("up", body: .string("a")))
                 try await transport.requests(count: 1)
                 throw Planned(number: 2)
             }
@@ -327,7 +327,7 @@ extension SessionManager {
         let stream = Task { try await manager.withResponse(for: request) { _, _ in } }
         try await transport.requests(count: 2)
         // Tasks that functions return are listed from their creation on.
-        let upload = manager.upload("upload", from: .string("x"))
+        let upload = manager.upload("upload", body: .string("x"))
         let download = manager.download("download", to: "\(directory.path)/file")
         let tasks = manager.tasks
         #expect(tasks.map(\.kind) == [.data, .stream, .upload, .download])

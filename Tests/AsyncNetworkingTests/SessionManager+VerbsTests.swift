@@ -35,7 +35,7 @@ import Testing
         let transport = MockTransport(.text("ok"))
         let manager = SessionManager(on: transport)
         let directory = try TemporaryDirectory()
-        _ = try await manager.upload("up", from: .string("x")).value
+        _ = try await manager.upload("up", body: .string("x")).value
         _ = try await manager.download("/down", to: "\(directory.path)/file").value
         #expect(
             transport.requests.map(\.request.url.absoluteString)
@@ -48,7 +48,7 @@ import Testing
         let manager = SessionManager(on: transport, baseURL: nil)
         let errors = [
             try await sessionError { _ = try await manager.get(path) },
-            try await sessionError { _ = try await manager.upload(path, from: .none).value },
+            try await sessionError { _ = try await manager.upload(path, body: .none).value },
             try await sessionError { _ = try await manager.download(path, to: "/nowhere").value },
         ]
         for error in errors {

@@ -52,7 +52,7 @@ import Testing
                 let before = try ProcessState()
                 let gate = try ScriptGate()
                 server.route("/", Script([.wait(gate), .reply(Reply(body: .string("late")))]))
-                let upload = SessionManager(for: server).upload("/", from: .string("a"))
+                let upload = SessionManager(for: server).upload("/", body: .string("a"))
                 try await server.requests(count: 1)
                 try #require(try ProcessState().threads == before.threads + 1)
                 gate.open()

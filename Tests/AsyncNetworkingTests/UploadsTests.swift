@@ -10,7 +10,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct UploadsTests {
     @Test func `a body is posted, and the response is the value`() async throws {
         let transport = MockTransport(.text("thanks", status: .accepted))
-        let response = try await SessionManager(on: transport).upload("up", from: .string("abc")).value
+        let response = try await SessionManager(on: transport).upload("up", body: .string("abc")).value
         #expect(response.statusCode == 202)
         #expect(response.text == "thanks")
         let received = try transport.onlyRequest
@@ -21,17 +21,39 @@ import Testing
     @Test func `method, fields and options of the request are kept`() async throws {
         let transport = MockTransport(.text("thanks"))
         let manager = SessionManager(on: transport)
-        _ = try await manager.upload("up", from: .string("a"), method: .put, headers: [.contentType: "text/own"]).value
-        let request = try Request(method: .patch, url: url("http://b.example/"), headers: [.from: "me"])
-        _ = try await manager.upload(request, from: .string("b")).value
+        _ = try await manager.upload("up", body: .string("a"), method: .put, headers: [.contentType: "text/own"]).value
+        let request = try Request(
+            method: .patch, url: url("http://b.example/"), headers: [.from: "me"], body: .string("b"))
+        _ = try await manager.upload(request).value
         #expect(transport.requests.map(\.request.method) == [.put, .patch])
         #expect(transport.requests.map(\.request.headers.lines) == [["Content-Type: text/own"], ["From: me"]])
         #expect(transport.requests.map(\.body) == [Data("a".utf8), Data("b".utf8)])
     }
 
-    @Test func `an error status is returned as the response`() async throws {
+    @Test func `an error status is an error with the response's body, unless validation is disabled`() async throws {
         let manager = SessionManager(on: MockTransport(.text("no", status: .forbidden)))
-        #expect(try await manager.upload("up", from: .string("a")).value.statusCode == 403)
+        let error = try await sessionError { _ = try await manager.upload("up", body: .string("a")).value }
+        #expect(error.statusCode == 403)
+        #expect(error.responseBody == Data("no".utf8))
+        let response = try await manager.upload("up", body: .string("a"), as: .data.unvalidated).value
+        #expect(response.statusCode == 403)
+    }
+
+    @Test func `a serializer creates the value`() async throws {
+        let manager = SessionManager(on: MockTransport(.json(#"{"a": 1}"#)))
+        let task = manager.upload("up", body: .string("x"), as: .decodable([String: Int].self))
+        #expect(try await task.value.value == ["a": 1])
+    }
+
+    @Test func `a form together with another body is an error, and nothing is sent`() async throws {
+        let transport = MockTransport(.text("x"))
+        let manager = SessionManager(on: transport)
+        var form = MultipartFormData()
+        form.append("Ada", name: "user")
+        let task = manager.upload("up", form: form, body: .string("a"))
+        let error = try await sessionError { _ = try await task.value }
+        guard case .serialization(.parameters(.bodyPresent)) = error else { throw error }
+        #expect(transport.requests.isEmpty)
     }
 
     @Test func `a file is received completely, with progress up to its size`() async throws {
@@ -40,7 +62,7 @@ import Testing
         let path = try directory.write(bytes, to: "body")
         try await StubServer.with { server in
             server.route("/up", .status(201))
-            let task = SessionManager(for: server).upload("up", from: .file(path), method: .put)
+            let task = SessionManager(for: server).upload("up", body: .file(path), method: .put)
             let progress = await task.progress.reduce(into: []) { $0.append($1) }
             #expect(progress.last?.counts == TransferProgress(completedBytes: 3_000_000, totalBytes: 3_000_000))
             #expect(zip(progress, progress.dropFirst()).allSatisfy { $0.completedBytes <= $1.completedBytes })
@@ -57,7 +79,7 @@ import Testing
         try await StubServer.with { server in
             server.route("/up", .status(201))
             let chunks = AsyncStreamOf([Data("abc".utf8), Data("de".utf8)])
-            let task = SessionManager(for: server).upload("up", from: .stream(chunks))
+            let task = SessionManager(for: server).upload("up", body: .stream(chunks))
             _ = try await task.value
             let last = await task.progress.first { _ in true }
             #expect(last?.counts == TransferProgress(completedBytes: 5, totalBytes: nil))
@@ -74,7 +96,7 @@ import Testing
             let path = try directory.write(Data("abc".utf8), to: "body")
             let body = RequestBody.file(path)
             try FileManager.default.removeItem(atPath: path)
-            let task = SessionManager(for: server).upload("up", from: body)
+            let task = SessionManager(for: server).upload("up", body: body)
             let error = try await sessionError { _ = try await task.value }
             guard case .requestBody(.file(path, _)) = error.reason else { throw error }
             #expect(error.description.contains(path))
@@ -92,7 +114,7 @@ import Testing
             let directory = try TemporaryDirectory()
             let size = 64 << 20
             let path = try directory.write(Data(count: size), to: "body")
-            let task = SessionManager(for: server).upload("up", from: .file(path))
+            let task = SessionManager(for: server).upload("up", body: .file(path))
             try await server.requests(count: 1)
             try unsafe #require(truncate(path, 1 << 20) == 0)
             gate.open()
@@ -108,7 +130,7 @@ import Testing
             mutating func next() async throws -> Data? { throw Planned(number: 5) }
         }
         let manager = SessionManager(on: MockTransport(.text("x")))
-        let error = try await sessionError { _ = try await manager.upload("up", from: .stream(Failing())).value }
+        let error = try await sessionError { _ = try await manager.upload("up", body: .stream(Failing())).value }
         guard case .requestBody(.source(let source)) = error.reason else { throw error }
         #expect(source as? Planned == Planned(number: 5))
     }
@@ -119,7 +141,7 @@ import Testing
         try await StubServer.with { server in
             server.route("/old", .redirect(308, to: "/new"))
             server.route("/new", .status(201))
-            let task = SessionManager(for: server).upload("old", from: .file(path), method: .put)
+            let task = SessionManager(for: server).upload("old", body: .file(path), method: .put)
             let progress = await task.progress.reduce(into: []) { $0.append($1) }
             let response = try await task.value
             #expect(response.statusCode == 201)
@@ -135,7 +157,7 @@ import Testing
             server.route("/up", .refusingBody(413))
             let manager = SessionManager(for: server) { $0.transfer.expectContinueTimeout = .seconds(60) }
             let body = RequestBody.bytes(Data(count: 50_000_000))
-            let task = manager.upload("up", from: body, method: .put)
+            let task = manager.upload("up", body: body, method: .put, as: .data.unvalidated)
             #expect(try await task.value.statusCode == 413)
             #expect(task.status.uploadProgress?.completedBytes ?? 0 == 0)
             let request = try #require(server.activity.requests.first)
@@ -148,7 +170,7 @@ import Testing
         try await StubServer.with { server in
             server.route("/up", .status(201))
             let manager = SessionManager(for: server) { $0.transfer.expectContinueTimeout = .seconds(60) }
-            let task = manager.upload("up", from: .bytes(Data(count: 300_000)), method: .put)
+            let task = manager.upload("up", body: .bytes(Data(count: 300_000)), method: .put)
             let response = try await task.value
             #expect(response.statusCode == 201)
             #expect(await task.allEvents.contains("informational 100"))
@@ -163,7 +185,7 @@ import Testing
             let gate = try ScriptGate()
             server.route("/up", Script([.wait(gate), .readBody(), .reply(Reply(status: 201))], readsBodyFirst: false))
             let size: Int64 = 64 << 20
-            let task = SessionManager(for: server).upload("up", from: .bytes(Data(count: Int(size))))
+            let task = SessionManager(for: server).upload("up", body: .bytes(Data(count: Int(size))))
             try await server.requests(count: 1)
             for await progress in task.progress where progress.completedBytes > 0 { break }
             // The server reads nothing: the bytes counted as sent are in buffers.
@@ -195,7 +217,7 @@ import Testing
         let (gate, opener) = AsyncStream.makeStream(of: Void.self)
         let transport = MockTransport(.text("x"))
         let body = RequestBody.stream(Gated(gate: gate, reads: reads))
-        let task = SessionManager(on: transport).upload("up", from: body)
+        let task = SessionManager(on: transport).upload("up", body: body)
         try await eventually { await reads.values == [1, 2] }
         task.suspend()
         opener.finish()
@@ -215,11 +237,9 @@ import Testing
             var form = MultipartFormData()
             form.append("Ada", name: "user")
             try form.append(file: path, name: "portrait")
-            let (contentType, body) = try form.makeBody()
-            let manager = SessionManager(for: server)
-            let task = manager.upload("up", from: body, headers: [.contentType: contentType])
+            let task = SessionManager(for: server).upload("up", form: form)
             #expect(try await task.value.statusCode == 201)
-            let length = try #require(body.length)
+            let length = try #require(task.request?.body.length)
             #expect(length > 300_000)
             #expect(task.status.uploadProgress?.counts == TransferProgress(completedBytes: length, totalBytes: length))
             #expect(server.activity.requests.first?.bodyLength == length)
@@ -232,7 +252,7 @@ import Testing
 
     @Test func `cancelling it ends the transfer`() async throws {
         let manager = SessionManager(on: transport)
-        let task = manager.upload("up", from: .string("a"))
+        let task = manager.upload("up", body: .string("a"))
         try await transport.requests(count: 1)
         task.cancel()
         await #expect(throws: CancellationError.self) { _ = try await task.value }
@@ -242,7 +262,7 @@ import Testing
 
     @Test func `cancelling immediately after the start is effective`() async throws {
         let manager = SessionManager(on: transport)
-        let task = manager.upload("up", from: .string("a"))
+        let task = manager.upload("up", body: .string("a"))
         task.cancel()
         await #expect(throws: CancellationError.self) { _ = try await task.value }
         #expect(manager.tasks.isEmpty)
@@ -250,7 +270,7 @@ import Testing
 
     @Test func `cancelling a Swift task that awaits the value ends the transfer`() async throws {
         let manager = SessionManager(on: transport)
-        let task = manager.upload("up", from: .string("a"))
+        let task = manager.upload("up", body: .string("a"))
         let waiter = Task { try await task.value }
         try await transport.requests(count: 1)
         waiter.cancel()
@@ -261,7 +281,7 @@ import Testing
     @Test func `cancelling a Swift task that reads the progress does not end the transfer`() async throws {
         let gate = try ScriptGate()
         let transport = MockTransport(MockResponse([.wait(gate), .head(.ok)]))
-        let task = SessionManager(on: transport).upload("up", from: .string("a"))
+        let task = SessionManager(on: transport).upload("up", body: .string("a"))
         let reader = Task { await task.progress.reduce(into: []) { $0.append($1) } }
         try await transport.requests(count: 1)
         reader.cancel()
@@ -271,7 +291,7 @@ import Testing
     }
 
     @Test func `the value can be awaited more than once`() async throws {
-        let task = SessionManager(on: MockTransport(.text("x"))).upload("up", from: .string("a"))
+        let task = SessionManager(on: MockTransport(.text("x"))).upload("up", body: .string("a"))
         async let first = task.value
         async let second = task.value
         #expect(try await [first.text, second.text, task.value.text] == ["x", "x", "x"])

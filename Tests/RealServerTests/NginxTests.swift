@@ -148,7 +148,7 @@ enum Dialect: CaseIterable, Sendable {
         ]
         for (name, body) in bodies {
             let path = "upload/\(dialect)-\(name).bin"
-            let task = manager.upload(path, from: body, method: .put)
+            let task = manager.upload(path, body: body, method: .put)
             #expect(try await task.value.statusCode == 201)
             let expected = name == "empty" ? Data() : bytes
             #expect(await task.progress.first { _ in true }?.completedBytes ?? 0 == Int64(expected.count))

@@ -36,7 +36,7 @@ struct OurClient: BenchmarkClient {
     }
 
     func upload(from path: String) async throws {
-        let task = manager.upload(Request(method: .put, url: url), from: .file(path))
+        let task = manager.upload(url.absoluteString, body: .file(path), method: .put)
         try check(try await task.value.head)
     }
 

@@ -68,7 +68,7 @@ struct BuiltInTour {
         try await report.step(
             "A file of \(Quantity.bytes(Self.uploadSize)) is uploaded, with progress",
             """
-            let upload = api.upload("disk.img", from: .file(path), method: .put)
+            let upload = api.upload("disk.img", body: .file(path), method: .put)
             for await progress in upload.progress { … }
             """, uploadFile)
         try await report.step(
@@ -116,7 +116,7 @@ struct BuiltInTour {
 
     private func uploadFile() async throws -> [String] {
         let path = try directory.write("upload.img", StubServer.generatedBytes(Int(Self.uploadSize)))
-        let upload = api.upload("disk.img", from: .file(path), method: .put)
+        let upload = api.upload("disk.img", body: .file(path), method: .put)
         await progress.follow(upload.progress, label: "upload")
         let response = try await upload.value
         let received = server.activity.requests.last { $0.method == "PUT" }?.bodyLength

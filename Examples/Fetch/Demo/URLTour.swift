@@ -30,7 +30,7 @@ struct URLTour {
             try await report.step("POST of a form", #"try await api.post(url, parameters: ["name": "Ada"])"#) {
                 try await post(api)
             }
-            try await report.step("PUT of a file of 1 MB", "api.upload(url, from: .file(path), method: .put)") {
+            try await report.step("PUT of a file of 1 MB", "api.upload(url, body: .file(path), method: .put)") {
                 try await upload(api)
             }
             try await report.step("Download into a file", "api.download(url, to: .file(path))") {
@@ -70,7 +70,7 @@ struct URLTour {
 
     private func upload(_ api: SessionManager) async throws -> [String] {
         let path = try directory.write("upload.bin", StubServer.generatedBytes(1_000_000))
-        let upload = api.upload(url.absoluteString, from: .file(path), method: .put)
+        let upload = api.upload(url.absoluteString, body: .file(path), method: .put)
         await progress.follow(upload.progress, label: "upload")
         return [Self.summary(try await upload.value)]
     }

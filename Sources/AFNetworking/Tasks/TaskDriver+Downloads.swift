@@ -19,8 +19,7 @@ extension TaskDriver {
             await self.finish(self.received(file, at: temporary))
         }
         task.priority = priority
-        task.core.observeEvents { [weak self] event in self?.note(event) }
-        task.core.observeDownloadProgress { [weak self] progress in self?.didReceive(progress) }
+        task.core.observe { [weak self] event in self?.note(event) }
         return task
     }
 
@@ -61,6 +60,7 @@ extension TaskDriver {
                     session, downloadTask: task, didResumeAtOffset: offset,
                     expectedTotalBytes: total ?? NSURLSessionTransferSizeUnknown)
             }
+        case .downloadProgress(let progress): didReceive(progress)
         default: break
         }
     }

@@ -214,7 +214,9 @@ final class TaskDriver: Sendable {
                 prepare: { core in
                     state.withLock { $0.core = core }
                     guard request.body.length != 0 else { return }
-                    core.observeUploadProgress { [weak self] in self?.didSend($0) }
+                    core.observe { [weak self] event in
+                        if case .uploadProgress(let progress) = event { self?.didSend(progress) }
+                    }
                 },
                 body: { try await self.receive($0, $1, $2) }, ending: { await self.finish($0) })
             return state.withLock { $0.work = .collection(task) }

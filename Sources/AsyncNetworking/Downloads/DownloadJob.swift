@@ -49,7 +49,7 @@ extension SessionManager {
     private nonisolated func fill(_ file: DownloadFile, by task: RunningTask) async throws -> Response<Void>? {
         let core = task.core
         return try await perform(
-            task.erased, task.gatedRequest { file.prepare(&$0) }, delivery: .streamed, reporting: core.monitor
+            task.erased, task.gatedRequest { file.prepare(&$0) }, delivery: .streamed, reporting: core
         ) { head, body -> Response<Void>? in
             switch file.plan.action(for: head) {
             case .reject:

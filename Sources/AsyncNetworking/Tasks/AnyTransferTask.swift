@@ -81,27 +81,34 @@ public struct AnyTransferTask: Hashable, Identifiable, Sendable {
 
     /// The task's events: every reader receives all of them from the first one on, in order, until the task ends.
     ///
-    /// The events are kept as long as the task. Their number is bounded by the limits on response heads, redirects and
+    /// Events of progress are the exception: of each direction, a late or slow reader receives only the latest. The
+    /// events are kept as long as the task. Their number is bounded by the limits on response heads, redirects and
     /// retries.
-    public var events: BroadcastStream<TaskEvent> { BroadcastStream(core?.events) }
+    public var events: BroadcastStream<TaskEvent> { stream { $0 } }
 
     /// The progress of sending the request's body: yields the latest value first, then newer ones until the task ends.
     ///
     /// Bytes count as sent when they have been passed to the connection. Progress starts over if the body is sent
     /// again, after a redirect or a challenge.
-    public var uploadProgress: BroadcastStream<TransferProgress> { BroadcastStream(core?.uploads) }
+    public var uploadProgress: BroadcastStream<TransferProgress> { stream(\.uploadProgress) }
 
     /// The progress of receiving the response's body: yields the latest value first, then newer ones until the task
     /// ends.
     ///
     /// The bodies of redirects and of rejected downloads do not count.
-    public var downloadProgress: BroadcastStream<TransferProgress> { BroadcastStream(core?.downloads) }
+    public var downloadProgress: BroadcastStream<TransferProgress> { stream(\.downloadProgress) }
 
     /// The progress in the task's main direction: ``uploadProgress`` for an upload task, otherwise
     /// ``downloadProgress``.
     ///
     /// Any number of readers may iterate it. Progress costs nothing if no one reads it.
     public var progress: BroadcastStream<TransferProgress> { kind == .upload ? uploadProgress : downloadProgress }
+
+    private func stream<Value>(
+        _ select: @escaping @Sendable (TaskEvent) -> Value?
+    ) -> BroadcastStream<Value> {
+        core?.stream(select) ?? BroadcastStream { _ in nil }
+    }
 
     // MARK: Scheduling and identification
 

@@ -30,7 +30,7 @@ extension SessionManager {
         let core = task.core
         let limit = task.request.maximumBodySize(inheritingFrom: pipeline.template)
         return try await perform(
-            task.erased, task.gatedRequest(), delivery: .streamed, reporting: core.monitor
+            task.erased, task.gatedRequest(), delivery: .streamed, reporting: core
         ) { head, body in
             core.receive(head)
             core.accept()

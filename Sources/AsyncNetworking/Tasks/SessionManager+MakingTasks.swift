@@ -62,7 +62,7 @@ extension SessionManager {
         ) { transfer in
             let core = transfer.core
             return try await self.perform(
-                transfer.erased, transfer.gatedRequest(), delivery: .streamed, reporting: core.monitor
+                transfer.erased, transfer.gatedRequest(), delivery: .streamed, reporting: core
             ) { head, responseBody in
                 core.receive(head)
                 core.accept()

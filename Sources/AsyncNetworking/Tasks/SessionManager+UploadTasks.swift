@@ -1,56 +1,78 @@
 // SPDX-License-Identifier: MIT
 
 public import ANHTTP
+public import ANSerialization
 public import HTTPTypes
 
 // Tasks that send a body.
 
 extension SessionManager {
-    // MARK: Suspended tasks
-
-    /// Creates a suspended task that sends a request with a body, which replaces the request's own; see
-    /// ``makeDataTask(for:)``.
-    public nonisolated func makeUploadTask(for request: Request, from body: RequestBody) -> UploadTask {
-        var request = request
-        request.body = body
-        return makeUploadTask(for: .success(request))
+    /// Creates a suspended task that sends a request with its body, and validates and converts the response.
+    ///
+    /// The task starts when it is resumed. If the manager was invalidated or shut down, the task fails with
+    /// ``SessionError/invalidated``.
+    ///
+    /// - Parameters:
+    ///   - request: The request to send.
+    ///   - serializer: Validates and converts the response; returns its body by default.
+    public nonisolated func makeUploadTask<Serializer: ResponseSerializer>(
+        for request: Request, as serializer: Serializer = DataResponseSerializer()
+    ) -> TransferTask<Response<Serializer.Output>> {
+        makeUploadTask(for: .success(request), as: serializer)
     }
 
-    // MARK: Started tasks
-
-    /// Starts sending a body to a path.
+    /// Starts sending a form or another body.
     ///
-    /// The task's value is the response, regardless of its status.
+    /// ```swift
+    /// let upload = api.upload("photos", form: form)
+    /// for await progress in upload.progress { print(progress.fraction ?? 0) }
+    /// let response = try await upload.value
+    /// ```
+    ///
+    /// The task fails with ``SessionError``, which wraps ``ANSerialization/SerializationError/rejected(_:)``, if the
+    /// serializer does not accept the response's status or media type.
     ///
     /// - Parameters:
     ///   - path: A path or URL, resolved against the base URL.
-    ///   - body: The request's body.
+    ///   - form: A multipart form for the body; `nil`, the default, for none.
+    ///   - body: Any other body; ``ANHTTP/RequestBody/none`` by default.
     ///   - method: The method; POST by default.
     ///   - headers: Header fields that replace all others of the same name.
-    public nonisolated func upload(
-        _ path: String, from body: RequestBody, method: HTTPRequest.Method = .post, headers: HTTPFields = [:]
-    ) -> UploadTask {
-        makeUploadTask(for: Result { try request(method, path, headers: headers, body: body) }).started()
+    ///   - serializer: Validates and converts the response; returns its body by default.
+    public nonisolated func upload<Serializer: ResponseSerializer>(
+        _ path: String, form: MultipartFormData? = nil, body: RequestBody = .none,
+        method: HTTPRequest.Method = .post, headers: HTTPFields = [:],
+        as serializer: Serializer = DataResponseSerializer()
+    ) -> TransferTask<Response<Serializer.Output>> {
+        let wanted = Result {
+            guard let form else { return try request(method, path, headers: headers, body: body) }
+            guard body.length == 0 else { throw SessionError.serialization(.parameters(.bodyPresent)) }
+            return try request(method, path, form: form, headers: headers)
+        }
+        return makeUploadTask(for: wanted, as: serializer).started()
     }
 
-    /// Starts sending a request with a body, which replaces the request's own; see ``upload(_:from:method:headers:)``.
-    public nonisolated func upload(_ request: Request, from body: RequestBody) -> UploadTask {
-        makeUploadTask(for: request, from: body).started()
+    /// Starts sending a request with its body; see ``upload(_:form:body:method:headers:as:)``.
+    public nonisolated func upload<Serializer: ResponseSerializer>(
+        _ request: Request, as serializer: Serializer = DataResponseSerializer()
+    ) -> TransferTask<Response<Serializer.Output>> {
+        makeUploadTask(for: request, as: serializer).started()
     }
 
-    // MARK: Scoped tasks
-
-    /// Starts an upload task and runs a closure with it; the task ends with the closure.
+    /// Starts sending a request with its body and runs a closure with the task; the task ends with the closure.
     ///
     /// If the task is still running when `scope` returns or throws, it is cancelled. It has ended when this function
     /// returns.
-    public nonisolated func withUpload<Value>(
-        _ request: Request, from body: RequestBody, _ scope: (UploadTask) async throws -> Value
+    public nonisolated func withUpload<Serializer: ResponseSerializer, Value>(
+        _ request: Request, as serializer: Serializer = DataResponseSerializer(),
+        _ scope: (TransferTask<Response<Serializer.Output>>) async throws -> Value
     ) async rethrows -> Value {
-        try await makeUploadTask(for: request, from: body).started().endingWithScope(scope)
+        try await upload(request, as: serializer).endingWithScope(scope)
     }
 
-    private nonisolated func makeUploadTask(for request: Result<Request, any Error>) -> UploadTask {
-        makeTask(.upload, request) { try await self.collect($0) }
+    private nonisolated func makeUploadTask<Serializer: ResponseSerializer>(
+        for request: Result<Request, any Error>, as serializer: Serializer
+    ) -> TransferTask<Response<Serializer.Output>> {
+        makeTask(.upload, request) { task in try await self.collect(task).serialized(by: serializer) }
     }
 }

@@ -21,10 +21,26 @@ public enum TaskEvent: Sendable {
     indirect case response(ResponseHead)
     /// A download is resumed after `offset` bytes; `total` is the size of the whole file, or `nil` if unknown.
     case continued(offset: Int64, total: Int64?)
+    /// Bytes of the request's body were sent; see ``AnyTransferTask/uploadProgress``.
+    case uploadProgress(TransferProgress)
+    /// Bytes of the response's body were received; see ``AnyTransferTask/downloadProgress``.
+    case downloadProgress(TransferProgress)
     /// An exchange has ended, successfully or not, with these metrics.
     indirect case metrics(TransferMetrics)
     /// The task has ended; always the last event.
     case finished(TaskOutcome)
+}
+
+extension TaskEvent {
+    /// The progress of sending the request's body, if this is such an event.
+    var uploadProgress: TransferProgress? {
+        if case .uploadProgress(let progress) = self { progress } else { nil }
+    }
+
+    /// The progress of receiving the response's body, if this is such an event.
+    var downloadProgress: TransferProgress? {
+        if case .downloadProgress(let progress) = self { progress } else { nil }
+    }
 }
 
 /// The outcome of a task.

@@ -10,7 +10,7 @@ import Synchronization
 /// two hops to an actor would cost more than the rest of the pipeline.
 final class TaskRegistry: Sendable {
     private let state = Lock(State())
-    /// The last identifier of a task or a continuation in this process.
+    /// The last identifier of a task in this process.
     private static let lastID = Atomic<UInt64>(0)
 
     private struct State {
@@ -18,20 +18,14 @@ final class TaskRegistry: Sendable {
         var tasks: [UInt64: AnyTransferTask] = [:]
         var acceptance = Acceptance.open
         /// Continuations waiting for the last task to end.
-        var emptyWaiters: Waiters = [:]
+        var emptyWaiters = Waiters<CheckedContinuation<Void, Never>>()
         /// Continuations waiting for tasks to be cancelled.
-        var cancellationWaiters: Waiters = [:]
-        mutating func take(_ waiters: WritableKeyPath<State, Waiters>) -> [CheckedContinuation<Void, Never>] {
-            defer { self[keyPath: waiters] = [:] }
-            return Array(self[keyPath: waiters].values)
-        }
+        var cancellationWaiters = Waiters<CheckedContinuation<Void, Never>>()
 
         var isCancelling: Bool {
             if case .cancelling = acceptance { true } else { false }
         }
     }
-
-    private typealias Waiters = [UInt64: CheckedContinuation<Void, Never>]
 
     private static func makeID() -> UInt64 {
         lastID.wrappingAdd(1, ordering: .relaxed).newValue
@@ -76,7 +70,7 @@ final class TaskRegistry: Sendable {
     func end(_ id: UInt64) {
         let waiters = state.withLock { state in
             state.tasks[id] = nil
-            return state.tasks.isEmpty && !state.emptyWaiters.isEmpty ? state.take(\.emptyWaiters) : []
+            return state.tasks.isEmpty ? state.emptyWaiters.takeAll() : []
         }
         for waiter in waiters { waiter.resume() }
     }
@@ -96,7 +90,7 @@ final class TaskRegistry: Sendable {
                 return []
             }
             state.acceptance = .cancelling
-            return state.take(\.cancellationWaiters)
+            return state.cancellationWaiters.takeAll()
         }
         for waiter in waiters { waiter.resume() }
     }
@@ -108,29 +102,11 @@ final class TaskRegistry: Sendable {
 
     /// Returns when no task is registered, or when the calling task is cancelled.
     func waitUntilEmpty() async {
-        await wait(among: \.emptyWaiters) { $0.tasks.isEmpty }
+        _ = await state.wait(among: \.emptyWaiters) { $0.tasks.isEmpty ? true : nil }
     }
 
     /// Returns when running tasks are cancelled, or when the calling task is.
     func waitUntilCancelling() async {
-        await wait(among: \.cancellationWaiters) { $0.isCancelling }
-    }
-
-    private func wait(
-        among waiters: any WritableKeyPath<State, Waiters> & Sendable, until isOver: (State) -> Bool
-    ) async {
-        let key = Self.makeID()
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let mustWait = state.withLock { state in
-                    guard !isOver(state), !Task.isCancelled else { return false }
-                    state[keyPath: waiters][key] = continuation
-                    return true
-                }
-                if !mustWait { continuation.resume() }
-            }
-        } onCancel: {
-            state.withLock { $0[keyPath: waiters].removeValue(forKey: key) }?.resume()
-        }
+        _ = await state.wait(among: \.cancellationWaiters) { $0.isCancelling ? true : nil }
     }
 }

@@ -5,8 +5,8 @@ import ANSystem
 
 /// The state of a task, shared by ``TransferTask``, ``AnyTransferTask`` and the manager.
 ///
-/// The state changes under a lock, and events are sent under the same lock, so that they are in the order of the
-/// changes. The scheduler and the work are notified after the lock is released.
+/// The state changes under a lock, and events are recorded under the same lock, so that they are in the order of the
+/// changes. The scheduler, the work and waiting readers are notified after the lock is released.
 package final class TransferCore: Sendable {
     let id: UInt64
     let kind: TaskKind
@@ -21,21 +21,37 @@ package final class TransferCore: Sendable {
         fileprivate var priority: TransferPriority
         fileprivate var label: String?
         fileprivate var tags: Set<String> = []
-        fileprivate var response: ResponseHead?
-        fileprivate var outcome: TaskOutcome?
         fileprivate var isResumeDataWanted = false
         fileprivate var resumeData: ResumeData?
         /// Cancels the work; `nil` before the work begins and after it ends.
         fileprivate var stopWork: (@Sendable () -> Void)?
-        fileprivate var states = DeferredBroadcast<TaskState>()
-        var events = DeferredBroadcast<TaskEvent>(keeping: .all)
-        var tracker = ProgressTracker()
-        var uploads = DeferredBroadcast<TransferProgress>()
-        var downloads = DeferredBroadcast<TransferProgress>()
+        /// Whether a cancelled task has called `stopWork`.
+        fileprivate var isWorkStopped = false
+        /// The events so far, with the latest progress of each direction.
+        fileprivate var log = EventLog<TaskEvent>()
+        fileprivate var tracker = ProgressTracker()
+        fileprivate var observers: [@Sendable (TaskEvent) -> Void] = []
+        fileprivate var waiters = Waiters<CheckedContinuation<Void, Never>>()
 
         fileprivate init(_ priority: TransferPriority) {
             self.priority = priority
-            events.send(.created)
+            record(.created)
+        }
+
+        /// Records an event; an event of progress replaces the previous one of its direction.
+        fileprivate mutating func record(_ event: TaskEvent) {
+            let isRecorded =
+                switch event {
+                case .uploadProgress: log.append(event) { $0.uploadProgress != nil }
+                case .downloadProgress: log.append(event) { $0.downloadProgress != nil }
+                default: log.append(event)
+                }
+            guard isRecorded else { return }
+            for observer in observers { observer(event) }
+        }
+
+        fileprivate mutating func record(received progress: TransferProgress?) {
+            if let progress { record(.downloadProgress(progress)) }
         }
     }
 
@@ -54,27 +70,35 @@ package final class TransferCore: Sendable {
     // MARK: Operations of users
 
     package func resume() {
-        change(telling: .resumed) { $0.resume() }
+        change(recording: .resumed) { $0.resume() }
     }
 
     package func suspend() {
-        change(telling: .suspended) { $0.suspend() }
+        change(recording: .suspended) { $0.suspend() }
     }
 
     package func cancel() {
-        change(telling: .cancelled) { $0.cancel() }
+        change(recording: .cancelled) { $0.cancel() }
     }
 
     /// Cancels the task if it was never resumed. Called when its ``TransferTask`` is released.
-    package func abandon() {
+    func abandon() {
         if state.withLock({ !$0.machine.wasResumed }) { cancel() }
     }
 
     var status: TaskStatus {
         state.withLock { state in
-            TaskStatus(
-                state: state.machine.state, response: state.response, uploadProgress: state.uploads.latest,
-                downloadProgress: state.downloads.latest, outcome: state.outcome)
+            var status = TaskStatus(state: state.machine.state)
+            for event in state.log.elements {
+                switch event {
+                case .response(let head): status.response = head
+                case .uploadProgress(let progress): status.uploadProgress = progress
+                case .downloadProgress(let progress): status.downloadProgress = progress
+                case .finished(let outcome): status.outcome = outcome
+                default: break
+                }
+            }
+            return status
         }
     }
 
@@ -108,18 +132,9 @@ package final class TransferCore: Sendable {
         set { state.withLock { $0.resumeData = newValue } }
     }
 
-    // MARK: Streams
-
-    var events: Broadcast<TaskEvent> { state.withLock { $0.events.broadcast } }
-    var uploads: Broadcast<TransferProgress> { state.withLock { $0.uploads.broadcast } }
-    var downloads: Broadcast<TransferProgress> { state.withLock { $0.downloads.broadcast } }
-    /// The events so far, oldest first.
-    var pastEvents: [TaskEvent] { state.withLock { $0.events.kept } }
-    private var states: Broadcast<TaskState> { state.withLock { $0.states.broadcast } }
-
     /// Returns when the task has ended or the calling task is cancelled.
     func waitForEnd() async {
-        for await _ in BroadcastStream(broadcast: states) {}
+        _ = await state.wait(among: \.waiters) { $0.log.isFinished ? true : nil }
     }
 
     /// Cancels a download and returns the data to resume it with as soon as the transfer has ended, without waiting for
@@ -129,6 +144,39 @@ package final class TransferCore: Sendable {
         cancel()
         await waitForEnd()
         return resumeData
+    }
+
+    // MARK: Events
+
+    /// A stream of the events for which `select` returns a value.
+    func stream<Value>(_ select: @escaping @Sendable (TaskEvent) -> Value?) -> BroadcastStream<Value> {
+        BroadcastStream { [state] seen in
+            await state.next(in: \.log, among: \.waiters, after: seen, select)
+        }
+    }
+
+    /// Calls `observer` with every event, including past ones. It is called under the task's lock, so it must return
+    /// immediately and not use the task.
+    package func observe(_ observer: @escaping @Sendable (TaskEvent) -> Void) {
+        state.withLock { state in
+            for event in state.log.elements { observer(event) }
+            if !state.log.isFinished { state.observers.append(observer) }
+        }
+    }
+
+    /// The most recently sent request.
+    package var sentRequest: Request? {
+        state.withLock { state in
+            for case .request(let request) in state.log.elements.reversed() { return request }
+            return nil
+        }
+    }
+
+    /// The metrics of each exchange.
+    package var exchanges: [TransferMetrics] {
+        state.withLock { state in
+            state.log.elements.compactMap { if case .metrics(let metrics) = $0 { metrics } else { nil } }
+        }
     }
 
     // MARK: Operations of the work
@@ -147,45 +195,45 @@ package final class TransferCore: Sendable {
     /// - Throws: `CancellationError` if the task or the calling task is cancelled.
     package func waitUntilRunning() async throws {
         if state.withLock({ $0.machine.state == .running }) { return }
-        for await state in BroadcastStream(broadcast: states) {
-            switch state {
-            case .running: return
-            case .suspended, .waiting: continue
-            case .cancelling, .finished: throw CancellationError()
+        let isRunning = await state.wait(among: \.waiters) { state in
+            switch state.machine.state {
+            case .running: true
+            case .suspended, .waiting: nil
+            // The work is cancelled first, so that it finds its own Swift task cancelled and takes that for the reason.
+            case .cancelling: state.isWorkStopped ? false : nil
+            case .finished: false
             }
         }
-        throw CancellationError()
-    }
-
-    /// The receiver of the events of the task's exchanges.
-    var monitor: ProgressMonitor { ProgressMonitor(core: self) }
-
-    /// Updates progress and events. Values are sent under the lock, so that an older value cannot overtake a newer one.
-    func track(_ step: (inout State, _ time: Duration) -> Void) {
-        let time = stopwatch.elapsed
-        state.withLock { step(&$0, time) }
+        guard isRunning == true else { throw CancellationError() }
     }
 
     /// Records the head of the task's response.
     func receive(_ head: ResponseHead) {
-        state.withLock { state in
-            state.response = head
-            state.events.send(.response(head))
+        update { $0.record(.response(head)) }
+    }
+
+    /// Marks the current exchange as the one with the task's response, whose body starts at `offset`.
+    func accept(offset: Int64 = 0, total: Int64? = nil) {
+        let time = stopwatch.elapsed
+        update { state in
+            state.record(received: state.tracker.accept(offset: offset, total: total, at: time))
+            if offset > 0 { state.record(.continued(offset: offset, total: total)) }
         }
+    }
+
+    /// Records that the response is complete.
+    func complete(_ size: Int64) {
+        update { $0.record(received: $0.tracker.complete(size)) }
     }
 
     /// Records the end of the work.
     func finish(_ outcome: TaskOutcome) {
-        let action = state.withLock { state in
-            state.uploads.finish()
-            state.downloads.finish()
+        let action = update { state in
             guard let action = state.machine.finish() else { return TaskStateMachine.Action.nothing }
-            state.outcome = outcome
             state.stopWork = nil
-            state.events.send(.finished(outcome))
-            state.events.finish()
-            state.states.send(.finished)
-            state.states.finish()
+            state.record(.finished(outcome))
+            state.log.finish()
+            state.observers = []
             return action
         }
         scheduler.apply(action, of: self)
@@ -195,30 +243,37 @@ package final class TransferCore: Sendable {
 
     /// Starts a waiting task; returns `false` if the task is no longer waiting.
     func admit() -> Bool {
-        state.withLock { state in
-            guard state.machine.admit() else { return false }
-            state.states.send(.running)
-            return true
-        }
+        update { $0.machine.admit() }
     }
 
-    private func change(
-        telling event: TaskEvent, _ step: (inout TaskStateMachine) -> TaskStateMachine.Action?
-    ) {
-        let change = state.withLock { state in
+    // MARK: Changes
+
+    /// Changes the state under its lock, then resumes those who wait for a change.
+    @discardableResult
+    private func update<Result>(_ body: (inout State) -> Result) -> Result {
+        let (result, waiters) = state.withLock { state in
+            let result = body(&state)
+            return (result, state.waiters.takeAll())
+        }
+        for waiter in waiters { waiter.resume() }
+        return result
+    }
+
+    private func change(recording event: TaskEvent, _ step: (inout TaskStateMachine) -> TaskStateMachine.Action?) {
+        let change = update { state in
             guard let action = step(&state.machine) else { return Change() }
-            state.events.send(event)
-            let now = state.machine.state
-            guard now != .cancelling else { return Change(action: action, isCancelled: true, stopWork: state.stopWork) }
-            if now == .suspended { state.tracker.interrupt() }
-            state.states.send(now)
+            state.record(event)
+            switch state.machine.state {
+            case .cancelling: return Change(action: action, isCancelled: true, stopWork: state.stopWork)
+            case .suspended: state.tracker.interrupt()
+            case .waiting, .running, .finished: break
+            }
             return Change(action: action)
         }
         scheduler.apply(change.action, of: self)
-        // The work is cancelled first, so that code waiting in ``waitUntilRunning()`` finds its own Swift task
-        // cancelled and takes that for the reason.
+        guard change.isCancelled else { return }
         change.stopWork?()
-        if change.isCancelled { state.withLock { $0.states.send(.cancelling) } }
+        update { $0.isWorkStopped = true }
     }
 
     /// The actions to perform after a change of state, outside of the lock.
@@ -229,30 +284,27 @@ package final class TransferCore: Sendable {
     }
 }
 
-extension TransferCore {
-    /// The most recently sent request.
-    package var sentRequest: Request? {
-        for case .request(let request) in pastEvents.reversed() { return request }
-        return nil
-    }
-
-    /// The metrics of each exchange.
-    package var exchanges: [TransferMetrics] {
-        pastEvents.compactMap { if case .metrics(let metrics) = $0 { metrics } else { nil } }
-    }
-
-    /// Calls `observer` with every event, including past ones. It must return immediately and not use the task.
-    package func observeEvents(_ observer: @escaping @Sendable (TaskEvent) -> Void) {
-        events.observe { if let event = $0 { observer(event) } }
-    }
-
-    /// Calls `observer` with the progress of the request's body. It must return immediately and not use the task.
-    package func observeUploadProgress(_ observer: @escaping @Sendable (TransferProgress) -> Void) {
-        uploads.observe { if let progress = $0 { observer(progress) } }
-    }
-
-    /// Calls `observer` with the progress of the response's body. It must return immediately and not use the task.
-    package func observeDownloadProgress(_ observer: @escaping @Sendable (TransferProgress) -> Void) {
-        downloads.observe { if let progress = $0 { observer(progress) } }
+/// Records the events of the task's exchanges.
+///
+/// The transport reports progress at most every 50 ms, so this code does not run for each chunk.
+extension TransferCore: TransferEventSink {
+    package func receive(_ event: TransferEvent) {
+        switch event {
+        case .started(let request):
+            let time = stopwatch.elapsed
+            update { state in
+                state.record(.request(request))
+                state.tracker.beginExchange(at: time)
+            }
+        case .informational(let head): update { $0.record(.informational(head)) }
+        case .uploadProgress(let progress):
+            let time = stopwatch.elapsed
+            update { $0.record(.uploadProgress($0.tracker.send(progress, at: time))) }
+        case .downloadProgress(let progress):
+            let time = stopwatch.elapsed
+            update { $0.record(received: $0.tracker.receive(progress, at: time)) }
+        case .finished(let metrics): update { $0.record(.metrics(metrics)) }
+        case .head: break
+        }
     }
 }

@@ -53,23 +53,29 @@ public struct TransferGroup: Sendable {
     /// The total is `nil` until it is known for every task that has not ended. A task that has ended counts as its
     /// completed bytes, in the total as well.
     public var progress: BroadcastStream<TransferProgress> {
-        let sum = Broadcast<TransferProgress>()
         let cores = tasks.compactMap(\.core)
+        let sum = Broadcast<TransferProgress>()
         let state = Lock(ProgressSum(count: cores.count))
         if cores.isEmpty { sum.finish() }
         for (index, core) in cores.enumerated() {
-            let own = core.kind == .upload ? core.uploads : core.downloads
+            let isUpload = core.kind == .upload
             // The observer is removed when the task ends.
-            own.observe { [weak sum] progress in
+            core.observe { [weak sum] event in
                 guard let sum else { return }
                 state.withLock { state in
-                    if let progress { state.update(index, progress) } else { state.finish(index) }
+                    if case .finished = event {
+                        state.finish(index)
+                    } else if let progress = isUpload ? event.uploadProgress : event.downloadProgress {
+                        state.update(index, progress)
+                    } else {
+                        return
+                    }
                     sum.send(state.value)
                     if state.isOver { sum.finish() }
                 }
             }
         }
-        return BroadcastStream(broadcast: sum)
+        return sum.stream
     }
 }
 

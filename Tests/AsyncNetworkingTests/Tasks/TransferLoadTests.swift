@@ -172,8 +172,8 @@ import Testing
             stream.cancel()
             _ = try? await stream.value
         case 4:
-            let task = manager.upload(
-                request, from: .stream(AsyncStreamOf([Data(count: 1000), Data(count: 1000)])))
+            let body = RequestBody.stream(AsyncStreamOf([Data(count: 1000), Data(count: 1000)]))
+            let task = manager.upload("\(round)", body: body, method: .get)
             let reader = Task { for await _ in task.progress {} }
             await pause()
             reader.cancel()

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+
+import ANSystem
+
+/// A stream of a task's progress or events, which ends with the task.
+///
+/// A stream of progress yields the latest value first, then newer ones; a slow reader skips values, but never the last.
+/// A stream of events yields every event from the first one on. Any number of readers may iterate a stream at any time.
+/// The stream never throws: a task's error is thrown by its ``TransferTask/value``.
+public struct BroadcastStream<Element: Sendable>: AsyncSequence, Sendable {
+    /// The stream does not throw.
+    public typealias Failure = Never
+
+    /// Returns the next value for a reader that has received those up to a number, and its own number; `nil` at the
+    /// end, or if the calling task is cancelled.
+    typealias Source = @Sendable (_ seen: Int) async -> (Element, number: Int)?
+
+    private let source: Source
+
+    init(_ source: @escaping Source) {
+        self.source = source
+    }
+
+    /// Returns an iterator that starts at the latest value, or at the first event.
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(source: source)
+    }
+
+    /// An iterator over the values until the task ends or the calling task is cancelled.
+    public struct Iterator: AsyncIteratorProtocol {
+        fileprivate let source: Source
+        private var seen = 0
+
+        fileprivate init(source: @escaping Source) {
+            self.source = source
+        }
+
+        /// Returns the next value, waiting for it if necessary; `nil` at the end, or if the calling task is cancelled.
+        public mutating func next() async -> Element? {
+            guard let (element, number) = await source(seen) else { return nil }
+            seen = number
+            return element
+        }
+    }
+}
+
+extension Lock {
+    /// Waits for the next value of a log; see ``BroadcastStream/Source``.
+    func next<Element, Selected>(
+        in log: any KeyPath<Value, EventLog<Element>> & Sendable, among waiters: WaitersPath, after seen: Int,
+        _ select: (Element) -> Selected?
+    ) async -> (Selected, number: Int)? {
+        let next = await wait(among: waiters) { value -> EventLog<Element>.NextValue<Selected>? in
+            let next = value[keyPath: log].next(after: seen, select)
+            return if case .wait = next { nil } else { next }
+        }
+        return if case .value(let value, let number) = next { (value, number) } else { nil }
+    }
+}
