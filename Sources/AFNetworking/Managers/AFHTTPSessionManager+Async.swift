@@ -2,8 +2,6 @@
 
 import ANSystem
 
-// Async variants of the verbs. Each calls the variant with callbacks and so uses the same serializers and blocks.
-
 /// The result of a request that was made with an async verb of ``AFHTTPSessionManager``.
 public struct AFResponse {
     /// The completed task.
@@ -11,6 +9,8 @@ public struct AFResponse {
     /// The object that the response serializer returned; `nil` for a HEAD request or if the serializer returned none.
     public let object: Any?
 }
+
+// Each async verb calls the verb with callbacks, and so uses the same serializers, blocks and overrides.
 
 extension AFHTTPSessionManager {
     /// Performs a GET request with the encoded parameters in its query.
@@ -27,13 +27,10 @@ extension AFHTTPSessionManager {
     public func get(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
     ) async throws -> AFResponse {
-        try await awaiting { success, failure in
-            get(urlString, parameters: parameters, headers: headers, progress: nil, success: success, failure: failure)
-        }
+        try await awaiting { get(urlString, parameters: parameters, headers: headers, success: $0, failure: $1) }
     }
 
-    /// Performs a HEAD request with the encoded parameters in its query. The `object` of the result is `nil`.
-    /// Parameters and errors are those of ``get(_:parameters:headers:)``.
+    /// Performs a HEAD request, as ``get(_:parameters:headers:)`` does a GET request. The object of the result is `nil`.
     public func head(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
     ) async throws -> AFResponse {
@@ -42,101 +39,73 @@ extension AFHTTPSessionManager {
         }
     }
 
-    /// Performs a POST request with the encoded parameters as its body. Parameters and errors are those of
-    /// ``get(_:parameters:headers:)``.
+    /// Performs a POST request with the encoded parameters as its body. See ``get(_:parameters:headers:)``.
     @discardableResult
     public func post(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
     ) async throws -> AFResponse {
-        try await awaiting { success, failure in
-            post(urlString, parameters: parameters, headers: headers, progress: nil, success: success, failure: failure)
-        }
+        try await awaiting { post(urlString, parameters: parameters, headers: headers, success: $0, failure: $1) }
     }
 
     /// Performs a POST request with a multipart form (RFC 7578): one field per parameter, followed by the parts that
-    /// `block` appends. The other parameters and the errors are those of ``get(_:parameters:headers:)``.
+    /// `block` appends. See ``get(_:parameters:headers:)``.
     @discardableResult
     public func post(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil,
         constructingBodyWith block: ((any AFMultipartFormData) -> Void)?
     ) async throws -> AFResponse {
-        try await awaiting { success, failure in
+        try await awaiting {
             post(
-                urlString, parameters: parameters, headers: headers, constructingBodyWith: block, progress: nil,
-                success: success, failure: failure)
+                urlString, parameters: parameters, headers: headers, constructingBodyWith: block, success: $0,
+                failure: $1)
         }
     }
 
-    /// Performs a PUT request with the encoded parameters as its body. Parameters and errors are those of
-    /// ``get(_:parameters:headers:)``.
+    /// Performs a PUT request with the encoded parameters as its body. See ``get(_:parameters:headers:)``.
     @discardableResult
     public func put(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
     ) async throws -> AFResponse {
-        try await awaiting { success, failure in
-            put(urlString, parameters: parameters, headers: headers, success: success, failure: failure)
-        }
+        try await awaiting { put(urlString, parameters: parameters, headers: headers, success: $0, failure: $1) }
     }
 
-    /// Performs a PATCH request with the encoded parameters as its body. Parameters and errors are those of
-    /// ``get(_:parameters:headers:)``.
+    /// Performs a PATCH request with the encoded parameters as its body. See ``get(_:parameters:headers:)``.
     @discardableResult
     public func patch(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
     ) async throws -> AFResponse {
-        try await awaiting { success, failure in
-            patch(urlString, parameters: parameters, headers: headers, success: success, failure: failure)
-        }
+        try await awaiting { patch(urlString, parameters: parameters, headers: headers, success: $0, failure: $1) }
     }
 
-    /// Performs a DELETE request with the encoded parameters in its query. Parameters and errors are those of
-    /// ``get(_:parameters:headers:)``.
+    /// Performs a DELETE request with the encoded parameters in its query. See ``get(_:parameters:headers:)``.
     @discardableResult
     public func delete(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
     ) async throws -> AFResponse {
-        try await awaiting { success, failure in
-            delete(urlString, parameters: parameters, headers: headers, success: success, failure: failure)
-        }
+        try await awaiting { delete(urlString, parameters: parameters, headers: headers, success: $0, failure: $1) }
     }
 
     /// Starts a task and suspends until one of its callbacks is called.
     private func awaiting(
-        _ start: (
-            _ success: @escaping (URLSessionDataTask, Any?) -> Void,
-            _ failure: @escaping (URLSessionDataTask?, any Error) -> Void
-        ) -> URLSessionDataTask?
+        _ start: (@escaping Success, @escaping Failure) -> URLSessionDataTask?
     ) async throws -> AFResponse {
-        let state = Lock(AwaitedTask())
-        let response = try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation {
-                (waiter: CheckedContinuation<UncheckedSendable<AFResponse>, any Error>) in
-                let task = start(
-                    { task, object in
-                        waiter.resume(returning: UncheckedSendable(AFResponse(task: task, object: object)))
-                    },
-                    { _, error in
-                        let isCancelled = state.withLock { $0.isCancelled }
-                        waiter.resume(throwing: isCancelled ? CancellationError() : error)
-                    })
-                let isCancelled = state.withLock { state in
-                    state.task = task
-                    return state.isCancelled
+        let started = Lock<URLSessionDataTask?>(nil)
+        return try await withTaskCancellationHandler {
+            do {
+                return try await withCheckedThrowingContinuation {
+                    (waiter: CheckedContinuation<UncheckedSendable<AFResponse>, any Error>) in
+                    let task = start(
+                        { waiter.resume(returning: UncheckedSendable(AFResponse(task: $0, object: $1))) },
+                        { waiter.resume(throwing: $1) })
+                    started.set(\.self, to: task)
+                    // The handler may have run before the task was stored.
+                    if Task.isCancelled { task?.cancel() }
                 }
-                if isCancelled { task?.cancel() }
+            } catch {
+                throw Task.isCancelled ? CancellationError() : error
             }
         } onCancel: {
-            state.withLock { state in
-                state.isCancelled = true
-                return state.task
-            }?.cancel()
-        }
-        return response.value
-    }
-
-    /// The task that an async verb awaits, and whether the calling task was cancelled.
-    private struct AwaitedTask: Sendable {
-        var task: URLSessionDataTask?
-        var isCancelled = false
+            started.withLock { $0 }?.cancel()
+        }.value
     }
 }

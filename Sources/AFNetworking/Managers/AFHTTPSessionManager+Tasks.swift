@@ -4,44 +4,110 @@ import ANSystem
 import AsyncNetworking
 import Dispatch
 
+// The one path of the verbs. A subclass may have overridden the methods that create tasks, so these are called for it;
+// their completion handler takes a Foundation response, which is not created otherwise.
+
 extension AFHTTPSessionManager {
+    typealias Success = (URLSessionDataTask, Any?) -> Void
+    typealias Failure = (URLSessionDataTask?, any Error) -> Void
+
+    /// Starts the task of a verb.
+    func perform(
+        _ method: String, _ urlString: String, _ parameters: Any?, _ headers: [String: String]?,
+        uploadProgress: ((Progress) -> Void)? = nil, downloadProgress: ((Progress) -> Void)? = nil,
+        _ success: Success?, _ failure: Failure?
+    ) -> URLSessionDataTask? {
+        guard isSubclassed else {
+            return makeTask(
+                method, urlString, parameters, headers, uploadProgress, downloadProgress, success, failure,
+                isResumed: true)
+        }
+        let task = dataTask(
+            withHTTPMethod: method, urlString: urlString, parameters: parameters, headers: headers,
+            uploadProgress: uploadProgress, downloadProgress: downloadProgress, success: success, failure: failure)
+        task?.resume()
+        return task
+    }
+
+    /// Creates the data task of a verb.
+    func makeTask(
+        _ method: String, _ urlString: String, _ parameters: Any?, _ headers: [String: String]?,
+        _ uploadProgress: ((Progress) -> Void)?, _ downloadProgress: ((Progress) -> Void)?,
+        _ success: Success?, _ failure: Failure?, isResumed: Bool
+    ) -> URLSessionDataTask? {
+        let made = request(failure) { try makeRequest(method, urlString, parameters, headers) }
+        guard let request = made else { return nil }
+        guard isSubclassed else {
+            let callbacks = TaskCallbacks(
+                uploadProgress: uploadProgress, downloadProgress: downloadProgress,
+                completion: .blocks(success: success, failure: failure))
+            return AFDataTask(makeDriver(request, .data, callbacks), isResumed: isResumed)
+        }
+        return VerbCallbacks(success, failure).task {
+            dataTask(
+                with: request.urlRequest, uploadProgress: uploadProgress, downloadProgress: downloadProgress,
+                completionHandler: $0)
+        }
+    }
+
+    /// Starts the upload task of a form.
+    func postForm(
+        _ urlString: String, _ parameters: Any?, _ headers: [String: String]?,
+        _ block: ((any AFMultipartFormData) -> Void)?, _ uploadProgress: ((Progress) -> Void)?,
+        _ success: Success?, _ failure: Failure?
+    ) -> URLSessionDataTask? {
+        let made = request(failure) {
+            let fields = try parameters.map(Self.fields)
+            return try makeRequest(urlString, headers) {
+                try requestSerializer.multipartFormRequest(
+                    withMethod: "POST", urlString: $0, parameters: fields, constructingBodyWith: block)
+            }
+        }
+        guard let request = made else { return nil }
+        guard isSubclassed else {
+            let callbacks = TaskCallbacks(
+                uploadProgress: uploadProgress, completion: .blocks(success: success, failure: failure))
+            return AFUploadTask(makeDriver(.given(request), .upload(nil), callbacks), isResumed: true)
+        }
+        let task = VerbCallbacks(success, failure).task {
+            uploadTask(withStreamedRequest: request, progress: uploadProgress, completionHandler: $0)
+        }
+        task.resume()
+        return task
+    }
+
     /// Creates the request for a verb.
-    func makeRequest(
+    private func makeRequest(
         _ method: String, _ urlString: String, _ parameters: Any?, _ headers: [String: String]?
     ) throws -> OriginalRequest {
         let serializer = requestSerializer
         if let made = try serializer.makeRequest(method, resolve(urlString), parameters, headers) { return .made(made) }
         return .given(
-            try makeRequest(urlString, headers) { url, error in
-                serializer.request(
-                    withMethod: method, urlString: url.absoluteString, parameters: parameters, error: error)
+            try makeRequest(urlString, headers) {
+                try serializer.request(withMethod: method, urlString: $0, parameters: parameters)
             })
     }
 
     /// Creates a Foundation request, in which `headers` replace the fields with the same name.
-    func makeRequest(
-        _ urlString: String, _ headers: [String: String]?, _ make: (URL, NSErrorPointer) -> NSMutableURLRequest
+    private func makeRequest(
+        _ urlString: String, _ headers: [String: String]?, _ make: (String) throws -> NSMutableURLRequest
     ) throws -> URLRequest {
-        let url = try resolve(urlString)
-        var request = try throwingError { make(url, $0) } as URLRequest
+        var request = try make(resolve(urlString).absoluteString) as URLRequest
         for (name, value) in headers ?? [:] { request.setField(name, value) }
         return request
     }
 
     private func resolve(_ urlString: String) throws -> URL {
         do throws(SerializationError) {
-            // A subclass may override `baseURL`.
-            return try (isSubclassed ? URLResolver(base: baseURL) : base).resolve(urlString)
+            return try resolver.resolve(urlString)
         } catch {
             throw NSError.requestSerialization(.badURL, reason: "\(error)", underlying: error)
         }
     }
 
-    /// Returns the result of `make`. If `make` throws, returns `nil` and schedules a call to `failure` on the
+    /// Returns the request from `make`. If `make` throws, returns `nil` and schedules a call to `failure` on the
     /// completion queue.
-    func orTelling<Made>(
-        _ failure: ((URLSessionDataTask?, any Error) -> Void)?, _ make: () throws -> Made
-    ) -> Made? {
+    private func request<Made>(_ failure: Failure?, _ make: () throws -> Made) -> Made? {
         do {
             return try make()
         } catch {
@@ -56,7 +122,7 @@ extension AFHTTPSessionManager {
     ///
     /// - Throws: An error of ``AFURLRequestSerializationErrorDomain`` with code -1016 if `parameters` is not a
     ///   dictionary.
-    static func fields(_ parameters: Any) throws -> [String: Any] {
+    private static func fields(_ parameters: Any) throws -> [String: Any] {
         if let fields = parameters as? [String: Any] { return fields }
         guard let fields = parameters as? [AnyHashable: Any] else {
             throw NSError.requestSerialization(
@@ -64,95 +130,46 @@ extension AFHTTPSessionManager {
         }
         return Dictionary(fields.map { ("\($0.key.base)", $0.value) }) { first, _ in first }
     }
-
-    /// Performs a request. For a subclass it calls the overridable `dataTask(withHTTPMethod:…)`.
-    func perform(
-        _ method: String, _ urlString: String, _ parameters: Any?, _ headers: [String: String]?,
-        uploadProgress: ((Progress) -> Void)? = nil, downloadProgress: ((Progress) -> Void)? = nil,
-        _ success: ((URLSessionDataTask, Any?) -> Void)?, _ failure: ((URLSessionDataTask?, any Error) -> Void)?
-    ) -> URLSessionDataTask? {
-        guard isSubclassed else {
-            return makeTask(
-                method, urlString, parameters, headers, uploadProgress: uploadProgress,
-                downloadProgress: downloadProgress, success, failure, isResumed: true)
-        }
-        return started(
-            dataTask(
-                withHTTPMethod: method, urlString: urlString, parameters: parameters, headers: headers,
-                uploadProgress: uploadProgress, downloadProgress: downloadProgress, success: success,
-                failure: failure))
-    }
-
-    /// Creates the data task of a verb. Its callbacks need no Foundation response, so none is created for them.
-    func makeTask(
-        _ method: String, _ urlString: String, _ parameters: Any?, _ headers: [String: String]?,
-        uploadProgress: ((Progress) -> Void)?, downloadProgress: ((Progress) -> Void)?,
-        _ success: ((URLSessionDataTask, Any?) -> Void)?, _ failure: ((URLSessionDataTask?, any Error) -> Void)?,
-        isResumed: Bool
-    ) -> URLSessionDataTask? {
-        let request = orTelling(failure) { try makeRequest(method, urlString, parameters, headers) }
-        guard let request else { return nil }
-        return AFDataTask(
-            makeDriver(
-                request, .data,
-                TaskCallbacks(
-                    uploadProgress: uploadProgress, downloadProgress: downloadProgress,
-                    completion: .blocks(success: success, failure: failure))),
-            isResumed: isResumed)
-    }
-
-    /// Resumes the task and returns it.
-    func started<Task: URLSessionTask>(_ task: Task?) -> Task? {
-        task?.resume()
-        return task
-    }
-
-    /// Returns the task from `make`, which a subclass may have overridden. The completion handler passed to `make`
-    /// calls `success` or `failure`.
-    func making<Made: URLSessionDataTask>(
-        _ success: ((URLSessionDataTask, Any?) -> Void)?, _ failure: ((URLSessionDataTask?, any Error) -> Void)?,
-        _ make: (@escaping (URLResponse, Any?, (any Error)?) -> Void) -> Made
-    ) -> Made {
-        let made = MadeTask()
-        let task = make { _, object, error in
-            made.use { task in
-                if let error { failure?(task, error) } else if let task { success?(task, object) }
-            }
-        }
-        for call in made.set(task) { call(task) }
-        return task
-    }
 }
 
-/// A holder of the task for its completion handler, which is created before the task. The reference is weak: the
-/// manager retains the task until the task ends.
-private final class MadeTask: Sendable {
+/// The blocks of a verb whose task a method of a subclass creates. The method takes a completion handler, which it may
+/// call before it returns the task: the blocks are called when both the task and the result are known.
+private final class VerbCallbacks: Sendable {
+    private let blocks: UncheckedSendable<(AFHTTPSessionManager.Success?, AFHTTPSessionManager.Failure?)>
     private let state = Lock(State())
 
-    private struct State {
-        var task: WeakTask?
-        var calls: [UncheckedSendable<(URLSessionDataTask?) -> Void>] = []
+    private struct State: Sendable {
+        var task: URLSessionDataTask?
+        var results: [UncheckedSendable<(object: Any?, error: (any Error)?)>] = []
     }
 
-    /// Calls `call` with the task that is completing on this thread, or else with the created task. If an override
-    /// resumed the task and is called back before it has returned the task, `call` is deferred until ``set(_:)``.
-    func use(_ call: @escaping (URLSessionDataTask?) -> Void) {
-        if let ended = TaskDriver.ended { return call(ended) }
-        let later = UncheckedSendable(call)
-        let task = state.withLock { state in
-            if state.task == nil { state.calls.append(later) }
-            return state.task
-        }
-        if let task { call(task.value as? URLSessionDataTask) }
+    init(_ success: AFHTTPSessionManager.Success?, _ failure: AFHTTPSessionManager.Failure?) {
+        blocks = UncheckedSendable((success, failure))
     }
 
-    /// Stores the created task and returns the calls that were deferred until it was known.
-    func set(_ task: URLSessionDataTask) -> [(URLSessionDataTask?) -> Void] {
-        let calls = state.withLock { state in
-            defer { state.calls = [] }
-            state.task = WeakTask(task)
-            return state.calls
+    /// Returns the task from `make`.
+    func task<Made: URLSessionDataTask>(_ make: (@escaping (URLResponse, Any?, (any Error)?) -> Void) -> Made) -> Made {
+        let task = make { _, object, error in
+            self.deliver { $0.results.append(UncheckedSendable((object, error))) }
         }
-        return calls.map(\.value)
+        deliver { $0.task = task }
+        return task
+    }
+
+    /// Changes the state, and calls a block for each result if the task is known.
+    private func deliver(_ change: (inout State) -> Void) {
+        let (task, results) = state.withLock { state in
+            change(&state)
+            defer { if state.task != nil { state.results = [] } }
+            return (state.task, state.results)
+        }
+        guard let task else { return }
+        for result in results {
+            if let error = result.value.error {
+                blocks.value.1?(task, error)
+            } else {
+                blocks.value.0?(task, result.value.object)
+            }
+        }
     }
 }

@@ -10,7 +10,7 @@ import Dispatch
 /// ``AFURLSessionManager/completionQueue`` or, if that is `nil`, on the main queue. If the request cannot be created,
 /// the verb returns `nil` and calls `failure` without a task.
 open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
-    let base: URLResolver
+    private let base: URLResolver
     private let serializer: Lock<UncheckedSendable<AFHTTPRequestSerializer>>
 
     /// Creates a manager without a base URL.
@@ -41,6 +41,9 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
 
     /// The URL against which relative URLs are resolved, with a slash at the end of its path, or `nil`.
     open var baseURL: URL? { base.base }
+
+    /// The resolver of URLs, for which a subclass may override ``baseURL``.
+    var resolver: URLResolver { isSubclassed ? URLResolver(base: baseURL) : base }
 
     /// The serializer that encodes parameters into requests. Default: an ``AFHTTPRequestSerializer`` (queries and form
     /// bodies).
@@ -95,123 +98,94 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
 
     // MARK: Verbs
 
-    /// Starts a GET request with the encoded parameters in its query. The arguments are those of
-    /// ``dataTask(withHTTPMethod:urlString:parameters:headers:uploadProgress:downloadProgress:success:failure:)``.
+    // The arguments of the verbs are those of `dataTask(withHTTPMethod:…)`. The variants of AFNetworking 3 are these
+    // without `headers` and `progress`.
+
+    /// Starts a GET request with the encoded parameters in its query.
     #if MigrationHints
         @available(*, deprecated, message: "Use try await manager.get(…), or session.get(…) of AsyncNetworking.")
     #endif
     @discardableResult
     open func get(
-        _ urlString: String, parameters: Any?, headers: [String: String]?,
-        progress downloadProgress: ((Progress) -> Void)?,
+        _ urlString: String, parameters: Any?, headers: [String: String]? = nil,
+        progress downloadProgress: ((Progress) -> Void)? = nil,
         success: ((URLSessionDataTask, Any?) -> Void)?, failure: ((URLSessionDataTask?, any Error) -> Void)?
     ) -> URLSessionDataTask? {
-        perform(
-            "GET", urlString, parameters, headers, downloadProgress: downloadProgress, success,
-            failure)
+        perform("GET", urlString, parameters, headers, downloadProgress: downloadProgress, success, failure)
     }
 
-    /// Starts a HEAD request with the encoded parameters in its query. The arguments are those of
-    /// ``dataTask(withHTTPMethod:urlString:parameters:headers:uploadProgress:downloadProgress:success:failure:)``.
+    /// Starts a HEAD request with the encoded parameters in its query.
     #if MigrationHints
         @available(*, deprecated, message: "Use try await manager.head(…), or session.head(…) of AsyncNetworking.")
     #endif
     @discardableResult
     open func head(
-        _ urlString: String, parameters: Any?, headers: [String: String]?, success: ((URLSessionDataTask) -> Void)?,
-        failure: ((URLSessionDataTask?, any Error) -> Void)?
+        _ urlString: String, parameters: Any?, headers: [String: String]? = nil,
+        success: ((URLSessionDataTask) -> Void)?, failure: ((URLSessionDataTask?, any Error) -> Void)?
     ) -> URLSessionDataTask? {
         perform(
-            "HEAD", urlString, parameters, headers,
-            success.map { success in { task, _ in success(task) } }, failure)
+            "HEAD", urlString, parameters, headers, success.map { success in { task, _ in success(task) } }, failure)
     }
 
-    /// Starts a POST request with the encoded parameters as its body. The arguments are those of
-    /// ``dataTask(withHTTPMethod:urlString:parameters:headers:uploadProgress:downloadProgress:success:failure:)``.
+    /// Starts a POST request with the encoded parameters as its body.
     #if MigrationHints
         @available(*, deprecated, message: "Use try await manager.post(…), or session.post(…) of AsyncNetworking.")
     #endif
     @discardableResult
     open func post(
-        _ urlString: String, parameters: Any?, headers: [String: String]?,
-        progress uploadProgress: ((Progress) -> Void)?,
+        _ urlString: String, parameters: Any?, headers: [String: String]? = nil,
+        progress uploadProgress: ((Progress) -> Void)? = nil,
         success: ((URLSessionDataTask, Any?) -> Void)?, failure: ((URLSessionDataTask?, any Error) -> Void)?
     ) -> URLSessionDataTask? {
-        perform(
-            "POST", urlString, parameters, headers, uploadProgress: uploadProgress, success,
-            failure)
+        perform("POST", urlString, parameters, headers, uploadProgress: uploadProgress, success, failure)
     }
 
     /// Starts a POST request with a multipart form (RFC 7578): one field per parameter, followed by the parts that
-    /// `block` appends. The other arguments are those of
-    /// ``dataTask(withHTTPMethod:urlString:parameters:headers:uploadProgress:downloadProgress:success:failure:)``.
+    /// `block` appends.
     #if MigrationHints
         @available(*, deprecated, message: "Use try await manager.post(…), or session.post(…) of AsyncNetworking.")
     #endif
     @discardableResult
     open func post(
-        _ urlString: String, parameters: Any?, headers: [String: String]?,
+        _ urlString: String, parameters: Any?, headers: [String: String]? = nil,
         constructingBodyWith block: ((any AFMultipartFormData) -> Void)?,
-        progress uploadProgress: ((Progress) -> Void)?, success: ((URLSessionDataTask, Any?) -> Void)?,
-        failure: ((URLSessionDataTask?, any Error) -> Void)?
+        progress uploadProgress: ((Progress) -> Void)? = nil,
+        success: ((URLSessionDataTask, Any?) -> Void)?, failure: ((URLSessionDataTask?, any Error) -> Void)?
     ) -> URLSessionDataTask? {
-        let request = orTelling(failure) {
-            let fields = try parameters.map(Self.fields)
-            return try makeRequest(urlString, headers) { url, error in
-                requestSerializer.multipartFormRequest(
-                    withMethod: "POST", urlString: url.absoluteString, parameters: fields,
-                    constructingBodyWith: block, error: error)
-            }
-        }
-        guard let request else { return nil }
-        guard isSubclassed else {
-            return AFUploadTask(
-                makeDriver(
-                    .given(request), .upload(nil),
-                    TaskCallbacks(
-                        uploadProgress: uploadProgress, completion: .blocks(success: success, failure: failure))),
-                isResumed: true)
-        }
-        return started(
-            making(success, failure) {
-                uploadTask(withStreamedRequest: request, progress: uploadProgress, completionHandler: $0)
-            })
+        postForm(urlString, parameters, headers, block, uploadProgress, success, failure)
     }
 
-    /// Starts a PUT request with the encoded parameters as its body. The arguments are those of
-    /// ``dataTask(withHTTPMethod:urlString:parameters:headers:uploadProgress:downloadProgress:success:failure:)``.
+    /// Starts a PUT request with the encoded parameters as its body.
     #if MigrationHints
         @available(*, deprecated, message: "Use try await manager.put(…), or session.put(…) of AsyncNetworking.")
     #endif
     @discardableResult
     open func put(
-        _ urlString: String, parameters: Any?, headers: [String: String]?,
+        _ urlString: String, parameters: Any?, headers: [String: String]? = nil,
         success: ((URLSessionDataTask, Any?) -> Void)?, failure: ((URLSessionDataTask?, any Error) -> Void)?
     ) -> URLSessionDataTask? {
         perform("PUT", urlString, parameters, headers, success, failure)
     }
 
-    /// Starts a PATCH request with the encoded parameters as its body. The arguments are those of
-    /// ``dataTask(withHTTPMethod:urlString:parameters:headers:uploadProgress:downloadProgress:success:failure:)``.
+    /// Starts a PATCH request with the encoded parameters as its body.
     #if MigrationHints
         @available(*, deprecated, message: "Use try await manager.patch(…), or session.patch(…) of AsyncNetworking.")
     #endif
     @discardableResult
     open func patch(
-        _ urlString: String, parameters: Any?, headers: [String: String]?,
+        _ urlString: String, parameters: Any?, headers: [String: String]? = nil,
         success: ((URLSessionDataTask, Any?) -> Void)?, failure: ((URLSessionDataTask?, any Error) -> Void)?
     ) -> URLSessionDataTask? {
         perform("PATCH", urlString, parameters, headers, success, failure)
     }
 
-    /// Starts a DELETE request with the encoded parameters in its query. The arguments are those of
-    /// ``dataTask(withHTTPMethod:urlString:parameters:headers:uploadProgress:downloadProgress:success:failure:)``.
+    /// Starts a DELETE request with the encoded parameters in its query.
     #if MigrationHints
         @available(*, deprecated, message: "Use try await manager.delete(…), or session.delete(…) of AsyncNetworking.")
     #endif
     @discardableResult
     open func delete(
-        _ urlString: String, parameters: Any?, headers: [String: String]?,
+        _ urlString: String, parameters: Any?, headers: [String: String]? = nil,
         success: ((URLSessionDataTask, Any?) -> Void)?, failure: ((URLSessionDataTask?, any Error) -> Void)?
     ) -> URLSessionDataTask? {
         perform("DELETE", urlString, parameters, headers, success, failure)
@@ -234,19 +208,9 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         uploadProgress: ((Progress) -> Void)?, downloadProgress: ((Progress) -> Void)?,
         success: ((URLSessionDataTask, Any?) -> Void)?, failure: ((URLSessionDataTask?, any Error) -> Void)?
     ) -> URLSessionDataTask? {
-        guard isSubclassed else {
-            return makeTask(
-                method, urlString, parameters, headers, uploadProgress: uploadProgress,
-                downloadProgress: downloadProgress, success, failure, isResumed: false)
-        }
-        guard let request = orTelling(failure, { try makeRequest(method, urlString, parameters, headers) }) else {
-            return nil
-        }
-        return making(success, failure) {
-            dataTask(
-                with: request.urlRequest, uploadProgress: uploadProgress, downloadProgress: downloadProgress,
-                completionHandler: $0)
-        }
+        makeTask(
+            method, urlString, parameters, headers, uploadProgress, downloadProgress, success, failure, isResumed: false
+        )
     }
 
     // MARK: Copies and archives

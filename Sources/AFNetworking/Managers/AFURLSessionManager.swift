@@ -139,8 +139,8 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     ///   - completionHandler: Called with the response, the object that the response serializer returned, and the
     ///     error.
     open func dataTask(
-        with request: URLRequest, uploadProgress: ((Progress) -> Void)?, downloadProgress: ((Progress) -> Void)?,
-        completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
+        with request: URLRequest, uploadProgress: ((Progress) -> Void)? = nil,
+        downloadProgress: ((Progress) -> Void)? = nil, completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
     ) -> URLSessionDataTask {
         AFDataTask(
             makeDriver(

@@ -52,8 +52,7 @@ extension TaskDriver {
             } else if let dataTask = ending.dataTask {
                 success?(dataTask, ending.object)
             }
-        case .object(let handler):
-            Self.$ended.withValue(ending.dataTask) { handler(givenResponse, ending.object, ending.error) }
+        case .object(let handler): handler(givenResponse, ending.object, ending.error)
         case .file(let handler): handler(givenResponse, ending.object as? URL, ending.error)
         }
     }

@@ -49,9 +49,6 @@ final class TaskDriver: Sendable {
     /// The session passed to hooks.
     var session: URLSession { manager.state.withLock { $0.session(of: manager, generation: generation) } }
 
-    /// The task whose completion handler is being called on this thread; `nil` for a download.
-    @TaskLocal static var ended: URLSessionDataTask?
-
     /// The task that users see; `nil` when it has ended and has been freed.
     var task: URLSessionTask? { state.withLock { $0.task?.value } }
 
