@@ -17,7 +17,15 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
 
     /// Creates a serializer with the default fields `User-Agent` and, if the process has a locale, `Accept-Language`.
     public override init() {
-        state = Lock(RequestSerializerState(headers: Self.defaultHeaders))
+        state = Lock(RequestSerializerState(.init(headers: Self.defaultHeaders)))
+        super.init()
+    }
+
+    /// Creates a serializer with the default fields and with options for its format.
+    init(options: UInt, format: PropertyListSerialization.PropertyListFormat = .xml) {
+        state = Lock(
+            RequestSerializerState(
+                .init(headers: Self.defaultHeaders, options: options, format: format.rawValue)))
         super.init()
     }
 
@@ -75,7 +83,7 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
 
     /// The header fields that are added to requests without a field of the same name.
     open var httpRequestHeaders: [String: String] {
-        state.withLock { $0.headers }
+        state.withLock { $0.kept.headers }
     }
 
     /// Sets a header field for all requests; `nil` removes it. Names are case-insensitive.
@@ -86,7 +94,7 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
     /// Returns the header field that is added to all requests, or `nil`.
     open func value(forHTTPHeaderField field: String) -> String? {
         state.withLock { state in
-            state.headers.first { $0.key.caseInsensitiveCompare(field) == .orderedSame }?.value
+            state.kept.headers.first { $0.key.caseInsensitiveCompare(field) == .orderedSame }?.value
         }
     }
 
@@ -117,7 +125,7 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
 
     /// Sets the style of query encoding, and removes the block that was set in place of a style.
     open func setQueryStringSerializationWith(_ style: AFHTTPRequestQueryStringSerializationStyle) {
-        state.withLock { $0.style = style }
+        state.withLock { $0.kept.style = style }
         state.set(\.makeQuery, to: nil)
     }
 
@@ -280,41 +288,33 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
 
     // MARK: Copies and archives
 
-    /// The archived form: the header fields and the query style.
-    struct Archive: Codable {
-        var headers: [String: String]
-        var style: AFHTTPRequestQueryStringSerializationStyle
-    }
-
-    /// Creates a serializer from an archive of its header fields and query style. Other settings have their defaults.
+    /// Creates a serializer from an archive of its header fields, query style and options. Other settings have their
+    /// defaults.
     public required init?(coder: NSCoder) {
-        guard let archive = coder.decodeValue(Archive.self, forKey: "HTTPRequestSerializer") else { return nil }
-        state = Lock(RequestSerializerState(headers: archive.headers, style: archive.style))
+        guard let kept = coder.decodeValue(RequestSerializerState.Kept.self, forKey: "requestSerializer") else {
+            return nil
+        }
+        state = Lock(RequestSerializerState(kept))
         super.init()
     }
 
-    /// Archives the header fields and the query style.
+    /// Archives the header fields, the query style and the options.
     open func encode(with coder: NSCoder) {
-        let archive = state.withLock { Archive(headers: $0.headers, style: $0.style) }
-        coder.encodeValue(archive, forKey: "HTTPRequestSerializer")
+        coder.encodeValue(state.withLock { $0.kept }, forKey: "requestSerializer")
     }
 
     /// Always `true`.
     open class var supportsSecureCoding: Bool { true }
 
-    /// Returns a serializer with the same header fields, query style and query block. Other settings have their
-    /// defaults.
+    /// Returns a serializer with the same header fields, query style, query block and options. Other settings have
+    /// their defaults.
     open func copy(with zone: NSZone? = nil) -> Any {
-        let copy = AFHTTPRequestSerializer()
-        copy.takeOver(from: self)
+        let copy = makeEmptyCopy()
+        let kept = state.withLock { RequestSerializerState($0.kept, makeQuery: $0.makeQuery) }
+        copy.state.withLock { $0 = kept }
         return copy
     }
 
-    /// Copies the header fields, the query style and the query block from another serializer.
-    func takeOver(from other: AFHTTPRequestSerializer) {
-        let kept = other.state.withLock {
-            RequestSerializerState(headers: $0.headers, style: $0.style, makeQuery: $0.makeQuery)
-        }
-        state.withLock { $0 = kept }
-    }
+    /// Returns a serializer of the same class of this module, without this serializer's settings.
+    func makeEmptyCopy() -> AFHTTPRequestSerializer { AFHTTPRequestSerializer() }
 }

@@ -7,24 +7,20 @@ import ANSystem
 ///
 /// If the parameters are `nil`, the request has neither a body nor a `Content-Type`.
 open class AFJSONRequestSerializer: AFHTTPRequestSerializer, @unchecked Sendable {
-    private let options: Lock<JSONSerialization.WritingOptions>
-
     /// Creates a serializer that writes compact JSON.
     public override init() {
-        options = Lock([])
         super.init()
     }
 
     /// Creates a serializer with options for writing JSON.
     public init(writingOptions: JSONSerialization.WritingOptions) {
-        options = Lock(writingOptions)
-        super.init()
+        super.init(options: writingOptions.rawValue)
     }
 
     /// The options for writing JSON. Default: none, which gives compact JSON.
     open var writingOptions: JSONSerialization.WritingOptions {
-        get { options.withLock { $0 } }
-        set { options.withLock { $0 = newValue } }
+        get { .init(rawValue: state.withLock { $0.kept.options }) }
+        set { state.withLock { $0.kept.options = newValue.rawValue } }
     }
 
     override func encode(
@@ -44,20 +40,8 @@ open class AFJSONRequestSerializer: AFHTTPRequestSerializer, @unchecked Sendable
 
     /// Creates a serializer from an archive of its header fields, query style and writing options.
     public required init?(coder: NSCoder) {
-        options = Lock(.init(rawValue: coder.decodeValue(UInt.self, forKey: "writingOptions") ?? 0))
         super.init(coder: coder)
     }
 
-    /// Archives the header fields, the query style and the writing options.
-    open override func encode(with coder: NSCoder) {
-        super.encode(with: coder)
-        coder.encodeValue(writingOptions.rawValue, forKey: "writingOptions")
-    }
-
-    /// Returns a serializer with the same header fields, query style, query block and writing options.
-    open override func copy(with zone: NSZone? = nil) -> Any {
-        let copy = AFJSONRequestSerializer(writingOptions: writingOptions)
-        copy.takeOver(from: self)
-        return copy
-    }
+    override func makeEmptyCopy() -> AFHTTPRequestSerializer { AFJSONRequestSerializer() }
 }

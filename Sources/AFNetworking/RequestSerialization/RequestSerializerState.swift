@@ -6,29 +6,33 @@ import HTTPTypes
 /// The settings of an ``AFHTTPRequestSerializer``.
 struct RequestSerializerState: Sendable {
     var stringEncoding = String.Encoding.utf8
-    private(set) var headers: [String: String]
     var settings = RequestSettings()
     var methodsInURI: Set<String> = ["GET", "HEAD", "DELETE"]
-    var style: AFHTTPRequestQueryStringSerializationStyle
     var makeQuery: UncheckedSendable<AFHTTPRequestSerializer.QueryBlock>?
-    /// ``headers`` in the core's form and in the order in which they are sent; `nil` if one of them cannot be sent.
+    var kept: Kept
+    /// The header fields in the core's form and in the order in which they are sent; `nil` if one of them cannot be
+    /// sent.
     private(set) var fields: HTTPFields?
 
-    init(
-        headers: [String: String],
-        style: AFHTTPRequestQueryStringSerializationStyle = .httpRequestQueryStringDefaultStyle,
-        makeQuery: UncheckedSendable<AFHTTPRequestSerializer.QueryBlock>? = nil
-    ) {
-        self.headers = headers
-        self.style = style
+    /// The settings that archives and copies contain.
+    struct Kept: Codable, Sendable {
+        var headers: [String: String]
+        var style = AFHTTPRequestQueryStringSerializationStyle.httpRequestQueryStringDefaultStyle
+        /// The raw value of the options for writing the body.
+        var options: UInt = 0
+        var format = PropertyListSerialization.PropertyListFormat.xml.rawValue
+    }
+
+    init(_ kept: Kept, makeQuery: UncheckedSendable<AFHTTPRequestSerializer.QueryBlock>? = nil) {
+        self.kept = kept
         self.makeQuery = makeQuery
-        fields = HTTPFields(sorted: headers)
+        fields = HTTPFields(sorted: kept.headers)
     }
 
     /// Sets a header field and replaces one whose name differs only in case; `nil` removes it.
     mutating func setHeader(_ name: String, _ value: String?) {
-        headers.setField(name, value)
-        fields = HTTPFields(sorted: headers)
+        kept.headers.setField(name, value)
+        fields = HTTPFields(sorted: kept.headers)
     }
 }
 

@@ -61,8 +61,7 @@ open class AFCompoundResponseSerializer: AFHTTPResponseSerializer, @unchecked Se
         coder.encode(responseSerializers as NSArray, forKey: "responseSerializers")
     }
 
-    /// Returns a serializer with the same acceptable responses and the same children.
-    open override func copy(with zone: NSZone? = nil) -> Any {
-        AFCompoundResponseSerializer(responseSerializers: responseSerializers).accepting(as: self)
+    override func makeEmptyCopy() -> AFHTTPResponseSerializer {
+        AFCompoundResponseSerializer(responseSerializers: responseSerializers)
     }
 }

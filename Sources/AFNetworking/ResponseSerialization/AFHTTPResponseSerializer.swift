@@ -8,36 +8,39 @@ import ANSystem
 open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, NSSecureCoding, NSCopying,
     @unchecked Sendable
 {
-    private let acceptance: Lock<Acceptance>
+    let settings: Lock<Settings>
 
-    /// The acceptable status codes and media types.
-    struct Acceptance: Codable, Sendable {
+    /// The acceptable responses, and the settings of the serializers of this module. Archives and copies contain them.
+    struct Settings: Codable, Sendable {
         var statusCodes: IndexSet? = IndexSet(integersIn: 200...299)
         var contentTypes: Set<String>?
+        /// The raw value of the options for reading the body.
+        var options: UInt = 0
+        var format = PropertyListSerialization.PropertyListFormat.xml.rawValue
+        var removesNulls = false
     }
 
     /// Creates a serializer that accepts the status codes 200 to 299 and any media type.
     public override init() {
-        acceptance = Lock(Acceptance())
+        settings = Lock(Settings())
         super.init()
     }
 
-    /// Creates a serializer that accepts the status codes 200 to 299 and the given media types.
-    init(contentTypes: Set<String>) {
-        acceptance = Lock(Acceptance(contentTypes: contentTypes))
+    init(_ settings: Settings) {
+        self.settings = Lock(settings)
         super.init()
     }
 
     /// The acceptable status codes; `nil` accepts all. Default: 200 to 299.
     open var acceptableStatusCodes: IndexSet? {
-        get { acceptance.withLock { $0.statusCodes } }
-        set { acceptance.withLock { $0.statusCodes = newValue } }
+        get { settings.withLock { $0.statusCodes } }
+        set { settings.withLock { $0.statusCodes = newValue } }
     }
 
     /// The acceptable media types, without parameters; `nil` accepts all, which is the default of this class.
     open var acceptableContentTypes: Set<String>? {
-        get { acceptance.withLock { $0.contentTypes } }
-        set { acceptance.withLock { $0.contentTypes = newValue } }
+        get { settings.withLock { $0.contentTypes } }
+        set { settings.withLock { $0.contentTypes = newValue } }
     }
 
     // MARK: Validation
@@ -57,8 +60,14 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, NSSec
     /// Validates a response and returns the object for its body; sets `error` if the response is unacceptable. This
     /// class returns the body in any case; its subclasses in this module return `nil` for an unacceptable media type.
     open func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
-        var validity = validity(on: response, data)
-        validity.description = (response as? HTTPURLResponse).map(ResponseDescription.init)
+        let response = response as? HTTPURLResponse
+        var validity = ResponseValidity(description: response.map(ResponseDescription.init))
+        do {
+            try validate(response, data: data)
+        } catch {
+            validity.isValid = false
+            validity.error = error is AFUnnamedError ? nil : error as NSError
+        }
         return object(of: data, validity, error)
     }
 
@@ -66,18 +75,6 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, NSSec
     func object(of data: Data?, _ validity: ResponseValidity, _ error: NSErrorPointer) -> Any? {
         if let failure = validity.error { error?.pointee = failure }
         return data
-    }
-
-    /// Returns the result of ``validate(_:data:)``, which a subclass may have overridden.
-    private func validity(on response: URLResponse?, _ data: Data?) -> ResponseValidity {
-        do {
-            try validate(response as? HTTPURLResponse, data: data)
-            return ResponseValidity()
-        } catch is AFUnnamedError {
-            return ResponseValidity(isValid: false)
-        } catch {
-            return ResponseValidity(isValid: false, error: error as NSError)
-        }
     }
 
     /// Whether ``validate(_:_:)`` and ``object(of:_:_:)`` determine the object. A subclass may have overridden a method
@@ -113,30 +110,29 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, NSSec
 
     // MARK: Copies and archives
 
-    /// Creates a serializer from an archive of its acceptable responses.
+    /// Creates a serializer from an archive of its acceptable responses and options.
     public required init?(coder: NSCoder) {
-        guard let archive = coder.decodeValue(Acceptance.self, forKey: "HTTPResponseSerializer") else { return nil }
-        acceptance = Lock(archive)
+        guard let archived = coder.decodeValue(Settings.self, forKey: "responseSerializer") else { return nil }
+        settings = Lock(archived)
         super.init()
     }
 
-    /// Archives the acceptable responses.
+    /// Archives the acceptable responses and the options.
     open func encode(with coder: NSCoder) {
-        coder.encodeValue(acceptance.withLock { $0 }, forKey: "HTTPResponseSerializer")
+        coder.encodeValue(settings.withLock { $0 }, forKey: "responseSerializer")
     }
 
     /// Always `true`.
     open class var supportsSecureCoding: Bool { true }
 
-    /// Returns a serializer with the same acceptable responses.
+    /// Returns a serializer with the same acceptable responses and options.
     open func copy(with zone: NSZone? = nil) -> Any {
-        AFHTTPResponseSerializer().accepting(as: self)
+        let copy = makeEmptyCopy()
+        let own = settings.withLock { $0 }
+        copy.settings.withLock { $0 = own }
+        return copy
     }
 
-    /// Copies the acceptable responses from another serializer and returns this one.
-    func accepting(as other: AFHTTPResponseSerializer) -> Self {
-        let taken = other.acceptance.withLock { $0 }
-        acceptance.withLock { $0 = taken }
-        return self
-    }
+    /// Returns a serializer of the same class of this module, without this serializer's settings.
+    func makeEmptyCopy() -> AFHTTPResponseSerializer { AFHTTPResponseSerializer() }
 }

@@ -1,34 +1,83 @@
 // SPDX-License-Identifier: MIT
 
-/// An error without a description, thrown by validation for an unacceptable media type if the response has no body.
-///
-/// Serializers then return neither an object nor an error, which completion handlers treat as success.
-public struct AFUnnamedError: Error, Sendable {
-    /// Creates the error.
-    public init() {}
+import AsyncNetworking
+import HTTPTypes
+
+/// The properties of a response that validation reads.
+struct ResponseDescription {
+    let status: Int
+    /// The media type without parameters, in lower case; `nil` if the response has none.
+    let mediaType: String?
+    let url: URL?
+    /// Returns the response; called only when an error needs it.
+    let response: () -> HTTPURLResponse?
+
+    init(_ response: HTTPURLResponse) {
+        status = response.statusCode
+        mediaType = response.mimeType
+        url = response.url
+        self.response = { response }
+    }
+
+    init(_ head: ResponseHead, response: @escaping () -> HTTPURLResponse?) {
+        status = head.status.code
+        mediaType = head.mediaType
+        url = head.url
+        self.response = response
+    }
+
+    /// Whether the media type is one of `types`, compared without regard to case.
+    func hasMediaType(among types: Set<String>) -> Bool {
+        guard let mediaType else { return false }
+        return types.contains(mediaType) || types.contains { $0.lowercased() == mediaType.lowercased() }
+    }
+
+    /// The reason phrase for the status code in lower case, as on Apple's platforms.
+    var phrase: String { HTTPURLResponse.localizedString(forStatusCode: status).lowercased() }
+
+    /// Returns an error about the response.
+    func error(_ code: URLError.Code, _ text: String, _ data: Data?) -> NSError {
+        NSError(
+            domain: AFURLResponseSerializationErrorDomain, code: code.rawValue,
+            userInfo: [NSLocalizedDescriptionKey: text]
+        ).adding(userInfo(data))
+    }
+
+    /// Returns the user info of errors about the response.
+    func userInfo(_ data: Data?) -> [String: Any] {
+        var userInfo: [String: Any] = [:]
+        userInfo[NSURLErrorFailingURLErrorKey] = url
+        userInfo[AFNetworkingOperationFailingURLResponseErrorKey] = response()
+        userInfo[AFNetworkingOperationFailingURLResponseDataErrorKey] = data
+        return userInfo
+    }
 }
 
 /// The result of validating a response.
 struct ResponseValidity {
+    /// The response; `nil` if it is not an HTTP response.
+    let description: ResponseDescription?
     var isValid = true
     /// The reason why the response is not valid; `nil` if it is valid, or for an ``AFUnnamedError``.
     var error: NSError?
-    /// The response; `nil` if it is not an HTTP response.
-    var description: ResponseDescription?
 
-    /// Stores the error of an unreadable body, with the response in its user info and the validation
-    /// error as its underlying error.
-    func fail(_ failure: any Error, _ data: Data?, _ error: NSErrorPointer) {
-        let failure = (failure as NSError).adding(description?.userInfo(data) ?? [:])
-        error?.pointee = .combined(failure, underlying: error?.pointee)
-    }
-
-    /// Returns whether to skip reading the body, and stores the validation error, if any. The body is skipped if its
-    /// media type is unacceptable, or if the response is invalid and the caller passed no error pointer.
-    func stops(_ error: NSErrorPointer) -> Bool {
-        guard !isValid else { return false }
-        guard let error else { return true }
-        if let failure = self.error { error.pointee = failure }
-        return self.error?.contains(AFURLResponseSerializationErrorDomain, .cannotDecodeContentData) ?? false
+    /// Returns the object that `parse` returns for a body, and stores the validation error and the error of `parse`.
+    ///
+    /// The body is not parsed if its media type is unacceptable, or if the response is invalid and the caller passed no
+    /// error pointer.
+    func object(of data: Data?, _ pointer: NSErrorPointer, _ parse: (Data?) throws -> Any?) -> Any? {
+        if !isValid {
+            guard let pointer else { return nil }
+            if let error { pointer.pointee = error }
+            if error?.contains(AFURLResponseSerializationErrorDomain, .cannotDecodeContentData) == true { return nil }
+        }
+        do {
+            return try parse(data)
+        } catch {
+            let failure = (error as? SerializationError).map(NSError.init(parsing:)) ?? error as NSError
+            let described = failure.adding(description?.userInfo(data) ?? [:])
+            pointer?.pointee = .combined(described, underlying: pointer?.pointee)
+            return nil
+        }
     }
 }

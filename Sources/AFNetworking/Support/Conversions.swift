@@ -99,13 +99,3 @@ extension ResponseHead {
         return headers.first(.contentLength).flatMap(Int64.init) ?? -1
     }
 }
-
-extension ResponseDescription {
-    /// Creates the description of a response from its head. `response` is called only when an error needs it.
-    init(_ head: ResponseHead, response: @escaping () -> HTTPURLResponse?) {
-        status = head.status.code
-        mediaType = head.mediaType
-        url = head.url
-        self.response = response
-    }
-}

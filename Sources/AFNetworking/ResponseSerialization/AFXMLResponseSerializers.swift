@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+
+import ANSystem
+import AsyncNetworking
+import AsyncNetworkingXML
+import FoundationXML
+
+private let contentTypes: Set = ["application/xml", "text/xml"]
+
+/// A serializer that returns an `XMLParser`, which the caller starts. It accepts `application/xml` and `text/xml`.
+/// `error` is set for a document that declares entities.
+open class AFXMLParserResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
+    /// Creates a serializer.
+    public override init() {
+        super.init(Settings(contentTypes: contentTypes))
+    }
+
+    override func object(of data: Data?, _ validity: ResponseValidity, _ error: NSErrorPointer) -> Any? {
+        validity.object(of: data, error) { try XMLContent($0 ?? Data()).makeParser() }
+    }
+
+    /// Creates a serializer from an archive of its acceptable responses.
+    public required init?(coder: NSCoder) {
+        super.init(coder: coder)
+    }
+
+    override func makeEmptyCopy() -> AFHTTPResponseSerializer { AFXMLParserResponseSerializer() }
+}
+
+/// A serializer that returns an `XMLDocument`. It accepts `application/xml` and `text/xml`.
+///
+/// `error` is set for an empty body, for a truncated document, and for a document that declares entities: `XMLDocument`
+/// on Linux would read the files that external entities refer to.
+open class AFXMLDocumentResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
+    /// Creates a serializer without options.
+    public override init() {
+        super.init(Settings(contentTypes: contentTypes))
+    }
+
+    /// Creates a serializer with options for the document: the raw value of `XMLNode.Options`.
+    public init(xmlDocumentOptions mask: UInt) {
+        super.init(Settings(contentTypes: contentTypes, options: mask))
+    }
+
+    /// The options for the document: the raw value of `XMLNode.Options`. Default: 0, none.
+    open var options: UInt {
+        get { settings.withLock { $0.options } }
+        set { settings.withLock { $0.options = newValue } }
+    }
+
+    override func object(of data: Data?, _ validity: ResponseValidity, _ error: NSErrorPointer) -> Any? {
+        validity.object(of: data, error) {
+            try XMLContent($0 ?? Data()).makeDocument(options: XMLNode.Options(rawValue: options))
+        }
+    }
+
+    /// Creates a serializer from an archive of its acceptable responses and options.
+    public required init?(coder: NSCoder) {
+        super.init(coder: coder)
+    }
+
+    override func makeEmptyCopy() -> AFHTTPResponseSerializer { AFXMLDocumentResponseSerializer() }
+}
+
+extension NSError {
+    /// Creates the error of Foundation's parsers that corresponds to an error of the core's.
+    ///
+    /// The codes for XML are those of Apple's `XMLParser.ErrorCode`, which are libxml2's. Foundation's parser on Linux
+    /// reports them too, but its `XMLParser.ErrorCode` counts differently.
+    convenience init(parsing error: SerializationError) {
+        let (domain, code) =
+            switch error {
+            case .propertyList: (NSCocoaErrorDomain, CocoaError.Code.propertyListReadCorrupt.rawValue)
+            // `invalidCharacterError`
+            case .text: (XMLParser.errorDomain, 9)
+            case .xml(let failure): (XMLParser.errorDomain, failure.reason.code)
+            default: (XMLParser.errorDomain, 1)
+            }
+        self.init(domain: domain, code: code, userInfo: [NSLocalizedDescriptionKey: "\(error)"])
+    }
+}
+
+extension SerializationError.XMLFailure.Reason {
+    /// The code in Apple's `XMLParser.ErrorCode`.
+    fileprivate var code: Int {
+        switch self {
+        case .unexpectedEnd: 5  // `prematureDocumentEndError`
+        case .malformed(let code) where code > 0: code
+        case .declaration: 89  // `entityRefLoopError`
+        default: 1  // `internalError`
+        }
+    }
+}
