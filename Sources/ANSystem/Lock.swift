@@ -43,13 +43,15 @@ public import Glibc
         }
     }
 
-    /// Replaces a part of the value.
+    /// Replaces a part of the value and returns the old part.
     ///
     /// The old part is released after the critical section: it may be the last reference to an object whose `deinit`
     /// uses this lock.
-    public func set<Part>(_ part: WritableKeyPath<Value, Part>, to new: Part) {
+    @discardableResult
+    public func set<Part>(_ part: WritableKeyPath<Value, Part>, to new: Part) -> Part {
         var other = new
         withLock { swap(&$0[keyPath: part], &other) }
+        return other
     }
 
     @usableFromInline

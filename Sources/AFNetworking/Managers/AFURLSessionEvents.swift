@@ -85,29 +85,21 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
         case nil: return
         case let credential as URLCredential: completionHandler(.useCredential, credential)
         case let disposition as URLSession.AuthChallengeDisposition: completionHandler(disposition, nil)
-        case let number as Int where URLSession.AuthChallengeDisposition(rawValue: number) != nil:
-            completionHandler(URLSession.AuthChallengeDisposition(rawValue: number) ?? .performDefaultHandling, nil)
-        case let error as any Error: refuse(task, error, completionHandler)
-        default:
+        case let other:
+            if let disposition = (other as? Int).flatMap(URLSession.AuthChallengeDisposition.init) {
+                return completionHandler(disposition, nil)
+            }
             let reason = """
                 The return value from the authentication challenge handler must be nil, an NSError, an NSURLCredential or \
                 an NSNumber.
                 """
-            refuse(
-                task,
-                NSError(
-                    domain: "Invalid Return Value", code: 0, userInfo: [NSLocalizedFailureReasonErrorKey: reason]),
-                completionHandler)
+            let error =
+                other as? any Error
+                ?? NSError(
+                    domain: "Invalid Return Value", code: 0, userInfo: [NSLocalizedFailureReasonErrorKey: reason])
+            (task as? any DrivenTask)?.driver.change { $0.challengeError = error }
+            completionHandler(.cancelAuthenticationChallenge, nil)
         }
-    }
-
-    /// Ends a task with an error from the challenge handler.
-    private func refuse(
-        _ task: URLSessionTask, _ error: any Error,
-        _ completionHandler: (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
-    ) {
-        (task as? any DrivenTask)?.driver.change { $0.challengeError = error }
-        completionHandler(.cancelAuthenticationChallenge, nil)
     }
 
     /// Called when bytes of the request body have been sent.

@@ -2,71 +2,85 @@
 
 import ANSystem
 
-// Blocks that are called on the manager's own serial queue. The first argument is the manager's session, the second the
-// task.
+/// The blocks set on a manager; `nil` for each that is not set.
+struct SessionHooks: Sendable {
+    var didBecomeInvalid: UncheckedSendable<(URLSession, (any Error)?) -> Void>?
+    var needNewBodyStream: UncheckedSendable<(URLSession, URLSessionTask) -> InputStream?>?
+    var redirection: UncheckedSendable<(URLSession, URLSessionTask, URLResponse, URLRequest) -> URLRequest?>?
+    var didSendBodyData: UncheckedSendable<(URLSession, URLSessionTask, Int64, Int64, Int64) -> Void>?
+    var didComplete: UncheckedSendable<(URLSession, URLSessionTask, (any Error)?) -> Void>?
+    var didCollectMetrics: UncheckedSendable<(URLSession, URLSessionTask, URLSessionTaskMetrics?) -> Void>?
+    var didReceiveResponse:
+        UncheckedSendable<(URLSession, URLSessionDataTask, URLResponse) -> URLSession.ResponseDisposition>?
+    var didBecomeDownload: UncheckedSendable<(URLSession, URLSessionDataTask, URLSessionDownloadTask) -> Void>?
+    var didReceiveData: UncheckedSendable<(URLSession, URLSessionDataTask, Data) -> Void>?
+    var willCache: UncheckedSendable<(URLSession, URLSessionDataTask, CachedURLResponse) -> CachedURLResponse?>?
+    var didFinishDownloading: UncheckedSendable<(URLSession, URLSessionDownloadTask, URL) -> URL?>?
+    var didWriteData: UncheckedSendable<(URLSession, URLSessionDownloadTask, Int64, Int64, Int64) -> Void>?
+    var didResume: UncheckedSendable<(URLSession, URLSessionDownloadTask, Int64, Int64) -> Void>?
+    var sessionChallenge: UncheckedSendable<AFURLSessionManager.SessionChallengeBlock>?
+    var taskChallenge: UncheckedSendable<AFURLSessionManager.TaskChallengeBlock>?
+}
+
+// Blocks that are called on the manager's own serial queue, with the manager's session and the task as their first
+// arguments. `nil` removes a block.
 
 extension AFURLSessionManager {
-    /// Sets the block to call when the manager has been invalidated and its last task has ended; `nil` removes it.
+    /// Sets the block to call when the manager has been invalidated and its last task has ended.
     public func setSessionDidBecomeInvalidBlock(_ block: ((URLSession, (any Error)?) -> Void)?) {
         setHook(\.didBecomeInvalid, block)
     }
 
-    /// Sets the block that returns a new stream for a body that must be sent again; `nil` removes it. Without a block,
-    /// or if it returns `nil`, the request fails.
+    /// Sets the block that returns a new stream for a body that must be sent again. Without a stream the request fails.
     public func setTaskNeedNewBodyStreamBlock(_ block: ((URLSession, URLSessionTask) -> InputStream?)?) {
         setHook(\.needNewBodyStream, block)
     }
 
-    /// Sets the block that decides on redirects. It returns the request to send, or `nil` to use the redirect response
-    /// as the result. Without a block (`nil`) all redirects are followed.
+    /// Sets the block that returns the request with which to follow a redirect, or `nil` to use the redirect response
+    /// as the result. Without a block all redirects are followed.
     public func setTaskWillPerformHTTPRedirectionBlock(
         _ block: ((URLSession, URLSessionTask, URLResponse, URLRequest) -> URLRequest?)?
     ) {
         setHook(\.redirection, block)
     }
 
-    /// Sets the block to call when bytes of a request body have been sent; `nil` removes it. Its last arguments are the
-    /// bytes sent since the last call, the bytes sent in total, and the bytes expected in total (-1 if unknown).
+    /// Sets the block to call when bytes of a request body have been sent: newly, in total, and expected (-1 if unknown).
     public func setTaskDidSendBodyDataBlock(_ block: ((URLSession, URLSessionTask, Int64, Int64, Int64) -> Void)?) {
         setHook(\.didSendBodyData, block)
     }
 
-    /// Sets the block to call when a task has ended, before its completion handler, with the error of the transfer;
-    /// `nil` removes it.
+    /// Sets the block to call when a task has ended, before its completion handler, with the error of the transfer.
     public func setTaskDidCompleteBlock(_ block: ((URLSession, URLSessionTask, (any Error)?) -> Void)?) {
         setHook(\.didComplete, block)
     }
 
-    /// Sets the block to call when a task has ended; the name that Swift derived from Objective-C for
-    /// ``setTaskDidCompleteBlock(_:)``.
+    /// Another name of ``setTaskDidCompleteBlock(_:)``, which Swift derived from Objective-C.
     public func setTaskDidComplete(_ block: ((URLSession, URLSessionTask, (any Error)?) -> Void)?) {
         setTaskDidCompleteBlock(block)
     }
 
-    /// Sets the block to call with the metrics of a task, an ``AFURLSessionTaskMetrics``; `nil` removes it.
+    /// Sets the block to call with the metrics of a task, an ``AFURLSessionTaskMetrics``.
     public func setTaskDidFinishCollectingMetricsBlock(
         _ block: ((URLSession, URLSessionTask, URLSessionTaskMetrics?) -> Void)?
     ) {
         setHook(\.didCollectMetrics, block)
     }
 
-    /// Sets the block that returns the disposition of a response when its head has been received. Without a block
-    /// (`nil`) all responses are accepted.
+    /// Sets the block that returns the disposition of a response when its head has been received. Default: `allow`.
     public func setDataTaskDidReceiveResponseBlock(
         _ block: ((URLSession, URLSessionDataTask, URLResponse) -> URLSession.ResponseDisposition)?
     ) {
         setHook(\.didReceiveResponse, block)
     }
 
-    /// Sets the block to call when a data task becomes a download task; `nil` removes it.
+    /// Sets the block to call when a data task becomes a download task.
     public func setDataTaskDidBecomeDownloadTaskBlock(
         _ block: ((URLSession, URLSessionDataTask, URLSessionDownloadTask) -> Void)?
     ) {
         setHook(\.didBecomeDownload, block)
     }
 
-    /// Sets the block to call with each part of a response body as it is received; `nil` removes it. The complete body
-    /// is collected in any case.
+    /// Sets the block to call with each part of a response body. The complete body is collected in any case.
     public func setDataTaskDidReceiveDataBlock(_ block: ((URLSession, URLSessionDataTask, Data) -> Void)?) {
         setHook(\.didReceiveData, block)
     }
@@ -78,23 +92,20 @@ extension AFURLSessionManager {
         setHook(\.willCache, block)
     }
 
-    /// Sets the block that returns the destination of a completed download; `nil` removes it. If it returns `nil`, the
-    /// `destination` of the task decides.
+    /// Sets the block that returns the destination of a completed download, or `nil` to let the task's decide.
     public func setDownloadTaskDidFinishDownloadingBlock(_ block: ((URLSession, URLSessionDownloadTask, URL) -> URL?)?)
     {
         setHook(\.didFinishDownloading, block)
     }
 
-    /// Sets the block to call when bytes of a download have been written; `nil` removes it. Its last arguments are the
-    /// bytes written since the last call, the bytes written in total, and the bytes expected in total (-1 if unknown).
+    /// Sets the block to call when bytes of a download have been written: newly, in total, and expected (-1 if unknown).
     public func setDownloadTaskDidWriteDataBlock(
         _ block: ((URLSession, URLSessionDownloadTask, Int64, Int64, Int64) -> Void)?
     ) {
         setHook(\.didWriteData, block)
     }
 
-    /// Sets the block to call when a download resumes at an offset in its file; `nil` removes it. Its last arguments
-    /// are the offset and the expected total, in bytes (-1 if unknown).
+    /// Sets the block to call when a download resumes: with its offset and the expected total in bytes (-1 if unknown).
     public func setDownloadTaskDidResumeBlock(_ block: ((URLSession, URLSessionDownloadTask, Int64, Int64) -> Void)?) {
         setHook(\.didResume, block)
     }

@@ -52,62 +52,50 @@ extension AFURLSessionManager {
     }
 
     private func decision(on trust: ServerTrust) -> SecurityPolicy.Decision {
-        switch ask(.init(trust), host: trust.host, .of(trust)) {
-        case .noTask: .followPolicy
-        case .pending: .refuse(HandshakeDecisions.pending)
-        case .decided(let decision, isOfSession: let isOfSession):
-            switch decision.disposition {
-            case .useCredential: isOfSession || decision.credential?.isOfTrust == true ? .accept : .followPolicy
-            case .performDefaultHandling: .followPolicy
-            default: .refuse("the manager's challenge block rejected the server certificate")
-            }
+        guard let answer = ask(.init(trust), host: trust.host, .init(trust)) else { return .followPolicy }
+        guard let decision = answer.decision else { return .refuse(HandshakeDecisions.pending) }
+        switch decision.disposition {
+        case .useCredential:
+            return answer.isOfSession || decision.credential?.isOfTrust == true ? .accept : .followPolicy
+        case .performDefaultHandling: return .followPolicy
+        default: return .refuse("the manager's challenge block rejected the server certificate")
         }
     }
 
     private func identity(for host: String) -> ClientIdentity.Choice {
-        switch ask(.identity(host: host), host: host, .forIdentity(host: host)) {
-        case .noTask: .none
-        case .pending: .refuse(HandshakeDecisions.pending)
-        case .decided(let decision, _):
-            switch decision.disposition {
-            case .useCredential: decision.credential?.identity.map { .identity($0) } ?? .none
-            case .cancelAuthenticationChallenge: .refuse("the manager's challenge block provided no client certificate")
-            default: .none
-            }
+        guard let answer = ask(.identity(host: host), host: host, .init(identityFor: host)) else { return .none }
+        guard let decision = answer.decision else { return .refuse(HandshakeDecisions.pending) }
+        switch decision.disposition {
+        case .useCredential: return decision.credential?.identity.map { .identity($0) } ?? .none
+        case .cancelAuthenticationChallenge:
+            return .refuse("the manager's challenge block provided no client certificate")
+        default: return .none
         }
-    }
-
-    /// The outcome of a challenge during a TLS handshake.
-    private enum Outcome {
-        /// No task is connecting to the host.
-        case noTask
-        /// The decision is pending.
-        case pending
-        /// The result of the delegate method for session challenges (`isOfSession`) or for task challenges.
-        case decided(ChallengeDecision, isOfSession: Bool)
     }
 
     /// Calls the delegate method for session challenges if a block is set for it, or else the method for task
     /// challenges.
+    ///
+    /// - Returns: The decision, `nil` while it is pending, and which method was called; `nil` if no task is connecting
+    ///   to the host.
     private func ask(
         _ subject: HandshakeDecisions.Subject, host: String, _ challenge: URLAuthenticationChallenge
-    ) -> Outcome {
+    ) -> (decision: ChallengeDecision?, isOfSession: Bool)? {
         let isOfSession = state.withLock { $0.hooks.sessionChallenge != nil }
         let drivers = state.withLock { $0.tasks }.compactMap { ($0 as? any DrivenTask)?.driver }
         guard let driver = drivers.first(where: { $0.currentURL?.host == host }), let task = driver.task else {
-            return .noTask
+            return nil
         }
         let fallback = ChallengeDecision(
-            isOfSession ? .cancelAuthenticationChallenge : .performDefaultHandling, nil)
-        let decision = handshakeDecisions.decision(on: subject, task: driver.identifier, fallback: fallback) {
-            handler in
+            disposition: isOfSession ? .cancelAuthenticationChallenge : .performDefaultHandling)
+        let decision = handshakeDecisions.decision(on: subject, task: driver.identifier, fallback: fallback) { store in
             if isOfSession {
-                urlSession(session, didReceive: challenge) { handler(ChallengeDecision($0, $1)) }
+                urlSession(session, didReceive: challenge) { store(.init(disposition: $0, credential: $1)) }
             } else {
-                urlSession(session, task: task, didReceive: challenge) { handler(ChallengeDecision($0, $1)) }
+                urlSession(session, task: task, didReceive: challenge) { store(.init(disposition: $0, credential: $1)) }
             }
         }
-        return decision.map { .decided($0, isOfSession: isOfSession) } ?? .pending
+        return (decision, isOfSession)
     }
 
     /// Sets the block that answers servers and proxies that request a credential, with the signature of AFNetworking 3:
@@ -146,11 +134,13 @@ extension TaskDriver {
     /// Returns the answer of the manager's delegate method; `nil` for default handling.
     private func answer(_ challenge: AuthenticationChallenge) async -> AuthenticationChallenge.Disposition? {
         guard let task else { return nil }
-        let challenge = UncheckedSendable(URLAuthenticationChallenge.of(challenge))
-        let given = await manager.awaitCallback(fallback: ChallengeDecision(.cancelAuthenticationChallenge, nil)) {
+        let challenge = UncheckedSendable(URLAuthenticationChallenge(challenge))
+        let given = await manager.awaitCallback(
+            fallback: ChallengeDecision(disposition: .cancelAuthenticationChallenge)
+        ) {
             [manager, session] handler in
             manager.urlSession(session, task: task, didReceive: challenge.value) {
-                handler(ChallengeDecision($0, $1))
+                handler(.init(disposition: $0, credential: $1))
             }
         }
         switch given.disposition {

@@ -63,8 +63,7 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         }
     }
 
-    /// The serializer that converts responses to objects, without the static type of ``AFHTTPSessionManager``'s
-    /// `responseSerializer`. Default: an ``AFJSONResponseSerializer``.
+    /// The serializer that converts responses to objects. Default: an ``AFJSONResponseSerializer``.
     public var anyResponseSerializer: any AFURLResponseSerialization {
         get { state.withLock { $0.responseSerializer.value } }
         set { state.set(\.responseSerializer, to: UncheckedSendable(newValue)) }
@@ -83,17 +82,14 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         set { state.withLock { $0.completionQueue = newValue } }
     }
 
-    /// The dispatch group of completion handlers: each enters the group when it is scheduled and leaves it when it has
-    /// returned. Default: `nil`, no group.
+    /// The dispatch group of completion handlers, from their scheduling to their return. Default: `nil`, no group.
     open var completionGroup: DispatchGroup? {
         get { state.withLock { $0.completionGroup } }
         set { state.withLock { $0.completionGroup = newValue } }
     }
 
-    /// Unavailable: tasks do not run on an operation queue. The number of connections is limited by the configuration.
-    @available(
-        *, unavailable, message: "Use URLSessionConfiguration.httpMaximumConnectionsPerHost, or task groups."
-    )
+    /// Unavailable: tasks do not run on an operation queue.
+    @available(*, unavailable, message: "Use URLSessionConfiguration.httpMaximumConnectionsPerHost, or task groups.")
     public var operationQueue: OperationQueue { OperationQueue() }
 
     /// The serializer and the queue for a response that is complete now, including overrides in a subclass.
@@ -114,30 +110,33 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
 
     // MARK: Tasks
 
-    /// The tasks that have not ended, including suspended ones: data tasks, then upload tasks, then download tasks.
+    /// The tasks that have not ended: data tasks, then upload tasks, then download tasks.
     open var tasks: [URLSessionTask] { dataTasks + uploadTasks + downloadTasks }
 
-    /// The data tasks that have not ended, including suspended ones.
+    /// The data tasks that have not ended.
     open var dataTasks: [URLSessionDataTask] {
         allTasks.filter { !($0 is URLSessionUploadTask) }.compactMap { $0 as? URLSessionDataTask }
     }
 
-    /// The upload tasks that have not ended, including suspended ones.
+    /// The upload tasks that have not ended.
     open var uploadTasks: [URLSessionUploadTask] { allTasks.compactMap { $0 as? URLSessionUploadTask } }
 
-    /// The download tasks that have not ended, including suspended ones.
+    /// The download tasks that have not ended.
     open var downloadTasks: [URLSessionDownloadTask] { allTasks.compactMap { $0 as? URLSessionDownloadTask } }
 
     private var allTasks: [URLSessionTask] { state.withLock { $0.tasks } }
 
-    /// Creates a suspended task that collects the response in memory. Call `resume()` to start it.
+    // Tasks are created suspended; `resume()` starts them. Progress callbacks are called on the manager's own serial
+    // queue, completion handlers with the response, the object or file, and the error.
+
+    /// Creates a suspended task that collects the response in memory and passes the object that the response serializer
+    /// returned to its completion handler.
     ///
     /// - Parameters:
     ///   - request: The request to send.
     ///   - uploadProgress: Called on the manager's own serial queue with the progress of the request body.
     ///   - downloadProgress: Called on the manager's own serial queue with the progress of the response body.
-    ///   - completionHandler: Called with the response, the object that the response serializer returned, and the
-    ///     error.
+    ///   - completionHandler: Called with the response, the object, and the error.
     open func dataTask(
         with request: URLRequest, uploadProgress: ((Progress) -> Void)? = nil,
         downloadProgress: ((Progress) -> Void)? = nil, completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
@@ -150,8 +149,7 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
                     completion: completionHandler.map { .object($0) } ?? .none)))
     }
 
-    /// Creates a suspended task that sends the contents of a file. Call `resume()` to start it. The callbacks are those
-    /// of ``dataTask(with:uploadProgress:downloadProgress:completionHandler:)``.
+    /// Creates a suspended data task that sends the contents of a file.
     open func uploadTask(
         with request: URLRequest, fromFile fileURL: URL, progress: ((Progress) -> Void)?,
         completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
@@ -159,8 +157,7 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         makeUploadTask(request, .file(fileURL.path), progress, completionHandler)
     }
 
-    /// Creates a suspended task that sends `bodyData` or, if that is `nil`, the body of the request. Call `resume()` to
-    /// start it. The callbacks are those of ``dataTask(with:uploadProgress:downloadProgress:completionHandler:)``.
+    /// Creates a suspended data task that sends `bodyData` or, if that is `nil`, the body of the request.
     open func uploadTask(
         with request: URLRequest, from bodyData: Data?, progress: ((Progress) -> Void)?,
         completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
@@ -168,11 +165,8 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         makeUploadTask(request, bodyData.map(RequestBody.bytes), progress, completionHandler)
     }
 
-    /// Creates a suspended task that sends the body of the request: a multipart form or another stream. Call `resume()`
-    /// to start it.
-    ///
-    /// If the size of the body is known, it is sent as `Content-Length`. The callbacks are those of
-    /// ``dataTask(with:uploadProgress:downloadProgress:completionHandler:)``.
+    /// Creates a suspended data task that sends the body of the request: a multipart form or another stream. If its
+    /// size is known, it is sent as `Content-Length`.
     open func uploadTask(
         withStreamedRequest request: URLRequest, progress: ((Progress) -> Void)?,
         completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
@@ -180,8 +174,7 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         makeUploadTask(request, nil, progress, completionHandler)
     }
 
-    /// Creates a suspended task that writes the response to a file, regardless of its status code. Call `resume()` to
-    /// start it.
+    /// Creates a suspended task that writes the response to a file, regardless of its status code.
     ///
     /// - Parameters:
     ///   - request: The request to send.
@@ -194,24 +187,14 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         destination: ((URL, URLResponse) -> URL)?,
         completionHandler: ((URLResponse, URL?, (any Error)?) -> Void)?
     ) -> URLSessionDownloadTask {
-        AFDownloadTask(
-            makeDriver(
-                .given(request), .download(nil),
-                TaskCallbacks(
-                    downloadProgress: progress, destination: destination,
-                    completion: completionHandler.map { .file($0) } ?? .none)))
+        makeDownloadTask(request, nil, progress, destination, completionHandler)
     }
 
-    /// Creates a suspended task that resumes a download that was cancelled or has failed. Call `resume()` to start it.
+    /// Creates a suspended task that resumes a download that was cancelled or has failed. Its callbacks are those of
+    /// ``downloadTask(with:progress:destination:completionHandler:)``.
     ///
-    /// - Parameters:
-    ///   - resumeData: The data from `cancel(byProducingResumeData:)`, or the value for
-    ///     ``NSURLSessionDownloadTaskResumeData`` in the user info of an error. If it is not valid resume data, the
-    ///     task fails.
-    ///   - progress: Called on the manager's own serial queue with the progress of the response body.
-    ///   - destination: Called on the manager's own serial queue. Returns the URL for the file, at which no file may
-    ///     exist yet.
-    ///   - completionHandler: Called with the response, the URL of the file, and the error.
+    /// - Parameter resumeData: The data from `cancel(byProducingResumeData:)`, or the value for
+    ///   ``NSURLSessionDownloadTaskResumeData`` in the user info of an error. If it is not valid, the task fails.
     open func downloadTask(
         withResumeData resumeData: Data, progress: ((Progress) -> Void)?, destination: ((URL, URLResponse) -> URL)?,
         completionHandler: ((URLResponse, URL?, (any Error)?) -> Void)?
@@ -221,12 +204,7 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         var request = URLRequest(url: data?.url ?? URL(filePath: "/"))
         request.allHTTPHeaderFields = data?.headers.dictionary
         if data == nil { request.url = nil }
-        return AFDownloadTask(
-            makeDriver(
-                .given(request), .download(data),
-                TaskCallbacks(
-                    downloadProgress: progress, destination: destination,
-                    completion: completionHandler.map { .file($0) } ?? .none)))
+        return makeDownloadTask(request, data, progress, destination, completionHandler)
     }
 
     private func makeUploadTask(
@@ -238,6 +216,18 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
                 .given(request), .upload(body),
                 TaskCallbacks(
                     uploadProgress: progress, completion: completionHandler.map { .object($0) } ?? .none)))
+    }
+
+    private func makeDownloadTask(
+        _ request: URLRequest, _ resumeData: ResumeData?, _ progress: ((Progress) -> Void)?,
+        _ destination: ((URL, URLResponse) -> URL)?, _ completionHandler: ((URLResponse, URL?, (any Error)?) -> Void)?
+    ) -> URLSessionDownloadTask {
+        AFDownloadTask(
+            makeDriver(
+                .given(request), .download(resumeData),
+                TaskCallbacks(
+                    downloadProgress: progress, destination: destination,
+                    completion: completionHandler.map { .file($0) } ?? .none)))
     }
 
     /// Returns the progress of a task's request body; `nil` if the task has ended or belongs to another manager.

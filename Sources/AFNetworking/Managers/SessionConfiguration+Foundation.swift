@@ -63,3 +63,74 @@ extension Proxy {
         return nil
     }
 }
+
+/// The archived form of a configuration: the settings that this module uses. On Linux `URLSessionConfiguration` is not
+/// an `NSCoding` class.
+struct ArchivedConfiguration: Codable {
+    private let timeoutForRequest: TimeInterval
+    private let timeoutForResource: TimeInterval
+    private let headers: [String: String]?
+    private let maximumConnectionsPerHost: Int
+    private let cachePolicy: UInt
+    private let setsCookies: Bool
+    private let cookieAcceptPolicy: UInt
+    private let proxies: [String: String]?
+
+    init(_ configuration: URLSessionConfiguration) {
+        timeoutForRequest = configuration.timeoutIntervalForRequest
+        timeoutForResource = configuration.timeoutIntervalForResource
+        headers = configuration.httpAdditionalHeaders.map(Self.texts)
+        maximumConnectionsPerHost = configuration.httpMaximumConnectionsPerHost
+        cachePolicy = configuration.requestCachePolicy.rawValue
+        setsCookies = configuration.httpShouldSetCookies
+        cookieAcceptPolicy = configuration.httpCookieAcceptPolicy.rawValue
+        proxies = configuration.connectionProxyDictionary.map(Self.texts)
+    }
+
+    /// A configuration with the archived settings and defaults for the others.
+    var configuration: URLSessionConfiguration {
+        let configuration = URLSessionConfiguration.default
+        configuration.timeoutIntervalForRequest = timeoutForRequest
+        configuration.timeoutIntervalForResource = timeoutForResource
+        configuration.httpAdditionalHeaders = headers
+        configuration.httpMaximumConnectionsPerHost = maximumConnectionsPerHost
+        if let policy = NSURLRequest.CachePolicy(rawValue: cachePolicy) { configuration.requestCachePolicy = policy }
+        configuration.httpShouldSetCookies = setsCookies
+        if let policy = HTTPCookie.AcceptPolicy(rawValue: cookieAcceptPolicy) {
+            configuration.httpCookieAcceptPolicy = policy
+        }
+        configuration.connectionProxyDictionary = proxies
+        return configuration
+    }
+
+    private static func texts(_ dictionary: [AnyHashable: Any]) -> [String: String] {
+        Dictionary(dictionary.map { ("\($0.key.base)", "\($0.value)") }) { first, _ in first }
+    }
+}
+
+// A manager on an existing core session is created by the designated initializer, which takes a configuration, so that
+// an override in a subclass is called. The configuration carries the session.
+
+extension URLSessionConfiguration {
+    /// Returns a configuration that carries a core session.
+    static func sharing(_ session: SessionManager) -> URLSessionConfiguration {
+        let configuration = URLSessionConfiguration.default
+        configuration.httpAdditionalHeaders = [SharedSession(): session]
+        return configuration
+    }
+
+    /// The core session that the configuration carries; `nil` if it carries no session.
+    var sharedSession: SessionManager? {
+        httpAdditionalHeaders?[SharedSession()] as? SessionManager
+    }
+
+    /// Removes the core session from the configuration and returns it; `nil` if the configuration carries no session.
+    func takeSharedSession() -> SessionManager? {
+        guard let session = sharedSession else { return nil }
+        httpAdditionalHeaders = nil
+        return session
+    }
+}
+
+/// The key of the core session in `httpAdditionalHeaders`. It is not a string and so is no header field name.
+private struct SharedSession: Hashable {}

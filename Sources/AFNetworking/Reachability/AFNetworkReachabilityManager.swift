@@ -111,10 +111,7 @@ open class AFNetworkReachabilityManager: NSObject, @unchecked Sendable {
 
     /// Stops monitoring. The status keeps its last value.
     open func stopMonitoring() {
-        state.withLock { state in
-            defer { state.monitoring = nil }
-            return state.monitoring
-        }?.cancel()
+        state.set(\.monitoring, to: nil)?.cancel()
     }
 
     /// Returns a description of the current status, in English.

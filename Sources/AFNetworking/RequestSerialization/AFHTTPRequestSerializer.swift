@@ -227,10 +227,9 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         let handler = UncheckedSendable(handler)
         // Ends when the body has been read.
         Task {
-            let outcome = await Result { try await body.write(to: fileURL.path) }
-            CompletionQueue(queue: nil).call {
-                if case .failure(let error) = outcome { handler.value?(error) } else { handler.value?(nil) }
-            }
+            var failure: (any Error)?
+            do { try await body.write(to: fileURL.path) } catch { failure = error }
+            CompletionQueue(queue: nil).call { [failure] in handler.value?(failure) }
         }
         return result
     }

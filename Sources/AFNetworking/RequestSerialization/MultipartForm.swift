@@ -6,13 +6,6 @@ import AsyncNetworking
 final class MultipartForm: AFMultipartFormData {
     private var form = MultipartFormData()
     private var error: NSError?
-    private var throttle: Throttle?
-
-    /// The packet size in bytes and the pause in seconds after each packet.
-    private struct Throttle {
-        let packetSize: Int
-        let delay: TimeInterval
-    }
 
     /// Appends a field for each parameter.
     func append(_ parameters: [String: Any], encoding: String.Encoding) {
@@ -32,7 +25,7 @@ final class MultipartForm: AFMultipartFormData {
         fields.setField("Content-Type", contentType)
         if let length = body.length { fields.setField("Content-Length", "\(length)") }
         request.allHTTPHeaderFields = fields
-        request.httpBodyStream = BodyStream(throttle.map { body.inPackets(of: $0.packetSize, pause: $0.delay) } ?? body)
+        request.httpBodyStream = BodyStream(body)
     }
 
     func appendPart(withFileURL fileURL: URL, name: String) throws {
@@ -65,7 +58,7 @@ final class MultipartForm: AFMultipartFormData {
     }
 
     func throttleBandwidth(withPacketSize numberOfBytes: UInt, delay: TimeInterval) {
-        throttle = Throttle(packetSize: max(1, Int(clamping: numberOfBytes)), delay: delay)
+        form.throttle = .packets(of: Int(clamping: numberOfBytes), delay: delay.limit ?? .zero)
     }
 
     private func append(_ fileURL: URL, _ append: (String) throws -> Void) throws {
@@ -85,27 +78,6 @@ final class MultipartForm: AFMultipartFormData {
             try append()
         } catch {
             if self.error == nil { self.error = error as NSError }
-        }
-    }
-}
-
-extension RequestBody {
-    /// Returns the body in packets of `size` bytes, with a pause in seconds after each.
-    fileprivate func inPackets(of size: Int, pause: TimeInterval) -> RequestBody {
-        guard case .stream(let length, let isReplayable, let makeReader) = content else { return self }
-        return .stream(length: length, isReplayable: isReplayable) {
-            let reader = try makeReader()
-            var rest = Data()
-            return BodyReader {
-                if rest.isEmpty {
-                    guard let next = try await reader.next() else { return nil }
-                    rest = next
-                }
-                let packet = rest.prefix(size)
-                rest = Data(rest.dropFirst(size))
-                try await Task.sleep(for: pause.limit ?? .zero)
-                return Data(packet)
-            }
         }
     }
 }

@@ -23,30 +23,39 @@ public typealias SecTrust = ServerTrust
 open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
     private let state: Lock<State>
 
-    private struct State: Codable, Sendable {
-        var pinningMode: AFSSLPinningMode
-        var pinnedCertificates: Set<Data>?
-        var allowInvalidCertificates = false
-        var validatesDomainName = true
-        /// The core policy with these rules; `nil` after a change.
+    private struct State: Sendable {
+        var rules = Rules()
+        /// The core policy with the rules; `nil` after a change.
         var policy: SecurityPolicy?
         /// The evaluator that calls the overridable method of a subclass.
         var evaluator: SecurityPolicy.Evaluator?
+    }
 
-        var rules: TrustRules {
-            TrustRules(
-                mode: pinningMode, pins: pinnedCertificates ?? [], allowsInvalid: allowInvalidCertificates,
-                validatesName: validatesDomainName)
-        }
+    private struct Rules: Codable, Sendable {
+        var pinningMode = AFSSLPinningMode.none
+        var pinnedCertificates: Set<Data>?
+        var allowInvalidCertificates = false
+        var validatesDomainName = true
 
-        enum CodingKeys: CodingKey {
-            case pinningMode, pinnedCertificates, allowInvalidCertificates, validatesDomainName
+        /// The core policy with these rules.
+        var policy: SecurityPolicy {
+            var policy = SecurityPolicy()
+            policy.pinningMode =
+                switch pinningMode {
+                case .none: .none
+                case .publicKey: .publicKey
+                case .certificate: .certificate
+                }
+            policy.pinnedCertificates = (pinnedCertificates ?? []).sorted { $0.lexicographicallyPrecedes($1) }
+            policy.allowsInvalidCertificates = allowInvalidCertificates
+            policy.validatesDomainName = validatesDomainName
+            return policy
         }
     }
 
     /// Creates a policy without pinning: a valid certificate chain for the host name is required.
     public override init() {
-        state = Lock(State(pinningMode: .none))
+        state = Lock(State())
         super.init()
     }
 
@@ -59,9 +68,9 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
     /// Creates a policy that pins the given certificates, in DER.
     public convenience init(pinningMode: AFSSLPinningMode, withPinnedCertificates certificates: Set<Data>) {
         self.init()
-        change { state in
-            state.pinningMode = pinningMode
-            state.pinnedCertificates = certificates
+        change { rules in
+            rules.pinningMode = pinningMode
+            rules.pinnedCertificates = certificates
         }
     }
 
@@ -76,23 +85,23 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
     }
 
     /// The part of a certificate chain that is compared with the pinned certificates.
-    open var sslPinningMode: AFSSLPinningMode { state.withLock { $0.pinningMode } }
+    open var sslPinningMode: AFSSLPinningMode { state.withLock { $0.rules.pinningMode } }
 
     /// The pinned certificates, in DER.
     open var pinnedCertificates: Set<Data>? {
-        get { state.withLock { $0.pinnedCertificates } }
+        get { state.withLock { $0.rules.pinnedCertificates } }
         set { change { $0.pinnedCertificates = newValue } }
     }
 
     /// Whether invalid certificate chains are accepted. Default: `false`.
     open var allowInvalidCertificates: Bool {
-        get { state.withLock { $0.allowInvalidCertificates } }
+        get { state.withLock { $0.rules.allowInvalidCertificates } }
         set { change { $0.allowInvalidCertificates = newValue } }
     }
 
     /// Whether the certificate must be valid for the host name. Default: `true`.
     open var validatesDomainName: Bool {
-        get { state.withLock { $0.validatesDomainName } }
+        get { state.withLock { $0.rules.validatesDomainName } }
         set { change { $0.validatesDomainName = newValue } }
     }
 
@@ -107,7 +116,7 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
     ///     against the system's certificate authorities.
     ///   - domain: The host name or IP address for which the certificate must be valid; `nil` for no check.
     open func evaluateServerTrust(_ serverTrust: SecTrust, forDomain domain: String?) -> Bool {
-        var policy = TrustRules(self).policy(evaluator: nil)
+        var policy = overriddenRules.policy
         policy.trustRoots = serverTrust.trustRoots
         // A policy that verifies for the current time caches the certificate authorities that it has read.
         if abs(serverTrust.date.timeIntervalSinceNow) > 60 { policy.verificationTime = serverTrust.date }
@@ -116,32 +125,39 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
 
     /// The AsyncNetworking policy with the same rules.
     public var policy: SecurityPolicy {
-        // The evaluator of a subclass is created once: requests share connections only if their policies are equal.
-        guard type(of: self) == AFSecurityPolicy.self else {
-            return TrustRules(self).policy(
-                evaluator: state.withLock { state in
-                    let evaluator = state.evaluator ?? makeEvaluator()
-                    state.evaluator = evaluator
-                    return evaluator
-                })
+        guard type(of: self) != AFSecurityPolicy.self else {
+            return state.withLock { state in
+                let policy = state.policy ?? state.rules.policy
+                state.policy = policy
+                return policy
+            }
         }
-        return state.withLock { state in
-            let policy = state.policy ?? state.rules.policy(evaluator: nil)
-            state.policy = policy
-            return policy
+        var policy = overriddenRules.policy
+        // The evaluator is created once: requests share connections only if their policies are equal.
+        policy.evaluator = state.withLock { state in
+            let evaluator =
+                state.evaluator
+                ?? SecurityPolicy.Evaluator { [weak self] trust in
+                    guard let self else { return .followPolicy }
+                    let isTrusted = evaluateServerTrust(trust, forDomain: trust.host)
+                    return isTrusted ? .accept : .refuse("the policy rejected it")
+                }
+            state.evaluator = evaluator
+            return evaluator
         }
+        return policy
     }
 
-    private func makeEvaluator() -> SecurityPolicy.Evaluator {
-        SecurityPolicy.Evaluator { [weak self] trust in
-            guard let self else { return .followPolicy }
-            return evaluateServerTrust(trust, forDomain: trust.host) ? .accept : .refuse("the policy rejected it")
-        }
+    /// The rules, including overrides in a subclass.
+    private var overriddenRules: Rules {
+        Rules(
+            pinningMode: sslPinningMode, pinnedCertificates: pinnedCertificates,
+            allowInvalidCertificates: allowInvalidCertificates, validatesDomainName: validatesDomainName)
     }
 
-    private func change(_ change: (inout State) -> Void) {
+    private func change(_ change: (inout Rules) -> Void) {
         state.withLock { state in
-            change(&state)
+            change(&state.rules)
             state.policy = nil
         }
     }
@@ -150,14 +166,14 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
 
     /// Creates a policy from an archive.
     public required init?(coder: NSCoder) {
-        guard let archive = coder.decodeValue(State.self, forKey: "securityPolicy") else { return nil }
-        state = Lock(archive)
+        guard let rules = coder.decodeValue(Rules.self, forKey: "securityPolicy") else { return nil }
+        state = Lock(State(rules: rules))
         super.init()
     }
 
     /// Archives the rules of the policy.
     open func encode(with coder: NSCoder) {
-        coder.encodeValue(state.withLock { $0 }, forKey: "securityPolicy")
+        coder.encodeValue(state.withLock { $0.rules }, forKey: "securityPolicy")
     }
 
     /// Always `true`.
@@ -166,11 +182,8 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
     /// Returns a policy with the same rules.
     open func copy(with zone: NSZone? = nil) -> Any {
         let copy = AFSecurityPolicy()
-        let own = state.withLock { $0 }
-        copy.change { state in
-            state = own
-            state.evaluator = nil
-        }
+        let own = state.withLock { $0.rules }
+        copy.change { $0 = own }
         return copy
     }
 }

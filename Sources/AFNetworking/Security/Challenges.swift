@@ -36,19 +36,58 @@ extension URLCredential {
     public convenience init(
         identity: SecIdentity, certificates: [Any]?, persistence: URLCredential.Persistence
     ) {
-        self.init(user: Self.identifiedUser, password: CodedIdentity(identity).text, persistence: .none)
+        let coded = (try? JSONEncoder().encode(CodedIdentity(identity))) ?? Data()
+        self.init(user: Self.identifiedUser, password: String(decoding: coded, as: UTF8.self), persistence: .none)
     }
 
     /// The client certificate of the credential; `nil` if it was created without one.
     public var identity: SecIdentity? {
         guard user == Self.identifiedUser else { return nil }
-        return password.flatMap(CodedIdentity.init)?.identity
+        let coded = password.flatMap { try? JSONDecoder().decode(CodedIdentity.self, from: Data($0.utf8)) }
+        return coded?.identity
     }
 
     // User names that mark a credential, unique per process. Foundation's class can store nothing but a user name and a
     // password.
     private static let trustedUser = "trust \(UUID())"
     private static let identifiedUser = "identity \(UUID())"
+}
+
+/// A client identity in the form in which it is stored as the password of a credential.
+private struct CodedIdentity: Codable {
+    /// The certificates and the key, or a PKCS #12 archive alone.
+    private let sources: [Source]
+    private let passphrase: String?
+
+    private struct Source: Codable {
+        var path: String?
+        var data: Data?
+
+        init(_ source: FileOrData) {
+            path = source.path
+            if case .data(let bytes) = source { data = bytes }
+        }
+
+        var value: FileOrData { path.map(FileOrData.file) ?? .data(data ?? Data()) }
+    }
+
+    init(_ identity: ClientIdentity) {
+        passphrase = identity.passphrase
+        sources =
+            switch identity.content {
+            case .pem(let certificates, let key): [Source(certificates), Source(key)]
+            case .pkcs12(let archive): [Source(archive)]
+            }
+    }
+
+    /// The decoded identity.
+    var identity: ClientIdentity? {
+        switch sources.count {
+        case 1: .pkcs12(sources[0].value, passphrase: passphrase ?? "")
+        case 2: .pem(certificates: sources[0].value, key: sources[1].value, passphrase: passphrase)
+        default: nil
+        }
+    }
 }
 
 /// A protection space with the certificates that a server presented.
@@ -66,35 +105,39 @@ private final class TrustProtectionSpace: URLProtectionSpace, @unchecked Sendabl
 }
 
 extension URLAuthenticationChallenge {
-    /// Returns the challenge about trusting a server.
-    static func of(_ trust: ServerTrust) -> URLAuthenticationChallenge {
-        URLAuthenticationChallenge(
-            protectionSpace: TrustProtectionSpace(trust), proposedCredential: nil, previousFailureCount: 0,
-            failureResponse: nil, error: nil, sender: NoSender())
+    private convenience init(
+        _ space: URLProtectionSpace, proposing credential: URLCredential? = nil, failures: Int = 0,
+        response: HTTPURLResponse? = nil
+    ) {
+        self.init(
+            protectionSpace: space, proposedCredential: credential, previousFailureCount: failures,
+            failureResponse: response, error: nil, sender: NoSender())
     }
 
-    /// Returns the challenge of a server that requests a client certificate.
-    static func forIdentity(host: String) -> URLAuthenticationChallenge {
-        URLAuthenticationChallenge(
-            protectionSpace: URLProtectionSpace(
+    /// Creates the challenge about trusting a server.
+    convenience init(_ trust: ServerTrust) {
+        self.init(TrustProtectionSpace(trust))
+    }
+
+    /// Creates the challenge of a server that requests a client certificate.
+    convenience init(identityFor host: String) {
+        self.init(
+            URLProtectionSpace(
                 host: host, port: 443, protocol: "https", realm: nil,
-                authenticationMethod: NSURLAuthenticationMethodClientCertificate),
-            proposedCredential: nil, previousFailureCount: 0, failureResponse: nil, error: nil, sender: NoSender())
+                authenticationMethod: NSURLAuthenticationMethodClientCertificate))
     }
 
-    /// Returns the challenge of a server or proxy that requests a credential.
-    static func of(_ challenge: AuthenticationChallenge) -> URLAuthenticationChallenge {
+    /// Creates the challenge of a server or proxy that requests a credential.
+    convenience init(_ challenge: AuthenticationChallenge) {
         let space = challenge.protectionSpace
-        let method: String =
+        let method =
             switch space.scheme {
             case .basic: NSURLAuthenticationMethodHTTPBasic
             case .digest: NSURLAuthenticationMethodHTTPDigest
             case .ntlm: NSURLAuthenticationMethodNTLM
             case .negotiate: NSURLAuthenticationMethodNegotiate
             }
-        let host = space.host ?? ""
-        let port = space.port ?? 0
-        let scheme = space.isSecure ? "https" : "http"
+        let (host, port, scheme) = (space.host ?? "", space.port ?? 0, space.isSecure ? "https" : "http")
         let foundation =
             switch space.source {
             case .server:
@@ -104,13 +147,12 @@ extension URLAuthenticationChallenge {
                 URLProtectionSpace(
                     proxyHost: host, port: port, type: scheme, realm: space.realm, authenticationMethod: method)
             }
-        let refused = challenge.refusedCredential.map {
-            URLCredential(user: $0.user, password: $0.password, persistence: .none)
-        }
-        return URLAuthenticationChallenge(
-            protectionSpace: foundation, proposedCredential: refused,
-            previousFailureCount: challenge.previousFailureCount,
-            failureResponse: challenge.head.flatMap(HTTPURLResponse.make), error: nil, sender: NoSender())
+        self.init(
+            foundation,
+            proposing: challenge.refusedCredential.map {
+                URLCredential(user: $0.user, password: $0.password, persistence: .none)
+            },
+            failures: challenge.previousFailureCount, response: challenge.head.flatMap(HTTPURLResponse.make))
     }
 }
 
@@ -121,4 +163,10 @@ private final class NoSender: NSObject, URLAuthenticationChallengeSender {
     func cancel(_ challenge: URLAuthenticationChallenge) {}
     func performDefaultHandling(for challenge: URLAuthenticationChallenge) {}
     func rejectProtectionSpaceAndContinue(with challenge: URLAuthenticationChallenge) {}
+}
+
+/// The result of a challenge block: a disposition and an optional credential.
+struct ChallengeDecision: Sendable {
+    let disposition: URLSession.AuthChallengeDisposition
+    var credential: URLCredential?
 }

@@ -56,7 +56,8 @@ final class HandshakeDecisions: Sendable {
             return nil
         }
         if let entry { return entry.decision }
-        call(callback(of: subject, callID, fallback))
+        let callback = OneShot(fallback: fallback) { self.store($0, on: subject, callID) }
+        call { callback.call($0) }
         // A decision made before `call` returned applies to this handshake only.
         return entries.withLock { entries in
             guard var entry = entries[subject], entry.callID == callID else { return nil }
@@ -64,33 +65,6 @@ final class HandshakeDecisions: Sendable {
             entries[subject] = entry.isImmediate ? nil : entry
             return entry.decision
         }
-    }
-
-    /// Returns a function that takes the decision on a subject. When the function is released uncalled, the fallback is
-    /// the decision.
-    private func callback(
-        of subject: Subject, _ callID: UUID, _ fallback: ChallengeDecision
-    ) -> @Sendable (ChallengeDecision) -> Void {
-        let callback = Callback(decisions: self, subject: subject, callID: callID, fallback: fallback)
-        return { callback.store($0) }
-    }
-
-    private final class Callback: Sendable {
-        private let decisions: HandshakeDecisions
-        private let subject: Subject
-        private let callID: UUID
-        private let fallback: ChallengeDecision
-
-        init(decisions: HandshakeDecisions, subject: Subject, callID: UUID, fallback: ChallengeDecision) {
-            self.decisions = decisions
-            self.subject = subject
-            self.callID = callID
-            self.fallback = fallback
-        }
-
-        func store(_ decision: ChallengeDecision) { decisions.store(decision, on: subject, callID) }
-
-        deinit { store(fallback) }
     }
 
     /// Stores the first decision on a subject and resumes the tasks that wait for it.
@@ -174,16 +148,5 @@ extension HandshakeDecisions.Subject {
         case .trust: trust.map { self == .init($0) } ?? false
         case .identity: trust == nil
         }
-    }
-}
-
-/// The result of a challenge block: a disposition and an optional credential.
-struct ChallengeDecision: Sendable {
-    let disposition: URLSession.AuthChallengeDisposition
-    let credential: URLCredential?
-
-    init(_ disposition: URLSession.AuthChallengeDisposition, _ credential: URLCredential?) {
-        self.disposition = disposition
-        self.credential = credential
     }
 }

@@ -23,11 +23,7 @@ final class MainQueueBuffer: Sendable {
         }
         guard isFirst else { return }
         OperationQueue.main.addOperation { [self] in
-            let blocks = waiting.withLock { waiting in
-                defer { waiting = [] }
-                return waiting
-            }
-            for block in blocks { block() }
+            for block in waiting.set(\.self, to: []) { block() }
         }
     }
 }

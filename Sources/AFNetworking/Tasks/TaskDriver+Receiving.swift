@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 
-import ANSystem
 import AsyncNetworking
 
 extension TaskDriver {
@@ -34,19 +33,9 @@ extension TaskDriver {
 
     private func receiveFile(_ body: ResponseBody, _ expected: Int64, _ core: TransferCore) async throws {
         let temporary = Self.makeTemporaryURL()
-        do {
-            var file = try AtomicFile(destination: temporary.path)
-            for try await chunk in body {
-                try file.write(chunk.bytes)
-                await didReceive(chunk, expected)
-                try await core.waitUntilRunning()
-            }
-            try file.commit()
-        } catch let error as SystemError {
-            throw SessionError.file(
-                .init(
-                    path: temporary.path, call: error.call, errno: error.code,
-                    message: SystemError.message(for: error.code)))
+        try await body.write(to: temporary.path) { chunk in
+            await didReceive(chunk, expected)
+            try await core.waitUntilRunning()
         }
         await moveDownload(from: temporary)
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-import ANHTTP
+package import ANHTTP
 import ANSystem
 import FoundationEssentials
 
@@ -8,7 +8,7 @@ extension RequestBody {
     /// Writes the body to a file, which appears under its name when it is complete.
     ///
     /// `check` receives the number of bytes before the file is committed, and can prevent that by throwing.
-    func write(to path: String, check: (Int64) throws -> Void) async throws {
+    package func write(to path: String, check: (Int64) throws -> Void = { _ in }) async throws {
         var reader = SegmentReader([BodySegment(self)])
         do {
             var file = try AtomicFile(destination: path)

@@ -2,7 +2,7 @@
 
 public import ANHTTP
 import ANSystem
-import FoundationEssentials
+package import FoundationEssentials
 
 extension ResponseBody {
     /// Writes the rest of the body to a file as it arrives, without blocking the network thread.
@@ -15,9 +15,19 @@ extension ResponseBody {
     /// - Throws: ``AsyncNetworking/SessionError/file(_:)``, or the error of reading the body.
     @discardableResult
     public func write(to path: String) async throws -> Int64 {
+        try await write(to: path) { _ in }
+    }
+
+    /// Writes the rest of the body to a file, as ``write(to:)`` does, and calls `observer` with each chunk after it was
+    /// written.
+    @discardableResult
+    package func write(to path: String, observer: (Data) async throws -> Void) async throws -> Int64 {
         do {
             var file = try AtomicFile(destination: path)
-            for try await chunk in self { try file.write(chunk.bytes) }
+            for try await chunk in self {
+                try file.write(chunk.bytes)
+                try await observer(chunk)
+            }
             let size = file.size
             try file.commit()
             return size

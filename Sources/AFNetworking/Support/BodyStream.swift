@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANSystem
 import AsyncNetworking
 import Dispatch
 
@@ -16,18 +17,18 @@ final class BodyStream: InputStream {
 
 extension RequestBody {
     /// Returns a body that reads from a stream and, each time it must be sent again, from a new stream that `replace`
-    /// returns.
+    /// returns. Reading fails with `RequestBodyFailure.notReplayable` if there is none.
     static func inputStream(
         _ stream: InputStream, length: Int64?, replace: (@Sendable () async -> UncheckedSendable<InputStream?>)?
     ) -> RequestBody {
         if let stream = stream as? BodyStream { return stream.body }
-        let source = InputStreamSource(stream, replace: replace)
+        let first = Lock<UncheckedSendable<InputStream>?>(UncheckedSendable(stream))
         return .stream(length: length, isReplayable: replace != nil) {
-            var opened: UncheckedSendable<InputStream>?
+            var opened = first.set(\.self, to: nil)
             let queue = DispatchQueue(label: "com.alamofire.networking.body-stream")
             return BodyReader {
-                let stream = if let opened { opened } else { try await source.next() }
-                opened = stream
+                if opened == nil { opened = await replace?().value.map(UncheckedSendable.init) }
+                guard let stream = opened else { throw TransportError.RequestBodyFailure.notReplayable }
                 return try await withCheckedThrowingContinuation { continuation in
                     queue.async { continuation.resume(with: Result { try stream.value.readChunk(upTo: 65_536) }) }
                 }
