@@ -7,6 +7,9 @@ import Glibc
 package struct SystemThread: Sendable {
     private let number: UInt
 
+    /// The number of the current thread, which no other running thread has.
+    package static var current: UInt { UInt(pthread_self()) }
+
     /// Starts a thread that runs a closure.
     ///
     /// All signals are blocked on the thread: a program's signal handlers run on the program's own threads, and a write

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ANSystem
+import AsyncNetworking
 import Dispatch
 import Synchronization
 
@@ -13,7 +14,7 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
     let sessionQueue = DispatchQueue(label: "com.alamofire.networking.session.manager")
     let state: Lock<ManagerState>
     /// The answers to questions asked during TLS handshakes.
-    let handshakeDecisions = HandshakeDecisions()
+    let handshakeDecisions = HandshakeDecisions<ChallengeDecision>()
 
     init(_ state: ManagerState) {
         self.state = Lock(state)

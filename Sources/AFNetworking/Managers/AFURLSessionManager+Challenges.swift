@@ -53,7 +53,7 @@ extension AFURLSessionManager {
 
     private func decision(on trust: ServerTrust) -> SecurityPolicy.Decision {
         guard let answer = ask(.init(trust), host: trust.host, .init(trust)) else { return .followPolicy }
-        guard let decision = answer.decision else { return .refuse(HandshakeDecisions.pending) }
+        guard let decision = answer.decision else { return .refuse(HandshakeDecisions<ChallengeDecision>.pending) }
         switch decision.disposition {
         case .useCredential:
             return answer.isOfSession || decision.credential?.isOfTrust == true ? .accept : .followPolicy
@@ -64,7 +64,7 @@ extension AFURLSessionManager {
 
     private func identity(for host: String) -> ClientIdentity.Choice {
         guard let answer = ask(.identity(host: host), host: host, .init(identityFor: host)) else { return .none }
-        guard let decision = answer.decision else { return .refuse(HandshakeDecisions.pending) }
+        guard let decision = answer.decision else { return .refuse(HandshakeDecisions<ChallengeDecision>.pending) }
         switch decision.disposition {
         case .useCredential: return decision.credential?.identity.map { .identity($0) } ?? .none
         case .cancelAuthenticationChallenge:
@@ -79,7 +79,7 @@ extension AFURLSessionManager {
     /// - Returns: The decision, `nil` while it is pending, and which method was called; `nil` if no task is connecting
     ///   to the host.
     private func ask(
-        _ subject: HandshakeDecisions.Subject, host: String, _ challenge: URLAuthenticationChallenge
+        _ subject: HandshakeSubject, host: String, _ challenge: URLAuthenticationChallenge
     ) -> (decision: ChallengeDecision?, isOfSession: Bool)? {
         let isOfSession = state.withLock { $0.hooks.sessionChallenge != nil }
         let drivers = state.withLock { $0.tasks }.compactMap { ($0 as? any DrivenTask)?.driver }
@@ -152,4 +152,36 @@ extension TaskDriver {
         default: return .cancel
         }
     }
+}
+
+extension AFURLSessionManager {
+    /// Calls a block with a completion handler on the manager's own queue and suspends until the handler is called.
+    /// Returns the fallback if the handler is released uncalled, or if the calling task is cancelled.
+    func awaitCallback<Value: Sendable>(
+        fallback: Value, _ call: @escaping @Sendable (_ handler: @escaping @Sendable (Value) -> Void) -> Void
+    ) async -> Value {
+        let pending = Lock(WeakCallback<Value>())
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let callback = OneShot(fallback: fallback) { continuation.resume(returning: $0) }
+                pending.withLock { $0.value = callback }
+                // The cancellation handler may have run before the callback was stored.
+                guard !Task.isCancelled else { return }
+                sessionQueue.async { call { callback.call($0) } }
+            }
+        } onCancel: {
+            pending.withLock { $0.value }?.call(fallback)
+        }
+    }
+}
+
+/// A weak reference to a callback: the completion handlers retain it.
+private struct WeakCallback<Value: Sendable>: Sendable {
+    weak var value: OneShot<Value>?
+}
+
+/// The result of a challenge block: a disposition and an optional credential.
+struct ChallengeDecision: Sendable {
+    let disposition: URLSession.AuthChallengeDisposition
+    var credential: URLCredential?
 }

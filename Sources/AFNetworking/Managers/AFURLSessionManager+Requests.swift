@@ -28,7 +28,7 @@ extension AFURLSessionManager {
         try original.fill(&request, for: driver)
         if case .upload(let body?) = source { request.body = body }
         if state.withLock({ $0.handshakeHooks }) != nil {
-            request.attemptInterceptors = [HandshakeRetries(decisions: handshakeDecisions, task: driver.identifier)]
+            request.attemptInterceptors = [handshakeDecisions.retries(forTask: driver.identifier)]
         }
         if isObserved {
             request.redirectPolicy = redirectPolicy(of: core, for: driver)
@@ -66,11 +66,8 @@ extension AFURLSessionManager {
     /// Invalidates the session. Running tasks are cancelled (error -999) or run to completion; then the block of
     /// ``setSessionDidBecomeInvalidBlock(_:)`` is called and its notification is posted.
     ///
-    /// An AsyncNetworking session that the manager shares is not invalidated.
-    ///
-    /// - Parameters:
-    ///   - cancelPendingTasks: Whether running tasks are cancelled.
-    ///   - resetSession: Whether later tasks run in a new session; otherwise they fail. Default: `false`.
+    /// Later tasks fail or, with `resetSession`, run in a new session. An AsyncNetworking session that the manager shares
+    /// is not invalidated.
     public func invalidateSessionCancelingTasks(_ cancelPendingTasks: Bool, resetSession: Bool = false) {
         // Create the session if it has not been used yet: it is an argument of the notification about its end.
         _ = session
@@ -90,14 +87,6 @@ extension AFURLSessionManager {
             urlSession(session, didBecomeInvalidWithError: nil)
             session.end()
         }
-    }
-
-    /// Moves a download to the URL from the manager's block or, if that returns `nil`, from `destination`.
-    func move(_ task: URLSessionDownloadTask, _ location: URL, destination: () -> URL?) {
-        let driver = (task as? any DrivenTask)?.driver
-        if isObserved { urlSession(driver?.session ?? session, downloadTask: task, didFinishDownloadingTo: location) }
-        guard driver?.change({ $0.destinationURL }) == nil, let destinationURL = destination() else { return }
-        move(task, from: location, to: destinationURL)
     }
 }
 

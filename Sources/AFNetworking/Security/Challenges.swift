@@ -27,12 +27,8 @@ extension URLCredential {
     /// Whether the credential was created with a server trust.
     var isOfTrust: Bool { user == Self.trustedUser }
 
-    /// Creates a credential with a client certificate.
-    ///
-    /// - Parameters:
-    ///   - identity: The certificate, its private key, and the intermediate certificates.
-    ///   - certificates: Ignored: intermediate certificates are part of the identity.
-    ///   - persistence: Ignored: the identity applies to the connection for which it was requested.
+    /// Creates a credential with a client certificate for the connection for which it was requested. `certificates` is
+    /// ignored: intermediate certificates are part of the identity.
     public convenience init(
         identity: SecIdentity, certificates: [Any]?, persistence: URLCredential.Persistence
     ) {
@@ -163,10 +159,4 @@ private final class NoSender: NSObject, URLAuthenticationChallengeSender {
     func cancel(_ challenge: URLAuthenticationChallenge) {}
     func performDefaultHandling(for challenge: URLAuthenticationChallenge) {}
     func rejectProtectionSpaceAndContinue(with challenge: URLAuthenticationChallenge) {}
-}
-
-/// The result of a challenge block: a disposition and an optional credential.
-struct ChallengeDecision: Sendable {
-    let disposition: URLSession.AuthChallengeDisposition
-    var credential: URLCredential?
 }
