@@ -234,7 +234,9 @@ import Testing
             let sent = try await server.requests(count: 1)[0].headers
             let names = sent.map(\.name).filter { $0.lowercased().hasPrefix("x-") }
             #expect(names.sorted() == ["X-API-key", "x-call-ID"])
-            #expect(sent.map(\.name).count { $0.lowercased() == "content-type" } == 1)
+            let types = sent.filter { $0.name.lowercased() == "content-type" }
+            #expect(types.count == 1)
+            #expect(types.first?.value.hasPrefix(isForm ? "multipart/form-data; boundary=" : "1") == true)
             #expect(result.task?.originalRequest?.allHTTPHeaderFields?["x-call-ID"] == "2")
         }
     }
@@ -339,6 +341,33 @@ import Testing
         #expect(serializer.value(forHTTPHeaderField: "Authorization") == "Basic Og==")
         serializer.setAuthorizationHeaderFieldWithUsername("a", password: "b\n")
         #expect(serializer.value(forHTTPHeaderField: "Authorization") == nil)
+    }
+
+    @Test func `parameters that are not a dictionary get the name that AFNetworking gives them`() throws {
+        let samples: [(Any, String?)] = [
+            ("Test String", "=Test%20String"), (5, "=5"), (["a", "b"], "%28null%29%5B%5D=a&%28null%29%5B%5D=b"),
+            (Set(["b", "a"]), "=a&=b"), (NSNull(), nil), ([Any](), nil), (Data([1, 2, 3]), "=AQID"),
+        ]
+        for (parameters, query) in samples {
+            try #expect(request(AFHTTPRequestSerializer(), "GET", parameters).url?.query == query)
+        }
+    }
+
+    @Test func `parameters may be nested 512 levels deep, and objects may contain themselves`() throws {
+        func nested(_ levels: Int) -> [String: Any] { ["a": (0..<levels).reduce(1 as Any) { value, _ in [value] }] }
+        try #expect(request(AFHTTPRequestSerializer(), "POST", nested(511)).httpBody?.isEmpty == false)
+        let loop = NSMutableArray()
+        loop.add(loop)
+        for parameters in [nested(512), ["a": loop]] {
+            for method in ["GET", "POST"] {
+                let error = #expect(throws: NSError.self) { try request(AFHTTPRequestSerializer(), method, parameters) }
+                #expect(error?.domain == AFURLRequestSerializationErrorDomain)
+                #expect(error?.code == -1016)
+                #expect(error?.userInfo[NSUnderlyingErrorKey] is SerializationError)
+            }
+            #expect(AFQueryStringFromParameters(parameters) == "")
+        }
+        loop.removeAllObjects()
     }
 
     @Test func `constants have the values of AFNetworking`() {

@@ -12,10 +12,7 @@ extension AFHTTPRequestSerializer {
         }
     }
 
-    /// Creates a request with encoded parameters.
-    ///
-    /// - Throws: The error of the serializer, or an error of ``AFURLRequestSerializationErrorDomain`` with code -1000
-    ///   if `urlString` is not a URL.
+    /// Creates a request with encoded parameters; throws the error of the serializer, -1000 if `urlString` is no URL.
     public func request(
         withMethod method: String, urlString: String, parameters: Any?
     ) throws -> NSMutableURLRequest {
@@ -36,10 +33,7 @@ extension AFHTTPRequestSerializer {
         }
     }
 
-    /// Creates a request with a multipart form (RFC 7578): one field per parameter, followed by the parts that `block`
-    /// appends.
-    ///
-    /// - Throws: The first error of the serializer or of a part of the form.
+    /// Creates a request with a multipart form (RFC 7578); throws the first error of the serializer or a part.
     public func multipartFormRequest(
         withMethod method: String, urlString: String, parameters: [String: Any]?,
         constructingBodyWith block: ((any AFMultipartFormData) -> Void)?
@@ -62,9 +56,7 @@ extension AFURLRequestSerialization {
         }
     }
 
-    /// Returns a copy of the request with the encoded parameters.
-    ///
-    /// - Throws: The error of the serializer.
+    /// Returns a copy of the request with the encoded parameters; throws the error of the serializer.
     public func request(
         bySerializingRequest request: URLRequest, withParameters parameters: Any?
     ) throws -> URLRequest {

@@ -98,10 +98,8 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         }
     }
 
-    /// Sets the `Authorization` field for HTTP Basic authentication (RFC 7617). Servers end the user name at the first
-    /// colon.
-    ///
-    /// If the name or the password contains control characters, which cannot be sent, the field is removed.
+    /// Sets the `Authorization` field for HTTP Basic authentication (RFC 7617). If the name or the password contains
+    /// control characters, which cannot be sent, the field is removed.
     open func setAuthorizationHeaderFieldWithUsername(_ username: String, password: String) {
         // A name with a colon encodes to the same bytes as its first part with the rest moved to the password.
         let parts = "\(username):\(password)".split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
@@ -129,28 +127,28 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         state.set(\.makeQuery, to: nil)
     }
 
-    /// Sets the block that encodes queries and form bodies; its result is sent unchanged. `nil` removes it.
-    ///
-    /// The block takes the request, the parameters, and a pointer to an error; if it sets the error, the request fails.
+    /// Sets the block that encodes queries and form bodies; its result is sent unchanged. If it sets the error, the
+    /// request fails. `nil` removes the block.
     open func setQueryStringSerializationWith(_ block: QueryBlock?) {
         state.set(\.makeQuery, to: block.map(UncheckedSendable.init))
     }
 
     // MARK: Requests
 
-    /// Creates a request with encoded parameters.
-    ///
-    /// - Returns: The request. On failure `error` is set, and the request has a URL without a host, which cannot be
-    ///   sent.
+    /// Creates a request with encoded parameters. On failure `error` is set, and the request has a URL without a host,
+    /// which cannot be sent.
     open func request(
         withMethod method: String, urlString: String, parameters: Any?, error: NSErrorPointer
     ) -> NSMutableURLRequest {
         Self.orUnsendable(error) {
-            guard let request = makeRequest(method, urlString) else {
+            guard let url = URL(string: urlString) else {
                 throw NSError.requestSerialization(.badURL, reason: "“\(urlString)” is not a URL.")
             }
-            let serialized = try self.request(bySerializingRequest: request, withParameters: parameters)
-            return Self.mutableRequest(serialized)
+            var request = URLRequest(url: url)
+            request.httpMethod = method
+            state.withLock { $0.settings }.apply(to: &request)
+            return Self.mutableRequest(
+                try self.request(bySerializingRequest: request, withParameters: parameters))
         }
     }
 
@@ -204,18 +202,16 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
                 try form.finish(base)
                 return base
             } catch {
-                throw (error as NSError).about(
-                    base as URLRequest, inDomain: AFURLRequestSerializationErrorDomain)
+                let failure = (error as? SerializationError).map(NSError.requestSerialization) ?? error as NSError
+                throw failure.about(base as URLRequest, inDomain: AFURLRequestSerializationErrorDomain)
             }
         }
     }
 
     /// Writes the body of a multipart request to a file, asynchronously, and returns the request without its body.
     ///
-    /// - Parameters:
-    ///   - request: The request with the form.
-    ///   - fileURL: The destination of the body. An existing file is replaced when the body is complete.
-    ///   - handler: Called on the main queue with the error, or with `nil` when the file is complete.
+    /// An existing file is replaced when the body is complete. Then `handler` is called on the main queue, with the error
+    /// or `nil`.
     @discardableResult
     open func request(
         withMultipartForm request: URLRequest, writingStreamContentsToFile fileURL: URL,
@@ -244,22 +240,17 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
     ) throws -> EncodedParameters {
         let query = try queryString(of: parameters, request)
         guard !encodesParametersInURI(method) else { return .query(query) }
-        let content = try query.content(in: String.Encoding(rawValue: stringEncoding))
+        guard let content = query.data(using: String.Encoding(rawValue: stringEncoding)) else {
+            throw NSError.requestSerialization(
+                .cannotDecodeContentData,
+                reason: "The parameters cannot be represented in the serializer's `stringEncoding`.")
+        }
         return .body(content, contentType: "application/x-www-form-urlencoded")
     }
 
     /// Whether parameters are encoded into the query of requests with this method.
     func encodesParametersInURI(_ method: String) -> Bool {
         httpMethodsEncodingParametersInURI.contains(method.uppercased())
-    }
-
-    /// Returns a request with the serializer's settings and without parameters; `nil` if the string is not a URL.
-    private func makeRequest(_ method: String, _ urlString: String) -> URLRequest? {
-        guard let url = URL(string: urlString) else { return nil }
-        var request = URLRequest(url: url)
-        request.httpMethod = method
-        state.withLock { $0.settings }.apply(to: &request)
-        return request
     }
 
     private static func mutableRequest(_ request: URLRequest) -> NSMutableURLRequest {
@@ -281,8 +272,14 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
 
     private func queryString(of parameters: Any?, _ request: () -> URLRequest) throws -> String {
         guard let parameters else { return "" }
-        guard let makeQuery = state.withLock({ $0.makeQuery }) else { return AFQueryStringFromValue(parameters) }
-        return try throwingError { makeQuery.value(request(), parameters, $0) } ?? ""
+        if let makeQuery = state.withLock({ $0.makeQuery }) {
+            return try throwingError { makeQuery.value(request(), parameters, $0) } ?? ""
+        }
+        do throws(SerializationError) {
+            return try URLEncodedFormEncoder().encode(Parameters(foundation: parameters))
+        } catch {
+            throw NSError.requestSerialization(error)
+        }
     }
 
     // MARK: Copies and archives

@@ -6,17 +6,11 @@
 /// the order in which they were appended, after the fields for the parameters.
 public protocol AFMultipartFormData: AnyObject {
     /// Appends a file as the field `name`. Its file name is the last component of the URL; its media type follows from
-    /// the path extension.
-    ///
-    /// - Throws: An error of ``AFURLRequestSerializationErrorDomain`` with code -1000 if the URL is not a readable
-    ///   file.
+    /// the path extension. Throws -1000 of ``AFURLRequestSerializationErrorDomain`` if it is not a readable file.
     func appendPart(withFileURL fileURL: URL, name: String) throws
 
-    /// Appends a file as the field `name`, with a file name and a media type. The file is read each time the request is
-    /// sent.
-    ///
-    /// - Throws: An error of ``AFURLRequestSerializationErrorDomain`` with code -1000 if the URL is not a readable
-    ///   file.
+    /// Appends a file as the field `name`, with a file name and a media type. It is read each time the request is sent.
+    /// Throws -1000 of ``AFURLRequestSerializationErrorDomain`` if it is not a readable file.
     func appendPart(withFileURL fileURL: URL, name: String, fileName: String, mimeType: String) throws
 
     /// Appends a stream as the field `name`, with a file name and a media type. The stream must have exactly `length`

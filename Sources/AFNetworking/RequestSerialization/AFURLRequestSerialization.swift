@@ -2,13 +2,8 @@
 
 /// A type that encodes parameters into requests.
 public protocol AFURLRequestSerialization: NSObjectProtocol {
-    /// Returns a copy of a request with the encoded parameters.
-    ///
-    /// - Parameters:
-    ///   - request: The original request.
-    ///   - parameters: The values to encode: dictionaries, arrays, sets, strings and numbers; `nil` for none.
-    ///   - error: Set if the request cannot be created.
-    /// - Returns: The request; `nil` if it cannot be created.
+    /// Returns a copy of a request with encoded parameters: dictionaries, arrays, sets, strings and numbers. If the request
+    /// cannot be created, sets `error` and returns `nil`.
     func request(
         bySerializingRequest request: URLRequest, withParameters parameters: Any?, error: NSErrorPointer
     ) -> URLRequest?

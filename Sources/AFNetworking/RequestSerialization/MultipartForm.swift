@@ -5,13 +5,11 @@ import AsyncNetworking
 /// A builder of a core multipart form that keeps the first error of its parts.
 final class MultipartForm: AFMultipartFormData {
     private var form = MultipartFormData()
-    private var error: NSError?
+    private var error: (any Error)?
 
     /// Appends a field for each parameter.
     func append(_ parameters: [String: Any], encoding: String.Encoding) {
-        for pair in AFQueryStringPairsFromDictionary(parameters) {
-            note { form.append(try pair.data(using: encoding), name: pair.field ?? "") }
-        }
+        note { try form.append(Parameters(foundation: parameters), stringEncoding: encoding) }
     }
 
     /// Sets the form as the body of a request; leaves the request unchanged if the form is empty.
@@ -74,10 +72,6 @@ final class MultipartForm: AFMultipartFormData {
 
     /// Keeps the first error of the methods that cannot throw.
     private func note(_ append: () throws -> Void) {
-        do {
-            try append()
-        } catch {
-            if self.error == nil { self.error = error as NSError }
-        }
+        do { try append() } catch { self.error = self.error ?? error }
     }
 }

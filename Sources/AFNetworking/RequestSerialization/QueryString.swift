@@ -9,99 +9,66 @@ public func AFPercentEscapedStringFromString(_ string: String) -> String {
 
 /// Returns parameters encoded as a query: names are sorted; dictionaries use `name[key]`, arrays `name[]`; the name is
 /// repeated for each element of a set; null has no `=`.
+///
+/// The query is empty for parameters that are nested more than 512 levels deep.
 public func AFQueryStringFromParameters(_ parameters: [AnyHashable: Any]) -> String {
-    AFQueryStringFromValue(parameters)
+    (try? URLEncodedFormEncoder().encode(Parameters(foundation: parameters))) ?? ""
 }
 
-/// Returns any value encoded as a query. The name is empty if the outermost value is not a dictionary.
-func AFQueryStringFromValue(_ value: Any) -> String {
-    AFQueryStringPairsFromKeyAndValue(nil, value).map(\.escaped).joined(separator: "&")
-}
-
-/// Returns the name-value pairs of a dictionary in the order in which they are sent.
-func AFQueryStringPairsFromDictionary(_ dictionary: [AnyHashable: Any]) -> [AFQueryStringPair] {
-    AFQueryStringPairsFromKeyAndValue(nil, dictionary)
-}
-
-/// Returns the name-value pairs of a value whose name is `key`, including those of nested values.
-func AFQueryStringPairsFromKeyAndValue(_ key: String?, _ value: Any) -> [AFQueryStringPair] {
-    let value = unwrapped(value)
-    if value is String { return [AFQueryStringPair(field: key, value: value)] }
-    if let dictionary = value as? [AnyHashable: Any] {
-        let entries = dictionary.map { (name: text(of: $0.key.base), value: $0.value) }.sorted { $0.name < $1.name }
-        return entries.flatMap { entry in
-            let name = if let key { "\(key)[\(entry.name)]" } else { entry.name }
-            return AFQueryStringPairsFromKeyAndValue(name, entry.value)
+extension Parameters {
+    /// Creates a dictionary from Foundation objects. A value that is not a dictionary gets the name that AFNetworking
+    /// gives it: `(null)` for an array, otherwise the empty name.
+    init(foundation value: Any) {
+        switch Parameters(element: value, depth: 0) {
+        case .dictionary(let entries): self = .dictionary(entries)
+        case .array(let elements): self = .dictionary([Entry("(null)", .array(elements))])
+        case let other: self = .dictionary([Entry("", other)])
         }
     }
-    if let array = value as? [Any] {
-        let name = "\(key ?? "(null)")[]"
-        return array.flatMap { AFQueryStringPairsFromKeyAndValue(name, $0) }
-    }
-    if let set = value as? Set<AnyHashable> {
-        return set.map { (text: text(of: $0.base), value: $0.base) }.sorted { $0.text < $1.text }
-            .flatMap { AFQueryStringPairsFromKeyAndValue(key, $0.value) }
-    }
-    return [AFQueryStringPair(field: key, value: value)]
-}
 
-/// A name and its value.
-struct AFQueryStringPair {
-    /// The name; `nil` for a value without a name.
-    let field: String?
-    /// The value, which is not a dictionary, an array or a set.
-    let value: Any
-
-    /// Whether the value is null.
-    var isNull: Bool { value is NSNull }
-
-    /// The pair, percent-encoded for a query.
-    var escaped: String {
-        let name = URLEncodedFormEncoder.escape(field ?? "")
-        return isNull ? name : "\(name)=\(URLEncodedFormEncoder.escape(text(of: value)))"
-    }
-
-    /// Returns the value as the content of a form part.
-    ///
-    /// - Throws: See ``Swift/String/content(in:)``.
-    func data(using encoding: String.Encoding) throws -> Data {
-        if let data = value as? Data { return data }
-        return isNull ? Data() : try text(of: value).content(in: encoding)
-    }
-}
-
-extension String {
-    /// Returns the string in a text encoding.
-    ///
-    /// - Throws: An error of ``AFURLRequestSerializationErrorDomain`` with code -1016 if the encoding lacks a character
-    ///   of the string.
-    func content(in encoding: String.Encoding) throws -> Data {
-        guard let data = data(using: encoding) else {
-            throw NSError.requestSerialization(
-                .cannotDecodeContentData,
-                reason: "The parameters cannot be represented in the serializer's `stringEncoding`.")
+    private init(element value: Any, depth: Int) {
+        let value = unwrapped(value)
+        // The encoder rejects the tree. Objects may contain themselves.
+        if depth > Self.maximumDepth {
+            self = .null
+        } else if let string = value as? String {
+            self = .string(string)
+        } else if let dictionary = value as? [AnyHashable: Any] {
+            self = .dictionary(
+                dictionary.map { Entry(text(of: $0.key.base), Parameters(element: $0.value, depth: depth + 1)) })
+        } else if let array = value as? [Any] {
+            self = .array(array.map { Parameters(element: $0, depth: depth + 1) })
+        } else if let set = value as? Set<AnyHashable> {
+            self = .set(set.map { Parameters(element: $0.base, depth: depth + 1) })
+        } else if let data = value as? Data {
+            self = .data(data)
+        } else {
+            self = value is NSNull ? .null : .string(text(of: value))
         }
-        return data
     }
 }
 
-/// Returns the text of a scalar as Objective-C describes it: Booleans as 1 and 0, whole numbers without a fraction.
+/// Returns the text of a scalar as Objective-C describes it: Booleans as 1 and 0, whole numbers without a fraction,
+/// integers in full, regardless of their size.
 private func text(of value: Any) -> String {
     switch value {
-    case let string as String: string
-    case let url as URL: url.absoluteString
-    case let date as Date: queryText(of: .date(date)) ?? date.description
-    case let number as any BinaryInteger: "\(number)"
-    case let decimal as Decimal: "\(decimal)"
-    case let number as NSNumber: text(of: number)
-    default: "\(value)"
+    case let string as String: return string
+    case let url as URL: return url.absoluteString
+    case let date as Date: return text(of: .date(date)) ?? date.description
+    case let number as any BinaryInteger: return "\(number)"
+    case let decimal as Decimal: return "\(decimal)"
+    case let number as NSNumber:
+        let digits = number.stringValue
+        let isWhole = digits.utf8.allSatisfy { 0x30...0x39 ~= $0 || $0 == UInt8(ascii: "-") }
+        guard !isWhole, !(number is NSDecimalNumber), let double = Double(digits) else { return digits }
+        return text(of: .double(double)) ?? digits
+    default: return "\(value)"
     }
 }
 
-/// Returns the text that the core's encoder writes for a scalar.
-private func queryText(of scalar: Parameters) -> String? {
-    guard let pairs = try? URLEncodedFormEncoder().pairs(["": scalar]) else { return nil }
-    return pairs.first?.value
+/// Returns the text that the core's encoder writes for a scalar; `nil` if it cannot be encoded.
+private func text(of scalar: Parameters) -> String? {
+    (try? URLEncodedFormEncoder().pairs(["": scalar]))?.first?.value
 }
 
 /// Returns the value wrapped in an optional; null for `nil`.
@@ -117,12 +84,4 @@ private protocol OptionalValue {
 
 extension Optional: OptionalValue {
     fileprivate var content: Any? { self }
-}
-
-/// Returns the text of a number according to its type: integers in full, regardless of their size.
-private func text(of number: NSNumber) -> String {
-    let text = number.stringValue
-    let isWhole = text.utf8.allSatisfy { 0x30...0x39 ~= $0 || $0 == UInt8(ascii: "-") }
-    guard !isWhole, !(number is NSDecimalNumber), let double = Double(text) else { return text }
-    return queryText(of: .double(double)) ?? text
 }

@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: MIT
 
+import AsyncNetworking
+
 extension NSError {
     /// Returns an error of a request serializer, with a human-readable failure reason.
     static func requestSerialization(_ code: URLError.Code, reason: String, underlying: (any Error)? = nil) -> NSError {
         var userInfo: [String: Any] = [NSLocalizedFailureReasonErrorKey: reason]
         userInfo[NSUnderlyingErrorKey] = underlying
         return NSError(domain: AFURLRequestSerializationErrorDomain, code: code.rawValue, userInfo: userInfo)
+    }
+
+    /// Returns the error of a request serializer for an error of the core's.
+    static func requestSerialization(_ error: SerializationError) -> NSError {
+        requestSerialization(.cannotDecodeContentData, reason: "\(error)", underlying: error)
     }
 
     /// Returns the outer error with the inner one as its underlying error. Returns the outer error unchanged if it
