@@ -5,26 +5,22 @@ import AsyncNetworking
 extension TaskDriver {
     /// Ends the task: calls the hooks, then the completion handler, then posts the notification.
     func finish(_ result: Result<Void, any Error>) async {
-        var ending = Ending(delivery: manager.delivery)
+        let delivery = manager.delivery
         var raw: (any Error)?
-        let (outcome, isFollowed) = change { ($0.takeEnding(), $0.isWatched) }
-        ending.data = outcome.data
-        ending.core = outcome.core
+        var (ending, head, isFollowed) = change { ($0.takeEnding(delivery), $0.head, $0.isWatched) }
         switch result {
         case .success:
-            serialize(outcome.head, into: &ending)
-            if let destinationURL = outcome.destinationURL {
-                ending.object = destinationURL
-                ending.file = destinationURL
-            }
+            serialize(head, into: &ending)
+            if let file = ending.file { ending.object = file }
         case .failure(let error):
             let failure = TaskFailure(error, url: original.url)
             raw = failure.raw
-            ending.error = outcome.challengeError ?? failure.effective
+            ending.file = nil
+            ending.error = ending.error ?? failure.effective
         }
         // Calls scheduled earlier on the manager's queue must run before the task ends.
         let isWatched = isFollowed || manager.isObserved
-        if isWatched { await onSessionQueue { UncheckedSendable(()) } }
+        if isWatched { await onSessionQueue {} }
         let (callbacks, task, dataTask) = change { [raw] state in state.finish(raw) }
         ending.dataTask = dataTask
         if let task, isWatched { await tellEnd(of: task, raw, ending.core) }
@@ -84,11 +80,9 @@ extension TaskDriver {
 
     private func tellEnd(of task: URLSessionTask, _ raw: (any Error)?, _ core: TransferCore?) async {
         await onSessionQueue { [manager, session] in
-            guard manager.isObserved else { return UncheckedSendable(()) }
-            manager.urlSession(
-                session, task: task, didFinishCollecting: AFURLSessionTaskMetrics(of: core))
+            guard manager.isObserved else { return }
+            manager.urlSession(session, task: task, didFinishCollecting: AFURLSessionTaskMetrics(of: core))
             manager.urlSession(session, task: task, didCompleteWithError: raw)
-            return UncheckedSendable(())
         }
     }
 }
@@ -98,6 +92,12 @@ extension TaskDriverState {
     fileprivate var isWatched: Bool {
         callbacks.value.uploadProgress != nil || callbacks.value.downloadProgress != nil || uploadProgress != nil
             || downloadProgress != nil
+    }
+
+    /// Returns the outcome of the transfer and releases the body.
+    fileprivate mutating func takeEnding(_ delivery: TaskDelivery) -> Ending {
+        defer { data = Data() }
+        return Ending(delivery: delivery, error: challengeError, data: data, file: destinationURL, core: core)
     }
 }
 
@@ -113,15 +113,12 @@ private struct Ending {
     let delivery: TaskDelivery
     var object: Any?
     var error: (any Error)?
-    var data = Data()
+    let data: Data
+    /// The URL to which a download was moved.
     var file: URL?
+    let core: TransferCore?
     /// The task passed to callbacks.
     var dataTask: URLSessionDataTask?
-    var core: TransferCore?
-
-    init(delivery: TaskDelivery) {
-        self.delivery = delivery
-    }
 
     /// Posts the completion notification; called on the main queue.
     func post(of task: URLSessionTask) {

@@ -57,7 +57,6 @@ extension TaskDriver {
             } else {
                 didWrite(Int64(chunk.count), total, of: expected)
             }
-            return UncheckedSendable(())
         }
     }
 
@@ -80,20 +79,21 @@ extension TaskDriver {
             let downloadTask = AFDownloadTask(self)
             await onSessionQueue { [manager, session] in
                 manager.urlSession(session, dataTask: dataTask, didBecome: downloadTask)
-                return UncheckedSendable(())
             }
         @unknown default: return
         }
     }
 
-    /// Moves a download to its destination; deletes it if no destination is given.
+    /// Moves a download to the URL from the manager's block or, if that returns `nil`, from the task's `destination`.
+    /// Without a URL the file is deleted.
     func moveDownload(from temporary: URL) async {
         await onSessionQueue { [self] in
             defer { try? FileManager.default.removeItem(at: temporary) }
-            guard let task = task as? URLSessionDownloadTask else { return UncheckedSendable(()) }
-            let destination = change { $0.callbacks.value.destination }
-            manager.move(task, temporary) { response.flatMap { response in destination?(temporary, response) } }
-            return UncheckedSendable(())
+            guard let task = task as? URLSessionDownloadTask else { return }
+            if manager.isObserved { manager.urlSession(session, downloadTask: task, didFinishDownloadingTo: temporary) }
+            let (known, destination) = change { ($0.destinationURL, $0.callbacks.value.destination) }
+            guard known == nil, let response, let destinationURL = destination?(temporary, response) else { return }
+            manager.move(task, from: temporary, to: destinationURL)
         }
     }
 }

@@ -32,7 +32,7 @@ final class TaskDriver: Sendable {
 
     /// Becomes the driver of a suspended task.
     func adopt(_ task: URLSessionTask) {
-        state.withLock { $0.task = WeakTask(task) }
+        state.withLock { $0.task = WeakTask(value: task) }
         manager.keep(task, self)
     }
 
@@ -54,50 +54,37 @@ final class TaskDriver: Sendable {
 
     // MARK: Commands
 
-    func resume() {
-        steering.withLock {
-            let step = state.withLock { $0.resume() }
-            if case .none = step { return }
-            post(.AFNetworkingTaskDidResume, of: task)
-            if case .goOn(let work) = step { work.transfer.resume() } else { start() }
-        }
-    }
-
-    func suspend() {
-        steering.withLock {
-            let step = state.withLock { $0.suspend() }
-            if case .none = step { return }
-            post(.AFNetworkingTaskDidSuspend, of: task)
-            if case .goOn(let work) = step { work.transfer.suspend() }
-        }
-    }
-
-    func cancel() {
-        steering.withLock {
-            switch state.withLock({ $0.cancel() }) {
-            case .none: return
-            case .start: end(with: CancellationError())
-            case .goOn(let work): work.transfer.cancel()
-            }
-        }
-    }
+    func resume() { steer(.resume) { $0.resume() } }
+    func suspend() { steer(.suspend) { $0.suspend() } }
+    func cancel() { steer(.cancel) { $0.cancel() } }
 
     /// Cancels the task and passes the resume data, if any, to the completion handler on the manager's own queue.
     func cancel(producingResumeData completionHandler: @escaping (Data?) -> Void) {
         let completionHandler = UncheckedSendable(completionHandler)
-        let interrupted: TaskWork? = steering.withLock {
-            switch state.withLock({ $0.cancel() }) {
-            case .none: return nil
-            case .start:
-                end(with: CancellationError())
-                return nil
-            case .goOn(let work): return work
-            }
-        }
+        var cancelled: TransferCore?
+        steer(.cancel) { cancelled = $0 }
         // Ends with the transfer.
-        Task { [manager] in
-            let archived = await interrupted?.interrupt()?.archived
+        Task { [manager, cancelled] in
+            let archived = await cancelled?.cancelProducingResumeData()?.archived
             manager.sessionQueue.async { completionHandler.value(archived) }
+        }
+    }
+
+    /// Changes the phase and passes the command to the core task, which the first command creates.
+    private func steer(_ command: TaskCommand, _ pass: (TransferCore) -> Void) {
+        steering.withLock {
+            let (isFirst, core, task) = state.withLock { ($0.apply(command), $0.core, $0.task?.value) }
+            guard let isFirst else { return }
+            switch command {
+            case .resume: post(.AFNetworkingTaskDidResume, of: task)
+            case .suspend: post(.AFNetworkingTaskDidSuspend, of: task)
+            case .cancel: break
+            }
+            if let core {
+                pass(core)
+            } else if isFirst {
+                if case .cancel = command { end(with: CancellationError()) } else { launch() }
+            }
         }
     }
 
@@ -105,7 +92,7 @@ final class TaskDriver: Sendable {
     /// was sent.
     var transfer: TransferCore? {
         steering.withLock {
-            if state.withLock({ $0.core == nil && $0.phase == .suspended }) { try? makeWork(isResumed: false) }
+            if state.withLock({ $0.core == nil && $0.phase == .suspended }) { try? makeCore(isResumed: false) }
             return state.withLock { $0.core }
         }
     }
@@ -115,7 +102,6 @@ final class TaskDriver: Sendable {
     var taskState: URLSessionTask.State { state.withLock { $0.phase } }
     var error: (any Error)? { state.withLock { $0.error } }
     var counts: TaskCounts { state.withLock { $0.counts } }
-    var head: ResponseHead? { state.withLock { $0.head } }
 
     var currentRequest: URLRequest? {
         let original = original.urlRequest
@@ -129,34 +115,18 @@ final class TaskDriver: Sendable {
 
     /// The response, created from the head at first access.
     var response: HTTPURLResponse? {
-        let (made, head) = state.withLock { ($0.response, $0.head) }
-        if let made { return made }
-        guard let head, let response = HTTPURLResponse.make(head) else { return nil }
-        return state.withLock { state in
-            if state.response == nil { state.response = response }
+        state.withLock { state in
+            if state.response == nil { state.response = state.head.flatMap(HTTPURLResponse.make) }
             return state.response
         }
-    }
-
-    var taskDescription: String? {
-        get { state.withLock { $0.description } }
-        set { state.withLock { $0.description = newValue } }
     }
 
     var priority: Float {
         get { state.withLock { $0.priority } }
         set {
-            let core = state.withLock { state in
-                state.priority = newValue
-                return state.core
-            }
-            core?.priority = TransferPriority(rawValue: Double(newValue))
+            state.set(\.priority, to: newValue)
+            state.withLock { $0.core }?.priority = TransferPriority(rawValue: Double(newValue))
         }
-    }
-
-    func description(of task: URLSessionTask) -> String {
-        let request = original.urlRequest
-        return "<\(type(of: task)): \(identifier) \(request.httpMethod ?? "GET") \(request.url?.absoluteString ?? "")>"
     }
 
     // MARK: Progress
@@ -183,25 +153,18 @@ final class TaskDriver: Sendable {
 
     // MARK: The core task
 
-    private func start() {
-        guard let work = state.withLock({ $0.work }) else { return launch() }
-        work.transfer.resume()
-    }
-
     private func launch() {
-        do { try makeWork(isResumed: true) } catch { end(with: error) }
+        do { try makeCore(isResumed: true) } catch { end(with: error) }
     }
 
-    /// Ends the task before its transfer has begun. If a core task was created by ``transfer`` and not resumed, it is
-    /// cancelled, which ends this task.
+    /// Ends the task before its transfer has begun.
     private func end(with error: any Error) {
-        if let work = state.withLock({ $0.work }) { return work.transfer.cancel() }
         // Ends at once.
         Task { await finish(.failure(error)) }
     }
 
     /// Creates the core task, which ends this task when it ends.
-    private func makeWork(isResumed: Bool) throws {
+    private func makeCore(isResumed: Bool) throws {
         let (source, number) = state.withLock { ($0.source, $0.priority) }
         let priority = TransferPriority(rawValue: Double(number))
         let (session, request) = try manager.coreRequest(for: self, source)
@@ -216,12 +179,12 @@ final class TaskDriver: Sendable {
                     }
                 },
                 body: { try await self.receive($0, $1, $2) }, ending: { await self.finish($0) })
-            return state.withLock { $0.work = .collection(task) }
+            return state.withLock { $0.owner = task }
         }
         let download = makeDownload(session, request, resumeData, priority)
         state.withLock { state in
             state.core = download.core
-            state.work = .download(download)
+            state.owner = download
         }
         if isResumed { download.resume() }
     }
@@ -236,11 +199,14 @@ final class TaskDriver: Sendable {
         state.withLock(change)
     }
 
-    /// Runs a function on the manager's own queue and waits for its result.
-    func onSessionQueue<Result>(_ body: @escaping @Sendable () -> UncheckedSendable<Result>) async -> Result {
+    /// Runs a function on the manager's own queue and waits for its end.
+    func onSessionQueue(_ body: @escaping @Sendable () -> Void) async {
         await withCheckedContinuation { continuation in
-            manager.sessionQueue.async { continuation.resume(returning: body()) }
-        }.value
+            manager.sessionQueue.async {
+                body()
+                continuation.resume()
+            }
+        }
     }
 
     private func didSend(_ progress: TransferProgress) {

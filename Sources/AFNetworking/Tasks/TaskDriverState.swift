@@ -11,10 +11,10 @@ struct TaskDriverState: Sendable {
     private(set) var phase = URLSessionTask.State.suspended
     /// The core task; set before its transfer begins.
     var core: TransferCore?
-    /// The owner of the core task.
-    var work: TaskWork?
+    /// The handle of the core task. Releasing it cancels a core task that was never resumed.
+    var owner: (any Sendable)?
     /// Whether the task was resumed or cancelled at least once.
-    private(set) var wasStarted = false
+    private var wasStarted = false
 
     var head: ResponseHead?
     var response: HTTPURLResponse?
@@ -24,7 +24,6 @@ struct TaskDriverState: Sendable {
     var downloadProgress: Progress?
     /// The data task that became a download task, which callbacks receive until it ends.
     var dataTask: URLSessionDataTask?
-    var description: String?
     var priority = URLSessionTask.defaultPriority
     /// The error with which the challenge handler ended the task.
     var challengeError: (any Error)?
@@ -38,54 +37,23 @@ struct TaskDriverState: Sendable {
         self.callbacks = UncheckedSendable(callbacks)
     }
 
-    /// The action that follows from a change of the state.
-    enum Step {
-        /// No action.
-        case none
-        /// Start the transfer, or end the task before its transfer started.
-        case start
-        /// Pass the change to the core task.
-        case goOn(TaskWork)
-    }
-
     /// Starts running with the given task object.
     mutating func begin(_ task: URLSessionTask) {
-        self.task = WeakTask(task)
+        self.task = WeakTask(value: task)
         phase = .running
         wasStarted = true
     }
 
-    mutating func resume() -> Step {
-        guard phase == .suspended else { return .none }
-        phase = .running
-        guard wasStarted else {
-            wasStarted = true
-            return .start
+    /// Changes the phase. Returns whether it is the first change; `nil` if the command has no effect.
+    mutating func apply(_ command: TaskCommand) -> Bool? {
+        switch (command, phase) {
+        case (.resume, .suspended): phase = .running
+        case (.suspend, .running): phase = .suspended
+        case (.cancel, .suspended), (.cancel, .running): phase = .canceling
+        default: return nil
         }
-        return work.map(Step.goOn) ?? .none
-    }
-
-    mutating func suspend() -> Step {
-        guard phase == .running else { return .none }
-        phase = .suspended
-        return work.map(Step.goOn) ?? .start
-    }
-
-    mutating func cancel() -> Step {
-        guard phase == .suspended || phase == .running else { return .none }
-        phase = .canceling
-        guard wasStarted else {
-            wasStarted = true
-            return .start
-        }
-        return work.map(Step.goOn) ?? .none
-    }
-
-    /// Returns the outcome of the transfer and releases the body.
-    mutating func takeEnding() -> TaskEnding {
-        defer { data = Data() }
-        return TaskEnding(
-            core: core, head: head, data: data, destinationURL: destinationURL, challengeError: challengeError)
+        defer { wasStarted = true }
+        return !wasStarted
     }
 
     /// Ends the task. Returns the callbacks and the task objects that they receive, and releases them.
@@ -103,13 +71,11 @@ struct TaskDriverState: Sendable {
     }
 }
 
-/// The outcome of a transfer.
-struct TaskEnding {
-    let core: TransferCore?
-    let head: ResponseHead?
-    let data: Data
-    let destinationURL: URL?
-    let challengeError: (any Error)?
+/// A command to a task.
+enum TaskCommand {
+    case resume
+    case suspend
+    case cancel
 }
 
 /// The kind of a task.
@@ -166,14 +132,16 @@ struct TaskCounts: Sendable {
 
 /// A weak reference to a task.
 struct WeakTask: Sendable {
-    private(set) weak var value: URLSessionTask?
-
-    init(_ task: URLSessionTask? = nil) {
-        value = task
-    }
+    weak var value: URLSessionTask?
 }
 
-/// A task that was created by this module.
-protocol DrivenTask: URLSessionTask {
-    var driver: TaskDriver { get }
+extension ResumeData {
+    /// The resume data encoded as Foundation has it: opaque bytes.
+    var archived: Data? { try? JSONEncoder().encode(self) }
+
+    /// Decodes the bytes from ``archived``; `nil` if they are not valid.
+    init?(archived: Data) {
+        guard let data = try? JSONDecoder().decode(ResumeData.self, from: archived) else { return nil }
+        self = data
+    }
 }
