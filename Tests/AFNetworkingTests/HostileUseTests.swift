@@ -34,12 +34,15 @@ import Testing
         try await StubServer.with { server in
             server.fallback { request in
                 guard request.target.hasPrefix("/named") else { return .text("x") }
-                let name = request.target.hasSuffix("dots") ? ".." : "../../up"
+                let name =
+                    request.target.hasSuffix("dots") ? ".." : request.target.hasSuffix("dot") ? "." : "../../up"
                 return .reply(headers: ["Content-Disposition": "attachment; filename=\"\(name)\""])
             }
             let manager = AFHTTPSessionManager(for: server)
             manager.responseSerializer = AFHTTPResponseSerializer()
-            for path in ["x/..%2F..%2Fup", "x/%2E%2E", "named", "named/dots", "x/a%00b", "x/%2F"] {
+            for path in [
+                "x/..%2F..%2Fup", "x/%2E%2E", "named", "named/dots", "named/dot", "x/%2E", "x/a%00b", "x/%2F", "x/_",
+            ] {
                 let name = try #require(await manager.fetch(path).response?.suggestedFilename)
                 #expect(!name.contains("/") && name != ".." && name != "." && !name.isEmpty, "\(path)")
             }

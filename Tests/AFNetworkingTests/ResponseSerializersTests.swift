@@ -99,6 +99,34 @@ import Testing
         #expect(found.userInfo[AFNetworkingOperationFailingURLResponseDataErrorKey] as? Data == Data("body".utf8))
     }
 
+    @Test(arguments: [(199, -1011), (200, nil), (299, nil), (300, -1011), (304, -1011)] as [(Int, Int?)])
+    func `the status codes 200 to 299 are acceptable`(status: Int, code: Int?) throws {
+        for serializer in [AFHTTPResponseSerializer(), AFJSONResponseSerializer(), AFCompoundResponseSerializer()] {
+            try #expect(outcome(serializer, status, "application/json", "[]").error?.code == code)
+        }
+    }
+
+    @Test(arguments: [("text/html", true), ("Text/HTML; charset=utf-8", true), ("text/htm", false), (nil, false)])
+    func `media types are compared regardless of case`(type: String?, isAcceptable: Bool) throws {
+        for accepted in ["text/html", "TEXT/html"] {
+            let serializer = AFHTTPResponseSerializer()
+            serializer.acceptableContentTypes = [accepted]
+            try #expect((outcome(serializer, 200, type, "x").error == nil) == isAcceptable)
+        }
+    }
+
+    @Test func `validation without an error pointer throws the unnamed error for an unacceptable type without a body`()
+        throws
+    {
+        let serializer = AFJSONResponseSerializer()
+        #expect(throws: AFUnnamedError.self) {
+            try serializer.validate(response(200, "text/html"), data: Data())
+        }
+        try serializer.validate(nil, data: nil)
+        try serializer.validate(response(200, nil), data: nil)
+        #expect(throws: NSError.self) { try serializer.validate(response(200, nil), data: Data([1])) }
+    }
+
     @Test func `an unacceptable content type is named in the error`() throws {
         let html = try outcome(AFJSONResponseSerializer(), 200, "text/html", "x").error
         #expect(html?.localizedDescription == "Request failed: unacceptable content-type: text/html")

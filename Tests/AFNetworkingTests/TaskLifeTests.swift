@@ -36,6 +36,25 @@ import Testing
         }
     }
 
+    @Test(arguments: [("identity", #"{"a": 1}"#, 8), ("gzip", nil, -1)] as [(String, String?, Int64)])
+    func `the expected size is that of the body, and unknown for a compressed body`(
+        coding: String, text: String?, expected: Int64
+    ) async throws {
+        // `{"a": 1}` compressed with gzip.
+        let compressed = try #require(Data(base64Encoded: "H4sIAAAAAAACA6tWSlSyUjCsBQCXjqH7CAAAAA=="))
+        try await StubServer.with { server in
+            server.route(
+                "/",
+                .reply(
+                    headers: ["Content-Type": "application/json", "Content-Encoding": coding],
+                    body: text.map { .string($0) } ?? .bytes(compressed)))
+            let result = await AFHTTPSessionManager(for: server).fetch("")
+            #expect(result.dictionary?["a"] as? Int == 1)
+            #expect(result.task?.countOfBytesExpectedToReceive == expected)
+            #expect(result.task?.countOfBytesReceived == 8)
+        }
+    }
+
     @Test func `notifications and their keys have the names of AFNetworking`() {
         let names: [NSNotification.Name] = [
             .AFNetworkingTaskDidResume, .AFNetworkingTaskDidSuspend, .AFNetworkingTaskDidComplete,

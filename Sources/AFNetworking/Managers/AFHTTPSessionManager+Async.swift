@@ -13,15 +13,9 @@ public struct AFResponse {
 // Each async verb calls the verb with callbacks, and so uses the same serializers, blocks and overrides.
 
 extension AFHTTPSessionManager {
-    /// Performs a GET request with the encoded parameters in its query.
+    /// Performs a GET request with the encoded parameters in its query. The arguments are those of the variant with
+    /// callbacks. Cancelling the calling task cancels the request.
     ///
-    /// Cancelling the calling task cancels the request.
-    ///
-    /// - Parameters:
-    ///   - urlString: The URL, resolved against the manager's base URL.
-    ///   - parameters: The values to encode with the manager's request serializer; `nil` for none.
-    ///   - headers: Header fields that replace those of the request serializer with the same name.
-    /// - Returns: The task and the object that the response serializer returned.
     /// - Throws: The error that `failure` receives in the variant with callbacks, or `CancellationError` if the calling
     ///   task is cancelled.
     public func get(

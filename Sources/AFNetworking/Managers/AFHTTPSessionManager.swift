@@ -13,26 +13,18 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     private let base: URLResolver
     private let serializer: Lock<UncheckedSendable<AFHTTPRequestSerializer>>
 
-    /// Creates a manager without a base URL.
-    ///
-    /// - Parameter configuration: See ``AFURLSessionManager/init(sessionConfiguration:)``.
+    /// Creates a manager without a base URL; see ``init(baseURL:sessionConfiguration:)``.
     public convenience override init(sessionConfiguration configuration: URLSessionConfiguration?) {
         self.init(baseURL: nil, sessionConfiguration: configuration)
     }
 
-    /// Creates a manager with the default configuration and a base URL. A slash is appended to the path of the URL if
-    /// it is missing.
+    /// Creates a manager with a base URL and the default configuration; see ``init(baseURL:sessionConfiguration:)``.
     public convenience init(baseURL url: URL?) {
         self.init(baseURL: url, sessionConfiguration: nil)
     }
 
-    /// Creates a manager with a base URL and a configuration.
-    ///
-    /// - Parameters:
-    ///   - url: The URL against which relative URLs are resolved (RFC 3986 §5), or `nil`. A slash is appended to its
-    ///     path if it is missing.
-    ///   - configuration: The source of timeouts, header fields and further settings; `nil` for the default
-    ///     configuration. See ``AFURLSessionManager/init(sessionConfiguration:)``.
+    /// Creates a manager with a base URL, against which relative URLs are resolved (RFC 3986 §5), and a configuration; see
+    /// ``AFURLSessionManager/init(sessionConfiguration:)``. A slash is appended to the path of the URL if it is missing.
     public init(baseURL url: URL?, sessionConfiguration configuration: URLSessionConfiguration?) {
         base = URLResolver(base: url ?? configuration?.sharedSession?.configuration.baseURL)
         serializer = Lock(UncheckedSendable(AFHTTPRequestSerializer()))

@@ -21,10 +21,8 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         self.init(sessionConfiguration: nil)
     }
 
-    /// Creates a manager with a configuration.
-    ///
-    /// - Parameter configuration: The source of timeouts, header fields, connection limit, proxy, and cookie and cache
-    ///   settings; `nil` for the default configuration. It is copied: later changes to it have no effect.
+    /// Creates a manager with the timeouts, header fields, connection limit, proxy, and cookie and cache settings of a
+    /// configuration; `nil` for the default one. It is copied: later changes to it have no effect.
     public init(sessionConfiguration configuration: URLSessionConfiguration?) {
         super.init(ManagerState(configuration ?? .default))
     }
@@ -126,17 +124,10 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
 
     private var allTasks: [URLSessionTask] { state.withLock { $0.tasks } }
 
-    // Tasks are created suspended; `resume()` starts them. Progress callbacks are called on the manager's own serial
-    // queue, completion handlers with the response, the object or file, and the error.
-
-    /// Creates a suspended task that collects the response in memory and passes the object that the response serializer
-    /// returned to its completion handler.
+    /// Creates a suspended task that collects the response in memory. Call `resume()` to start it.
     ///
-    /// - Parameters:
-    ///   - request: The request to send.
-    ///   - uploadProgress: Called on the manager's own serial queue with the progress of the request body.
-    ///   - downloadProgress: Called on the manager's own serial queue with the progress of the response body.
-    ///   - completionHandler: Called with the response, the object, and the error.
+    /// Progress is reported on the manager's own serial queue. `completionHandler` takes the response, the object that the
+    /// response serializer returned, and the error.
     open func dataTask(
         with request: URLRequest, uploadProgress: ((Progress) -> Void)? = nil,
         downloadProgress: ((Progress) -> Void)? = nil, completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
@@ -176,12 +167,8 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
 
     /// Creates a suspended task that writes the response to a file, regardless of its status code.
     ///
-    /// - Parameters:
-    ///   - request: The request to send.
-    ///   - progress: Called on the manager's own serial queue with the progress of the response body.
-    ///   - destination: Called on the manager's own serial queue. Returns the URL for the file, at which no file may
-    ///     exist yet.
-    ///   - completionHandler: Called with the response, the URL of the file, and the error.
+    /// `progress` and `destination` are called on the manager's own serial queue; `destination` returns the URL for the
+    /// file, at which no file may exist yet. `completionHandler` takes the response, the URL of the file, and the error.
     open func downloadTask(
         with request: URLRequest, progress: ((Progress) -> Void)?,
         destination: ((URL, URLResponse) -> URL)?,

@@ -2,20 +2,13 @@
 
 /// A type that converts responses to objects.
 public protocol AFURLResponseSerialization: NSObjectProtocol {
-    /// Returns the object for a response and its body.
-    ///
-    /// There may be both an object and an error, for example the error message of an API.
-    ///
-    /// - Parameters:
-    ///   - response: The response, or `nil`.
-    ///   - data: The body, or `nil`.
-    ///   - error: Set if the response is unacceptable or its body cannot be converted.
+    /// Returns the object for a response and its body, and sets `error` if the response is unacceptable or its body cannot
+    /// be converted. There may be both, for example the error message of an API.
     func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any?
 }
 
 extension AFURLResponseSerialization {
-    /// Returns the object for a response and its body, and sets `error` on failure. There may be both an object and an
-    /// error.
+    /// Returns the object for a response and its body, and sets `error` on failure.
     public func responseObject(for response: URLResponse?, data: Data?, error: inout NSError?) -> Any? {
         withErrorPointer(&error) { responseObject(for: response, data: data, error: $0) }
     }

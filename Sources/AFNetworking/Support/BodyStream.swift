@@ -17,7 +17,7 @@ final class BodyStream: InputStream {
 
 extension RequestBody {
     /// Returns a body that reads from a stream and, each time it must be sent again, from a new stream that `replace`
-    /// returns. Reading fails with `RequestBodyFailure.notReplayable` if there is none.
+    /// returns. Without a new stream, reading fails with `RequestBodyFailure.notReplayable`.
     static func inputStream(
         _ stream: InputStream, length: Int64?, replace: (@Sendable () async -> UncheckedSendable<InputStream?>)?
     ) -> RequestBody {
