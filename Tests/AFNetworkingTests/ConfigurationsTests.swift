@@ -99,14 +99,14 @@ import Testing
         let all = await withCheckedContinuation { waiter in
             manager.session.getAllTasks { tasks in waiter.resume(returning: tasks.map(\.taskIdentifier)) }
         }
-        #expect(all == [data, upload, download].map(\.taskIdentifier))
+        #expect(all == [data.taskIdentifier, upload.taskIdentifier, download.taskIdentifier])
         let kinds = await withCheckedContinuation { waiter in
             manager.session.getTasksWithCompletionHandler { data, upload, download in
-                waiter.resume(
-                    returning: [data, upload, download].map { ($0 as [URLSessionTask]).map(\.taskIdentifier) })
+                let lists: [[URLSessionTask]] = [data, upload, download]
+                waiter.resume(returning: lists.map { $0.map(\.taskIdentifier) })
             }
         }
-        #expect(kinds == [data, upload, download].map { [$0.taskIdentifier] })
+        #expect(kinds == [[data.taskIdentifier], [upload.taskIdentifier], [download.taskIdentifier]])
         manager.invalidateSessionCancelingTasks(true)
         try await eventually { manager.tasks.isEmpty }
     }

@@ -14,7 +14,9 @@ import Testing
 
     /// Returns the decision, and keeps the function that takes it if it is asked for.
     private func ask(for task: Int, about subject: HandshakeSubject? = nil) -> Int? {
-        decisions.decision(on: subject ?? self.subject, task: task, fallback: 0) { callback.set(\.self, to: $0) }
+        decisions.decision(on: subject ?? self.subject, task: task, fallback: 0) { answer in
+            callback.withLock { $0 = answer }
+        }
     }
 
     @Test func `a decision made before the callback returns applies to one handshake`() {
