@@ -353,21 +353,16 @@ import Testing
         }
     }
 
-    @Test func `parameters may be nested 512 levels deep, and objects may contain themselves`() throws {
+    @Test func `parameters may be nested 512 levels deep`() throws {
         func nested(_ levels: Int) -> [String: Any] { ["a": (0..<levels).reduce(1 as Any) { value, _ in [value] }] }
         try #expect(request(AFHTTPRequestSerializer(), "POST", nested(511)).httpBody?.isEmpty == false)
-        let loop = NSMutableArray()
-        loop.add(loop)
-        for parameters in [nested(512), ["a": loop]] {
-            for method in ["GET", "POST"] {
-                let error = #expect(throws: NSError.self) { try request(AFHTTPRequestSerializer(), method, parameters) }
-                #expect(error?.domain == AFURLRequestSerializationErrorDomain)
-                #expect(error?.code == -1016)
-                #expect(error?.userInfo[NSUnderlyingErrorKey] is SerializationError)
-            }
-            #expect(AFQueryStringFromParameters(parameters) == "")
+        for method in ["GET", "POST"] {
+            let error = #expect(throws: NSError.self) { try request(AFHTTPRequestSerializer(), method, nested(512)) }
+            #expect(error?.domain == AFURLRequestSerializationErrorDomain)
+            #expect(error?.code == -1016)
+            #expect(error?.userInfo[NSUnderlyingErrorKey] is SerializationError)
         }
-        loop.removeAllObjects()
+        #expect(AFQueryStringFromParameters(nested(512)) == "")
     }
 
     @Test func `constants have the values of AFNetworking`() {

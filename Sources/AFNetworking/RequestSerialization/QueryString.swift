@@ -28,7 +28,7 @@ extension Parameters {
 
     private init(element value: Any, depth: Int) {
         let value = unwrapped(value)
-        // The encoder rejects the tree. Objects may contain themselves.
+        // The encoder rejects the tree.
         if depth > Self.maximumDepth {
             self = .null
         } else if let string = value as? String {
