@@ -49,7 +49,7 @@ public struct EventSource: AsyncSequence, Sendable {
     /// The states of the connection: the current one first, then later ones, and the end after ``Status/closed``. A
     /// slow reader skips states.
     public var statuses: BroadcastStream<Status> {
-        BroadcastStream(broadcast: core.statuses)
+        core.statuses.stream
     }
 
     /// Returns an iterator that connects when its first event is requested.
