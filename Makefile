@@ -30,10 +30,10 @@ FLAGS := -Xswiftc -warnings-as-errors --explicit-target-dependency-import-check 
 SWIFT_FILES := $(wildcard Package.swift Sources Tests Examples Benchmarks)
 # Progress is shown on a terminal only.
 QUIET := $(if $(MAKE_TERMOUT),,--quiet)
-# Sanitizers make tests slow; with all tests in parallel, some would exceed their time limits.
+# Sanitizers make tests slow; with eight at a time, the default here, some would exceed their time limits.
 FEW_AT_ONCE := --experimental-maximum-parallelization-width 4
 
-.PHONY: help setup setup-library build format check-format check-hints check-transports test interop demo tsan asan mutants bench docs check-docs clean
+.PHONY: help setup setup-library build format check-format check-hints check-transports test slowest interop demo tsan asan mutants bench docs check-docs clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -76,6 +76,11 @@ check-transports: build ## Fail if a transport without an implementation compile
 
 test: setup check-format build check-hints check-transports check-docs ## Run all checks and all tests, including those with real servers
 	$(SERVERS) run $(SERVERS_DIR) -- swift test --skip-build $(FLAGS)
+
+slowest: build ## List the ten slowest tests that need no real servers
+	@swift test --skip-build $(FLAGS) --quiet --no-parallel --skip RealServerTests \
+		--event-stream-output-path .build/events.json --event-stream-version 6.3 >/dev/null
+	@Tests/slowest .build/events.json
 
 # Without INSTALL, missing servers are listed and skipped.
 interop: setup ## Compare with the curl tool on many servers: make interop INSTALL=1
