@@ -119,17 +119,18 @@ import Testing
     @Test func `stopped loops leave no descriptor and no thread`() async {
         // In a process of its own, because other tests have loops, too.
         await #expect(processExitsWith: .success) {
+            // The runtime opens and closes a few of its own meanwhile; a leak would be one of each loop.
             let baseline = Process.loopDescriptorCount()
             do {
                 let probe = Probe()
                 let loops = try (0..<50).map { _ in try EventLoop() }
                 for loop in loops { try loop.start(name: "leaves", source: probe) }
                 #expect(await eventually { Process.threadStates(named: "leaves").count == 50 })
-                #expect(Process.loopDescriptorCount() == baseline + 100)
+                #expect(Process.loopDescriptorCount() > baseline + 90)
                 for loop in loops { loop.stop() }
             }
             #expect(await eventually { Process.threadStates(named: "leaves").isEmpty })
-            #expect(await eventually { Process.loopDescriptorCount() == baseline })
+            #expect(await eventually { Process.loopDescriptorCount() < baseline + 10 })
         }
     }
 
@@ -154,7 +155,7 @@ import Testing
             #expect(await eventually { probe.events.contains(.endOfTurn) })
             #expect(await eventually { Process.threadStates(named: "releases") == ["S"] })
         }
-        #expect(await eventually(within: .seconds(5)) { isFreed.withLock { $0 } })
+        #expect(await eventually { isFreed.withLock { $0 } })
     }
 
     @Test func `an actor that owns its loop is freed on the loop and stops it`() async throws {
@@ -164,7 +165,7 @@ import Testing
             #expect(await owner.answer() == 42)
             #expect(await eventually { Process.threadStates(named: "owner") == ["S"] })
         }
-        #expect(await eventually(within: .seconds(5)) { isFreed.withLock { $0 } })
+        #expect(await eventually { isFreed.withLock { $0 } })
         #expect(await eventually { Process.threadStates(named: "owner").isEmpty })
     }
 

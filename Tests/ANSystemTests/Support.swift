@@ -38,7 +38,7 @@ extension FileDescriptor {
 }
 
 /// Waits until `condition` holds, and returns whether it did within `limit`.
-func eventually(within limit: Duration = .seconds(20), _ condition: () async throws -> Bool) async rethrows -> Bool {
+func eventually(within limit: Duration = .seconds(60), _ condition: () async throws -> Bool) async rethrows -> Bool {
     let end = ContinuousClock.now + limit
     while ContinuousClock.now < end {
         if try await condition() { return true }

@@ -7,7 +7,7 @@ import TestSupport
 enum CurlTool {
     /// Runs curl with arguments, without environment, and waits for its end.
     static func run(_ arguments: [String]) async throws -> Command.Outcome {
-        var command = Command(["curl", "-sS", "--max-time", "20", "--noproxy", "*"] + arguments)
+        var command = Command(["curl", "-sS", "--max-time", "60", "--noproxy", "*"] + arguments)
         command.environment = [:]
         return try await command.run()
     }

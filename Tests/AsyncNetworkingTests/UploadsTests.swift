@@ -184,7 +184,8 @@ import Testing
         try await StubServer.with(options) { server in
             let gate = try ScriptGate()
             server.route("/up", Script([.wait(gate), .readBody(), .reply(Reply(status: 201))], readsBodyFirst: false))
-            let size: Int64 = 64 << 20
+            // Four times the largest buffer of a socket; see tcp_wmem in tcp(7).
+            let size: Int64 = 16 << 20
             let task = SessionManager(for: server).upload("up", body: .bytes(Data(count: Int(size))))
             try await server.requests(count: 1)
             for await progress in task.progress where progress.completedBytes > 0 { break }

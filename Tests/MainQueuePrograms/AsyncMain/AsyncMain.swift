@@ -8,7 +8,7 @@ import Glibc
 @main
 struct AsyncMain {
     static func main() async {
-        alarm(20)
+        alarm(100)
         let observers = MainQueueObservers(server: CommandLine.arguments[1])
         await withCheckedContinuation { done in observers.run { done.resume() } }
     }
