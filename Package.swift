@@ -136,7 +136,7 @@ let package = Package(
             name: "TestSupport", dependencies: ["ANSystem", "CTestSupport"], path: "Tests/TestSupport",
             swiftSettings: settings),
 
-        .testTarget(name: "ANSystemTests", dependencies: ["ANSystem"], swiftSettings: settings),
+        .testTarget(name: "ANSystemTests", dependencies: ["ANSystem", "TestSupport"], swiftSettings: settings),
         .testTarget(name: "ANHTTPTests", dependencies: ["ANHTTP", httpTypes], swiftSettings: settings),
         .testTarget(
             name: "ANSerializationTests",
@@ -155,7 +155,7 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "AsyncNetworkingTests",
-            dependencies: ["AsyncNetworking", "AsyncNetworkingTesting", httpTypes],
+            dependencies: ["AsyncNetworking", "AsyncNetworkingTesting", "TestSupport", httpTypes],
             swiftSettings: settings),
         // Code as users of AFNetworking write it, in language mode 5 and without the settings of this package.
         .target(

@@ -5,6 +5,7 @@ import ANHTTP
 import AsyncNetworkingTesting
 import Foundation
 import HTTPTypes
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct CancellationTests {
@@ -236,7 +237,7 @@ import Testing
         }
     }
 
-    @Test(.enabled(if: !ProcessResources.keepsFreedMemory))
+    @Test(.enabled(if: !isSanitized))
     func `large bodies cost no memory, either way`() async throws {
         await #expect(processExitsWith: .success) {
             try await StubServer.with { server in
@@ -244,7 +245,7 @@ import Testing
                 server.route("/up", .text("ok"))
                 let transport = try CurlTransport()
                 _ = try await transport.text(server.request("/up"))
-                let before = ProcessResources.residentBytes
+                let before = try residentKilobytes()
                 let count = try await transport.stream(server.request("/down")) { _, body in
                     try await body.reduce(0) { $0 + $1.count }
                 }
@@ -252,7 +253,7 @@ import Testing
                 let body = RequestBody.stream(Generated(count: 200_000_000))
                 _ = try await transport.text(server.request("/up", method: .post, body: body))
                 guard server.activity.requests.last?.bodyLength == 200_000_000 else { exit(3) }
-                guard ProcessResources.residentBytes - before < 24 << 20 else { exit(4) }
+                guard try residentKilobytes() - before < 24 << 10 else { exit(4) }
             }
         }
     }
@@ -286,17 +287,6 @@ struct ProcessResources {
     private static var allNames: [String] {
         let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
         return tasks.compactMap { try? String(contentsOfFile: "/proc/self/task/\($0)/comm", encoding: .utf8) }
-    }
-
-    /// Whether AddressSanitizer runs, which keeps what was freed to catch its use.
-    static var keepsFreedMemory: Bool {
-        unsafe dlsym(nil, "__asan_init") != nil
-    }
-
-    /// See proc(5), `/proc/pid/statm`.
-    static var residentBytes: Int {
-        let fields = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8))?.split(separator: " ") ?? []
-        return fields.count > 1 ? (Int(fields[1]) ?? 0) * Int(getpagesize()) : 0
     }
 }
 

@@ -2,6 +2,7 @@
 
 import ANSystem
 import Glibc
+import TestSupport
 import Testing
 
 /// Behaviour common to all decoders.
@@ -75,19 +76,6 @@ import Testing
             }
         }
     }
-}
-
-/// Returns the resident memory of this process. See proc(5), `/proc/self/statm`.
-private func residentKilobytes() throws -> Int {
-    let file = unsafe FileDescriptor(takingOwnershipOf: open("/proc/self/statm", O_RDONLY))
-    var bytes = [UInt8](repeating: 0, count: 100)
-    let count = unsafe bytes.withUnsafeMutableBytes { unsafe read(file.number, $0.baseAddress, $0.count) }
-    let fields = String(decoding: bytes.prefix(max(0, count)), as: UTF8.self).split(separator: " ")
-    return try #require(fields.dropFirst().first.flatMap { Int($0) }) * Int(getpagesize()) / 1024
-}
-
-private var isSanitized: Bool {
-    unsafe dlsym(nil, "__asan_init") != nil || dlsym(nil, "__tsan_init") != nil
 }
 
 /// The text, encoded in one of the formats.

@@ -3,6 +3,7 @@
 import AsyncNetworking
 import AsyncNetworkingTesting
 import Foundation
+import TestSupport
 import Testing
 
 /// Verification of certificates without a connection: authorities, name, date, pins.
@@ -45,6 +46,22 @@ import Testing
         let result = policy().evaluate(chain, for: host)
         #expect(result.isRefused != isAccepted)
         #expect(result.trust.failure == (isAccepted ? nil : .wrongHost))
+    }
+
+    @Test func `evaluations free their memory`() async {
+        // In a process of its own, where no other test allocates memory.
+        await #expect(processExitsWith: .success) {
+            let root = try TestCertificateAuthority()
+            let chain = [try root.issue().derData]
+            var policy = SecurityPolicy()
+            policy.trustRoots = .pem(root.pemData)
+            func evaluate(_ times: Int) { for _ in 0..<times { _ = policy.evaluate(chain, for: "localhost") } }
+            evaluate(200)
+            let before = try residentKilobytes()
+            evaluate(2_000)
+            // A certificate takes more than 4 KB.
+            if !isSanitized { try #require(try residentKilobytes() - before < 4_000) }
+        }
     }
 
     @Test func `a chain to an untrusted or missing authority is refused`() throws {
