@@ -174,7 +174,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [413, 417, 401, 303])
+    @Test(arguments: [413, 417, 401, 303, 300])
     func `a refusal instead of a 100 is the response, and the body stays here`(status: Int) async throws {
         try await StubServer.with { server in
             server.enqueue(.refusingBody(status))

@@ -113,6 +113,15 @@ import Testing
         }
     }
 
+    @Test func `a server that sends the lines of a head slowly is waited for`() async throws {
+        try await StubServer.with { server in
+            let lines = ["HTTP/1.1 200 OK"] + (1...12).map { "X-\($0): a" } + ["Content-Length: 0", ""]
+            server.route("/", Script(lines.flatMap { [.send(Data("\($0)\r\n".utf8)), .delay(.milliseconds(100))] }))
+            let request = server.request(options: options { $0.idle = .seconds(1) })
+            #expect(try await CurlTransport().collect(request).head.status.code == 200)
+        }
+    }
+
     @Test func `the total limit covers the body`() async throws {
         try await StubServer.with { server in
             server.route("/", .drip(bytes: 1, every: .milliseconds(5), body: .generated(100_000)))

@@ -37,6 +37,16 @@ import Testing
                 ]))
     }
 
+    @Test func `a part of another type or outside the bounds is absent`() {
+        let list = PropertyListValue.dictionary(["a": .array([.string("b"), .integer(7), .unsigned(.max)])])
+        #expect(list["a"]?[0]?.string == "b")
+        #expect(list["a"]?[1]?.int == 7)
+        for part in [list["b"], list["a"]?["a"], list[0], list["a"]?[-1], list["a"]?[3]] { #expect(part == nil) }
+        #expect(list["a"]?[0]?.int == nil)
+        #expect(list["a"]?[1]?.string == nil)
+        #expect(list["a"]?[2]?.int == nil)
+    }
+
     @Test func `all types of values are distinguished`() throws {
         let xml = """
             <?xml version="1.0" encoding="UTF-8"?>

@@ -16,6 +16,10 @@ import Testing
         ),
         (##"machine a.example login "a b" password "q\"\\#""##, [##"a.example a b q"\#"##]),
         ("machine a.example login ada password x#y", ["a.example ada x#y"]),
+        (
+            "# machine a.example login b password c\nmachine a.example login ada password x # login b",
+            ["a.example ada x"]
+        ),
         ("default login any password secret\nmachine a.example login ada password x", ["a.example ada x"]),
         ("machine a.example login ada password x default login any password y", ["a.example ada x"]),
         ("macdef init\ncd /x\nmachine no login no\n\nmachine a.example login ada password x", ["a.example ada x"]),
