@@ -19,7 +19,9 @@ extension Transfer {
             state.clock.reconnect(at: loop.now)
         }
         leaveQueue()
-        unsafe state.triedAddress = SocketAddress(&address.pointee.addr, size: address.pointee.addrlen)
+        state.triedAddress = unsafe SocketEndpoint(&address.pointee.addr, size: address.pointee.addrlen).map {
+            SocketAddress(host: $0.host, port: $0.port)
+        }
         guard isAllowed(state.triedAddress) else { return CCURL_SOCKET_BAD }
         let kind = unsafe address.pointee.socktype | CCURL_SOCK_CLOEXEC
         let socket = unsafe Glibc.socket(address.pointee.family, kind, address.pointee.protocol)
@@ -101,7 +103,8 @@ extension Transfer {
 
     /// Returns which of the sockets opened for the transfer has these endpoints; `nil` if none has.
     private func ownSocket(_ local: SocketAddress) -> Int32? {
-        state.sockets.count > 1 ? state.sockets.first { Self.localPort(of: $0) == local.port } : state.sockets.first
+        state.sockets.count > 1
+            ? state.sockets.first { SocketEndpoint(localEndOf: $0)?.port == local.port } : state.sockets.first
     }
 
     /// Whether the connection speaks HTTP/2, over which bytes may arrive at any time.
@@ -135,17 +138,6 @@ extension Transfer {
         return unsafe poll(&entry, 1, 0) > 0
     }
 
-    private static func localPort(of socket: Int32) -> Int? {
-        var address = sockaddr_storage()
-        var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
-        return unsafe withUnsafeMutablePointer(to: &address) { pointer in
-            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                guard unsafe getsockname(socket, address, &size) == 0 else { return nil }
-                return unsafe SocketAddress(address, size: size)?.port
-            }
-        }
-    }
-
     /// Whether the policy allows connecting to an address, which is `nil` for a Unix-domain socket. If not, the
     /// transfer fails: no other addresses of the name are tried.
     private func isAllowed(_ address: SocketAddress?) -> Bool {
@@ -172,21 +164,5 @@ extension Transfer {
             return false
         }
         return true
-    }
-}
-
-extension SocketAddress {
-    /// Creates the numeric form of an address; `nil` if it has no port. See getnameinfo(3).
-    fileprivate init?(_ address: UnsafePointer<sockaddr>, size: UInt32) {
-        guard unsafe address.pointee.sa_family != sa_family_t(AF_UNIX) else { return nil }
-        let numbers = unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 96) { buffer -> [String]? in
-            guard let host = buffer.baseAddress else { return nil }
-            let port = unsafe host + 64
-            let flags = NI_NUMERICHOST | NI_NUMERICSERV
-            guard unsafe getnameinfo(address, size, host, 64, port, 32, flags) == 0 else { return nil }
-            return unsafe [String(cString: host), String(cString: port)]
-        }
-        guard let numbers, let port = Int(numbers[1]) else { return nil }
-        self.init(host: numbers[0], port: port)
     }
 }

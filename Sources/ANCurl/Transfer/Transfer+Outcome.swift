@@ -113,22 +113,12 @@ extension Transfer {
         guard clock.leftQueue != nil else { return .queue }
         guard clock.connected != nil else {
             guard let socket = state.sockets.last else { return .nameLookup }
-            return exchange.isSecure && Self.isConnected(socket) ? .tlsHandshake : .connect
+            // libcurl reports that the connection is established only after the TLS handshake.
+            return exchange.isSecure && SocketEndpoint.isConnected(socket) ? .tlsHandshake : .connect
         }
         if state.parser.isComplete { return .responseBody }
         guard exchange.sendsBody, !state.parser.hasBegun else { return .responseHead }
         return exchange.upload.length == Int64(state.bytesSent) ? .responseHead : .request
-    }
-
-    /// Whether a socket's TCP connection is established, which libcurl reports only after the TLS handshake.
-    private static func isConnected(_ socket: Int32) -> Bool {
-        var address = sockaddr_storage()
-        var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
-        return unsafe withUnsafeMutablePointer(to: &address) { pointer in
-            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                unsafe getpeername(socket, $0, &size) == 0
-            }
-        }
     }
 
     /// Returns an error with the details of the transfer that are known so far.

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+
+import CLinux
+import Glibc
+
+/// The numeric address and the port of one end of a socket.
+public struct SocketEndpoint: Hashable, Sendable {
+    /// The address in text form.
+    public let host: String
+    /// The port number.
+    public let port: Int
+
+    /// Creates the numeric form of a socket address, a `sockaddr` of `size` bytes; `nil` if it has no port. See
+    /// getnameinfo(3).
+    public init?(_ address: UnsafeRawPointer, size: UInt32) {
+        let address = unsafe address.assumingMemoryBound(to: sockaddr.self)
+        guard unsafe address.pointee.sa_family != sa_family_t(AF_UNIX) else { return nil }
+        let numbers = unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 96) { buffer -> [String]? in
+            guard let host = buffer.baseAddress else { return nil }
+            let port = unsafe host + 64
+            let flags = NI_NUMERICHOST | NI_NUMERICSERV
+            guard unsafe getnameinfo(address, size, host, 64, port, 32, flags) == 0 else { return nil }
+            return unsafe [String(cString: host), String(cString: port)]
+        }
+        guard let numbers, let port = Int(numbers[1]) else { return nil }
+        host = numbers[0]
+        self.port = port
+    }
+
+    /// Creates the local end of a socket; `nil` if it has no port. See getsockname(2).
+    public init?(localEndOf socket: Int32) {
+        guard var name = unsafe Self.name(of: socket, by: { unsafe getsockname($0, $1, $2) }) else { return nil }
+        unsafe self.init(&name.address, size: name.size)
+    }
+
+    /// Whether a socket's connection is established. See getpeername(2).
+    public static func isConnected(_ socket: Int32) -> Bool {
+        unsafe name(of: socket, by: { unsafe getpeername($0, $1, $2) }) != nil
+    }
+
+    private static func name(
+        of socket: Int32, by call: (Int32, UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32
+    ) -> (address: sockaddr_storage, size: socklen_t)? {
+        var address = sockaddr_storage()
+        var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        let status = unsafe withUnsafeMutablePointer(to: &address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { unsafe call(socket, $0, &size) }
+        }
+        return status == 0 ? (address, size) : nil
+    }
+}
