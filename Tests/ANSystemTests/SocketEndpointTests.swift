@@ -31,7 +31,8 @@ import Testing
 
     @Test func `both ends of a socket pair are connected`() throws {
         var numbers: [Int32] = [-1, -1]
-        try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &numbers) == 0)
+        let code = unsafe socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &numbers)
+        try #require(code == 0)
         let first = FileDescriptor(takingOwnershipOf: numbers[0])
         let second = FileDescriptor(takingOwnershipOf: numbers[1])
         #expect(SocketEndpoint.isConnected(first.number))
