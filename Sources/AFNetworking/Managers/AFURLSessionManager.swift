@@ -180,8 +180,8 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     /// Creates a suspended task that resumes a download that was cancelled or has failed. Its callbacks are those of
     /// ``downloadTask(with:progress:destination:completionHandler:)``.
     ///
-    /// - Parameter resumeData: The data from `cancel(byProducingResumeData:)`, or the value for
-    ///   ``NSURLSessionDownloadTaskResumeData`` in the user info of an error. If it is not valid, the task fails.
+    /// `resumeData` comes from `cancel(byProducingResumeData:)`, or is the value for
+    /// ``NSURLSessionDownloadTaskResumeData`` in the user info of an error. If it is not valid, the task fails.
     open func downloadTask(
         withResumeData resumeData: Data, progress: ((Progress) -> Void)?, destination: ((URL, URLResponse) -> URL)?,
         completionHandler: ((URLResponse, URL?, (any Error)?) -> Void)?

@@ -101,7 +101,7 @@ extension ResponseBody {
     ///   - decoder: The decoder; one for JSON by default.
     ///   - maximumSize: The maximum size of a line in bytes; 16 MiB by default.
     ///   - onFailure: Handles an invalid line: it throws to end the iteration, or returns to continue with the next
-    ///     line. `nil`, the default, throws ``SerializationError/jsonStream(_:)``.
+    ///     line. `nil`, the default, throws ``ANSerialization/SerializationError/jsonStream(_:)``.
     public func jsonLines<Value: Decodable & Sendable>(
         of type: Value.Type, decoder: some ResponseDecoder = JSONDecoder(), maximumSize: Int = 16 << 20,
         onFailure: JSONStream<Value>.FailureHandler? = nil
@@ -120,7 +120,7 @@ extension ResponseBody {
     ///   - decoder: The decoder; one for JSON by default.
     ///   - maximumSize: The maximum size of a text in bytes; 16 MiB by default.
     ///   - onFailure: Handles an invalid text: it throws to end the iteration, or returns to continue with the next
-    ///     text. `nil`, the default, throws ``SerializationError/jsonStream(_:)``.
+    ///     text. `nil`, the default, throws ``ANSerialization/SerializationError/jsonStream(_:)``.
     public func jsonSequence<Value: Decodable & Sendable>(
         of type: Value.Type, decoder: some ResponseDecoder = JSONDecoder(), maximumSize: Int = 16 << 20,
         onFailure: JSONStream<Value>.FailureHandler? = nil

@@ -9,8 +9,8 @@ extension ServerSentEvent {
     /// - Parameters:
     ///   - type: The type to decode.
     ///   - decoder: The decoder; one for JSON by default.
-    /// - Throws: ``SerializationError/json(_:)`` or another error of the decoder's format if the data is malformed,
-    ///   ``SerializationError/decoding(_:)`` if it does not match the type.
+    /// - Throws: ``ANSerialization/SerializationError/json(_:)`` or another error of the decoder's format if the data is
+    ///   malformed, ``ANSerialization/SerializationError/decoding(_:)`` if it does not match the type.
     public func decoded<Value: Decodable>(
         as type: Value.Type, decoder: some ResponseDecoder = JSONDecoder()
     ) throws(SerializationError) -> Value {
