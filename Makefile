@@ -19,6 +19,9 @@ URL :=
 ROUNDS := 5
 WORKLOAD :=
 
+# The maximum number of public symbols; see Tests/PublicSymbols/symbols.
+PUBLIC_SYMBOLS := 1600
+
 SHELL := /bin/bash
 SERVERS := Tests/Servers/servers
 SERVERS_DIR := .build/servers
@@ -33,7 +36,7 @@ QUIET := $(if $(MAKE_TERMOUT),,--quiet)
 # Sanitizers make tests slow; with eight at a time, the default here, some would exceed their time limits.
 FEW_AT_ONCE := --experimental-maximum-parallelization-width 4
 
-.PHONY: help setup setup-library build format check-format check-hints check-transports test slowest interop demo tsan asan mutants bench docs check-docs clean
+.PHONY: help setup setup-library build format check-format check-hints check-transports test slowest interop demo tsan asan mutants bench docs check-docs symbols clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -125,6 +128,10 @@ check-docs: docs ## Fail if a page of the documentation does not open in Chromiu
 	@$(call install,chromium)
 	Tests/Documentation/drawing --check
 	Tests/Documentation/site check .build/docs
+
+symbols: setup-library ## Count the public symbols of the library, and fail if there are too many
+	@swift package $(QUIET) dump-symbol-graph --minimum-access-level public --skip-synthesized-members >/dev/null
+	@Tests/PublicSymbols/symbols "$$(swift build --show-bin-path)/../symbolgraph" --limit $(PUBLIC_SYMBOLS)
 
 clean: ## Remove all build products
 	-@if [ -d $(SERVERS_DIR) ]; then $(SERVERS) stop $(SERVERS_DIR); fi
