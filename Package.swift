@@ -46,7 +46,7 @@ let package = Package(
         // Layer 3: serialization; libcurl; netlink.
         .target(name: "ANSerialization", dependencies: ["ANHTTP", "ANSystem", httpTypes], swiftSettings: settings),
         .target(
-            name: "ANCurl", dependencies: ["ANHTTP", "ANSystem", "CCurl", "COpenSSL", httpTypes],
+            name: "ANCurl", dependencies: ["ANHTTP", "ANSystem", "CCurl", "CLinux", "COpenSSL", httpTypes],
             swiftSettings: settings),
 
         .target(name: "ANReachability", dependencies: ["ANSystem", "CLinux"], swiftSettings: settings),

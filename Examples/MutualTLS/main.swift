@@ -18,7 +18,7 @@ try await StubServer.with(.init(tls: tls)) { server in
     for identity in [identity, nil] {
         var configuration = SessionConfiguration(baseURL: server.url())
         configuration.tls.trustRoots = .pem(authority.pemData)
-        configuration.clientIdentity = identity
+        configuration.tls.identity = identity
         do {
             print(try await SessionManager(configuration).get("/", as: .string).value)
         } catch {

@@ -28,7 +28,7 @@ do {
             print("  \(certificate.publicKey)  \(certificate.subject)\(isMatch ? "  ← pinned" : "")")
         }
     }
-    try await withSession(configure: { $0.securityPolicy = policy }) { session in
+    try await withSession(configure: { $0.tls.policy = policy }) { session in
         print("Status", try await session.data(for: Request(url: url)).statusCode)
     }
 } catch {

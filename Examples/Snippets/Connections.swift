@@ -5,6 +5,16 @@ import FoundationEssentials
 
 // The samples of the article "Timeouts, proxies and TLS".
 
+func changeOptions(url: URL) async throws -> (Request, Int) {
+    // snippet.options
+    let api = SessionManager { $0.timeouts.idle = .seconds(20) }
+    let status = try await api.get("status", options: { $0.timeouts.idle = .seconds(5) })
+    var request = Request(url: url)
+    request.changeOptions { $0.timeouts.idle = .seconds(5) }
+    // snippet.end
+    return (request, status.statusCode)
+}
+
 func configureTimeouts() -> SessionManager {
     // snippet.timeouts
     let api = SessionManager {
@@ -41,11 +51,11 @@ func configureTLS() -> SessionManager {
 func configureConnections() -> SessionManager {
     // snippet.connections
     let api = SessionManager {
-        $0.maximumConnectionsPerHost = 4
+        $0.connectionLimits.maximumConnectionsPerHost = 4
         $0.connectionLimits.maximumIdleAge = .seconds(30)
-        $0.transfer.httpVersion = .http2PriorKnowledge
-        $0.transfer.connection.unixSocketPath = "/run/docker.sock"
-        $0.transfer.connection.hostOverrides = [.init(host: "api.example.com", port: 443, address: "10.0.0.7")]
+        $0.httpVersion = .http2PriorKnowledge
+        $0.connection.unixSocketPath = "/run/docker.sock"
+        $0.connection.hostOverrides = [.init(host: "api.example.com", port: 443, address: "10.0.0.7")]
     }
     // snippet.end
     return api

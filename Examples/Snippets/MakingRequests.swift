@@ -25,16 +25,26 @@ func useVerbs(_ api: SessionManager) async throws {
     // snippet.verbs
     let user = try await api.get("users/7", as: .decodable(User.self)).value
     let found = try await api.get("users", parameters: ["name": "Ada", "page": 2], as: .json).value
-    let created = try await api.post("users", parameters: ["name": "Ada"], as: .decodable(User.self))
+    let created = try await api.post("users", json: User(id: 8, name: "Ada"), as: .decodable(User.self))
+    try await api.put("users/8/portrait", body: .file("portrait.png"), headers: [.contentType: "image/png"])
     try await api.delete("users/\(created.value.id)", as: .empty)
     // snippet.end
     print(user, found[0]?["name"] ?? "", created.statusCode, created.metrics.total)
 }
 
+func limitCalls(_ api: SessionManager, url: URL) async throws -> Int {
+    // snippet.limits
+    let report = try await api.get("report", timeout: .seconds(5)).value
+    let mirror = try await api.get(url, options: { $0.proxy = .none }).value
+    // snippet.end
+    return report.count + mirror.count
+}
+
 func makeRequestByHand(_ api: SessionManager, url: URL) async throws {
     // snippet.request-values
     var request = Request(method: .put, url: url, headers: [.contentType: "text/plain"], body: .string("Hello"))
-    request.options = api.configuration.transfer.with { $0.timeouts.total = .seconds(5) }
+    request.timeout = .seconds(5)
+    request.changeOptions { $0.proxy = .none }
     let response = try await api.data(for: request)
     print(response.statusCode, response.headers[.eTag] ?? "", response.value.count)
     // snippet.end
@@ -50,7 +60,7 @@ func runManyAtOnce(_ api: SessionManager, _ ids: [Int]) async throws -> [User] {
     // snippet.concurrent-requests
     try await withThrowingTaskGroup { group in
         for id in ids {
-            group.addTask { try await api.value(for: api.request(.get, "users/\(id)"), as: .decodable(User.self)) }
+            group.addTask { try await api.get("users/\(id)", as: .decodable(User.self)).value }
         }
         return try await group.reduce(into: []) { $0.append($1) }
     }

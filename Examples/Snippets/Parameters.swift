@@ -50,8 +50,6 @@ func chooseSerializer() throws -> SessionManager {
     var serializer = JSONRequestSerializer(writingOptions: .sortedKeys)
     try serializer.base.headers.setBearerAuthorization("mF_9.B5f-4.1JqM")
     serializer.base.queryMethods = [.get, .head]
-    serializer.base.changeOptions { $0.timeouts.idle = .seconds(5) }
-    serializer.base.cachePolicy = .reload
     // snippet.end
     return SessionManager { $0.requestSerializer = serializer }
 }

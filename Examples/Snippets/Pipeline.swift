@@ -134,7 +134,7 @@ func redirectsOfOneRequest(_ api: SessionManager, url: URL) async throws {
 func fetchOnlyFromThePublicInternet() -> SessionManager {
     // snippet.untrusted-urls
     let fetcher = SessionManager {
-        $0.transfer.connection.addresses = .publicOnly(except: ["10.20.0.0/16"])
+        $0.connection.addresses = .publicOnly(except: ["10.20.0.0/16"])
         $0.proxy = .none
     }
     // snippet.end

@@ -19,7 +19,7 @@ func pinKeys(_ current: String, _ next: String, _ endOfSupport: Date) throws -> 
     let policy = SecurityPolicy.pinning(
         [try PublicKeyPin("sha256/" + current)], backups: [try PublicKeyPin("sha256/" + next)], until: endOfSupport)
     let api = SessionManager {
-        $0.securityPolicy = policy
+        $0.tls.policy = policy
     }
     // snippet.end
     return api
@@ -81,7 +81,7 @@ func choosePolicies(_ policy: SecurityPolicy, _ internalPolicy: SecurityPolicy) 
 func showIdentity(_ passphrase: String) -> SessionManager {
     // snippet.client-certificates
     let api = SessionManager {
-        $0.clientIdentity = .pem(certificates: .file("/etc/client.pem"), key: .file("/etc/client.key"))
+        $0.tls.identity = .pem(certificates: .file("/etc/client.pem"), key: .file("/etc/client.key"))
         $0.tls.hostIdentities["partner.example"] = .pkcs12(.file("/etc/partner.p12"), passphrase: passphrase)
     }
     // snippet.end

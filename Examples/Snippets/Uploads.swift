@@ -26,8 +26,27 @@ func sendForm(_ api: SessionManager) async throws {
 func askFirst(_ api: SessionManager, url: URL) async throws {
     // snippet.large-bodies-that-may-be-refused
     var request = Request(method: .put, url: url, body: .file("disk.iso"))
-    request.options = api.configuration.transfer.with { $0.expectContinueTimeout = .seconds(1) }
+    request.changeOptions { $0.expectContinueTimeout = .seconds(1) }
     let upload = api.upload(request)
     // snippet.end
     print(try await upload.value.statusCode)
+}
+
+func writeEvents(_ api: SessionManager, events: AsyncStream<String>) async throws {
+    // snippet.written-bodies
+    try await api.post(
+        "events",
+        body: .writer { writer in
+            for await event in events { try await writer.write(event + "\n") }
+        })
+    // snippet.end
+}
+
+func encryptBody(of request: inout Request, _ encrypt: @escaping @Sendable (Data) -> Data) {
+    // snippet.bodies-in-interceptors
+    let plain = request.body
+    request.body = .writer { output in
+        try await plain.write(to: RequestBodyWriter { chunk in try await output.write(encrypt(chunk)) })
+    }
+    // snippet.end
 }

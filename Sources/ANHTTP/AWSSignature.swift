@@ -5,7 +5,7 @@
 /// The signature covers the method, the URL, all header fields of the request and the body. Bytes and files are hashed
 /// before they are sent. A streamed body can be signed only for S3 over https, as `UNSIGNED-PAYLOAD`, or with an
 /// `x-amz-content-sha256` field set by the request. The description never contains the secrets.
-public struct AWSSignature: Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible,
+public struct AWSSignature: Hashable, Sendable, CustomStringConvertible,
     CustomReflectable
 {
     /// The identifier of the access key.
@@ -41,8 +41,6 @@ public struct AWSSignature: Hashable, Sendable, CustomStringConvertible, CustomD
 
     /// A description with the key's identifier, the region and the service, without secrets.
     public var description: String { "AWSSignature(\(accessKeyID), \(region), \(service))" }
-    /// A description without secrets, identical to ``description``.
-    public var debugDescription: String { description }
     /// A mirror that contains the description only.
     public var customMirror: Mirror { Mirror(self, children: ["source": description]) }
 }

@@ -8,7 +8,7 @@ public import FoundationEssentials
 /// Files are read when a request first needs them, and again after they change. New connections then use the new
 /// identity, and requests no longer use connections made with the old one. The description never contains the key or
 /// the passphrase.
-public struct ClientIdentity: Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible,
+public struct ClientIdentity: Hashable, Sendable, CustomStringConvertible,
     CustomReflectable
 {
     package let content: Content
@@ -55,9 +55,6 @@ public struct ClientIdentity: Hashable, Sendable, CustomStringConvertible, Custo
         case .pkcs12(let bundle): "ClientIdentity(PKCS #12, \(bundle))"
         }
     }
-
-    /// A description without secrets, identical to ``description``.
-    public var debugDescription: String { description }
 
     /// A mirror that contains the description only.
     public var customMirror: Mirror { Mirror(self, children: ["source": description]) }

@@ -3,7 +3,7 @@
 public import FoundationEssentials
 
 /// An HTTP cookie (RFC 6265). Its description never contains the value.
-public struct Cookie: Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+public struct Cookie: Hashable, Sendable, CustomStringConvertible, CustomReflectable {
     /// The name of the cookie.
     public var name: String
     /// The value of the cookie.
@@ -53,8 +53,6 @@ public struct Cookie: Hashable, Sendable, CustomStringConvertible, CustomDebugSt
 
     /// A description with the name, domain and path, without the value.
     public var description: String { "Cookie(\(name)=… for \(includesSubdomains ? "*." : "")\(domain)\(path))" }
-    /// A description without the value, identical to ``description``.
-    public var debugDescription: String { description }
     /// A mirror that contains the description only.
     public var customMirror: Mirror { Mirror(self, children: ["cookie": description]) }
 

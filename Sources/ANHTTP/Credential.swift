@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// A user name and a password, for a server or a proxy. Its description never contains the password.
-public struct Credential: Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+public struct Credential: Hashable, Sendable, CustomStringConvertible, CustomReflectable {
     /// The user name; for NTLM it may be `DOMAIN\user`.
     public var user: String
     /// The password in clear text.
@@ -25,8 +25,6 @@ public struct Credential: Hashable, Sendable, CustomStringConvertible, CustomDeb
 
     /// A description with the user name, without the password.
     public var description: String { "Credential(user: \(user), password: …)" }
-    /// A description without the password, identical to ``description``.
-    public var debugDescription: String { description }
     /// A mirror that contains the user name only.
     public var customMirror: Mirror { Mirror(self, children: ["user": user]) }
 }

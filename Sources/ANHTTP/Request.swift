@@ -25,29 +25,35 @@ public struct Request: Sendable {
     /// The request's own options; `nil` to use the session's.
     package private(set) var sharedOptions: SharedTransferOptions?
 
-    /// Creates a request, by default a `GET` without fields and body and with the session's options.
+    /// Creates a request, by default a `GET` without fields and body.
     public init(
-        method: HTTPRequest.Method = .get, url: URL, headers: HTTPFields = [:], body: RequestBody = .none,
-        options: TransferOptions? = nil
+        method: HTTPRequest.Method = .get, url: URL, headers: HTTPFields = [:], body: RequestBody = .none
     ) {
         self.method = method
         self.url = url
         self.headers = headers
         self.body = body
-        sharedOptions = options.map(SharedTransferOptions.init)
     }
 
-    /// The options of the transfer, which replace the session's; `nil`, the default, to use the session's. To change
-    /// some of them, see ``changeOptions(_:)``.
-    public var options: TransferOptions? {
+    /// Creates a request with options of its own; `nil` to inherit the session's.
+    package init(
+        method: HTTPRequest.Method = .get, url: URL, headers: HTTPFields = [:], body: RequestBody = .none,
+        options: TransferOptions?
+    ) {
+        self.init(method: method, url: url, headers: headers, body: body)
+        self.options = options
+    }
+
+    /// The options with which the request is sent; `nil` until a session has added its own. See ``changeOptions(_:)``.
+    public package(set) var options: TransferOptions? {
         get { sharedOptions?.value }
         set { sharedOptions = newValue.map(SharedTransferOptions.init) }
     }
 
-    /// Changes some of the options and inherits the others from the session.
+    /// Changes some of the transfer options for this request; all others are those of the session.
     ///
-    /// If ``options`` is set, the change is applied to it at once; otherwise it is applied to the session's options
-    /// when the request is sent.
+    /// The change is applied to the session's options when the request is sent, or at once to the options of a request
+    /// that is being sent, as in an interceptor.
     ///
     /// ```swift
     /// request.changeOptions { $0.timeouts.idle = .seconds(5) }
@@ -64,6 +70,13 @@ public struct Request: Sendable {
     @inlinable public subscript<Attribute: RequestAttribute>(_ attribute: Attribute.Type) -> Attribute.Value {
         get { attributes[attribute] }
         set { attributes[attribute] = newValue }
+    }
+
+    /// Inherits the options of `other` if this request has none, and changes them.
+    @inline(never)
+    package mutating func changeOptions(inheritingFrom other: Request, by change: (inout TransferOptions) -> Void) {
+        inheritOptions(from: other)
+        options = (options ?? TransferOptions()).with(change)
     }
 
     /// Inherits the options of `other` if this request has none, and applies the request's changes. The options are

@@ -2,7 +2,7 @@
 
 public import FoundationEssentials
 
-/// The body of a request: empty, bytes, a file, or a stream of chunks.
+/// The body of a request: empty, bytes, a file, a stream of chunks, or bytes that a closure writes.
 ///
 /// A body of known length is sent with `Content-Length`, any other chunked. A replayable body can be sent again for a
 /// redirect, a retry, or after a reused connection turned out to be closed; for any other body these fail with an
@@ -52,11 +52,68 @@ public struct RequestBody: Sendable {
                 }))
     }
 
+    /// Creates a body whose bytes a closure writes while they are sent.
+    ///
+    /// ```swift
+    /// try await api.post("events", body: .writer { writer in
+    ///     for await event in events { try await writer.write(event.json + "\n") }
+    /// })
+    /// ```
+    ///
+    /// The closure runs in a child task of the request, not on the network thread. It begins when the connection is
+    /// ready, and the body ends when it returns. The request fails with
+    /// ``TransportError/RequestBodyFailure/source(_:)`` if it throws. If the exchange is over earlier, for example because
+    /// the server has refused the request or the request was cancelled, the closure's task is cancelled and awaited.
+    ///
+    /// The body is not replayable: a request that must be sent again, for a redirect, a challenge or a retry, fails. The
+    /// closure is called again only if the program sends the same request a second time.
+    ///
+    /// - Parameters:
+    ///   - length: The total number of bytes; `nil`, the default, if it is unknown. The request fails if the closure
+    ///     writes fewer or more bytes.
+    ///   - write: Writes the bytes.
+    public static func writer(
+        length: Int64? = nil,
+        _ write: @escaping @concurrent @Sendable (sending RequestBodyWriter) async throws -> Void
+    ) -> RequestBody {
+        .writer(length: length, isReplayable: false, write)
+    }
+
+    /// Creates a body whose bytes a closure writes each time that the body is sent.
+    package static func writer(
+        length: Int64?, isReplayable: Bool, _ write: @escaping BodyWriting
+    ) -> RequestBody {
+        RequestBody(content: .writer(length: length, isReplayable: isReplayable, write: write))
+    }
+
     /// Creates a body from chunks that a reader returns; `makeReader` creates a new reader each time the body is sent.
     package static func stream(
         length: Int64?, isReplayable: Bool, makeReader: @escaping @Sendable () throws -> BodyReader
     ) -> RequestBody {
         RequestBody(content: .stream(length: length, isReplayable: isReplayable, makeReader: makeReader))
+    }
+
+    /// The kind of the body, with its bytes or the path of its file.
+    public var kind: Kind {
+        switch content {
+        case .none: .none
+        case .bytes(let data): .bytes(data)
+        case .file(let path): .file(path)
+        case .stream, .writer: .stream
+        }
+    }
+
+    /// A kind of request body.
+    @nonexhaustive
+    public enum Kind: Hashable, Sendable {
+        /// No body.
+        case none
+        /// Bytes in memory.
+        case bytes(Data)
+        /// The file with this path.
+        case file(String)
+        /// A sequence, a closure, a form, or another body in compressed or throttled form.
+        case stream
     }
 
     /// The number of bytes; `nil` if it is unknown or would have to be read from the file system.
@@ -65,7 +122,7 @@ public struct RequestBody: Sendable {
         case .none: 0
         case .bytes(let data): Int64(data.count)
         case .file: nil
-        case .stream(let length, _, _): length
+        case .stream(let length, _, _), .writer(let length, _, _): length
         }
     }
 
@@ -73,7 +130,7 @@ public struct RequestBody: Sendable {
     public var isReplayable: Bool {
         switch content {
         case .none, .bytes, .file: true
-        case .stream(_, let isReplayable, _): isReplayable
+        case .stream(_, let isReplayable, _), .writer(_, let isReplayable, _): isReplayable
         }
     }
 
@@ -83,6 +140,8 @@ public struct RequestBody: Sendable {
         case bytes(Data)
         case file(path: String)
         case stream(length: Int64?, isReplayable: Bool, makeReader: @Sendable () throws -> BodyReader)
+        case writer(
+            length: Int64?, isReplayable: Bool, write: BodyWriting)
     }
 }
 

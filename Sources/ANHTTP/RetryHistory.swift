@@ -9,7 +9,7 @@ public struct RetryHistory: Hashable, Sendable {
     public var stopReason: StopReason?
 
     /// Creates the history of a request that was sent once.
-    public init() {}
+    package init() {}
 
     /// An attempt that was followed by another one.
     public struct Attempt: Hashable, Sendable {
@@ -21,7 +21,7 @@ public struct RetryHistory: Hashable, Sendable {
         public var wait: Duration
 
         /// Creates an attempt, by default without metrics and delay.
-        public init(outcome: Outcome, metrics: TransferMetrics? = nil, wait: Duration = .zero) {
+        package init(outcome: Outcome, metrics: TransferMetrics? = nil, wait: Duration = .zero) {
             self.outcome = outcome
             self.metrics = metrics
             self.wait = wait

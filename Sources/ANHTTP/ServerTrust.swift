@@ -20,7 +20,7 @@ public struct ServerTrust: Hashable, Sendable {
 
     /// Creates a value for tests of evaluators. Nothing in it is verified; to verify certificates, see
     /// `SecurityPolicy.evaluate(_:for:)`.
-    public init(
+    package init(
         host: String, date: Date, presented: [Certificate], chain: [Certificate] = [],
         failure: TransportError.TLSFailure? = nil
     ) {
@@ -53,7 +53,7 @@ public struct ServerTrust: Hashable, Sendable {
         public var notAfter: Date
 
         /// Creates a value for tests of evaluators.
-        public init(
+        package init(
             der: Data, publicKey: PublicKeyPin, subject: String, issuer: String, serialNumber: String = "",
             dnsNames: [String] = [], ipAddresses: [String] = [], notBefore: Date, notAfter: Date
         ) {
@@ -82,7 +82,7 @@ public struct TrustResult: Hashable, Sendable {
     public var usesBackupPin: Bool
 
     /// Creates a result for tests of observers.
-    public init(
+    package init(
         trust: ServerTrust, isRefused: Bool, matchedPin: PublicKeyPin? = nil, usesBackupPin: Bool = false
     ) {
         self.trust = trust

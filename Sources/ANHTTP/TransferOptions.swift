@@ -4,11 +4,13 @@ public import FoundationEssentials
 
 /// The options of a transfer, for a session or for a single request.
 ///
-/// The options of a request replace those of its session entirely. To change only some of them, use
-/// ``Request/changeOptions(_:)``, or begin with a copy of the session's options:
+/// They are written in the same way for a session, one call, and a request; a call and a request inherit the options
+/// that they do not change:
 ///
 /// ```swift
-/// request.options = manager.configuration.transfer.with { $0.timeouts.total = .seconds(5) }
+/// let api = SessionManager { $0.timeouts.idle = .seconds(20) }
+/// try await api.get(url, options: { $0.timeouts.idle = .seconds(5) })
+/// request.changeOptions { $0.timeouts.idle = .seconds(5) }
 /// ```
 public struct TransferOptions: Hashable, Sendable {
     /// The time limits, with a precision of milliseconds.

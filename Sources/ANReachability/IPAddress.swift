@@ -8,7 +8,7 @@ import Glibc
 /// routes it.
 public struct IPAddress: Hashable, Sendable, LosslessStringConvertible {
     /// A version of the Internet Protocol.
-    public enum Family: Hashable, Sendable, CaseIterable {
+    package enum Family: Hashable, Sendable, CaseIterable {
         /// IPv4, with addresses of 4 bytes (RFC 791).
         case v4
         /// IPv6, with addresses of 16 bytes (RFC 8200).
@@ -16,7 +16,7 @@ public struct IPAddress: Hashable, Sendable, LosslessStringConvertible {
     }
 
     /// The version of the Internet Protocol.
-    public let family: Family
+    package let family: Family
     /// The address, left-aligned: its first byte is the most significant.
     let bits: UInt128
 
@@ -26,7 +26,7 @@ public struct IPAddress: Hashable, Sendable, LosslessStringConvertible {
     }
 
     /// Creates an address from its bytes in network order; `nil` unless there are 4 or 16 of them.
-    public init?(bytes: some Collection<UInt8>) {
+    package init?(bytes: some Collection<UInt8>) {
         let bytes = Array(bytes)
         switch bytes.count {
         case 4: self.init(family: .v4, bits: Self.bits(bytes))
@@ -52,7 +52,7 @@ public struct IPAddress: Hashable, Sendable, LosslessStringConvertible {
     }
 
     /// The 4 or 16 bytes of the address in network order.
-    public var bytes: [UInt8] {
+    package var bytes: [UInt8] {
         stride(from: 120, through: 128 - family.bitCount, by: -8).map {
             UInt8(truncatingIfNeeded: bits >> UInt128($0))
         }

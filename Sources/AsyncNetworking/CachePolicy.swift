@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 public import ANHTTP
-public import ANSerialization
+package import ANSerialization
 import HTTPTypes
 
 /// The use of caches by a request.
@@ -50,7 +50,7 @@ extension Request {
 
 extension HTTPRequestSerializer {
     /// The cache policy of the serializer's requests; `nil`, the default, uses the session's.
-    public var cachePolicy: CachePolicy? {
+    package var cachePolicy: CachePolicy? {
         get { self[CachePolicy.OfRequest.self] }
         set { self[CachePolicy.OfRequest.self] = newValue }
     }

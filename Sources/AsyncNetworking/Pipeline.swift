@@ -88,7 +88,8 @@ final class Pipeline: Sendable {
         reporting events: (any TransferEventSink)?,
         body: (ResponseHead, ResponseBody) async throws -> Value
     ) async throws -> Value {
-        let call = PipelineCall(request: request, delivery: delivery, events: events)
+        var call = PipelineCall(request: request, delivery: delivery, events: events)
+        call.request.startTimeout(on: clock)
         guard !monitors.isEmpty else { return try await perform(call, body: body) }
         return try await monitor(call, of: task) { call in try await perform(call, body: body) }
     }
@@ -98,8 +99,12 @@ final class Pipeline: Sendable {
         _ call: PipelineCall, body: (ResponseHead, ResponseBody) async throws -> Value
     ) async throws -> Value {
         var value: Value?
-        try await perform(call, from: .interceptors) { head, responseBody in
-            value = try await body(head, responseBody)
+        do {
+            try await perform(call, from: .interceptors) { head, responseBody in
+                value = try await body(head, responseBody)
+            }
+        } catch {
+            throw call.request.namingTimeout(error)
         }
         guard let value else {
             throw TransportError(.internalInconsistency("No step of the pipeline responded."))
@@ -133,7 +138,10 @@ final class Pipeline: Sendable {
     @inline(never)
     private func advance(_ call: inout PipelineCall, from first: Step) throws -> Step {
         if first <= .interceptors, !interceptors.isEmpty { return .interceptors }
-        if first <= .defaults { fillDefaults(of: &call.request) }
+        if first <= .defaults {
+            fillDefaults(of: &call.request)
+            try call.request.limitToTimeLeft()
+        }
         if first <= .retries, (call.request.retryPolicy ?? retryPolicy).limit > 0 { return .retries }
         if first <= .redirects, (call.request.redirectPolicy ?? redirectPolicy).isEnabled { return .redirects }
         if first <= .authentication, isAuthenticating || call.request.hasOwnAuthentication { return .authentication }
@@ -142,6 +150,7 @@ final class Pipeline: Sendable {
         if first <= .attemptInterceptors, !attemptInterceptors.isEmpty || !call.request.attemptInterceptors.isEmpty {
             return .attemptInterceptors
         }
+        try call.request.limitToTimeLeft()
         call.events?.receive(.started(call.request))
         return .exchange
     }

@@ -7,8 +7,10 @@ public import HTTPTypes
 
 /// The configuration of a ``SessionManager``.
 ///
-/// It is a value: a manager keeps the copy that it was created with. Properties of `Request` override some of these
-/// settings for one request.
+/// It is a value: a manager keeps the copy that it was created with. The options of a transfer, such as `timeouts` and
+/// `proxy`, are those of ``ANHTTP/TransferOptions``. Arguments of a call and properties of `Request` override some of
+/// these settings for one request.
+@dynamicMemberLookup
 public struct SessionConfiguration: Sendable {
     /// The URL that relative paths are resolved against (RFC 3986 §5); a slash is appended to its path if missing.
     /// `nil`, the default, requires absolute URLs.
@@ -23,8 +25,11 @@ public struct SessionConfiguration: Sendable {
     /// The serializer that encodes the parameters of requests into queries and bodies; `.http` by default, which
     /// encodes bodies as forms.
     public var requestSerializer: any RequestSerializer = .http
-    /// The transfer options for requests without options of their own.
-    public var transfer = TransferOptions()
+    /// The encoder for the JSON bodies of ``SessionManager/post(_:parameters:json:form:body:headers:timeout:options:as:)``
+    /// and the other verbs; one with the default strategies by default. It must not be modified once a manager uses it.
+    public var jsonEncoder = JSONEncoder()
+    /// The transfer options for requests that do not change them.
+    package var transfer = TransferOptions()
     /// The limits of the connection pool; see ``ANHTTP/ConnectionLimits``.
     public var connectionLimits = ConnectionLimits()
     /// The interceptors around each call, outermost first.
@@ -74,45 +79,16 @@ public struct SessionConfiguration: Sendable {
         configure(&self)
     }
 
-    /// The maximum number of connections to one host; see ``ANHTTP/ConnectionLimits/maximumConnectionsPerHost``.
-    public var maximumConnectionsPerHost: Int {
-        get { connectionLimits.maximumConnectionsPerHost }
-        set { connectionLimits.maximumConnectionsPerHost = newValue }
-    }
-
-    /// The timeouts; see ``ANHTTP/TransferOptions/timeouts``.
-    public var timeouts: Timeouts {
-        get { transfer.timeouts }
-        set { transfer.timeouts = newValue }
-    }
-
-    /// The proxy policy; see ``ANHTTP/TransferOptions/proxy``.
-    public var proxy: ProxyPolicy {
-        get { transfer.proxy }
-        set { transfer.proxy = newValue }
-    }
-
-    /// Whether cookies are sent and stored; see ``ANHTTP/TransferOptions/handlesCookies``.
-    public var handlesCookies: Bool {
-        get { transfer.handlesCookies }
-        set { transfer.handlesCookies = newValue }
-    }
-
-    /// The policy that evaluates servers' certificates; see ``ANHTTP/TLSOptions/policy``.
-    public var securityPolicy: SecurityPolicy {
-        get { transfer.tls.policy }
-        set { transfer.tls.policy = newValue }
-    }
-
-    /// The client certificate for servers that request one, or `nil`; see ``ANHTTP/TLSOptions/identity``.
-    public var clientIdentity: ClientIdentity? {
-        get { transfer.tls.identity }
-        set { transfer.tls.identity = newValue }
-    }
-
-    /// The TLS options; see ``ANHTTP/TransferOptions/tls``.
-    public var tls: TLSOptions {
-        get { transfer.tls }
-        set { transfer.tls = newValue }
+    /// A transfer option for requests that do not change it; see ``ANHTTP/TransferOptions``.
+    ///
+    /// ```swift
+    /// let api = SessionManager {
+    ///     $0.timeouts.idle = .seconds(20)
+    ///     $0.tls.policy = policy
+    /// }
+    /// ```
+    public subscript<Value>(dynamicMember option: WritableKeyPath<TransferOptions, Value>) -> Value {
+        get { transfer[keyPath: option] }
+        set { transfer[keyPath: option] = newValue }
     }
 }

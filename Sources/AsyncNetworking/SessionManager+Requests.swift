@@ -65,56 +65,44 @@ extension SessionManager {
             registry.begin(.stream, request), request, delivery: .streamed, reporting: events, body: body)
     }
 
-    /// Creates the request that a verb such as ``get(_:parameters:headers:as:)`` would send, without sending it.
+    /// Creates the request that a verb such as ``get(_:parameters:headers:timeout:options:as:)`` would send, without
+    /// sending it.
+    ///
+    /// At most one of `json`, `form` and `body` may be given. Parameters are encoded by the session's request serializer
+    /// into the query or the body, depending on the method; with a form, they become fields that precede its parts.
     ///
     /// - Parameters:
-    ///   - method: The method.
-    ///   - path: A path or URL, resolved against the base URL; see ``ANSerialization/URLResolver``.
-    ///   - parameters: The parameters, which the session's request serializer encodes into the query or the body.
+    ///   - method: The method; any method may have a body.
+    ///   - target: A path or URL as a string, resolved against the base URL, or a `URL`; see
+    ///     ``ANSerialization/URLResolver``.
+    ///   - parameters: The parameters; `nil`, the default, for none, which differs from empty parameters.
+    ///   - json: A value for a JSON body, encoded by ``SessionConfiguration/jsonEncoder``. `Content-Type` is
+    ///     `application/json` unless `headers` contain another.
+    ///   - form: A multipart form for the body. Without parts and parameters, there is no body. `Content-Type` in
+    ///     `headers` is an error, because the field contains the form's boundary.
+    ///   - body: Any other body; ``ANHTTP/RequestBody/none`` by default.
     ///   - headers: Header fields that replace all others of the same name: those of the serializer, of the session's
     ///     configuration, and the default ones.
-    ///   - body: A body that is not encoded from parameters; passing both is an error.
-    /// - Throws: ``SessionError/serialization(_:)``.
+    ///   - timeout: The time limit of the whole call; `nil`, the default, for none. See `Request.timeout`.
+    ///   - options: Modifies the session's transfer options for this request; `nil`, the default, for none.
+    /// - Throws: ``SessionError/serialization(_:)``, also for parameters together with a body that they would replace.
     public nonisolated func request(
-        _ method: HTTPRequest.Method, _ path: String, parameters: Parameters? = nil, headers: HTTPFields = [:],
-        body: RequestBody = .none
+        _ method: HTTPRequest.Method, _ target: some RequestTarget, parameters: Parameters? = nil,
+        json: (any Encodable)? = nil, form: MultipartFormData? = nil, body: RequestBody = .none,
+        headers: HTTPFields = [:], timeout: Duration? = nil, options: ((inout TransferOptions) -> Void)? = nil
     ) throws -> Request {
         do throws(SerializationError) {
-            let url = try resolver.resolve(path)
-            var request = try configuration.requestSerializer.serialize(
-                Request(method: method, url: url, body: body), parameters: parameters)
+            var request = Request(method: method, url: try target.resolved(by: resolver), body: body)
+            if let json { try request.setBody(json: json, encoder: configuration.jsonEncoder) }
+            if let form {
+                guard !headers.contains(.contentType) else { throw .multipart(.contentTypeReplaced) }
+                request = try configuration.requestSerializer.serialize(request, parameters: parameters, form: form)
+            } else {
+                request = try configuration.requestSerializer.serialize(request, parameters: parameters)
+            }
             request.headers.replace(with: headers)
-            return request
-        } catch {
-            throw SessionError.serialization(error)
-        }
-    }
-}
-
-extension SessionManager {
-    /// Creates a request whose body is a multipart form: a field for each parameter, followed by the form's parts.
-    ///
-    /// If there are neither parameters nor parts, the request is the one that the session's request serializer creates
-    /// without parameters.
-    ///
-    /// - Parameters:
-    ///   - method: The method; any method may have a form.
-    ///   - path: A path or URL, resolved against the base URL; see ``ANSerialization/URLResolver``.
-    ///   - parameters: Fields that precede the form's parts.
-    ///   - form: The form.
-    ///   - headers: Header fields that replace all others of the same name. `Content-Type` is an error here, because it
-    ///     contains the form's boundary.
-    /// - Throws: ``SessionError/serialization(_:)``.
-    public nonisolated func request(
-        _ method: HTTPRequest.Method, _ path: String, parameters: Parameters? = nil, form: MultipartFormData,
-        headers: HTTPFields = [:]
-    ) throws -> Request {
-        do throws(SerializationError) {
-            guard !headers.contains(.contentType) else { throw .multipart(.contentTypeReplaced) }
-            let url = try resolver.resolve(path)
-            var request = try configuration.requestSerializer.serialize(
-                Request(method: method, url: url), parameters: parameters, form: form)
-            request.headers.replace(with: headers)
+            if let timeout { request.timeout = timeout }
+            if let options { request.changeOptions(inheritingFrom: pipeline.template, by: options) }
             return request
         } catch {
             throw SessionError.serialization(error)

@@ -1,78 +1,166 @@
 // SPDX-License-Identifier: MIT
 
+public import ANHTTP
 public import ANSerialization
 public import HTTPTypes
 
-// The verbs of AFNetworking's session manager: `get("users/7", as: .json)`.
-//
-// They share these rules: a path is resolved against the base URL, the session's request serializer encodes the
-// parameters, `headers` replace all other fields of the same name, and the errors are those of
-// ``SessionManager/response(for:as:)``.
+// The verbs: `get("users/7", as: .json)`. Their arguments are those of ``SessionManager/request(_:_:parameters:json:form:body:headers:timeout:options:)``,
+// and their errors those of ``SessionManager/response(for:as:)``.
 
 extension SessionManager {
     /// Performs a GET request. Parameters go into the query.
     ///
+    /// ```swift
+    /// let user = try await api.get("users/7", as: .decodable(User.self)).value
+    /// ```
+    ///
     /// - Parameters:
-    ///   - path: A path or URL, resolved against the base URL.
+    ///   - target: A path or URL as a string, resolved against the base URL, or a `URL`.
     ///   - parameters: Parameters for the query; `nil`, the default, for none.
     ///   - headers: Header fields that replace all others of the same name.
+    ///   - timeout: The time limit of the whole call; `nil`, the default, for none. See `Request.timeout`.
+    ///   - options: Modifies the session's transfer options for this request; `nil`, the default, for none.
     ///   - serializer: Validates and converts the response; returns its body by default.
     /// - Throws: ``SessionError`` or `CancellationError`; see ``response(for:as:)``.
     public nonisolated func get<Serializer: ResponseSerializer>(
-        _ path: String, parameters: Parameters? = nil, headers: HTTPFields = [:],
+        _ target: some RequestTarget, parameters: Parameters? = nil, headers: HTTPFields = [:],
+        timeout: Duration? = nil, options: ((inout TransferOptions) -> Void)? = nil,
         as serializer: Serializer = DataResponseSerializer()
     ) async throws -> Response<Serializer.Output> {
-        try await response(for: request(.get, path, parameters: parameters, headers: headers), as: serializer)
+        try await response(
+            for: request(
+                .get, target, parameters: parameters, headers: headers, timeout: timeout, options: options),
+            as: serializer)
     }
 
-    /// Performs a POST request. Parameters are encoded into the body.
+    /// Performs a HEAD request. Parameters go into the query, and the response has no body.
     ///
     /// - Parameters:
-    ///   - path: A path or URL, resolved against the base URL.
-    ///   - parameters: Parameters for the body; `nil`, the default, for none.
+    ///   - target: A path or URL as a string, resolved against the base URL, or a `URL`.
+    ///   - parameters: Parameters for the query; `nil`, the default, for none.
     ///   - headers: Header fields that replace all others of the same name.
+    ///   - timeout: The time limit of the whole call; `nil`, the default, for none. See `Request.timeout`.
+    ///   - options: Modifies the session's transfer options for this request; `nil`, the default, for none.
+    /// - Throws: ``SessionError``, also for a status outside of 200–299, or `CancellationError`.
+    public nonisolated func head(
+        _ target: some RequestTarget, parameters: Parameters? = nil, headers: HTTPFields = [:],
+        timeout: Duration? = nil, options: ((inout TransferOptions) -> Void)? = nil
+    ) async throws -> Response<EmptyResponse> {
+        try await response(
+            for: request(
+                .head, target, parameters: parameters, headers: headers, timeout: timeout, options: options),
+            as: .empty)
+    }
+
+    /// Performs a POST request. Parameters are encoded into the body; alternatively there is a JSON, form or other body.
+    ///
+    /// ```swift
+    /// let created = try await api.post("users", json: user, as: .decodable(User.self)).value
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - target: A path or URL as a string, resolved against the base URL, or a `URL`.
+    ///   - parameters: Parameters for the body; `nil`, the default, for none.
+    ///   - json: A value for a JSON body, encoded by ``SessionConfiguration/jsonEncoder``; `nil`, the default, for none.
+    ///   - form: A multipart form for the body; `nil`, the default, for none.
+    ///   - body: Any other body; ``ANHTTP/RequestBody/none`` by default.
+    ///   - headers: Header fields that replace all others of the same name.
+    ///   - timeout: The time limit of the whole call; `nil`, the default, for none. See `Request.timeout`.
+    ///   - options: Modifies the session's transfer options for this request; `nil`, the default, for none.
     ///   - serializer: Validates and converts the response; returns its body by default.
     /// - Throws: ``SessionError`` or `CancellationError`; see ``response(for:as:)``.
     @discardableResult
     public nonisolated func post<Serializer: ResponseSerializer>(
-        _ path: String, parameters: Parameters? = nil, headers: HTTPFields = [:],
+        _ target: some RequestTarget, parameters: Parameters? = nil, json: (any Encodable)? = nil,
+        form: MultipartFormData? = nil, body: RequestBody = .none, headers: HTTPFields = [:],
+        timeout: Duration? = nil, options: ((inout TransferOptions) -> Void)? = nil,
         as serializer: Serializer = DataResponseSerializer()
     ) async throws -> Response<Serializer.Output> {
-        try await response(for: request(.post, path, parameters: parameters, headers: headers), as: serializer)
+        try await response(
+            for: request(
+                .post, target, parameters: parameters, json: json, form: form, body: body, headers: headers,
+                timeout: timeout, options: options),
+            as: serializer)
     }
 
-    /// Performs a PUT request. Parameters are encoded into the body; see ``post(_:parameters:headers:as:)``.
+    /// Performs a PUT request. Parameters are encoded into the body.
+    ///
+    /// - Parameters:
+    ///   - target: A path or URL as a string, resolved against the base URL, or a `URL`.
+    ///   - parameters: Parameters for the body; `nil`, the default, for none.
+    ///   - json: A value for a JSON body, encoded by ``SessionConfiguration/jsonEncoder``; `nil`, the default, for none.
+    ///   - form: A multipart form for the body; `nil`, the default, for none.
+    ///   - body: Any other body; ``ANHTTP/RequestBody/none`` by default.
+    ///   - headers: Header fields that replace all others of the same name.
+    ///   - timeout: The time limit of the whole call; `nil`, the default, for none. See `Request.timeout`.
+    ///   - options: Modifies the session's transfer options for this request; `nil`, the default, for none.
+    ///   - serializer: Validates and converts the response; returns its body by default.
+    /// - Throws: ``SessionError`` or `CancellationError`; see ``response(for:as:)``.
     @discardableResult
     public nonisolated func put<Serializer: ResponseSerializer>(
-        _ path: String, parameters: Parameters? = nil, headers: HTTPFields = [:],
+        _ target: some RequestTarget, parameters: Parameters? = nil, json: (any Encodable)? = nil,
+        form: MultipartFormData? = nil, body: RequestBody = .none, headers: HTTPFields = [:],
+        timeout: Duration? = nil, options: ((inout TransferOptions) -> Void)? = nil,
         as serializer: Serializer = DataResponseSerializer()
     ) async throws -> Response<Serializer.Output> {
-        try await response(for: request(.put, path, parameters: parameters, headers: headers), as: serializer)
+        try await response(
+            for: request(
+                .put, target, parameters: parameters, json: json, form: form, body: body, headers: headers,
+                timeout: timeout, options: options),
+            as: serializer)
     }
 
-    /// Performs a PATCH request. Parameters are encoded into the body; see ``post(_:parameters:headers:as:)``.
+    /// Performs a PATCH request. Parameters are encoded into the body.
+    ///
+    /// - Parameters:
+    ///   - target: A path or URL as a string, resolved against the base URL, or a `URL`.
+    ///   - parameters: Parameters for the body; `nil`, the default, for none.
+    ///   - json: A value for a JSON body, encoded by ``SessionConfiguration/jsonEncoder``; `nil`, the default, for none.
+    ///   - form: A multipart form for the body; `nil`, the default, for none.
+    ///   - body: Any other body; ``ANHTTP/RequestBody/none`` by default.
+    ///   - headers: Header fields that replace all others of the same name.
+    ///   - timeout: The time limit of the whole call; `nil`, the default, for none. See `Request.timeout`.
+    ///   - options: Modifies the session's transfer options for this request; `nil`, the default, for none.
+    ///   - serializer: Validates and converts the response; returns its body by default.
+    /// - Throws: ``SessionError`` or `CancellationError`; see ``response(for:as:)``.
     @discardableResult
     public nonisolated func patch<Serializer: ResponseSerializer>(
-        _ path: String, parameters: Parameters? = nil, headers: HTTPFields = [:],
+        _ target: some RequestTarget, parameters: Parameters? = nil, json: (any Encodable)? = nil,
+        form: MultipartFormData? = nil, body: RequestBody = .none, headers: HTTPFields = [:],
+        timeout: Duration? = nil, options: ((inout TransferOptions) -> Void)? = nil,
         as serializer: Serializer = DataResponseSerializer()
     ) async throws -> Response<Serializer.Output> {
-        try await response(for: request(.patch, path, parameters: parameters, headers: headers), as: serializer)
+        try await response(
+            for: request(
+                .patch, target, parameters: parameters, json: json, form: form, body: body, headers: headers,
+                timeout: timeout, options: options),
+            as: serializer)
     }
 
-    /// Performs a DELETE request. Parameters go into the query; see ``get(_:parameters:headers:as:)``.
+    /// Performs a DELETE request. Parameters go into the query.
+    ///
+    /// - Parameters:
+    ///   - target: A path or URL as a string, resolved against the base URL, or a `URL`.
+    ///   - parameters: Parameters for the query; `nil`, the default, for none.
+    ///   - json: A value for a JSON body, encoded by ``SessionConfiguration/jsonEncoder``; `nil`, the default, for none.
+    ///   - form: A multipart form for the body; `nil`, the default, for none.
+    ///   - body: Any other body; ``ANHTTP/RequestBody/none`` by default.
+    ///   - headers: Header fields that replace all others of the same name.
+    ///   - timeout: The time limit of the whole call; `nil`, the default, for none. See `Request.timeout`.
+    ///   - options: Modifies the session's transfer options for this request; `nil`, the default, for none.
+    ///   - serializer: Validates and converts the response; returns its body by default.
+    /// - Throws: ``SessionError`` or `CancellationError`; see ``response(for:as:)``.
     @discardableResult
     public nonisolated func delete<Serializer: ResponseSerializer>(
-        _ path: String, parameters: Parameters? = nil, headers: HTTPFields = [:],
+        _ target: some RequestTarget, parameters: Parameters? = nil, json: (any Encodable)? = nil,
+        form: MultipartFormData? = nil, body: RequestBody = .none, headers: HTTPFields = [:],
+        timeout: Duration? = nil, options: ((inout TransferOptions) -> Void)? = nil,
         as serializer: Serializer = DataResponseSerializer()
     ) async throws -> Response<Serializer.Output> {
-        try await response(for: request(.delete, path, parameters: parameters, headers: headers), as: serializer)
-    }
-
-    /// Performs a HEAD request. Parameters go into the query, and the response has no body; see
-    /// ``get(_:parameters:headers:as:)``.
-    public nonisolated func head(
-        _ path: String, parameters: Parameters? = nil, headers: HTTPFields = [:]
-    ) async throws -> Response<EmptyResponse> {
-        try await response(for: request(.head, path, parameters: parameters, headers: headers), as: .empty)
+        try await response(
+            for: request(
+                .delete, target, parameters: parameters, json: json, form: form, body: body, headers: headers,
+                timeout: timeout, options: options),
+            as: serializer)
     }
 }

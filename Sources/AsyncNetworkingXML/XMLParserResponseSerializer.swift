@@ -38,7 +38,7 @@ public struct XMLParserResponseSerializer: AdjustableResponseSerializer {
 /// ```
 ///
 /// An empty body fails with `SerializationError.emptyBody`, and results in `nil` for `.optional(.xmlDocument)`.
-public struct XMLDocumentResponseSerializer: AdjustableResponseSerializer {
+public struct XMLDocumentResponseSerializer: AdjustableResponseSerializer, EmptyAcceptingSerializer {
     /// The statuses and media types that are accepted.
     public var validation: ResponseValidation
     /// The statuses with which the body may be empty.
@@ -62,7 +62,7 @@ public struct XMLDocumentResponseSerializer: AdjustableResponseSerializer {
     }
 
     /// Returns whether the body is empty and the status permits that.
-    public func isEmpty(_ head: ResponseHead, _ body: Data) -> Bool {
+    package func isEmpty(_ head: ResponseHead, _ body: Data) -> Bool {
         body.isEmpty && emptyResponses.statuses?.contains(head.status.code) ?? true
     }
 }

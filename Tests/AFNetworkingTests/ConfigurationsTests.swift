@@ -53,7 +53,7 @@ import Testing
     @Test func `header fields whose names are not valid are ignored`() throws {
         let found = core { $0.httpAdditionalHeaders = ["a b": "1", "X-A": 5, "": "2"] }
         #expect(found.headers[try #require(HTTPField.Name("X-A"))] == "5")
-        #expect(core { $0.httpMaximumConnectionsPerHost = 3 }.maximumConnectionsPerHost == 3)
+        #expect(core { $0.httpMaximumConnectionsPerHost = 3 }.connectionLimits.maximumConnectionsPerHost == 3)
     }
 
     struct ProxySample: CustomTestStringConvertible, @unchecked Sendable {

@@ -247,7 +247,7 @@ import Testing
     ) async {
         let session = SessionManager {
             $0.transport = MockTransport(MockResponse(chunks: chunks.map { Data($0.utf8) }))
-            $0.transfer.maximumBodySize = 4
+            $0.maximumBodySize = 4
         }
         let manager = AFHTTPSessionManager(session: session)
         manager.completionQueue = DispatchQueue(label: "completion")

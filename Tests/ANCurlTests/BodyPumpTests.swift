@@ -130,6 +130,7 @@ import Testing
 
     @Test func `a source that ended because it was cancelled has not ended the body`() async throws {
         let pump = try #require(try BodyPump(for: Self.request(.stream(Feed()))))
+        #expect(pump.channel.take(10) == .starving)
         let running = Task { await pump.run(tellLoop: {}) }
         running.cancel()
         await running.value

@@ -2,6 +2,7 @@
 
 import ANCurl
 import ANHTTP
+import ANSystem
 import FoundationEssentials
 import HTTPTypes
 import Testing
@@ -18,6 +19,20 @@ import Testing
         #expect(channel.take(3) == .bytes("cde"))
         #expect(channel.take(100) == .bytes("fghi"))
         #expect(channel.take(100) == .starving)
+    }
+
+    @Test func `the writer begins when the loop looks for bytes`() async {
+        let channel = UploadChannel(length: nil, isReplayable: false)
+        let isWriting = Lock(false)
+        let writing = Task {
+            let order = await channel.waitForDemand()
+            isWriting.withLock { $0 = true }
+            return order
+        }
+        for _ in 0..<100 { await Task.yield() }
+        #expect(!isWriting.withLock { $0 })
+        #expect(channel.take(1) == .starving)
+        #expect(await writing.value == .goOn)
     }
 
     @Test func `a slice of data is read from its own start`() async {

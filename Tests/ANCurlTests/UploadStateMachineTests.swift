@@ -16,6 +16,24 @@ import Testing
         #expect(machine.consume(left: 0) == nil, "It is handed out once.")
     }
 
+    @Test func `the pump begins when the loop first looks for bytes`() {
+        var machine = Machine(capacity: 10)
+        #expect(machine.waitForDemand("pump") == nil)
+        #expect(machine.rewind() == nil, "There is nothing to produce again.")
+        #expect(machine.order == .goOn)
+        #expect(machine.look(buffered: 0) == .starving)
+        #expect(machine.consume(left: 0) == "pump")
+        #expect(machine.waitForDemand("pump") == "pump")
+    }
+
+    @Test func `a pump that has not begun ends with the exchange`() {
+        var machine = Machine(capacity: 10)
+        #expect(machine.waitForDemand("pump") == nil)
+        #expect(machine.stop() == "pump")
+        #expect(machine.order == .stop)
+        #expect(machine.waitForDemand("pump") == "pump")
+    }
+
     @Test func `a loop that starves is told once that there are bytes`() {
         var machine = Machine(capacity: 10)
         #expect(machine.produce() == false)
@@ -55,6 +73,7 @@ import Testing
 
     @Test func `a finished body is produced again when the loop rewinds`() {
         var machine = Machine(capacity: 10)
+        _ = machine.look(buffered: 0)
         _ = machine.finish(failed: false)
         #expect(machine.wait("pump", buffered: 0) == nil)
         #expect(machine.rewind() == "pump")
@@ -69,6 +88,7 @@ import Testing
 
     @Test func `a pump that was producing hears of the rewinding when it would wait or finish`() {
         var machine = Machine(capacity: 10)
+        _ = machine.look(buffered: 0)
         #expect(machine.rewind() == nil)
         #expect(machine.order == .restart)
         #expect(machine.finish(failed: true) == false, "What the first time came to is of no interest.")
@@ -80,6 +100,7 @@ import Testing
 
     @Test func `a failed body can be rewound too`() {
         var machine = Machine(capacity: 10)
+        _ = machine.look(buffered: 0)
         _ = machine.finish(failed: true)
         #expect(machine.rewind() == nil)
         machine.begin()

@@ -45,7 +45,7 @@ import Testing
 
     @Test func `the description contains the user name`() {
         #expect("\(Self.credential)" == "Credential(user: alice, password: …)")
-        #expect(Self.credential.debugDescription == "Credential(user: alice, password: …)")
+        #expect(String(reflecting: Self.credential) == "Credential(user: alice, password: …)")
         #expect(Mirror(reflecting: Self.credential).children.map(\.label) == ["user"])
     }
 

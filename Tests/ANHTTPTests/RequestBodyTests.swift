@@ -16,12 +16,22 @@ import Testing
             (.stream(Chunks(count: 2), length: 8), 8, false),
             (.stream(Chunks(count: 2), length: 8, isReplayable: true), 8, true),
             (.stream(Chunks(count: 2), isReplayable: true), nil, true),
+            (.writer { _ in }, nil, false),
+            (.writer(length: 9) { _ in }, 9, false),
         ] as [(RequestBody, Int64?, Bool)])
     func `a body has its length and whether it is replayable`(
         body: RequestBody, length: Int64?, isReplayable: Bool
     ) {
         #expect(body.length == length)
         #expect(body.isReplayable == isReplayable)
+    }
+
+    @Test func `a body has a kind with its bytes or its path`() {
+        #expect(RequestBody.none.kind == .none)
+        #expect(RequestBody.string("ä").kind == .bytes(Data([0xC3, 0xA4])))
+        #expect(RequestBody.file("/a/b").kind == .file("/a/b"))
+        #expect(RequestBody.stream(Chunks(count: 1)).kind == .stream)
+        #expect(RequestBody.writer { _ in }.kind == .stream)
     }
 
     @Test func `each reader iterates a stream from the start`() async throws {

@@ -12,12 +12,11 @@ func reader(of body: RequestBody) throws -> BodyReader {
     return try makeReader()
 }
 
-/// Returns the chunks of a streamed body.
+/// Returns the chunks of a body.
 func chunks(of body: RequestBody) async throws -> [Data] {
-    let reader = try reader(of: body)
-    var chunks: [Data] = []
-    while let chunk = try await reader.next() { chunks.append(chunk) }
-    return chunks
+    let chunks = Lock<[Data]>([])
+    try await body.write(to: RequestBodyWriter { chunk in chunks.withLock { $0.append(chunk) } })
+    return chunks.withLock { $0 }
 }
 
 @discardableResult

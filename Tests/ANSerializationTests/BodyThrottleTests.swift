@@ -40,13 +40,13 @@ import Testing
     @Test func `time during which nothing was read is not made up for`() async throws {
         let clock = JumpingClock()
         let body = try RequestBody.bytes(Data(count: 60)).throttled(.rate(bytesPerSecond: 400), clock: clock)
-        let reader = try reader(of: body)
-        _ = try await reader.next()
-        clock.advance(by: .seconds(10))
-        _ = try await reader.next()
-        #expect(clock.sleeps == [])
-        _ = try await reader.next()
-        #expect(clock.sleeps == [.milliseconds(50)])
+        let sleeps = Lock<[[Duration]]>([])
+        try await body.write(
+            to: RequestBodyWriter { _ in
+                sleeps.withLock { $0.append(clock.sleeps) }
+                if sleeps.withLock(\.count) == 1 { clock.advance(by: .seconds(10)) }
+            })
+        #expect(sleeps.withLock { $0 } == [[], [], [.milliseconds(50)]])
     }
 
     @Test func `the packets of a rate have between one byte and 64 KiB`() async throws {

@@ -260,6 +260,43 @@ import Testing
         await #expect(throws: Chunks.Failing.self) { try await text(of: body) }
     }
 
+    @Test func `a part can be written by a closure or be another body in compressed form`() async throws {
+        var form = try MultipartFormData(boundary: "B")
+        form.append("1", name: "a")
+        try form.append(
+            .writer(length: 4) { writer in
+                try await writer.write("tw")
+                try await writer.write("o!")
+            }, name: "b", fileName: nil)
+        try form.append(RequestBody.stream(Chunks(["3"]), isReplayable: true).compressed(), name: "c", fileName: nil)
+        form.append("4", name: "d")
+        let body = try form.makeBody().body
+        #expect(body.length == nil)
+        #expect(!body.isReplayable)
+        let all = try await chunks(of: body).reduce(into: Data()) { $0 += $1 }
+        let text = String(decoding: all, as: UTF8.self)
+        #expect(text.hasPrefix("--B\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--B\r\n"))
+        #expect(text.contains("name=\"b\"\r\n\r\ntwo!\r\n--B\r\n"))
+        #expect(text.hasSuffix("name=\"d\"\r\n\r\n4\r\n--B--\r\n"))
+        #expect(all.firstRange(of: Data([0x1F, 0x8B])) != nil)
+        await expectFailure(.partReadTwice(part: "b")) { _ = try await chunks(of: body) }
+        try await withFile(named: "f", Data()) { path in
+            var form = try MultipartFormData(boundary: "B")
+            try form.append(.writer { try await $0.write("x") }, name: "a", fileName: nil)
+            _ = try await form.write(to: path)
+            let written = try Data(contentsOf: URL(filePath: path))
+            #expect(written == Data("--B\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nx\r\n--B--\r\n".utf8))
+        }
+    }
+
+    @Test(arguments: [3, 5])
+    func `a closure that does not write the declared length of its part is an error`(length: Int64) async throws {
+        var form = MultipartFormData()
+        try form.append(.writer(length: length) { try await $0.write("four") }, name: "a", fileName: nil)
+        let body = try form.makeBody().body
+        await expectFailure(.partLength(part: "a", declared: length, produced: 4)) { try await text(of: body) }
+    }
+
     @Test func `a sequence is read no faster than the body`() async throws {
         let chunks = Chunks(["1", "2", "3"])
         var form = MultipartFormData()

@@ -47,7 +47,7 @@ import Testing
                 .informational(.init(code: 103)))
         let manager = SessionManager(on: transport) { $0.eventMonitors = [Log(lines: lines)] }
         _ = try await manager.data(
-            for: manager.request(.put, "x", headers: [.authorization: "secret"], body: .string("body")))
+            for: manager.request(.put, "x", body: .string("body"), headers: [.authorization: "secret"]))
         #expect(
             await lines.close() == [
                 "began",

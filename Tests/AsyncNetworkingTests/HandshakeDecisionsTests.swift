@@ -6,7 +6,7 @@ import AsyncNetworking
 import FoundationEssentials
 import Testing
 
-/// Decisions during TLS handshakes, and bodies whose beginning is read again after a refused handshake.
+/// Decisions during TLS handshakes.
 @Suite(.timeLimit(.minutes(1))) struct HandshakeDecisionsTests {
     private let decisions = HandshakeDecisions<Int>()
     private let subject = HandshakeSubject.identity(host: "a")
@@ -92,50 +92,5 @@ import Testing
         decisions.remove(forTask: 1)
         await waiting
         #expect(ask(for: 2) == nil)
-    }
-
-    /// Reads up to `count` chunks of a body.
-    private func chunks(_ count: Int, of body: RequestBody) async throws -> [Int] {
-        guard case .stream(_, _, let makeReader) = body.content else { return [] }
-        let reader = try makeReader()
-        var sizes: [Int] = []
-        while sizes.count < count, let chunk = try await reader.next() { sizes.append(chunk.count) }
-        return sizes
-    }
-
-    /// A body of chunks with the given sizes, which counts how often it is opened.
-    private func body(_ sizes: [Int], _ opened: Lock<Int>) -> RequestBody {
-        .stream(length: nil, isReplayable: false) {
-            opened.withLock { $0 += 1 }
-            var rest = sizes[...]
-            return BodyReader { rest.popFirst().map { Data(count: $0) } }
-        }
-    }
-
-    @Test(arguments: [0, 1, 2, 4])
-    func `the beginning of a streamed body can be read again`(count: Int) async throws {
-        let opened = Lock(0)
-        let replayable = ReplayableBody.of(body([1, 2, 3], opened))
-        #expect(try await chunks(count, of: replayable) == Array([1, 2, 3].prefix(count)))
-        #expect(try await chunks(9, of: replayable) == [1, 2, 3])
-        #expect(try await chunks(9, of: replayable) == [1, 2, 3])
-        #expect(opened.withLock { $0 } == 1)
-    }
-
-    @Test(arguments: [(1 << 20, 1), ((1 << 20) + 1, 2)])
-    func `a body is opened again after more than 1 MiB was read`(size: Int, count: Int) async throws {
-        let opened = Lock(0)
-        let replayable = ReplayableBody.of(body([size - 1, 1, 5], opened))
-        #expect(try await chunks(2, of: replayable) == [size - 1, 1])
-        #expect(try await chunks(9, of: replayable) == [size - 1, 1, 5])
-        #expect(opened.withLock { $0 } == count)
-    }
-
-    @Test func `bodies that are not streams are unchanged`() {
-        guard case .bytes(let data) = ReplayableBody.of(.string("a")).content else {
-            Issue.record("The body became a stream.")
-            return
-        }
-        #expect(data == Data("a".utf8))
     }
 }

@@ -19,7 +19,7 @@ import Testing
                     .authorization: "Bearer secret", .cookie: "session=secret", .proxyAuthorization: "Basic secret",
                     token: "secret", .accept: "text/plain", .from: "me",
                 ]
-                let request = try manager.request(.put, "x", headers: headers, body: .string("body"))
+                let request = try manager.request(.put, "x", body: .string("body"), headers: headers)
                 let response = try await manager.data(for: request)
                 #expect(response.text == "end")
                 #expect(server.activity.requests.first?.headers["X-Token"] == "secret")
@@ -39,7 +39,7 @@ import Testing
             server.route("/next", .redirect(302, to: "http://127.0.0.2:\(server.endpoint.port)/inner"))
             server.route("/inner", .text("inner"))
             let manager = SessionManager(for: server) {
-                $0.transfer.connection.addresses = .publicOnly(except: ["127.0.0.1"])
+                $0.connection.addresses = .publicOnly(except: ["127.0.0.1"])
                 $0.retryPolicy = RetryPolicy()
             }
             let error = try await sessionError { _ = try await manager.get("outer") }

@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test func `the size of a collected body is limited by the session or the request`() async throws {
-        let manager = SessionManager(on: MockTransport(.text("12345678"))) { $0.transfer.maximumBodySize = 7 }
+        let manager = SessionManager(on: MockTransport(.text("12345678"))) { $0.maximumBodySize = 7 }
         var request = try Request(url: url("http://a.example/"))
         let error = try await sessionError { [request] in _ = try await manager.data(for: request) }
         guard case .responseTooLarge(.body(limit: 7)) = error.reason else { throw error }

@@ -110,6 +110,148 @@ import Testing
         guard case .serialization(.parameters(.bodyPresent)) = error else { throw error }
     }
 
+    @Test(arguments: ["POST", "PUT", "PATCH", "DELETE"])
+    func `a JSON value, a form and any other body are sent by each verb`(method: String) async throws {
+        let transport = MockTransport(.text("ok"))
+        let manager = SessionManager(on: transport) { $0.jsonEncoder.keyEncodingStrategy = .convertToSnakeCase }
+        var form = try MultipartFormData(boundary: "B")
+        form.append("1", name: "a")
+        let json = Note(isRead: true)
+        switch method {
+        case "POST":
+            try await manager.post("p", json: json)
+            try await manager.post("p", form: form)
+            try await manager.post("p", body: .string("own"))
+        case "PUT":
+            try await manager.put("p", json: json)
+            try await manager.put("p", form: form)
+            try await manager.put("p", body: .string("own"))
+        case "PATCH":
+            try await manager.patch("p", json: json)
+            try await manager.patch("p", form: form)
+            try await manager.patch("p", body: .string("own"))
+        default:
+            try await manager.delete("p", json: json)
+            try await manager.delete("p", form: form)
+            try await manager.delete("p", body: .string("own"))
+        }
+        let received = transport.requests
+        #expect(received.map(\.request.method.rawValue) == [method, method, method])
+        #expect(
+            received.map { String(decoding: $0.body, as: UTF8.self) } == [
+                #"{"is_read":true}"#,
+                "--B\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--B--\r\n", "own",
+            ])
+        #expect(
+            received.map { $0.request.headers[.contentType] } == [
+                "application/json", "multipart/form-data; boundary=B", nil,
+            ])
+    }
+
+    private struct Note: Encodable {
+        var isRead: Bool
+    }
+
+    @Test func `the type of a JSON body can be replaced`() async throws {
+        let transport = MockTransport(.text("ok"))
+        let manager = SessionManager(on: transport)
+        try await manager.patch("p", json: [1], headers: [.contentType: "application/merge-patch+json"])
+        #expect(try transport.onlyRequest.request.headers[.contentType] == "application/merge-patch+json")
+    }
+
+    @Test func `a value that fails to encode itself is an error with its path`() async throws {
+        let manager = SessionManager(on: MockTransport(.text("ok")))
+        let error = try await sessionError { try await manager.post("p", json: ["a": [Double.nan]]) }
+        guard case .serialization(.parameters(.encodable("a[0]", _, _))) = error else { throw error }
+    }
+
+    @Test func `two bodies for one request are an error`() async throws {
+        let transport = MockTransport(.text("ok"))
+        let manager = SessionManager(on: transport)
+        var form = MultipartFormData()
+        form.append("1", name: "a")
+        let calls: [() async throws -> Void] = [
+            { try await manager.post("p", parameters: ["a": 1], json: 1) },
+            { try await manager.post("p", parameters: ["a": 1], body: .string("x")) },
+            { try await manager.post("p", json: 1, form: form) },
+            { try await manager.post("p", json: 1, body: .string("x")) },
+            { try await manager.post("p", form: form, body: .string("x")) },
+        ]
+        for call in calls {
+            let error = try await sessionError(call)
+            guard case .serialization(.parameters(.bodyPresent)) = error else { throw error }
+        }
+        #expect(transport.requests.isEmpty)
+    }
+
+    // MARK: Targets
+
+    @Test(arguments: [
+        ("http://b.example/x?y=1#z", "http://b.example/x?y=1#z"), ("users/7", "http://a.example/v1/users/7"),
+        ("/users", "http://a.example/users"), ("//b.example/", "http://b.example/"),
+    ])
+    func `a URL is a target, and a relative one is resolved`(text: String, expected: String) async throws {
+        let transport = MockTransport(.text("ok"))
+        let manager = SessionManager(on: transport)
+        _ = try await manager.get(url(text))
+        #expect(try transport.onlyRequest.request.url.absoluteString == expected)
+    }
+
+    @Test(arguments: ["ftp://a.example/", "http:///x", "mailto:a@b.example"])
+    func `a URL without an HTTP scheme and a host is an error`(text: String) async throws {
+        let manager = SessionManager(on: MockTransport(.text("ok")))
+        let error = try await sessionError { _ = try await manager.get(url(text)) }
+        guard case .serialization(.url) = error else { throw error }
+    }
+
+    @Test func `a program's own type can be a target`() async throws {
+        let transport = MockTransport(.text("ok"))
+        let manager = SessionManager(on: transport)
+        _ = try await manager.get(Endpoint.user(7))
+        #expect(try transport.onlyRequest.request.url.absoluteString == "http://a.example/v1/users/7")
+    }
+
+    private enum Endpoint: RequestTarget {
+        case user(Int)
+
+        func resolved(by resolver: URLResolver) throws(SerializationError) -> URL {
+            switch self {
+            case .user(let id): try resolver.resolve("users/\(id)")
+            }
+        }
+    }
+
+    // MARK: Options
+
+    @Test func `the options of a call change the session's for this call only`() async throws {
+        let transport = MockTransport(.text("ok"))
+        var serializer = HTTPRequestSerializer()
+        serializer.changeOptions { $0.maximumBodySize = 5 }
+        let manager = SessionManager(on: transport) { [serializer] in
+            $0.requestSerializer = serializer
+            $0.timeouts.connect = .seconds(4)
+        }
+        _ = try await manager.get("p", options: { $0.timeouts.idle = .seconds(3) })
+        _ = try await manager.get("p")
+        let options = transport.requests.compactMap(\.request.options)
+        #expect(options.map(\.timeouts.idle) == [.seconds(3), .seconds(60)])
+        #expect(options.map(\.timeouts.connect) == [.seconds(4), .seconds(4)])
+        #expect(options.map(\.maximumBodySize) == [5, 5])
+    }
+
+    @MainActor @Test func `a call from the main actor can use the actor's state for its options`() async throws {
+        let transport = MockTransport(.text("ok"))
+        let manager = SessionManager(on: transport)
+        let settings = Settings()
+        try await manager.post("p", json: settings.note, options: { $0.maximumBodySize = settings.limit })
+        #expect(try transport.onlyRequest.request.options?.maximumBodySize == 7)
+    }
+
+    @MainActor private final class Settings {
+        let note = Note(isRead: false)
+        var limit = 7
+    }
+
     @Test func `a verb returns the value of its serializer`() async throws {
         struct User: Codable, Equatable {
             var name: String

@@ -104,7 +104,7 @@ private func useManager(_ server: StubServer) async throws {
 
 /// Starts 10,000 requests, 100 at a time, and cancels each after a random number of yields.
 private func storm(on server: StubServer, seed: UInt64) async throws {
-    let manager = SessionManager(for: server) { $0.maximumConnectionsPerHost = 20 }
+    let manager = SessionManager(for: server) { $0.connectionLimits.maximumConnectionsPerHost = 20 }
     var random = SplitMix64(seed: seed)
     let paths = ["quick", "silent", "long", "redirect", "reset"]
     try await withThrowingTaskGroup(of: Bool.self) { group in

@@ -152,10 +152,68 @@ import Testing
         }
     }
 
+    @Test(arguments: [308, 307])
+    func `a body that a closure writes is not written again after a redirect`(status: Int) async throws {
+        try await StubServer.with { server in
+            server.route("/old", .redirect(status, to: "/new"))
+            let calls = EventList<Int>()
+            let manager = SessionManager(for: server)
+            let error = try await sessionError {
+                try await manager.post(
+                    "old",
+                    body: .writer { writer in
+                        await calls.append(1)
+                        try await writer.write("once")
+                    })
+            }
+            #expect(error.redirectFailure == .bodyNotReplayable)
+            #expect(await calls.values == [1])
+            #expect(server.activity.requests.map(\.text) == ["once"])
+        }
+    }
+
+    @MainActor @Test func `a closure from the main actor can write the actor's state`() async throws {
+        let transport = MockTransport(.status(.created))
+        let list = NoteList()
+        let task = SessionManager(on: transport).upload(
+            "up",
+            body: .writer { [list] writer in
+                for note in await list.notes { try await writer.write(note) }
+            })
+        #expect(try await task.value.statusCode == 201)
+        #expect(try transport.onlyRequest.body == Data("ab".utf8))
+    }
+
+    @MainActor private final class NoteList {
+        var notes = ["a", "b"]
+    }
+
+    @Test func `an interceptor can read a body and write another`() async throws {
+        struct Shouting: Interceptor {
+            func intercept(
+                _ interception: Interception, respond: (ResponseHead, ResponseBody) async throws -> Void
+            ) async throws {
+                var request = interception.request
+                let quiet = request.body
+                request.body = .writer(length: quiet.length) { output in
+                    try await quiet.write(
+                        to: RequestBodyWriter { chunk in
+                            try await output.write(String(decoding: chunk, as: UTF8.self).uppercased())
+                        })
+                }
+                try await interception.proceed(with: request, respond)
+            }
+        }
+        let transport = MockTransport(.text("ok"))
+        let manager = SessionManager(on: transport) { $0.interceptors = [Shouting()] }
+        try await manager.post("p", body: .string("hello"))
+        #expect(try transport.onlyRequest.body == Data("HELLO".utf8))
+    }
+
     @Test func `a server can refuse a large body before it is sent`() async throws {
         try await StubServer.with { server in
             server.route("/up", .refusingBody(413))
-            let manager = SessionManager(for: server) { $0.transfer.expectContinueTimeout = .seconds(60) }
+            let manager = SessionManager(for: server) { $0.expectContinueTimeout = .seconds(60) }
             let body = RequestBody.bytes(Data(count: 50_000_000))
             let task = manager.upload("up", body: body, method: .put, as: .data.unvalidated)
             #expect(try await task.value.statusCode == 413)
@@ -169,7 +227,7 @@ import Testing
     @Test func `after 100 Continue the body is sent, and the interim response is an event`() async throws {
         try await StubServer.with { server in
             server.route("/up", .status(201))
-            let manager = SessionManager(for: server) { $0.transfer.expectContinueTimeout = .seconds(60) }
+            let manager = SessionManager(for: server) { $0.expectContinueTimeout = .seconds(60) }
             let task = manager.upload("up", body: .bytes(Data(count: 300_000)), method: .put)
             let response = try await task.value
             #expect(response.statusCode == 201)

@@ -107,13 +107,13 @@ import Testing
             "--cacert", "/ca.pem", "--http1", "--connect-timeout", "2.5", "--max-time", "10", "--unix-socket", "/s",
             "--resolve", "example.com:443:[::1]", "--parallel", "9", "--no-follow")
         #expect(configuration.tls.trustRoots == .file("/ca.pem"))
-        #expect(configuration.transfer.httpVersion == .http1)
+        #expect(configuration.httpVersion == .http1)
         #expect(configuration.timeouts.connect == .seconds(2.5))
         #expect(configuration.timeouts.total == .seconds(10))
-        #expect(configuration.transfer.connection.unixSocketPath == "/s")
+        #expect(configuration.connection.unixSocketPath == "/s")
         #expect(
-            configuration.transfer.connection.hostOverrides == [.init(host: "example.com", port: 443, address: "::1")])
-        #expect(configuration.maximumConnectionsPerHost == 9)
+            configuration.connection.hostOverrides == [.init(host: "example.com", port: 443, address: "::1")])
+        #expect(configuration.connectionLimits.maximumConnectionsPerHost == 9)
         #expect(!configuration.redirectPolicy.isEnabled)
     }
 

@@ -17,7 +17,8 @@ import Testing
         // 3: serialization; libcurl; netlink.
         "ANSerialization": ["ANHTTP", "ANSystem", "HTTPTypes", "FoundationEssentials"],
         "ANCurl": [
-            "ANHTTP", "ANSystem", "CCurl", "COpenSSL", "HTTPTypes", "FoundationEssentials", "Glibc", "Synchronization",
+            "ANHTTP", "ANSystem", "CCurl", "CLinux", "COpenSSL", "HTTPTypes", "FoundationEssentials", "Glibc",
+            "Synchronization",
         ],
         "ANReachability": ["ANSystem", "CLinux", "Glibc"],
         // 4: the session.

@@ -74,8 +74,8 @@ enum FrontServer: CaseIterable, Sendable {
                 // a concurrent body then waits in vain.
                 let outcomes = await Outcomes(of: 4, inFlight: server == .haproxy ? 1 : 2) { number in
                     let request = try manager.request(
-                        .put, "redirect/\(status)", headers: [log.name: "\(prefix)\(number)"],
-                        body: .bytes(Data(repeating: 0x61, count: size)))
+                        .put, "redirect/\(status)", body: .bytes(Data(repeating: 0x61, count: size)),
+                        headers: [log.name: "\(prefix)\(number)"])
                     let response = try await manager.data(for: request)
                     return "\(response.redirectHistory.map(\.status.code)) \(response.statusCode) \(response.text)"
                 }
@@ -97,8 +97,8 @@ enum FrontServer: CaseIterable, Sendable {
         let prefix = log.makePrefix()
         let outcomes = await Outcomes(of: 200, inFlight: 32) { number in
             let request = try manager.request(
-                method, "sink", headers: [log.name: "\(prefix)\(number)"],
-                body: method == .post ? .string("body") : .none)
+                method, "sink", body: method == .post ? .string("body") : .none,
+                headers: [log.name: "\(prefix)\(number)"])
             let response = try await manager.data(for: request)
             #expect(response.head.version == place.version)
             return response.text
@@ -124,8 +124,8 @@ enum FrontServer: CaseIterable, Sendable {
             }
             try await Task.sleep(for: .milliseconds(Int.random(in: 990...1000)), tolerance: .zero)
             let request = try managers[worker].request(
-                methods[round], "sink", headers: [log.name: "\(prefixes[round])\(worker)"],
-                body: round == 0 ? .none : .string("body"))
+                methods[round], "sink", body: round == 0 ? .none : .string("body"),
+                headers: [log.name: "\(prefixes[round])\(worker)"])
             do {
                 return "\(methods[round]) \(try await managers[worker].data(for: request).statusCode)"
             } catch let error as SessionError where version != .http2 && round >= 2 {
@@ -176,7 +176,7 @@ enum FrontServer: CaseIterable, Sendable {
     private func manager(_ server: RealServer, _ version: HTTPVersion) throws -> SessionManager {
         try SessionManager(for: server) {
             $0.timeouts.total = .seconds(15)
-            if version == .http1_1 { $0.transfer.httpVersion = .http1 }
+            if version == .http1_1 { $0.httpVersion = .http1 }
         }
     }
 }

@@ -60,8 +60,8 @@ private struct Echo: Decodable, Sendable {
     @Test(arguments: ["GET", "POST", "PUT", "PATCH", "DELETE"])
     func `any method may have a body`(method: String) async throws {
         let request = try manager.request(
-            #require(HTTPRequest.Method(method)), "anything/x?q=1", headers: [.contentType: "text/plain"],
-            body: .string("hello"))
+            #require(HTTPRequest.Method(method)), "anything/x?q=1", body: .string("hello"),
+            headers: [.contentType: "text/plain"])
         let echo = try await manager.value(for: request, as: .decodable(Echo.self))
         #expect(echo.method == method)
         #expect(echo.data == "hello")

@@ -15,7 +15,7 @@ import Testing
         let proxy = try RealServer.mitm.proxy(.http)
         return try SessionManager(for: .nginxTLS) {
             $0.tls.trustRoots = .systemAnd(store)
-            $0.securityPolicy = policy
+            $0.tls.policy = policy
             if throughTheMiddle { $0.proxy = .proxy(proxy) }
         }
     }

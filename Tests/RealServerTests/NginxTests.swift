@@ -39,7 +39,7 @@ enum Dialect: CaseIterable, Sendable {
     func manager(configure: (inout SessionConfiguration) -> Void = { _ in }) throws -> SessionManager {
         SessionManager(
             try .using(server) {
-                $0.transfer.httpVersion = policy
+                $0.httpVersion = policy
                 configure(&$0)
             })
     }
@@ -78,7 +78,7 @@ enum Dialect: CaseIterable, Sendable {
     }
 
     @Test func `required HTTP 3 without support is an error before anything is sent`() async throws {
-        let manager = try SessionManager(for: .nginxTLS) { $0.transfer.httpVersion = .http3 }
+        let manager = try SessionManager(for: .nginxTLS) { $0.httpVersion = .http3 }
         let error = try await sessionError { _ = try await manager.get("small.json") }
         // Debian's libcurl does not support it; with one that does, nginx does not respond over QUIC.
         guard case .unsupported(.http3) = error.reason else {
@@ -113,7 +113,7 @@ enum Dialect: CaseIterable, Sendable {
     }
 
     @Test func `connections do not exceed the maximum per host`() async throws {
-        let manager = try SessionManager(for: .nginx) { $0.maximumConnectionsPerHost = 3 }
+        let manager = try SessionManager(for: .nginx) { $0.connectionLimits.maximumConnectionsPerHost = 3 }
         let metrics = try await withThrowingTaskGroup { group in
             for _ in 0..<50 { group.addTask { try await manager.get("1m.bin").metrics } }
             return try await group.reduce(into: []) { $0.append($1) }
@@ -144,6 +144,14 @@ enum Dialect: CaseIterable, Sendable {
             ("bytes", .bytes(bytes)), ("file", .file(file)),
             ("stream", .stream(PatternedChunks(bytes: bytes, chunkSize: 70_001), length: 3_000_001)),
             ("unknown", .stream(PatternedChunks(bytes: bytes, chunkSize: 70_001))),
+            (
+                "written",
+                .writer { writer in
+                    for try await chunk in PatternedChunks(bytes: bytes, chunkSize: 70_001) {
+                        try await writer.write(chunk)
+                    }
+                }
+            ),
             ("empty", .bytes(Data())),
         ]
         for (name, body) in bodies {
@@ -192,7 +200,7 @@ enum Dialect: CaseIterable, Sendable {
         #expect(packed.headers[.contentEncoding] == "gzip")
         #expect(packed.value == plain.value)
         #expect(packed.metrics.responseBodyBytes < Int64(plain.value.count) / 2)
-        let raw = try dialect.manager { $0.transfer.decodesContent = false }
+        let raw = try dialect.manager { $0.decodesContent = false }
         #expect(try await raw.get("gzip/text.txt").headers[.contentEncoding] == nil)
     }
 
@@ -310,7 +318,7 @@ extension Sequence {
         let authority = try RealServer.authority()
         let failure = try await failure(url) {
             $0.tls.trustRoots = .file(authority)
-            $0.transfer.connection.hostOverrides = [
+            $0.connection.hostOverrides = [
                 .init(host: "other.example", port: port, address: "127.0.0.1")
             ]
         }

@@ -22,13 +22,13 @@ import Testing
 
     @Test(arguments: Dialect.reusing)
     func `a forbidden address is not connected to`(dialect: Dialect) async throws {
-        let manager = try dialect.manager { $0.transfer.connection.addresses = .publicOnly() }
+        let manager = try dialect.manager { $0.connection.addresses = .publicOnly() }
         let error = try await sessionError { _ = try await manager.get("small.json") }
         guard case .cannotConnect(.addressForbidden) = error.reason else { throw error }
         let context = try #require(error.context)
         #expect(["127.0.0.1", "::1"].contains(context.address?.host))
         let allowed = try dialect.manager {
-            $0.transfer.connection.addresses = .publicOnly(except: ["127.0.0.0/8", "::1"])
+            $0.connection.addresses = .publicOnly(except: ["127.0.0.0/8", "::1"])
         }
         #expect(try await allowed.get("small.json").statusCode == 200)
     }

@@ -281,9 +281,9 @@ struct TrustHandshakesTests {
         let port = try #require(try server.url().port)
         var configuration = SessionConfiguration(baseURL: URL(string: "https://\(host):\(port)/"))
         configuration.proxy = .none
-        configuration.securityPolicy = policy
+        configuration.tls.policy = policy
         configuration.tls.trustRoots = .file(try RealServer.directory() + "/pki/root.pem")
-        configuration.transfer.connection.hostOverrides = [.init(host: host, port: port, address: "127.0.0.1")]
+        configuration.connection.hostOverrides = [.init(host: host, port: port, address: "127.0.0.1")]
         change(&configuration.transfer)
         return SessionManager(configuration)
     }

@@ -18,11 +18,11 @@ struct OurClient: BenchmarkClient {
             policy = .pinning(certificates: try SecurityPolicy.certificates(in: .file(file)), mode: .publicKey)
         }
         manager = SessionManager {
-            $0.maximumConnectionsPerHost = options.connections
+            $0.connectionLimits.maximumConnectionsPerHost = options.connections
             if let file = options.certificateAuthority { $0.tls.trustRoots = .file(file) }
-            $0.securityPolicy = policy
+            $0.tls.policy = policy
             $0.tls.resumesSessions = options.workload != "connect"
-            $0.transfer.httpVersion = options.prefersHTTP2 ? .automatic : .http1
+            $0.httpVersion = options.prefersHTTP2 ? .automatic : .http1
         }
     }
 

@@ -91,10 +91,10 @@ struct BuiltInTour {
             "for try await line in body.lines { … }", readLines)
         try await report.step(
             "200 concurrent requests share 6 connections",
-            "configuration.maximumConnectionsPerHost = 6", shareConnections)
+            "configuration.connectionLimits.maximumConnectionsPerHost = 6", shareConnections)
         try await report.step(
             "A request to a server that does not respond times out",
-            "request.options = api.configuration.transfer.with { $0.timeouts.total = .milliseconds(300) }", timeOut)
+            "request.timeout = .milliseconds(300)", timeOut)
     }
 
     private func getJSON() async throws -> [String] {
@@ -214,7 +214,7 @@ struct BuiltInTour {
 
     private func timeOut() async throws -> [String] {
         var request = try api.request(.get, "never")
-        request.options = api.configuration.transfer.with { $0.timeouts.total = .milliseconds(300) }
+        request.timeout = .milliseconds(300)
         do {
             _ = try await api.data(for: request)
         } catch let error as SessionError where error.isTimeout {

@@ -52,10 +52,10 @@ struct NetworkOptions: ParsableArguments {
         }
         if let maxTime { configuration.timeouts.total = try Self.duration(maxTime, of: "--max-time") }
         guard !(isHTTP1 && isHTTP2) else { throw UsageError("--http1 and --http2-prior-knowledge cannot be combined.") }
-        if isHTTP1 { configuration.transfer.httpVersion = .http1 }
-        if isHTTP2 { configuration.transfer.httpVersion = .http2PriorKnowledge }
-        configuration.transfer.connection.unixSocketPath = unixSocket
-        for text in resolve { configuration.transfer.connection.hostOverrides.append(try Self.hostOverride(text)) }
+        if isHTTP1 { configuration.httpVersion = .http1 }
+        if isHTTP2 { configuration.httpVersion = .http2PriorKnowledge }
+        configuration.connection.unixSocketPath = unixSocket
+        for text in resolve { configuration.connection.hostOverrides.append(try Self.hostOverride(text)) }
         configuration.proxy = try makeProxy()
     }
 

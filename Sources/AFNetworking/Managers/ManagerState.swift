@@ -117,7 +117,7 @@ struct ManagerState: Sendable {
 
     /// Returns a request with the options for a timeout in seconds; `nil` for the session's timeout.
     mutating func template(timeout: TimeInterval?) -> Request {
-        var policy = isShared && !hasOwnPolicy ? core.configuration.securityPolicy : securityPolicy.policy
+        var policy = isShared && !hasOwnPolicy ? core.configuration.tls.policy : securityPolicy.policy
         if let handshakeHooks { policy.evaluator = handshakeHooks.evaluator }
         let id = ObjectIdentifier(core)
         if let known = templates.first(where: { $0.core == id && $0.timeout == timeout && $0.policy == policy }) {

@@ -17,12 +17,12 @@ extension SessionConfiguration {
     /// | `connectionProxyDictionary` | the proxy; by default the proxy from the environment variables |
     init(_ configuration: URLSessionConfiguration) {
         self.init()
-        timeouts.idle = configuration.timeoutIntervalForRequest.limit
-        timeouts.total =
+        transfer.timeouts.idle = configuration.timeoutIntervalForRequest.limit
+        transfer.timeouts.total =
             configuration.timeoutIntervalForResource < 604_800 ? configuration.timeoutIntervalForResource.limit : nil
-        maximumConnectionsPerHost = configuration.httpMaximumConnectionsPerHost
+        connectionLimits.maximumConnectionsPerHost = configuration.httpMaximumConnectionsPerHost
         cachePolicy = CachePolicy(configuration.requestCachePolicy)
-        handlesCookies = configuration.httpShouldSetCookies && configuration.httpCookieAcceptPolicy != .never
+        transfer.handlesCookies = configuration.httpShouldSetCookies && configuration.httpCookieAcceptPolicy != .never
         for (name, value) in configuration.httpAdditionalHeaders ?? [:] {
             guard let name = HTTPField.Name("\(name)") else { continue }
             headers[name] = "\(value)"

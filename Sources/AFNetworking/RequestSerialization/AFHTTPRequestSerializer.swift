@@ -224,7 +224,7 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         // Ends when the body has been read.
         Task {
             var failure: (any Error)?
-            do { try await body.write(to: fileURL.path) } catch { failure = error }
+            do { try await body.write(toFile: fileURL.path) } catch { failure = error }
             CompletionQueue(queue: nil).call { [failure] in handler.value?(failure) }
         }
         return result

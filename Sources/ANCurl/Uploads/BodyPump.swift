@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 
 package import ANHTTP
+import ANSystem
+import FoundationEssentials
 import HTTPTypes
 
 /// A producer that writes a streamed body to its channel, and starts again when the loop rewinds the body.
@@ -10,7 +12,7 @@ package struct BodyPump: Sendable {
     package let channel: UploadChannel
     private let declaredLength: Int64?
     private let trailers: (@Sendable () throws -> HTTPFields)?
-    private let makeReader: @Sendable () throws -> BodyReader
+    private let source: BodyWriting
 
     /// Creates the pump for a request; `nil` if its body is empty or in memory and it has no trailers.
     ///
@@ -18,7 +20,8 @@ package struct BodyPump: Sendable {
     package init?(for request: Request) throws(TransportError) {
         switch request.body.content {
         case .none where request.trailers == nil, .bytes where request.trailers == nil: return nil
-        case .none, .bytes, .file, .stream: self.init(try BodySource(request.body), trailers: request.trailers)
+        case .none, .bytes, .file, .stream, .writer:
+            self.init(try BodySource(request.body), trailers: request.trailers)
         }
     }
 
@@ -27,43 +30,72 @@ package struct BodyPump: Sendable {
         self.trailers = trailers
         // Trailers require chunked transfer coding, which excludes a declared length. See RFC 9112 §7.1.2.
         channel = UploadChannel(length: trailers == nil ? source.length : nil, isReplayable: source.isReplayable)
-        makeReader = source.makeReader
+        self.source = source.produce
     }
 
     /// Produces bytes until the exchange is over; `tellLoop` notifies the loop that bytes are available.
-    package func run(tellLoop: @Sendable () -> Void) async {
-        while true {
+    package func run(tellLoop: @escaping @Sendable () -> Void) async {
+        var order = await channel.waitForDemand()
+        while order != .stop {
             channel.begin()
-            let order = await produce(tellLoop: tellLoop)
-            guard order == .restart else { return }
+            order = await produce(tellLoop: tellLoop)
         }
     }
 
-    private func produce(tellLoop: @Sendable () -> Void) async -> UploadStateMachine<Waiter>.Order {
-        var produced: Int64 = 0
+    /// Produces the body once, and returns the order that ended it.
+    private func produce(tellLoop: @escaping @Sendable () -> Void) async -> UploadStateMachine<Waiter>.Order {
+        let pass = Lock(Pass())
+        let result: Result<HTTPFields, TransportError.RequestBodyFailure>
         do {
-            let reader = try makeReader()
-            while let chunk = try await reader.next() {
-                produced += Int64(chunk.count)
-                if let length = declaredLength, produced > length {
-                    return await channel.finish(.failure(.tooLong(declared: length)), tellLoop: tellLoop)
-                }
-                let order = await channel.write(chunk, tellLoop: tellLoop)
-                guard order == .goOn else { return order }
-            }
-            // A cancelled source may end as if it were complete, or throw; neither is a failure of the source.
-            guard !Task.isCancelled else { return .stop }
-            if let length = declaredLength, produced < length {
-                return await channel.finish(
-                    .failure(.tooShort(declared: length, produced: produced)), tellLoop: tellLoop)
-            }
-            return await channel.finish(.success(try trailers?() ?? [:]), tellLoop: tellLoop)
-        } catch  where Task.isCancelled {
-            return .stop
-        } catch let problem as TransportError.RequestBodyFailure {
-            return await channel.finish(.failure(problem), tellLoop: tellLoop)
+            try await source(RequestBodyWriter { chunk in try await write(chunk, in: pass, tellLoop: tellLoop) })
+            let failure = pass.withLock { $0.failure(ofLength: declaredLength) }
+            result = try failure.map { .failure($0) } ?? .success(trailers?() ?? [:])
         } catch {
-            return await channel.finish(.failure(.source(error)), tellLoop: tellLoop)
+            let failure = pass.withLock(\.failure)
+            result = .failure(failure ?? error as? TransportError.RequestBodyFailure ?? .source(error))
+        }
+        let order = pass.withLock { pass in
+            pass.isOver = true
+            return pass.order
+        }
+        guard order == .goOn else { return order }
+        // A cancelled source may end as if it were complete, or throw; neither is a failure of the source.
+        guard !Task.isCancelled else { return .stop }
+        return await channel.finish(result, tellLoop: tellLoop)
+    }
+
+    /// Writes a chunk to the channel. Throws if the source must end; it may ignore that.
+    private func write(_ chunk: Data, in pass: Lock<Pass>, tellLoop: () -> Void) async throws {
+        try pass.withLock { try $0.note(chunk.count, declaredLength: declaredLength) }
+        let order = await channel.write(chunk, tellLoop: tellLoop)
+        pass.withLock { $0.order = order }
+        guard order == .goOn else { throw CancellationError() }
+    }
+
+    /// The state of producing the body once.
+    private struct Pass {
+        var produced: Int64 = 0
+        /// The order of the channel; no longer `.goOn` if the exchange is over or the body must be produced again.
+        var order = UploadStateMachine<Waiter>.Order.goOn
+        var failure: TransportError.RequestBodyFailure?
+        /// Whether the source has returned; a writer that it has kept no longer has an effect.
+        var isOver = false
+
+        /// Notes that the source has written bytes. Throws if it must end.
+        mutating func note(_ count: Int, declaredLength: Int64?) throws {
+            guard !isOver, order == .goOn else { throw CancellationError() }
+            produced += Int64(count)
+            guard let length = declaredLength, produced > length else { return }
+            let failure = TransportError.RequestBodyFailure.tooLong(declared: length)
+            self.failure = failure
+            throw failure
+        }
+
+        /// Returns the failure of a complete body.
+        func failure(ofLength length: Int64?) -> TransportError.RequestBodyFailure? {
+            if let failure { return failure }
+            guard let length, produced < length else { return nil }
+            return .tooShort(declared: length, produced: produced)
         }
     }
 }

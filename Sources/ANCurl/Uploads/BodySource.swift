@@ -4,14 +4,14 @@ package import ANHTTP
 import ANSystem
 import FoundationEssentials
 
-/// A request's body as a sequence of chunks: of at most 256 KiB, or as yielded by the program's own sequence.
+/// The producer of a request's body, in chunks of at most 256 KiB or as the program's own code yields them.
 package struct BodySource: Sendable {
     /// The length in bytes; `nil` if it is unknown.
     package let length: Int64?
-    /// Whether the body can be read a second time.
+    /// Whether the body can be produced a second time.
     package let isReplayable: Bool
-    /// Creates a reader for a single pass over the body.
-    package let makeReader: @Sendable () throws -> BodyReader
+    /// Writes the whole body.
+    package let produce: BodyWriting
 
     /// Creates the source of a body. The size of a file is read at this point.
     ///
@@ -19,33 +19,39 @@ package struct BodySource: Sendable {
     package init(_ body: RequestBody) throws(TransportError) {
         switch body.content {
         case .none:
-            self.init(length: 0) { BodyReader { nil } }
+            self.init(length: 0) { _ in }
         case .bytes(let data):
-            self.init(length: Int64(data.count)) {
+            self.init(length: Int64(data.count)) { writer in
                 var rest = data
-                return BodyReader {
-                    guard !rest.isEmpty else { return nil }
-                    defer { rest = rest.dropFirst(Self.chunkSize) }
-                    return rest.prefix(Self.chunkSize)
+                while !rest.isEmpty {
+                    try await writer.write(rest.prefix(Self.chunkSize))
+                    rest = rest.dropFirst(Self.chunkSize)
                 }
             }
         case .file(let path):
             let size = try RegularFile.open(path) {
                 TransportError(.requestBody(.file(path: $0, reason: $1)))
             }.size
-            self.init(length: size) {
+            self.init(length: size) { writer in
                 let file = try RegularFile.open(path, TransportError.RequestBodyFailure.file)
-                return BodyReader { try file.nextChunk(of: path) }
+                while let chunk = try file.nextChunk(of: path) { try await writer.write(chunk) }
             }
         case .stream(let length, let isReplayable, let makeReader):
-            self.init(length: length, isReplayable: isReplayable, makeReader: makeReader)
+            self.init(length: length, isReplayable: isReplayable) { writer in
+                let reader = try makeReader()
+                while let chunk = try await reader.next() { try await writer.write(chunk) }
+            }
+        case .writer(let length, let isReplayable, let write):
+            self.init(length: length, isReplayable: isReplayable, produce: write)
         }
     }
 
-    private init(length: Int64?, isReplayable: Bool = true, makeReader: @escaping @Sendable () throws -> BodyReader) {
+    private init(
+        length: Int64?, isReplayable: Bool = true, produce: @escaping BodyWriting
+    ) {
         self.length = length
         self.isReplayable = isReplayable
-        self.makeReader = makeReader
+        self.produce = produce
     }
 
     /// The maximum size of a chunk in bytes.

@@ -22,6 +22,14 @@ package final class UploadChannel: Sendable {
 
     // MARK: The pump's side
 
+    /// Waits until the loop looks for bytes for the first time, or the exchange is over.
+    package func waitForDemand() async -> UploadStateMachine<Waiter>.Order {
+        await Waiter.suspend { waiter in
+            state.withLock { $0.machine.waitForDemand(waiter) }?.wake()
+        }
+        return state.withLock { $0.machine.order }
+    }
+
     /// Notes that the pump starts producing the body from its beginning.
     package func begin() {
         state.withLock { $0.machine.begin() }
@@ -72,8 +80,7 @@ package final class UploadChannel: Sendable {
     package func read(into buffer: UnsafeMutableRawBufferPointer) -> (UploadStateMachine<Waiter>.Supply, count: Int) {
         let (supply, count, waiter) = state.withLock { state in
             let supply = state.machine.look(buffered: state.buffered)
-            guard supply == .bytes else { return (supply, 0, Waiter?.none) }
-            let count = unsafe state.takeBytes(into: buffer)
+            let count = supply == .bytes ? unsafe state.takeBytes(into: buffer) : 0
             return (supply, count, state.machine.consume(left: state.buffered))
         }
         waiter?.wake()

@@ -2,13 +2,16 @@
 
 /// The protocol between the pump, which produces a request body, and the loop, which sends it.
 ///
-/// The pump leaves a waiter while there is no room, and after its last byte, because the body may be requested again.
-/// The loop reports when it has no bytes to send, and is notified when there are more. The bytes are stored outside of
-/// this state machine.
+/// The pump begins when the loop first looks for bytes: nothing is read from a source whose connection is not ready or
+/// whose TLS handshake fails. It leaves a waiter while there is no room, and after its last byte, because the body may
+/// be requested again. The loop reports when it has no bytes to send, and is notified when there are more. The bytes are
+/// stored outside of this state machine.
 package struct UploadStateMachine<Waiter> {
     private var waiter: Waiter?
     private var production = Production.running
     private var isLoopStarving = false
+    /// Whether the loop has looked for bytes.
+    private var isDemanded = false
     private let capacity: Int
 
     /// Creates a state machine whose pump may be up to `capacity` bytes ahead of the loop.
@@ -62,6 +65,14 @@ package struct UploadStateMachine<Waiter> {
         }
     }
 
+    /// Stores a waiter until the loop looks for bytes. It is returned at once if the loop has done so, or the exchange is
+    /// over.
+    package mutating func waitForDemand(_ newWaiter: Waiter) -> Waiter? {
+        guard !isDemanded, production != .stopped else { return newWaiter }
+        waiter = newWaiter
+        return nil
+    }
+
     /// Notes that the pump starts from the beginning of the body.
     package mutating func begin() {
         if production == .rewinding { production = .running }
@@ -103,6 +114,7 @@ package struct UploadStateMachine<Waiter> {
 
     /// Returns what the loop finds when it looks for bytes, of which `buffered` are available.
     package mutating func look(buffered: Int) -> Supply {
+        isDemanded = true
         if buffered > 0 { return .bytes }
         switch production {
         case .finished: return .end
@@ -113,14 +125,15 @@ package struct UploadStateMachine<Waiter> {
         }
     }
 
-    /// Notes that the loop has taken bytes and `left` remain. Returns the pump's waiter if there is room for more.
+    /// Notes that the loop has looked for bytes or taken some, and `left` remain. Returns the pump's waiter if there is
+    /// room for more.
     package mutating func consume(left: Int) -> Waiter? {
         waiter != nil && canGoOn(buffered: left) ? takeWaiter() : nil
     }
 
     /// Requests the body from its beginning; buffered bytes are discarded. Returns the pump's waiter.
     package mutating func rewind() -> Waiter? {
-        guard production != .stopped else { return nil }
+        guard production != .stopped, isDemanded else { return nil }
         production = .rewinding
         return takeWaiter()
     }

@@ -66,7 +66,7 @@ extension SerializationError.ParametersFailure: CustomStringConvertible {
         case .custom(let error):
             "The closure that encodes queries failed: \(error)"
         case .bodyPresent:
-            "The request already has a body, which the parameters would replace; use only one of them."
+            "The request would have two bodies; pass only one of parameters, a JSON value, a form and another body."
         case .encodable(let path, let reason, _):
             "A value at “\(Excerpt.of(path))” could not be encoded: \(reason)"
         }
@@ -97,6 +97,8 @@ extension SerializationError.MultipartFailure: CustomStringConvertible {
         case .partReadTwice(let part):
             "The part “\(Excerpt.of(part))” can be read only once, but the request had to be sent again; use bytes "
                 + "or a file, or declare the sequence replayable if it is."
+        case .partWritten(let part):
+            "The part “\(Excerpt.of(part))” is written by a closure and cannot be read; this is an error of the library."
         case .notWritten(let path, let reason):
             "The file \(path) cannot be written: \(reason)."
         case .writtenLength(let path, let declared, let written):

@@ -6,14 +6,14 @@ extension SerializationError {
     /// A syntax error in a JSON document (RFC 8259).
     public struct JSONFailure: Hashable, Sendable {
         /// The reason for the error.
-        public var reason: Reason
+        package var reason: Reason
         /// The offset of the offending byte.
         public var offset: Int
         /// The text around the offset.
         public var excerpt: String
 
         /// The reason for a syntax error in JSON.
-        public enum Reason: Hashable, Sendable {
+        package enum Reason: Hashable, Sendable {
             /// The text ends within a value.
             case unexpectedEnd
             /// The given byte is not permitted at this position.
@@ -52,12 +52,12 @@ extension SerializationError {
     /// A property list that is malformed or rejected.
     public struct PropertyListFailure: Hashable, Sendable {
         /// The reason for the failure.
-        public var reason: Reason
+        package var reason: Reason
         /// The beginning of the body.
         public var excerpt: String
 
         /// The reason why a property list cannot be decoded.
-        public enum Reason: Hashable, Sendable {
+        package enum Reason: Hashable, Sendable {
             /// The bytes are neither an XML nor a binary property list, or an incomplete one.
             case malformed
             /// Arrays and dictionaries are nested more deeply than the limit.
@@ -72,7 +72,7 @@ extension SerializationError {
     /// An XML document that is malformed or rejected.
     public struct XMLFailure: Hashable, Sendable {
         /// The reason for the failure.
-        public var reason: Reason
+        package var reason: Reason
         /// The line where the parser stopped, counted from 1: that of the error, or one soon after; `nil` if it is
         /// unknown.
         public var line: Int?
@@ -87,7 +87,7 @@ extension SerializationError {
         }
 
         /// The reason why an XML document cannot be parsed.
-        public enum Reason: Hashable, Sendable {
+        package enum Reason: Hashable, Sendable {
             /// The document ends within its outermost element.
             case unexpectedEnd
             /// The document is not well-formed; the code is that of libxml2 (`xmlParserErrors`).

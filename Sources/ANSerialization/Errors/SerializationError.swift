@@ -79,7 +79,7 @@ public indirect enum SerializationError: Error, Sendable {
         case textEncoding(path: String)
         /// The custom closure for queries threw the given error.
         case custom(any Error)
-        /// The request already has a body, which the parameters would replace.
+        /// The request would have two bodies, for example one from parameters and a form.
         case bodyPresent
         /// An `Encodable` value failed to encode itself.
         case encodable(path: String, reason: String, underlying: any Error)
@@ -104,6 +104,8 @@ public indirect enum SerializationError: Error, Sendable {
         case partLength(part: String, declared: Int64, produced: Int64)
         /// A part that can be read only once would have to be read again, for a redirect or a retry.
         case partReadTwice(part: String)
+        /// A part that a closure writes would have to be read.
+        case partWritten(part: String)
         /// The body cannot be written to the file, for the given reason.
         case notWritten(path: String, reason: String)
         /// The length of the written file differs from the sum of the parts.

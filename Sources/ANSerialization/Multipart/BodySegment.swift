@@ -19,7 +19,10 @@ enum BodySegment: Sendable {
         case .file(let path): self = .file(path: path, length: nil)
         case .stream(let length, let isReplayable, let makeReader):
             self = .stream(
-                StreamSegment(name: "", length: length, isReplayable: isReplayable, makeReader: makeReader))
+                StreamSegment(name: "", length: length, isReplayable: isReplayable, source: .reader(makeReader)))
+        case .writer(let length, let isReplayable, let write):
+            self = .stream(
+                StreamSegment(name: "", length: length, isReplayable: isReplayable, source: .writer(write)))
         }
     }
 
@@ -88,26 +91,44 @@ struct BodySegments: Sendable {
     }
 }
 
-/// A segment of a body that comes from an asynchronous sequence.
+/// A segment of a body that comes from an asynchronous sequence or a closure.
 struct StreamSegment: Sendable {
     /// The name of the segment in error messages.
     let name: String
     let length: Int64?
     let isReplayable: Bool
-    private let makeReader: @Sendable () throws -> BodyReader
+    private let source: Source
     private let wasRead = Lock(false)
 
-    init(
-        name: String, length: Int64?, isReplayable: Bool, makeReader: @escaping @Sendable () throws -> BodyReader
-    ) {
+    /// The source of the bytes.
+    enum Source: Sendable {
+        case reader(@Sendable () throws -> BodyReader)
+        case writer(BodyWriting)
+    }
+
+    init(name: String, length: Int64?, isReplayable: Bool, source: Source) {
         self.name = name
         self.length = length
         self.isReplayable = isReplayable
-        self.makeReader = makeReader
+        self.source = source
     }
 
-    /// Returns a reader from the start; throws when called again for a sequence that is not replayable.
+    /// The closure that writes the bytes; `nil` if they can be read.
+    var write: BodyWriting? {
+        if case .writer(let write) = source { write } else { nil }
+    }
+
+    /// Returns a reader from the start.
     func open() throws -> BodyReader {
+        guard case .reader(let makeReader) = source else {
+            throw SerializationError.multipart(.partWritten(part: name))
+        }
+        try begin()
+        return try makeReader()
+    }
+
+    /// Notes that the segment is used; throws when called again for one that is not replayable.
+    func begin() throws {
         if !isReplayable {
             let isSecond = wasRead.withLock { wasRead in
                 defer { wasRead = true }
@@ -115,6 +136,5 @@ struct StreamSegment: Sendable {
             }
             guard !isSecond else { throw SerializationError.multipart(.partReadTwice(part: name)) }
         }
-        return try makeReader()
     }
 }

@@ -42,20 +42,20 @@ public struct BodyThrottle: Hashable, Sendable {
         return BodyThrottle(packetSize: min(max(rate / 20, 1), 64 << 10), pause: .rate(bytesPerSecond: rate))
     }
 
-    /// Returns a reader that delivers the bytes of another one at the limited speed.
-    func pacing<Timer: Clock<Duration>>(_ reader: BodyReader, clock: Timer) -> BodyReader {
-        var rest = Data()
+    /// Returns a writer that passes its bytes on to another one at the limited speed.
+    func pacing<Timer: Clock<Duration>>(
+        _ writer: sending RequestBodyWriter, clock: Timer
+    ) -> sending RequestBodyWriter {
         var due = clock.now
-        return BodyReader {
-            while rest.isEmpty {
-                guard let chunk = try await reader.next() else { return nil }
-                rest = chunk
+        return RequestBodyWriter { chunk in
+            var rest = chunk
+            while !rest.isEmpty {
+                if clock.now < due { try await clock.sleep(until: due, tolerance: nil) }
+                let packet = rest.prefix(packetSize)
+                rest = rest.dropFirst(packet.count)
+                due = max(due, clock.now).advanced(by: length(ofPauseAfter: packet.count))
+                try await writer.write(packet)
             }
-            if clock.now < due { try await clock.sleep(until: due, tolerance: nil) }
-            let packet = rest.prefix(packetSize)
-            rest = rest.dropFirst(packet.count)
-            due = max(due, clock.now).advanced(by: length(ofPauseAfter: packet.count))
-            return packet
         }
     }
 
@@ -82,8 +82,8 @@ extension RequestBody {
         if case .file(let path, nil) = segment {
             segment = .file(path: path, length: try RegularFile.openPart(path).size)
         }
-        return .stream(length: segment.length, isReplayable: isReplayable) { [segment] in
-            throttle.pacing(SegmentReader.make([segment]), clock: clock)
+        return .writer(length: segment.length, isReplayable: isReplayable) { [segment] writer in
+            try await [segment].write(to: throttle.pacing(writer, clock: clock))
         }
     }
 }

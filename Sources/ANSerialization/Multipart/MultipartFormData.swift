@@ -220,24 +220,31 @@ public struct MultipartFormData: Sendable {
     /// - Throws: ``SerializationError/multipart(_:)`` if there are no parts, the file cannot be written, or its length
     ///   differs from that of the parts; the error thrown by a sequence; `CancellationError`.
     public func write(to path: String) async throws -> (contentType: String, body: RequestBody) {
-        let body = try plainBody()
-        try await body.write(to: path) { written in
-            guard let length = body.length, length != written else { return }
+        let length = length
+        try await completeSegments().write(to: path) { written in
+            guard let length, length != written else { return }
             throw SerializationError.multipart(.writtenLength(path: path, declared: length, written: written))
         }
         return (contentType, .file(path))
     }
 
     private func plainBody() throws(SerializationError) -> RequestBody {
+        let segments = try completeSegments()
+        let isReplayable = segments.allSatisfy(\.isReplayable)
+        guard segments.areReadable else {
+            return .writer(length: length, isReplayable: isReplayable) { try await segments.write(to: $0) }
+        }
+        return .stream(length: length, isReplayable: isReplayable) { SegmentReader.make(segments) }
+    }
+
+    /// Returns the segments of the complete body.
+    private func completeSegments() throws(SerializationError) -> [BodySegment] {
         guard !isEmpty else { throw .multipart(.noParts) }
         var segments = segments.all
-        let length = length
         guard length != nil || segments.contains(where: { $0.length == nil }) else { throw .multipart(.tooLong) }
         if case .bytes(let bytes)? = segments.first { segments[0] = .bytes(bytes.dropFirst(2)) }
         segments.append(.bytes(lastLine))
-        return .stream(length: length, isReplayable: segments.allSatisfy(\.isReplayable)) { [segments] in
-            SegmentReader.make(segments)
-        }
+        return segments
     }
 
     /// Inserts fields before all parts.

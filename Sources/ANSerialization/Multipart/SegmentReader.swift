@@ -100,7 +100,7 @@ struct SegmentReader {
 }
 
 extension StreamSegment {
-    fileprivate func hasWrongLength(_ read: Int64) -> SerializationError {
+    func hasWrongLength(_ read: Int64) -> SerializationError {
         .multipart(.partLength(part: name, declared: length ?? 0, produced: read))
     }
 }

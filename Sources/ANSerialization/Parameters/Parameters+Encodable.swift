@@ -18,16 +18,25 @@ extension Parameters {
     public init(encoding value: some Encodable) throws(SerializationError) {
         do {
             self = try ParametersEncoder(path: [], depth: 0).box(value)
-        } catch let error as SerializationError {
-            throw error
-        } catch EncodingError.invalidValue(_, let context) {
-            let path = context.codingPath.map { PathStep($0) }.pathDescription
-            throw .parameters(
-                .encodable(
-                    path: path, reason: context.debugDescription,
-                    underlying: context.underlyingError ?? EncodingError.invalidValue(value, context)))
         } catch {
-            throw .parameters(.encodable(path: "", reason: String(describing: error), underlying: error))
+            throw .encoding(value, error)
+        }
+    }
+}
+
+extension SerializationError {
+    /// Returns the error for a value that failed to encode itself.
+    static func encoding(_ value: any Encodable, _ error: any Error) -> SerializationError {
+        switch error {
+        case let error as SerializationError:
+            error
+        case EncodingError.invalidValue(_, let context):
+            .parameters(
+                .encodable(
+                    path: context.codingPath.map { PathStep($0) }.pathDescription, reason: context.debugDescription,
+                    underlying: context.underlyingError ?? EncodingError.invalidValue(value, context)))
+        default:
+            .parameters(.encodable(path: "", reason: String(describing: error), underlying: error))
         }
     }
 }

@@ -42,7 +42,7 @@ public enum Parameters: Hashable, Sendable {
     case absent
 
     /// The maximum nesting depth of parameters: 512 levels.
-    public static let maximumDepth = 512
+    package static let maximumDepth = 512
 
     /// A name with its value.
     public struct Entry: Hashable, Sendable {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-public import FoundationEssentials
+package import FoundationEssentials
 
 /// An encoder that writes parameters as a query or an `application/x-www-form-urlencoded` body, by default in the same
 /// way as AFNetworking.
@@ -73,19 +73,19 @@ public struct URLEncodedFormEncoder: Sendable {
     /// The existing query is not encoded again. Empty parameters leave the URL unchanged.
     ///
     /// - Throws: ``SerializationError/parameters(_:)`` if the parameters cannot be encoded.
-    public func append(_ parameters: Parameters, to url: URL) throws(SerializationError) -> URL {
+    package func append(_ parameters: Parameters, to url: URL) throws(SerializationError) -> URL {
         try Self.append(try encode(parameters), to: url)
     }
 
     /// Returns the names and values before they are percent-encoded; a value of `nil` means a name without `=`.
     ///
     /// - Throws: ``SerializationError/parameters(_:)`` if the parameters cannot be encoded.
-    public func pairs(_ parameters: Parameters) throws(SerializationError) -> [(name: String, value: String?)] {
+    package func pairs(_ parameters: Parameters) throws(SerializationError) -> [(name: String, value: String?)] {
         try flattened(parameters, into: PairList()).pairs.map { ($0.name, $0.value) }
     }
 
     /// Returns a string with all UTF-8 bytes percent-encoded except letters, digits and `-._~/?`.
-    public static func escape(_ string: String) -> String {
+    package static func escape(_ string: String) -> String {
         var text = PairText(options: URLEncodedFormEncoder())
         text.append(string)
         return text.text

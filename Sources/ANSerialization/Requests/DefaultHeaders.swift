@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: MIT
 
 import ANHTTP
-public import HTTPTypes
+package import HTTPTypes
 
 /// The header fields that a session adds to every request by default: `Accept-Language` and `User-Agent`.
 ///
 /// They are a pure function of the given description; see ``init(process:libraryVersion:)``.
-public struct DefaultHeaders: Hashable, Sendable {
+package struct DefaultHeaders: Hashable, Sendable {
     /// The value of `Accept-Language`; `nil` for the C and POSIX locales.
-    public let acceptLanguage: String?
+    package let acceptLanguage: String?
     /// The value of `User-Agent`.
-    public let userAgent: String
+    package let userAgent: String
 
     /// Creates the fields for a process.
-    public init(process: ProcessDescription, libraryVersion: String) {
+    package init(process: ProcessDescription, libraryVersion: String) {
         acceptLanguage = Self.acceptLanguage(environment: process.environment)
         userAgent = Self.userAgent(process: process, libraryVersion: libraryVersion)
     }
 
     /// The fields, ready to be added to a request.
-    public var fields: HTTPFields {
+    package var fields: HTTPFields {
         var fields = HTTPFields()
         if let acceptLanguage { fields.append(HTTPField(name: .acceptLanguage, value: acceptLanguage)) }
         fields.append(HTTPField(name: .userAgent, value: userAgent))
@@ -32,7 +32,7 @@ public struct DefaultHeaders: Hashable, Sendable {
     /// The locale is the first of `LC_ALL`, `LC_MESSAGES` and `LANG` that is not empty. The result is `nil` without a
     /// locale and for the C and POSIX locales; otherwise the colon-separated list in `LANGUAGE` takes precedence over
     /// the language of the locale, as in gettext(3).
-    public static func acceptLanguage(environment: [String: String]) -> String? {
+    package static func acceptLanguage(environment: [String: String]) -> String? {
         let locale = ["LC_ALL", "LC_MESSAGES", "LANG"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty }
         guard let locale, let ownTag = languageTag(locale: locale) else { return nil }
         var tags: [String] = []
@@ -46,7 +46,7 @@ public struct DefaultHeaders: Hashable, Sendable {
 
     /// Returns `program/version (Linux release; architecture) AsyncNetworking/version`, restricted to valid tokens and
     /// comments (RFC 9110 §10.1.5).
-    public static func userAgent(process: ProcessDescription, libraryVersion: String) -> String {
+    package static func userAgent(process: ProcessDescription, libraryVersion: String) -> String {
         let system = ["Linux"] + [process.systemRelease].compactMap { $0 }
         let platform = "\(comment(system.joined(separator: " "))); \(comment(process.architecture))"
         let library = product("AsyncNetworking", libraryVersion)

@@ -16,17 +16,7 @@ public import HTTPTypes
 ///
 /// A `Content-Type` already set by the request or by ``headers`` is kept. Parameters for a request that already has a
 /// body fail with ``SerializationError/ParametersFailure/bodyPresent``.
-///
-/// Options and attributes set on the serializer apply to each request that it creates; all others come from the
-/// session:
-///
-/// ```swift
-/// var serializer = HTTPRequestSerializer()
-/// try serializer.headers.setBearerAuthorization("token")
-/// serializer.changeOptions { $0.timeouts.idle = .seconds(5) }
-/// serializer[Purpose.self] = "prefetching"
-/// ```
-public struct HTTPRequestSerializer: RequestSerializer {
+public struct HTTPRequestSerializer: FormFieldSerializer {
     /// The header fields added to every request that lacks them.
     public var headers: HTTPFields
     /// The methods, in upper case, whose parameters are encoded into the query; GET, HEAD and DELETE by default.
@@ -58,12 +48,12 @@ public struct HTTPRequestSerializer: RequestSerializer {
 
     /// Changes some transfer options of each request and inherits the others from the session. Requests that have their
     /// own options are not affected.
-    public mutating func changeOptions(_ change: @escaping @Sendable (inout TransferOptions) -> Void) {
+    package mutating func changeOptions(_ change: @escaping @Sendable (inout TransferOptions) -> Void) {
         optionsChanges.append(change)
     }
 
     /// The value of an attribute for each request that has not set it. See ``ANHTTP/RequestAttribute``.
-    public subscript<Attribute: RequestAttribute>(_ attribute: Attribute.Type) -> Attribute.Value {
+    package subscript<Attribute: RequestAttribute>(_ attribute: Attribute.Type) -> Attribute.Value {
         get { attributes[attribute] }
         set { attributes[attribute] = newValue }
     }
@@ -83,12 +73,8 @@ public struct HTTPRequestSerializer: RequestSerializer {
         return result
     }
 
-    /// Returns the request with a multipart form. See ``RequestSerializer/serialize(_:parameters:form:)``.
-    public func serialize(
-        _ request: Request, parameters: Parameters?, form: MultipartFormData
-    ) throws(SerializationError) -> Request {
-        try serialize(request, parameters: parameters, form: form, by: self)
-    }
+    /// The serializer whose encoder and text encoding apply to fields of forms.
+    package var fieldSerializer: HTTPRequestSerializer { self }
 
     /// Returns the request with the parameters in its query; `nil` if they belong into the body.
     func serializeQuery(_ request: Request, parameters: Parameters?) throws(SerializationError) -> Request? {

@@ -11,7 +11,7 @@ public import ANHTTP
 /// | any other | any, including empty | a JSON body, and `Content-Type: application/json` unless it is set |
 ///
 /// Names keep the order of the parameters. The outermost value may be of any type (RFC 8259 §2).
-public struct JSONRequestSerializer: RequestSerializer {
+public struct JSONRequestSerializer: FormFieldSerializer {
     /// The serializer for queries, which also provides the fields, options and attributes of every request.
     public var base: HTTPRequestSerializer
     /// The layout of the JSON text; compact by default.
@@ -37,12 +37,8 @@ public struct JSONRequestSerializer: RequestSerializer {
         }
     }
 
-    /// Returns the request with a multipart form. See ``RequestSerializer/serialize(_:parameters:form:)``.
-    public func serialize(
-        _ request: Request, parameters: Parameters?, form: MultipartFormData
-    ) throws(SerializationError) -> Request {
-        try serialize(request, parameters: parameters, form: form, by: base)
-    }
+    /// The serializer whose encoder and text encoding apply to fields of forms.
+    package var fieldSerializer: HTTPRequestSerializer { base }
 
     /// The layout of JSON text.
     public struct WritingOptions: OptionSet, Hashable, Sendable {

@@ -3,20 +3,20 @@
 import FoundationEssentials
 
 /// A description of the process and its system, on which the default header fields are based.
-public struct ProcessDescription: Hashable, Sendable {
+package struct ProcessDescription: Hashable, Sendable {
     /// The name of the program.
-    public var program: String
+    package var program: String
     /// The version of the program; `nil` if it is unknown.
-    public var version: String?
+    package var version: String?
     /// The release of the kernel as printed by `uname -r`; `nil` if it is unknown.
-    public var systemRelease: String?
+    package var systemRelease: String?
     /// The architecture that the program was built for, such as `x86_64`.
-    public var architecture: String
+    package var architecture: String
     /// The environment variables, which determine the locale.
-    public var environment: [String: String]
+    package var environment: [String: String]
 
     /// Creates a description, by default for this library's architecture and an empty environment.
-    public init(
+    package init(
         program: String, version: String? = nil, systemRelease: String? = nil, architecture: String = Self.architecture,
         environment: [String: String] = [:]
     ) {
@@ -31,7 +31,7 @@ public struct ProcessDescription: Hashable, Sendable {
     /// environment.
     ///
     /// It is read from `/proc` on each call (proc(5)); values that cannot be read are missing.
-    public static func current(version: String? = nil) -> ProcessDescription {
+    package static func current(version: String? = nil) -> ProcessDescription {
         ProcessDescription(
             program: CommandLine.arguments.first?.split(separator: "/").last.map(String.init) ?? "unknown",
             version: version,
@@ -40,7 +40,7 @@ public struct ProcessDescription: Hashable, Sendable {
     }
 
     /// The architecture that this library was built for: `x86_64`, `aarch64` or `unknown`.
-    public static var architecture: String {
+    package static var architecture: String {
         #if arch(x86_64)
             "x86_64"
         #elseif arch(arm64)

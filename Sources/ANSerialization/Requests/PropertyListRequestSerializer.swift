@@ -18,7 +18,7 @@ import FoundationEssentials
 /// Dates must be in the years 1 to 9999 for XML, which stores whole seconds, and finite for the binary format; others
 /// fail with ``SerializationError/ParametersFailure/dateOutOfRange(path:)``. In XML, Foundation writes and reads dates
 /// before October 15, 1582 in the Julian calendar.
-public struct PropertyListRequestSerializer: RequestSerializer {
+public struct PropertyListRequestSerializer: FormFieldSerializer {
     /// The serializer for queries, which also provides the fields, options and attributes of every request.
     public var base: HTTPRequestSerializer
     /// The format of property lists; XML by default.
@@ -37,12 +37,8 @@ public struct PropertyListRequestSerializer: RequestSerializer {
         }
     }
 
-    /// Returns the request with a multipart form. See ``RequestSerializer/serialize(_:parameters:form:)``.
-    public func serialize(
-        _ request: Request, parameters: Parameters?, form: MultipartFormData
-    ) throws(SerializationError) -> Request {
-        try serialize(request, parameters: parameters, form: form, by: base)
-    }
+    /// The serializer whose encoder and text encoding apply to fields of forms.
+    package var fieldSerializer: HTTPRequestSerializer { base }
 
     /// A format of property lists.
     @nonexhaustive

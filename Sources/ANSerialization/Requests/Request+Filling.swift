@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-import ANHTTP
-import FoundationEssentials
+package import ANHTTP
+package import FoundationEssentials
 import HTTPTypes
 
 extension HTTPFields {
@@ -24,6 +24,17 @@ extension Request {
     /// Whether the request has a body, even an empty one.
     var hasBody: Bool {
         if case .none = body.content { false } else { true }
+    }
+
+    /// Sets a JSON body, and `Content-Type` unless it is set.
+    package mutating func setBody(json value: any Encodable, encoder: JSONEncoder) throws(SerializationError) {
+        guard !hasBody else { throw .parameters(.bodyPresent) }
+        do {
+            body = .bytes(try encoder.encode(value))
+        } catch {
+            throw .encoding(value, error)
+        }
+        headers.fill(.contentType, "application/json")
     }
 }
 

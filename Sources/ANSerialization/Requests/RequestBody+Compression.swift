@@ -14,7 +14,7 @@ public enum ContentCoding: Hashable, Sendable {
     case deflate
 
     /// The name of the coding in `Content-Encoding`.
-    public var name: String {
+    package var name: String {
         switch self {
         case .gzip: "gzip"
         case .deflate: "deflate"
@@ -66,22 +66,41 @@ extension RequestBody {
         switch content {
         case .none: return self
         case .bytes(let data) where data.count <= 1 << 20:
-            if let compressed = try? CompressingReader.compress(data, coding, level: level) {
+            if let compressed = try? Compressor.compress(data, coding, level: level) {
                 return .bytes(compressed)
             }
-        case .bytes, .file, .stream: break
+        case .bytes, .file, .stream, .writer: break
         }
-        let segment = BodySegment(self)
-        return .stream(length: nil, isReplayable: isReplayable) {
-            let reader = try CompressingReader(SegmentReader.make([segment]), coding, level: level)
-            return BodyReader { try await reader.nextChunk() }
+        let segments = [BodySegment(self)]
+        return .writer(length: nil, isReplayable: isReplayable) { writer in
+            let output = try CompressedOutput(writer, coding, level: level)
+            try await segments.write(to: RequestBodyWriter { chunk in try await output.write(chunk) })
+            try await output.finish()
         }
     }
 }
 
-/// A reader that compresses the bytes of another one.
-final class CompressingReader {
-    private let reader: BodyReader
+/// A writer that compresses the chunks of a body and passes them on.
+private actor CompressedOutput {
+    private let writer: RequestBodyWriter
+    private let compressor: Compressor
+
+    init(_ writer: sending RequestBodyWriter, _ coding: ContentCoding, level: Int) throws(SystemError) {
+        self.writer = writer
+        compressor = try Compressor(coding, level: level)
+    }
+
+    func write(_ chunk: Data) async throws {
+        try await compressor.write(chunk, to: writer)
+    }
+
+    func finish() async throws {
+        try await compressor.write(nil, to: writer)
+    }
+}
+
+/// A compressor of the chunks of a body.
+final class Compressor {
     private var deflater: Deflater
     /// The bytes of the last chunk that were not compressed yet.
     private var input = Data()
@@ -89,30 +108,29 @@ final class CompressingReader {
     private var isEnd = false
     private var isFinished = false
 
-    init(_ reader: BodyReader, _ coding: ContentCoding, level: Int) throws(SystemError) {
-        self.reader = reader
+    init(_ coding: ContentCoding, level: Int) throws(SystemError) {
         deflater = try Deflater(format: coding.format, level: min(max(level, 1), 9))
     }
 
     /// Returns bytes in compressed form.
     static func compress(_ data: Data, _ coding: ContentCoding, level: Int) throws(SystemError) -> Data {
-        let reader = try CompressingReader(BodyReader { nil }, coding, level: level)
-        reader.input = data
-        reader.isEnd = true
+        let compressor = try Compressor(coding, level: level)
+        compressor.input = data
+        compressor.isEnd = true
         var result = Data()
-        while !reader.isFinished { result.append(try reader.fill().output) }
+        while !compressor.isFinished { result.append(try compressor.fill().output) }
         return result
     }
 
-    /// Returns the next chunk; `nil` at the end.
-    func nextChunk() async throws -> Data? {
+    /// Writes a chunk in compressed form, as far as it does not stay in the compressor; `nil` for the end.
+    func write(_ chunk: Data?, to writer: RequestBodyWriter) async throws {
+        input = chunk ?? Data()
+        isEnd = chunk == nil
         while !isFinished {
             let (output, needsInput) = try fill()
-            if !output.isEmpty { return output }
-            guard needsInput else { continue }
-            if let chunk = try await reader.next() { input = chunk } else { isEnd = true }
+            if !output.isEmpty { try await writer.write(output) }
+            if needsInput { return }
         }
-        return nil
     }
 
     /// Compresses available input, up to the size of a chunk.

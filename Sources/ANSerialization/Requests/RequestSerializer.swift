@@ -13,7 +13,15 @@ public protocol RequestSerializer: Sendable {
     ///
     /// - Throws: ``SerializationError`` if the parameters cannot be encoded.
     func serialize(_ request: Request, parameters: Parameters?) throws(SerializationError) -> Request
+}
 
+/// A request serializer that also determines how the fields of multipart forms are encoded.
+package protocol FormFieldSerializer: RequestSerializer {
+    /// The serializer whose encoder and text encoding apply to fields.
+    var fieldSerializer: HTTPRequestSerializer { get }
+}
+
+extension RequestSerializer {
     /// Returns the request with a multipart form as its body: first a field for each parameter, then the parts of the
     /// form. The method is not considered.
     ///
@@ -21,17 +29,11 @@ public protocol RequestSerializer: Sendable {
     /// ``serialize(_:parameters:)`` without parameters.
     ///
     /// - Throws: ``SerializationError`` if the parameters cannot be encoded or the form is invalid.
-    func serialize(
-        _ request: Request, parameters: Parameters?, form: MultipartFormData
-    ) throws(SerializationError) -> Request
-}
-
-extension RequestSerializer {
-    /// Names the fields with the default options of ``URLEncodedFormEncoder``.
-    public func serialize(
+    package func serialize(
         _ request: Request, parameters: Parameters?, form: MultipartFormData
     ) throws(SerializationError) -> Request {
-        try serialize(request, parameters: parameters, form: form, by: HTTPRequestSerializer())
+        let base = (self as? any FormFieldSerializer)?.fieldSerializer ?? HTTPRequestSerializer()
+        return try serialize(request, parameters: parameters, form: form, by: base)
     }
 
     /// Returns the request with a multipart form, with field names and text encoded as by `base`.

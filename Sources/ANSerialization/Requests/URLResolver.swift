@@ -22,7 +22,7 @@ public struct URLResolver: Hashable, Sendable {
     /// The base URL, with a slash at the end of its path; `nil` if all strings must be absolute URLs.
     public let base: URL?
     /// The interpretation of strings relative to the base.
-    public let mode: Mode
+    package let mode: Mode
 
     /// An interpretation of strings relative to a base URL.
     public enum Mode: Hashable, Sendable {
@@ -40,7 +40,7 @@ public struct URLResolver: Hashable, Sendable {
     /// - Parameters:
     ///   - base: The base URL; `nil` if all strings are absolute URLs.
     ///   - mode: The interpretation of strings; ``Mode/reference`` by default.
-    public init(base: URL?, mode: Mode = .reference) {
+    package init(base: URL?, mode: Mode = .reference) {
         self.base = base.map(Self.withTrailingSlash)
         self.mode = mode
         prefix = self.base.flatMap(Self.prefix)
@@ -155,7 +155,7 @@ public struct URLResolver: Hashable, Sendable {
         path.hasPrefix("?") || path.hasPrefix("#") ? path : "./" + path.drop { $0 == "/" }
     }
 
-    private static func checked(_ url: URL, from string: String) throws(SerializationError) -> URL {
+    static func checked(_ url: URL, from string: String) throws(SerializationError) -> URL {
         guard let scheme = url.scheme?.lowercased() else { throw .url(.noBase(string)) }
         guard scheme == "http" || scheme == "https" else { throw .url(.scheme(scheme, url: string)) }
         guard let host = url.host(percentEncoded: true), !host.isEmpty else { throw .url(.noHost(string)) }

@@ -29,7 +29,7 @@ public import FoundationEssentials
 /// Each child validates the response itself, so `.anyMediaType`, `.anyStatus` and `.unvalidated` have no effect on a
 /// compound serializer; apply them to the children. Restrictions such as `.accepting(statuses:)` apply in addition to
 /// those of the children.
-public struct CompoundResponseSerializer<Output: Sendable>: AdjustableResponseSerializer {
+public struct CompoundResponseSerializer<Output: Sendable>: AdjustableResponseSerializer, EmptyAcceptingSerializer {
     /// The serializers in the order in which they are tried.
     public var children: [any ResponseSerializer<Output>]
     /// The validation common to all children, in addition to their own; by default it accepts every response.
@@ -54,8 +54,8 @@ public struct CompoundResponseSerializer<Output: Sendable>: AdjustableResponseSe
     }
 
     /// Returns whether every child permits the missing body, and at least one accepts the response.
-    public func isEmpty(_ head: ResponseHead, _ body: Data) -> Bool {
-        firstMissing(head, body) != nil && children.allSatisfy { $0.isEmpty(head, body) }
+    package func isEmpty(_ head: ResponseHead, _ body: Data) -> Bool {
+        firstMissing(head, body) != nil && children.allSatisfy { $0.acceptsEmpty(head, body) }
     }
 
     /// Returns the outcome of the first child that has a value.
@@ -66,7 +66,7 @@ public struct CompoundResponseSerializer<Output: Sendable>: AdjustableResponseSe
 
     /// Returns the first child that accepts the response and permits its missing body.
     private func firstMissing(_ head: ResponseHead, _ body: Data) -> (any ResponseSerializer<Output>)? {
-        children.first { $0.isEmpty(head, body) && $0.validation.rejection(of: head, body) == nil }
+        children.first { $0.acceptsEmpty(head, body) && $0.validation.rejection(of: head, body) == nil }
     }
 
     /// Returns the first outcome with a value of an accepted media type; otherwise the errors of the children if all of

@@ -8,7 +8,9 @@ import HTTPTypes
 ///
 /// For an empty body the result is ``EmptyRepresentable/emptyValue`` if the type has one, such as `nil` for
 /// `.decodable(User?.self)`; otherwise ``SerializationError/emptyBody(status:wanted:)`` is thrown.
-public struct DecodableResponseSerializer<Value: Decodable & Sendable>: AdjustableResponseSerializer {
+public struct DecodableResponseSerializer<Value: Decodable & Sendable>: AdjustableResponseSerializer,
+    EmptyAcceptingSerializer
+{
     /// The statuses and media types that are accepted.
     public var validation: ResponseValidation
     /// The statuses with which the body may be empty.
@@ -38,7 +40,7 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Adjustab
     }
 
     /// Returns whether the body is empty and the status permits that.
-    public func isEmpty(_ head: ResponseHead, _ body: Data) -> Bool {
+    package func isEmpty(_ head: ResponseHead, _ body: Data) -> Bool {
         emptyResponses.isBlank(body) && emptyResponses.allows(head.status.code)
     }
 
@@ -53,7 +55,7 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Adjustab
 extension ResponseDecoder {
     /// Returns a value decoded from a complete document, with an error that says what is wrong with it.
     package func value<Value: Decodable>(_ type: Value.Type, from body: Data) throws(SerializationError) -> Value {
-        let body = try prepared(body)
+        let body = try (self as? any CheckingDecoder)?.prepared(body) ?? body
         do {
             return try decode(Value.self, from: body)
         } catch {
@@ -66,7 +68,7 @@ extension ResponseDecoder {
         let reason: String
         switch error as? DecodingError {
         case .dataCorrupted(let context)? where context.codingPath.isEmpty:
-            if let error = formatError(in: body) { return error }
+            if let error = (self as? any CheckingDecoder)?.formatError(in: body) { return error }
             path = []
             // JSONDecoder of FoundationEssentials only reports that the data is corrupted.
             reason = "the decoder rejected a value without naming it; a number may be out of range for its type."
@@ -86,7 +88,7 @@ extension ResponseDecoder {
             path = []
             reason = String(describing: error)
         }
-        let offset = offset(of: path, in: body) ?? 0
+        let offset = (self as? any CheckingDecoder)?.offset(of: path, in: body) ?? 0
         return .decoding(
             .init(
                 type: String(describing: Value.self), path: path.map { PathStep($0) }.pathDescription,

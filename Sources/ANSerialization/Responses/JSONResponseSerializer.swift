@@ -8,7 +8,7 @@ import HTTPTypes
 ///
 /// By default an empty body, or one of exactly one space, results in ``JSONValue/null``, and in `nil` for
 /// `.optional(.json)`; see ``emptyResponses``.
-public struct JSONResponseSerializer: AdjustableResponseSerializer {
+public struct JSONResponseSerializer: AdjustableResponseSerializer, EmptyAcceptingSerializer {
     /// The statuses and media types that are accepted.
     public var validation: ResponseValidation
     /// The accepted extensions of JSON; by default only arrays and objects by RFC 8259 are accepted.
@@ -41,7 +41,7 @@ public struct JSONResponseSerializer: AdjustableResponseSerializer {
     }
 
     /// Returns whether the body is empty and the status permits that.
-    public func isEmpty(_ head: ResponseHead, _ body: Data) -> Bool {
+    package func isEmpty(_ head: ResponseHead, _ body: Data) -> Bool {
         emptyResponses.isBlank(body) && emptyResponses.allows(head.status.code)
     }
 }

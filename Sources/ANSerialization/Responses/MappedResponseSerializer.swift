@@ -4,7 +4,9 @@ public import ANHTTP
 public import FoundationEssentials
 
 /// A serializer that transforms the value of another one, available as `.json.map { … }`.
-public struct MappedResponseSerializer<Base: ResponseSerializer, Output: Sendable>: ResponseSerializer {
+public struct MappedResponseSerializer<Base: ResponseSerializer, Output: Sendable>: ResponseSerializer,
+    EmptyAcceptingSerializer
+{
     /// The serializer that reads the response.
     public var base: Base
     private let transform: @Sendable (Base.Output) throws -> Output
@@ -26,8 +28,8 @@ public struct MappedResponseSerializer<Base: ResponseSerializer, Output: Sendabl
     }
 
     /// Returns whether the base serializer permits the missing body.
-    public func isEmpty(_ head: ResponseHead, _ body: Data) -> Bool {
-        base.isEmpty(head, body)
+    package func isEmpty(_ head: ResponseHead, _ body: Data) -> Bool {
+        base.acceptsEmpty(head, body)
     }
 }
 

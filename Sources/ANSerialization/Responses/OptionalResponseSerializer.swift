@@ -18,6 +18,6 @@ public struct OptionalResponseSerializer<Base: ResponseSerializer>: ResponseSeri
 
     /// Returns the value of the base serializer, or `nil` if the base serializer permits the missing body.
     public func serialize(_ head: ResponseHead, _ body: Data) throws -> Base.Output? {
-        base.isEmpty(head, body) ? nil : try base.serialize(head, body)
+        base.acceptsEmpty(head, body) ? nil : try base.serialize(head, body)
     }
 }

@@ -9,7 +9,7 @@ import HTTPTypes
 ///
 /// By default an empty body results in an empty dictionary, and in `nil` for `.optional(.propertyList)`; see
 /// ``emptyResponses``. To decode a type of your own, use `.propertyList(User.self)`.
-public struct PropertyListResponseSerializer: AdjustableResponseSerializer {
+public struct PropertyListResponseSerializer: AdjustableResponseSerializer, EmptyAcceptingSerializer {
     /// The statuses and media types that are accepted.
     public var validation: ResponseValidation
     /// The statuses with which the body may be empty.
@@ -33,7 +33,7 @@ public struct PropertyListResponseSerializer: AdjustableResponseSerializer {
     }
 
     /// Returns whether the body is empty and the status permits that.
-    public func isEmpty(_ head: ResponseHead, _ body: Data) -> Bool {
+    package func isEmpty(_ head: ResponseHead, _ body: Data) -> Bool {
         emptyResponses.isBlank(body) && emptyResponses.allows(head.status.code)
     }
 }

@@ -24,9 +24,9 @@ public struct Rejection: Sendable {
     public let body: Data
 
     /// The status code of the response.
-    public var status: Int { head.status.code }
+    package var status: Int { head.status.code }
     /// The media type of the response, in lower case and without parameters; `nil` without one.
-    public var mediaType: String? { head.mediaType }
+    package var mediaType: String? { head.mediaType }
 
     /// Returns the body decoded as a type, such as an API's error document, regardless of the media type.
     ///

@@ -10,42 +10,31 @@ public import FoundationEssentials
 /// ```swift
 /// extension MessagePackDecoder: ResponseDecoder {}
 /// ```
-///
-/// The other requirements have defaults, and improve error messages.
 public protocol ResponseDecoder: Sendable {
     /// Returns a value of a type, decoded from a complete document.
     func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value
+}
 
-    /// Returns the document for ``decode(_:from:)``; unchanged by default.
+/// A decoder that checks documents, and locates errors in them.
+package protocol CheckingDecoder {
+    /// Returns the document to decode.
     ///
     /// - Throws: ``SerializationError`` for a document that must not be decoded, such as one that is nested too deeply.
     func prepared(_ data: Data) throws(SerializationError) -> Data
 
-    /// Returns the error of a document that could not be decoded, if it is not in the decoder's format at all;
-    /// `nil` by default.
+    /// Returns the error of a document that could not be decoded, if it is not in the decoder's format at all.
     func formatError(in data: Data) -> SerializationError?
 
-    /// Returns the byte offset of the value at a coding path; `nil`, the default, if it is unknown.
+    /// Returns the byte offset of the value at a coding path; `nil` if it is unknown.
     func offset(of path: [any CodingKey], in data: Data) -> Int?
 }
 
-extension ResponseDecoder {
-    /// Returns the data unchanged.
-    public func prepared(_ data: Data) throws(SerializationError) -> Data { data }
-
-    /// Returns `nil`.
-    public func formatError(in data: Data) -> SerializationError? { nil }
-
-    /// Returns `nil`.
-    public func offset(of path: [any CodingKey], in data: Data) -> Int? { nil }
-}
-
-extension JSONDecoder: ResponseDecoder {
+extension JSONDecoder: ResponseDecoder, CheckingDecoder {
     /// Returns the data unchanged.
     ///
     /// - Throws: ``SerializationError/json(_:)`` for invalid UTF-8 if the decoder allows JSON5. Foundation's decoder would
     ///   end the process.
-    public func prepared(_ data: Data) throws(SerializationError) -> Data {
+    package func prepared(_ data: Data) throws(SerializationError) -> Data {
         guard !allowsJSON5 || String(validating: data, as: UTF8.self) != nil else {
             throw .json(.init(reason: .invalidUTF8, offset: 0, excerpt: Excerpt.of(data)))
         }
@@ -54,29 +43,29 @@ extension JSONDecoder: ResponseDecoder {
 
     /// Returns the reason for a syntax error, with its position except in JSON5; `nil` if the data is valid JSON, or
     /// JSON5 if the decoder allows it.
-    public func formatError(in data: Data) -> SerializationError? {
+    package func formatError(in data: Data) -> SerializationError? {
         let options: JSONReadingOptions = allowsJSON5 ? [.allowsFragments, .allowsJSON5] : .allowsFragments
         return JSONParser.failure(in: data, options: options).map(SerializationError.json)
     }
 
     /// Returns the offset of the value at a path, or of the last value on the path that exists; `nil` for JSON5.
-    public func offset(of path: [any CodingKey], in data: Data) -> Int? {
+    package func offset(of path: [any CodingKey], in data: Data) -> Int? {
         guard JSONParser.failure(in: data, options: .allowsFragments) == nil else { return nil }
         return JSONParser.offset(of: path.map { PathStep($0) }, in: data)
     }
 }
 
-extension PropertyListDecoder: ResponseDecoder {
+extension PropertyListDecoder: ResponseDecoder, CheckingDecoder {
     /// Returns the property list, in UTF-8 if it is XML.
     ///
     /// - Throws: ``SerializationError/propertyList(_:)`` for a property list that would exhaust the decoder's stack,
     ///   contains itself, or expands excessively.
-    public func prepared(_ data: Data) throws(SerializationError) -> Data {
+    package func prepared(_ data: Data) throws(SerializationError) -> Data {
         try PropertyListGuard.checked(data)
     }
 
     /// Returns an error if the data is not a property list; otherwise `nil`.
-    public func formatError(in data: Data) -> SerializationError? {
+    package func formatError(in data: Data) -> SerializationError? {
         do {
             _ = try decode(AnyPropertyList.self, from: data)
             return nil
@@ -87,7 +76,7 @@ extension PropertyListDecoder: ResponseDecoder {
 
     /// Returns the offset of the last name of the path that is found in an XML property list; `nil` for the binary
     /// format.
-    public func offset(of path: [any CodingKey], in data: Data) -> Int? {
+    package func offset(of path: [any CodingKey], in data: Data) -> Int? {
         guard !data.starts(with: Array("bplist".utf8)) else { return nil }
         var offset = data.startIndex
         for name in path where name.intValue == nil {

@@ -30,9 +30,6 @@ public protocol ResponseSerializer<Output>: Sendable {
     /// It is called on the task that requested the value, not on the network's thread, and may take time.
     func serialize(_ head: ResponseHead, _ body: Data) throws -> Output
 
-    /// Returns whether the body is missing and may be, so that there is nothing to serialize; `false` by default.
-    func isEmpty(_ head: ResponseHead, _ body: Data) -> Bool
-
     /// Returns the value, rejection and failure for a response without throwing. See ``SerializationOutcome``.
     func outcome(of head: ResponseHead, _ body: Data) -> SerializationOutcome<Output>
 }
@@ -41,8 +38,10 @@ extension ResponseSerializer {
     /// A validation that accepts the statuses 200 to 299 with any media type.
     public var validation: ResponseValidation { .statusOnly }
 
-    /// Returns `false`: an empty body is serialized like any other.
-    public func isEmpty(_ head: ResponseHead, _ body: Data) -> Bool { false }
+    /// Returns whether the body is missing and may be, so that there is nothing to serialize.
+    package func acceptsEmpty(_ head: ResponseHead, _ body: Data) -> Bool {
+        (self as? any EmptyAcceptingSerializer)?.isEmpty(head, body) ?? false
+    }
 
     /// Validates a response and returns its value.
     ///
@@ -62,11 +61,17 @@ extension ResponseSerializer {
     public func outcome(of head: ResponseHead, _ body: Data) -> SerializationOutcome<Output> {
         let rejection = validation.rejection(of: head, body)
         if let rejection, rejection.rejectsMediaType { return SerializationOutcome(rejection: rejection) }
-        guard !isEmpty(head, body) else { return SerializationOutcome(rejection: rejection) }
+        guard !acceptsEmpty(head, body) else { return SerializationOutcome(rejection: rejection) }
         do {
             return SerializationOutcome(value: try serialize(head, body), rejection: rejection)
         } catch {
             return SerializationOutcome(rejection: rejection, failure: error)
         }
     }
+}
+
+/// A serializer for responses whose body may be missing.
+package protocol EmptyAcceptingSerializer {
+    /// Returns whether the body is missing and may be.
+    func isEmpty(_ head: ResponseHead, _ body: Data) -> Bool
 }

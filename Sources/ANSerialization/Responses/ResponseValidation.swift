@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-public import ANHTTP
-public import FoundationEssentials
+package import ANHTTP
+package import FoundationEssentials
 import HTTPTypes
 
 /// The statuses and media types with which responses are accepted.
@@ -51,12 +51,12 @@ public struct ResponseValidation: Hashable, Sendable {
     public var anyStatus: ResponseValidation { ResponseValidation(statuses: nil, mediaTypes: acceptableMediaTypes) }
 
     /// Throws ``SerializationError/rejected(_:)`` unless the response is accepted.
-    public func validate(_ head: ResponseHead, _ body: Data) throws(SerializationError) {
+    package func validate(_ head: ResponseHead, _ body: Data) throws(SerializationError) {
         if let rejection = rejection(of: head, body) { throw .rejected(rejection) }
     }
 
     /// Returns the rejection of a response; `nil` if it is accepted.
-    public func rejection(of head: ResponseHead, _ body: Data) -> Rejection? {
+    package func rejection(of head: ResponseHead, _ body: Data) -> Rejection? {
         rejection(of: head, body, checksMediaType: !body.isEmpty)
     }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 
 import ANSystem
-public import FoundationEssentials
+package import FoundationEssentials
 
 extension TextEncoding {
     /// Returns the decoded text without a byte order mark; `nil` if the bytes are invalid.
-    public func decode(_ bytes: Data) -> String? {
+    package func decode(_ bytes: Data) -> String? {
         switch method {
         case .utf8:
             return String(validating: bytes, as: UTF8.self).map(Self.withoutMark)

@@ -33,15 +33,15 @@ public struct TextEncoding: Hashable, Sendable, CustomStringConvertible {
     /// UTF-16 in the byte order of the byte order mark; big-endian without one (RFC 2781 §4.3).
     public static let utf16 = TextEncoding("utf-16", .utf16)
     /// UTF-16, little-endian.
-    public static let utf16LittleEndian = TextEncoding("utf-16le", .utf16LittleEndian)
+    package static let utf16LittleEndian = TextEncoding("utf-16le", .utf16LittleEndian)
     /// UTF-16, big-endian.
-    public static let utf16BigEndian = TextEncoding("utf-16be", .utf16BigEndian)
+    package static let utf16BigEndian = TextEncoding("utf-16be", .utf16BigEndian)
     /// UTF-32 in the byte order of the byte order mark; big-endian without one.
-    public static let utf32 = TextEncoding("utf-32", .utf32)
+    package static let utf32 = TextEncoding("utf-32", .utf32)
     /// UTF-32, little-endian.
-    public static let utf32LittleEndian = TextEncoding("utf-32le", .utf32LittleEndian)
+    package static let utf32LittleEndian = TextEncoding("utf-32le", .utf32LittleEndian)
     /// UTF-32, big-endian.
-    public static let utf32BigEndian = TextEncoding("utf-32be", .utf32BigEndian)
+    package static let utf32BigEndian = TextEncoding("utf-32be", .utf32BigEndian)
     /// ASCII; bytes above 127 are invalid.
     public static let ascii = TextEncoding("us-ascii", .ascii)
     /// ISO 8859-1, in which each byte is the Unicode scalar with that number.
@@ -91,7 +91,7 @@ public struct TextEncoding: Hashable, Sendable, CustomStringConvertible {
 
     /// Creates the encoding with a name in glibc, such as `IBM1047`; `nil` if it is unknown. `iconv --list` prints all
     /// names.
-    public init?(systemCharset: String) {
+    package init?(systemCharset: String) {
         self.init(systemCharset: systemCharset, named: systemCharset.lowercased())
     }
 

@@ -19,7 +19,7 @@ public struct AuthenticationChallenge: Sendable {
     public var refusedCredential: Credential?
 
     /// Creates a challenge, for testing a handler.
-    public init(request: Request, head: ResponseHead?, protectionSpace: ProtectionSpace) {
+    package init(request: Request, head: ResponseHead?, protectionSpace: ProtectionSpace) {
         self.request = request
         self.head = head
         self.protectionSpace = protectionSpace
@@ -55,7 +55,7 @@ public struct ProtectionSpace: Hashable, Sendable, CustomStringConvertible {
     public var realm: String?
 
     /// Creates a protection space, for testing a handler.
-    public init(
+    package init(
         source: ChallengeSource = .server, host: String?, port: Int?, isSecure: Bool, scheme: AuthenticationScheme,
         realm: String?
     ) {

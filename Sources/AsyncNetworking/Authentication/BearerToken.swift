@@ -3,8 +3,7 @@
 public import FoundationEssentials
 
 /// An OAuth 2.0 bearer token (RFC 6750). Its descriptions never contain the token itself.
-public struct BearerToken: Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable
-{
+public struct BearerToken: Hashable, Sendable, CustomStringConvertible, CustomReflectable {
     /// The token, as sent in `Authorization`.
     public var value: String
     /// The expiry date; `nil` if it is unknown.
@@ -18,8 +17,6 @@ public struct BearerToken: Hashable, Sendable, CustomStringConvertible, CustomDe
 
     /// The expiry date, without the token.
     public var description: String { "BearerToken(…\(expires.map { ", until \($0.formatted(.iso8601))" } ?? ""))" }
-    /// The same text as the description.
-    public var debugDescription: String { description }
     /// A mirror that contains only the expiry date.
     public var customMirror: Mirror { Mirror(self, children: ["expires": expires as Any]) }
 }

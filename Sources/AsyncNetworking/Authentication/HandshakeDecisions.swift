@@ -150,11 +150,10 @@ private struct HandshakeRetries<Decision: Sendable>: Interceptor {
     func intercept(
         _ interception: Interception, respond: (ResponseHead, ResponseBody) async throws -> Void
     ) async throws {
-        var request = interception.request
-        request.body = ReplayableBody.of(request.body)
         while true {
             do {
-                return try await interception.proceed(with: request, respond)
+                // A refused handshake has read nothing of the body, so that it need not be replayable.
+                return try await interception.proceed(with: interception.request, respond)
             } catch let error as TransportError
                 where error.reason == .tls(.rejected(HandshakeDecisions<Decision>.pending))
             {

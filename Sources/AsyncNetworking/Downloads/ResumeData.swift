@@ -3,7 +3,7 @@
 public import ANHTTP
 import ANSystem
 public import FoundationEssentials
-public import HTTPTypes
+package import HTTPTypes
 
 /// The state of an unfinished download, from which it can be resumed.
 ///
@@ -16,9 +16,9 @@ public struct ResumeData: Codable, Hashable, Sendable {
     public var url: URL
     /// The request's header fields, without the sensitive ones (see ``RedirectPolicy/sensitiveHeaders``). Credentials
     /// must be added again to resume the download.
-    public var headers: HTTPFields
+    package var headers: HTTPFields
     /// The validator of the version that the bytes belong to; `nil` if only digests identify it.
-    public var validator: Validator?
+    package var validator: Validator?
     /// The number of valid bytes in the partial file.
     public var offset: Int64
     /// The size of the whole file; `nil` if the server did not send it.
@@ -30,12 +30,12 @@ public struct ResumeData: Codable, Hashable, Sendable {
     /// The digest that the program expects of the whole file; `nil` for none.
     ///
     /// OpenSSL cannot store the state of an unfinished digest, so resuming a download hashes the partial file again.
-    public var expectedDigest: ContentDigest?
+    package var expectedDigest: ContentDigest?
     /// The digests of the whole file that the server sent for this version.
-    public var announcedDigests: [ContentDigest]
+    package var announcedDigests: [ContentDigest]
 
     /// A strong validator (RFC 9110 §8.8.1): responses with the same one are identical byte for byte.
-    public enum Validator: Codable, Hashable, Sendable {
+    package enum Validator: Codable, Hashable, Sendable {
         /// The value of `ETag`, with its quotation marks.
         case entityTag(String)
         /// The value of `Last-Modified`, as received.

@@ -19,7 +19,7 @@ extension SessionError {
         public var message: String
 
         /// Creates the value, for testing error handling.
-        public init(path: String, call: String, errno: Int32, message: String) {
+        package init(path: String, call: String, errno: Int32, message: String) {
             self.path = path
             self.call = call
             self.errno = errno
@@ -92,7 +92,7 @@ extension SessionError {
         public var found: ContentDigest
 
         /// Creates the value, for testing error handling.
-        public init(expected: ContentDigest, found: ContentDigest) {
+        package init(expected: ContentDigest, found: ContentDigest) {
             self.expected = expected
             self.found = found
         }

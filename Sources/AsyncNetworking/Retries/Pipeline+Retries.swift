@@ -9,7 +9,7 @@ extension Pipeline {
     func retry(
         _ call: PipelineCall, respond: (ResponseHead, ResponseBody) async throws -> Void
     ) async throws {
-        let policy = call.request.retryPolicy ?? retryPolicy
+        let policy = policyOfRetries(for: call.request)
         var plan = RetryPlan(policy)
         let origin = Origin(call.request.url)
         let stopwatch = Stopwatch(clock)
@@ -45,6 +45,14 @@ extension Pipeline {
             note(failed, metrics, in: &plan, monitor: call.monitor)
             try await pause(failed.wait)
         }
+    }
+
+    /// Returns the retry policy of a request, whose deadline is limited to the time left for the call.
+    @inline(never)
+    private func policyOfRetries(for request: Request) -> RetryPolicy {
+        var policy = request.retryPolicy ?? retryPolicy
+        if let left = request.timeLeft { policy.deadline = min(policy.deadline ?? left, left) }
+        return policy
     }
 
     @inline(never)
@@ -96,17 +104,6 @@ extension Pipeline {
 extension Pipeline.Step {
     /// The step at which each attempt starts.
     fileprivate static let afterRetries = Pipeline.Step.redirects
-}
-
-extension Request {
-    /// Limits the total time of an exchange, and of its wait for a route, to the time left for all attempts.
-    @inline(never)
-    fileprivate mutating func limitTotalTime(to limit: Duration?) {
-        guard let limit, var options else { return }
-        options.timeouts.total = min(options.timeouts.total ?? limit, limit)
-        options.timeouts.connectivity = min(options.timeouts.connectivity ?? limit, limit)
-        self.options = options
-    }
 }
 
 /// Stores the metrics of the last exchange, and forwards all events.

@@ -20,12 +20,13 @@ struct RunningTask: Sendable {
         if let length = request.body.length, length <= BodySource.chunkSize { return request }
         do throws(TransportError) {
             let source = try BodySource(request.body)
-            request.body = .stream(length: source.length, isReplayable: source.isReplayable) { [core] in
-                let reader = try source.makeReader()
-                return BodyReader {
-                    try await core.waitUntilRunning()
-                    return try await reader.next()
-                }
+            request.body = .writer(length: source.length, isReplayable: source.isReplayable) { [core] writer in
+                try await core.waitUntilRunning()
+                try await source.produce(
+                    RequestBodyWriter { chunk in
+                        try await writer.write(chunk)
+                        try await core.waitUntilRunning()
+                    })
             }
         } catch {
             throw SessionError.transport(error)

@@ -33,22 +33,18 @@ extension SessionManager {
     /// serializer does not accept the response's status or media type.
     ///
     /// - Parameters:
-    ///   - path: A path or URL, resolved against the base URL.
+    ///   - target: A path or URL, resolved against the base URL.
     ///   - form: A multipart form for the body; `nil`, the default, for none.
     ///   - body: Any other body; ``ANHTTP/RequestBody/none`` by default.
     ///   - method: The method; POST by default.
     ///   - headers: Header fields that replace all others of the same name.
     ///   - serializer: Validates and converts the response; returns its body by default.
     public nonisolated func upload<Serializer: ResponseSerializer>(
-        _ path: String, form: MultipartFormData? = nil, body: RequestBody = .none,
+        _ target: some RequestTarget, form: MultipartFormData? = nil, body: RequestBody = .none,
         method: HTTPRequest.Method = .post, headers: HTTPFields = [:],
         as serializer: Serializer = DataResponseSerializer()
     ) -> TransferTask<Response<Serializer.Output>> {
-        let wanted = Result {
-            guard let form else { return try request(method, path, headers: headers, body: body) }
-            guard body.length == 0 else { throw SessionError.serialization(.parameters(.bodyPresent)) }
-            return try request(method, path, form: form, headers: headers)
-        }
+        let wanted = Result { try request(method, target, form: form, body: body, headers: headers) }
         return makeUploadTask(for: wanted, as: serializer).started()
     }
 

@@ -44,15 +44,25 @@ final class MockExchange: ResponseBodySource {
                 throw TransportError(.requestBody(.file(path: path, reason: "\(error)")))
             }
         case .stream(let length, _, let makeReader):
-            return try await read(makeReader, length: length)
+            return try await read(length) {
+                let reader = try makeReader()
+                var body = Data()
+                while let chunk = try await reader.next() { body.append(chunk) }
+                return body
+            }
+        case .writer(let length, _, let write):
+            return try await read(length) {
+                let body = Lock(Data())
+                try await write(RequestBodyWriter { chunk in body.withLock { $0.append(chunk) } })
+                return body.withLock { $0 }
+            }
         }
     }
 
-    private func read(_ makeReader: @Sendable () throws -> BodyReader, length: Int64?) async throws -> Data {
-        var body = Data()
+    private func read(_ length: Int64?, _ readAll: () async throws -> Data) async throws -> Data {
+        let body: Data
         do {
-            let reader = try makeReader()
-            while let chunk = try await reader.next() { body.append(chunk) }
+            body = try await readAll()
         } catch let error as CancellationError {
             throw error
         } catch {

@@ -27,7 +27,7 @@ import Testing
                 $0.proxy = .none
                 $0.sendsDefaultHeaders = false
                 $0.authentication.signatures = [signature]
-                $0.transfer.connection.hostOverrides = ["example.amazonaws.com", "b.example"].map {
+                $0.connection.hostOverrides = ["example.amazonaws.com", "b.example"].map {
                     ConnectionOptions.HostOverride(
                         host: $0, port: 80, address: "127.0.0.1", addressPort: Int(server.endpoint.port))
                 }

@@ -14,7 +14,7 @@ import Testing
         SessionManager(
             SessionConfiguration(baseURL: server.url("/")) {
                 $0.proxy = .none
-                $0.transfer.connection.hostOverrides = hosts.map {
+                $0.connection.hostOverrides = hosts.map {
                     ConnectionOptions.HostOverride(
                         host: $0, port: 80, address: "127.0.0.1", addressPort: Int(server.endpoint.port))
                 }

@@ -96,7 +96,7 @@ import Testing
                     .wait(gate), .send(bytes.dropFirst(200_000)),
                 ])
             }
-            let manager = SessionManager(for: server) { $0.maximumConnectionsPerHost = 100 }
+            let manager = SessionManager(for: server) { $0.connectionLimits.maximumConnectionsPerHost = 100 }
             let tasks = try (0..<100).map { number in
                 try manager.makeDownloadTask(for: manager.request(.get, "\(number)"), to: "\(directory.path)/\(number)")
             }

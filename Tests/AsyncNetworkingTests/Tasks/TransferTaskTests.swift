@@ -207,7 +207,7 @@ extension TransferTask {
     @Test(arguments: [["1234"], ["12", "34"], ["12345"], ["1234", "5"]])
     func `a body above the limit is an error, a body of exactly the limit is not`(chunks: [String]) async throws {
         let response = MockResponse(chunks: chunks.map { Data($0.utf8) })
-        let manager = SessionManager(on: MockTransport(response)) { $0.transfer.maximumBodySize = 4 }
+        let manager = SessionManager(on: MockTransport(response)) { $0.maximumBodySize = 4 }
         let task = try manager.makeDataTask(for: manager.request(.get, "x"))
         task.resume()
         guard chunks.joined().count > 4 else {

@@ -122,7 +122,7 @@ struct Runner: Sendable {
         configuration.proxy = .none
         configuration.timeouts.total = .seconds(15)
         if let path = scenario.authority { configuration.tls.trustRoots = .file(path) }
-        if scenario.version == 1 { configuration.transfer.httpVersion = .http1 }
+        if scenario.version == 1 { configuration.httpVersion = .http1 }
         if let retries = scenario.retries {
             configuration.retryPolicy = RetryPolicy(limit: retries).with {
                 $0.backoff = Backoff(base: .milliseconds(50), maximum: .seconds(1))
@@ -130,7 +130,7 @@ struct Runner: Sendable {
             }
         }
         if let certificates = scenario.certificates {
-            configuration.clientIdentity = .pem(
+            configuration.tls.identity = .pem(
                 certificates: .file(certificates), key: scenario.key.map { .file($0) })
         }
         if let proxy = scenario.proxy {

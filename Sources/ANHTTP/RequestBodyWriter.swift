@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+
+public import FoundationEssentials
+
+/// A destination for the bytes of a request body, in order.
+///
+/// The closure of ``RequestBody/writer(length:_:)`` receives one. An interceptor can create one to read another body,
+/// as here to encrypt it:
+///
+/// ```swift
+/// let plain = request.body
+/// request.body = .writer { output in
+///     try await plain.write(to: RequestBodyWriter { chunk in try await output.write(encrypted(chunk)) })
+/// }
+/// ```
+public struct RequestBodyWriter {
+    private let send: (Data) async throws -> Void
+
+    /// Creates a writer that passes its bytes to a closure.
+    ///
+    /// - Parameter send: Receives each chunk; returns when it can receive the next one. An error that it throws is thrown
+    ///   by the function that writes.
+    public init(_ send: @escaping (Data) async throws -> Void) {
+        self.send = send
+    }
+
+    /// Writes bytes, and waits until there is room for more.
+    ///
+    /// About 512 KiB are buffered; after that, this function returns when the connection has accepted some of them. That
+    /// the bytes were written does not mean that the server has received them.
+    ///
+    /// - Throws: `CancellationError` if the exchange is over, or ``TransportError/RequestBodyFailure/tooLong(declared:)``.
+    ///   The closure should end then; bytes that it writes are discarded.
+    public func write(_ bytes: some DataProtocol) async throws {
+        try await send(Data(bytes))
+    }
+
+    /// Writes the UTF-8 encoding of a string, and waits until there is room for more; otherwise like writing bytes.
+    public func write(_ text: String) async throws {
+        try await send(Data(text.utf8))
+    }
+}
+
+/// The closure of a body that is written while it is sent. It may be called once for each time that the body is sent.
+///
+/// The writer is not `Sendable`, so that writes cannot overlap. `@concurrent` and `sending` are necessary for closures
+/// with capture lists, which the compiler does not infer to be `nonisolated(nonsending)`.
+package typealias BodyWriting = @concurrent @Sendable (sending RequestBodyWriter) async throws -> Void

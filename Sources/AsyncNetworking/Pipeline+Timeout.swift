@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+
+extension Request {
+    /// The time limit of the whole call; `nil`, the default, for none.
+    ///
+    /// It includes all attempts, redirects and challenges, the waits between them, and the reading of the response's
+    /// body. When it expires, the call fails with ``ANHTTP/TransportError/Reason/timedOut(_:)``. The program's own closures,
+    /// such as interceptors, are not interrupted. ``ANHTTP/TransferOptions/timeouts`` limit the phases of each exchange
+    /// instead.
+    public var timeout: Duration? {
+        get { self[CallTimeout.self]?.limit }
+        set { self[CallTimeout.self] = newValue.map { CallTimeout(limit: $0) } }
+    }
+
+    /// The time left for the call, at least zero; `nil` without a limit.
+    var timeLeft: Duration? { self[CallTimeout.self]?.timeLeft }
+
+    /// Starts measuring the time of the call.
+    @inline(never)
+    mutating func startTimeout(on clock: any Clock<Duration>) {
+        self[CallTimeout.self]?.stopwatch = Stopwatch(clock)
+    }
+
+    /// Limits the total time of an exchange, and of its wait for a route, to the time left for the call.
+    ///
+    /// - Throws: `TransportError.timedOut` if no time is left.
+    @inline(never)
+    mutating func limitToTimeLeft() throws(TransportError) {
+        guard let timeLeft else { return }
+        guard timeLeft > .zero else { throw .timedOut(.request, timeout, FailureContext()) }
+        limitTotalTime(to: timeLeft)
+    }
+
+    /// Limits the total time of an exchange, and of its wait for a route.
+    @inline(never)
+    mutating func limitTotalTime(to limit: Duration?) {
+        guard let limit, var options else { return }
+        options.timeouts.total = min(options.timeouts.total ?? limit, limit)
+        options.timeouts.connectivity = min(options.timeouts.connectivity ?? limit, limit)
+        self.options = options
+    }
+
+    /// Returns an error with the limit of the call in place of the time that was left for the last exchange.
+    @inline(never)
+    func namingTimeout(_ error: any Error) -> any Error {
+        guard let timeout, timeLeft == .zero, let failure = error as? TransportError,
+            case .timedOut(let phase) = failure.reason
+        else { return error }
+        return TransportError.timedOut(phase, timeout, failure.context)
+    }
+}
+
+/// The time limit of a call.
+private struct CallTimeout: RequestAttribute, Sendable {
+    static var defaultValue: CallTimeout? { nil }
+
+    let limit: Duration
+    /// Measures the time since the call began; `nil` before that.
+    var stopwatch: Stopwatch?
+
+    init(limit: Duration) {
+        self.limit = limit
+    }
+
+    var timeLeft: Duration? {
+        stopwatch.map { max(.zero, limit - $0.elapsed) }
+    }
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import AsyncNetworkingTesting
+import FoundationEssentials
+import HTTPTypes
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct CallTimeoutTests {
+    private let clock = ManualClock()
+
+    private func manager(
+        _ transport: MockTransport, configure: (inout SessionConfiguration) -> Void = { _ in }
+    ) -> SessionManager {
+        SessionManager(
+            .on(transport) {
+                $0.clock = clock
+                configure(&$0)
+            })
+    }
+
+    /// A transport on which each exchange takes 2 s.
+    private func slowTransport(_ respond: @escaping @Sendable (Request) -> MockResponse) -> MockTransport {
+        MockTransport(clock: clock) { [clock] request in
+            clock.advance(by: .seconds(2))
+            return respond(request)
+        }
+    }
+
+    @Test func `the timeout of a call applies to all of its redirects together`() async throws {
+        let transport = slowTransport { _ in .redirect(.found, to: "/next") }
+        let manager = manager(transport)
+        let error = try await sessionError { _ = try await manager.get("x", timeout: .seconds(5)) }
+        #expect(error.isTimeout)
+        #expect(error.context?.timeLimit == .seconds(5))
+        let totals = transport.requests.map(\.request.options?.timeouts.total)
+        #expect(totals == [.seconds(5), .seconds(3), .seconds(1)])
+    }
+
+    @Test func `there is no retry after a wait that exceeds the timeout of the call`() async throws {
+        let transport = slowTransport { _ in .status(.badGateway) }
+        let manager = manager(transport) {
+            $0.retryPolicy = RetryPolicy(limit: 9).with {
+                $0.backoff = Backoff(base: .seconds(1), isJittered: false)
+                $0.deadline = .seconds(60)
+            }
+        }
+        let task = Task { try await manager.data(for: manager.request(.get, "x", timeout: .seconds(6))) }
+        #expect(try await clock.sleepers(count: 1) == [.seconds(1)])
+        clock.advance(by: .seconds(1))
+        let response = try await task.value
+        #expect(response.statusCode == 502)
+        #expect(response.head.retryHistory.stopReason == .deadline(.seconds(6)))
+        #expect(transport.requests.map(\.request.options?.timeouts.total) == [.seconds(6), .seconds(3)])
+    }
+
+    @Test func `the shorter of the call's timeout and that of an exchange applies`() async throws {
+        let transport = MockTransport(.text("end"))
+        let manager = manager(transport) { $0.timeouts.total = .seconds(4) }
+        _ = try await manager.get("x", timeout: .seconds(9))
+        _ = try await manager.get("x", timeout: .seconds(1))
+        _ = try await manager.get("x")
+        let totals = transport.requests.map(\.request.options?.timeouts.total)
+        #expect(totals == [.seconds(4), .seconds(1), .seconds(4)])
+    }
+
+    @Test func `a request can be sent again with its timeout`() async throws {
+        let transport = slowTransport { _ in .text("end") }
+        let manager = manager(transport)
+        let request = try manager.request(.get, "x", timeout: .seconds(3))
+        #expect(request.timeout == .seconds(3))
+        for _ in 0..<3 { _ = try await manager.data(for: request) }
+        #expect(transport.requests.map(\.request.options?.timeouts.total) == [.seconds(3), .seconds(3), .seconds(3)])
+    }
+
+    @Test func `a timeout of zero sends nothing`() async throws {
+        let transport = MockTransport(.text("end"))
+        let manager = manager(transport)
+        let error = try await sessionError { _ = try await manager.get("x", timeout: .zero) }
+        #expect(error.isTimeout)
+        #expect(transport.requests.isEmpty)
+    }
+
+    @Test func `a server that does not answer ends the call, and the error names its timeout`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .hang }
+            let manager = SessionManager(for: server)
+            let error = try await sessionError { _ = try await manager.get("x", timeout: .milliseconds(50)) }
+            #expect(error.reason == .timedOut(.responseHead))
+            #expect(error.context?.timeLimit == .milliseconds(50))
+        }
+    }
+}
