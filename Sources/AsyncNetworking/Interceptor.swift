@@ -57,18 +57,16 @@ public struct Interception: Sendable {
 
     private let pipeline: Pipeline
     private let call: PipelineCall
-    /// The interceptors between this one and `next`.
+    /// The interceptors between this one and the next step.
     private let rest: ArraySlice<any Interceptor>
-    private let next: Pipeline.Step
 
     fileprivate init(
-        _ call: PipelineCall, on pipeline: Pipeline, rest: ArraySlice<any Interceptor>, next: Pipeline.Step
+        _ call: PipelineCall, on pipeline: Pipeline, rest: ArraySlice<any Interceptor>
     ) {
         request = call.request
         self.call = call
         self.pipeline = pipeline
         self.rest = rest
-        self.next = next
     }
 
     /// Passes the request to the next step, and runs a closure with the response.
@@ -83,7 +81,7 @@ public struct Interception: Sendable {
     ) async throws {
         var call = call
         if let request { call.request = request }
-        try await pipeline.intercept(call, by: rest, before: next, respond: body)
+        try await pipeline.intercept(call, by: rest, respond: body)
     }
 }
 
@@ -102,11 +100,11 @@ extension Request {
 extension Pipeline {
     /// Passes a call through a list of interceptors, outermost first, and then to the next step.
     func intercept(
-        _ call: PipelineCall, by interceptors: ArraySlice<any Interceptor>, before next: Step,
+        _ call: PipelineCall, by interceptors: ArraySlice<any Interceptor>,
         respond: (ResponseHead, ResponseBody) async throws -> Void
     ) async throws {
-        guard let first = interceptors.first else { return try await perform(call, from: next, respond: respond) }
-        let interception = Interception(call, on: self, rest: interceptors.dropFirst(), next: next)
+        guard let first = interceptors.first else { return try await perform(call, respond: respond) }
+        let interception = Interception(call, on: self, rest: interceptors.dropFirst())
         var outcome: Result<Void, any Error>?
         try await first.intercept(interception) { head, body in
             guard outcome == nil else {

@@ -32,7 +32,7 @@ extension Pipeline {
         while true {
             var hasResponse = false
             do {
-                return try await perform(call, from: .afterConnectivity) { head, body in
+                return try await perform(call) { head, body in
                     hasResponse = true
                     try await respond(head, body)
                 }
@@ -59,11 +59,6 @@ extension Pipeline {
             throw TransportError.timedOut(.connectivity, limit, error.context)
         }
     }
-}
-
-extension Pipeline.Step {
-    /// The step at which each attempt starts.
-    fileprivate static let afterConnectivity = Pipeline.Step.attemptInterceptors
 }
 
 extension TransportError {

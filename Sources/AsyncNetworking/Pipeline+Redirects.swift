@@ -12,7 +12,7 @@ extension Pipeline {
         var history: [ResponseHead] = []
         while true {
             var redirect: (head: ResponseHead, next: Request)?
-            try await perform(call, from: .afterRedirects) { head, body in
+            try await perform(call) { head, body in
                 if let next = try await policy.followUp(to: head, of: call.request) {
                     redirect = (head, next)
                 } else if history.isEmpty {
@@ -39,11 +39,6 @@ extension PipelineCall {
         monitor?.receive(.redirected(by: head, to: next))
         request = next
     }
-}
-
-extension Pipeline.Step {
-    /// The step at which each request of a redirect chain starts.
-    fileprivate static let afterRedirects = Pipeline.Step.authentication
 }
 
 extension RedirectPolicy {

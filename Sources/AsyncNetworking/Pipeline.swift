@@ -60,26 +60,40 @@ final class Pipeline: Sendable {
     }
 
     /// The steps, in order.
-    enum Step: Int {
-        /// The interceptors around the whole call.
-        case interceptors
-        /// Adds the session's header fields and transfer options where the request has none.
-        case defaults
-        /// Retries failed attempts; each attempt starts after this step.
-        case retries
-        /// Follows redirects; each request of a chain starts after this step.
-        case redirects
-        /// Adds credentials and answers challenges; each authenticated request starts after this step.
-        case authentication
-        /// Adds `Cache-Control` from the cache policy.
-        case cache
-        /// Waits for a route if the host is unreachable; the request is sent again from after this step.
-        case connectivity
-        /// The interceptors around each exchange.
-        case attemptInterceptors
-        /// One exchange, performed by the transport.
-        case exchange
-    }
+    ///
+    /// A new step is one entry at its place in this list: a closure that changes the request, or a condition and a
+    /// function. The function passes the call on by ``perform(_:respond:)``, which performs the steps after its own; it
+    /// may do so once, several times or not at all.
+    private static let steps: [Step] = [
+        // The interceptors around the whole call.
+        Step(if: { pipeline, _ in !pipeline.interceptors.isEmpty }) {
+            try await $0.intercept($1, by: $0.interceptors[...], respond: $2)
+        },
+        // Adds the session's header fields and transfer options where the request has none.
+        Step {
+            $0.fillDefaults(of: &$1)
+            try $1.limitToTimeLeft()
+        },
+        // Retries failed attempts.
+        Step(if: { ($1.retryPolicy ?? $0.retryPolicy).limit > 0 }) { try await $0.retry($1, respond: $2) },
+        // Follows redirects.
+        Step(if: { ($1.redirectPolicy ?? $0.redirectPolicy).isEnabled }) {
+            try await $0.followRedirects(of: $1, respond: $2)
+        },
+        // Adds credentials and answers challenges.
+        Step(if: { $0.isAuthenticating || $1.hasOwnAuthentication }) { try await $0.authenticate($1, respond: $2) },
+        // Adds `Cache-Control` from the cache policy.
+        Step { try ($1.cachePolicy ?? $0.cachePolicy).apply(to: &$1) },
+        // Waits for a route if the host is unreachable.
+        Step(if: { $1.waitsForConnectivity ?? $0.waitsForConnectivity }) {
+            try await $0.whenConnected($1, respond: $2)
+        },
+        // The interceptors around each exchange.
+        Step(if: { !$0.attemptInterceptors.isEmpty || !$1.attemptInterceptors.isEmpty }) {
+            let interceptors = $0.attemptInterceptors + $1.request.attemptInterceptors
+            try await $0.intercept($1, by: interceptors[...], respond: $2)
+        },
+    ]
 
     /// Performs a task's request and returns the value that `body` returns. The response's body is valid only while
     /// `body` runs, as for ``ANHTTP/Transport``.
@@ -100,9 +114,7 @@ final class Pipeline: Sendable {
     ) async throws -> Value {
         var value: Value?
         do {
-            try await perform(call, from: .interceptors) { head, responseBody in
-                value = try await body(head, responseBody)
-            }
+            try await perform(call) { value = try await body($0, $1) }
         } catch {
             throw call.request.namingTimeout(error)
         }
@@ -112,47 +124,28 @@ final class Pipeline: Sendable {
         return value
     }
 
-    /// Performs a call starting at one step, and runs `respond` once with the response that reaches that step.
+    /// Performs the remaining steps of a call and the exchange, and runs `respond` once with the response.
     @inline(never)
     func perform(
-        _ call: PipelineCall, from first: Step, respond: (ResponseHead, ResponseBody) async throws -> Void
+        _ call: PipelineCall, respond: (ResponseHead, ResponseBody) async throws -> Void
     ) async throws {
         var call = call
-        switch try advance(&call, from: first) {
-        case .interceptors: try await intercept(call, by: interceptors[...], before: .defaults, respond: respond)
-        case .retries: try await retry(call, respond: respond)
-        case .redirects: try await followRedirects(of: call, respond: respond)
-        case .authentication: try await authenticate(call, respond: respond)
-        case .connectivity: try await whenConnected(call, respond: respond)
-        case .attemptInterceptors:
-            let interceptors = attemptInterceptors + call.request.attemptInterceptors
-            try await intercept(call, by: interceptors[...], before: .exchange, respond: respond)
-        case .defaults, .cache, .exchange:
-            try await transport.perform(
-                call.request, delivery: call.delivery, reporting: call.events, body: respond)
-        }
+        if let step = try advance(&call) { return try await step(self, call, respond) }
+        try await transport.perform(call.request, delivery: call.delivery, reporting: call.events, body: respond)
     }
 
-    /// Performs the steps that only change the request, starting at one step. Returns the next step that must be
-    /// entered because it has something to do.
+    /// Performs the next steps that only change the request. Returns the next step that runs around others; `nil` if
+    /// only the exchange is left.
     @inline(never)
-    private func advance(_ call: inout PipelineCall, from first: Step) throws -> Step {
-        if first <= .interceptors, !interceptors.isEmpty { return .interceptors }
-        if first <= .defaults {
-            fillDefaults(of: &call.request)
-            try call.request.limitToTimeLeft()
-        }
-        if first <= .retries, (call.request.retryPolicy ?? retryPolicy).limit > 0 { return .retries }
-        if first <= .redirects, (call.request.redirectPolicy ?? redirectPolicy).isEnabled { return .redirects }
-        if first <= .authentication, isAuthenticating || call.request.hasOwnAuthentication { return .authentication }
-        if first <= .cache { try (call.request.cachePolicy ?? cachePolicy).apply(to: &call.request) }
-        if first <= .connectivity, call.request.waitsForConnectivity ?? waitsForConnectivity { return .connectivity }
-        if first <= .attemptInterceptors, !attemptInterceptors.isEmpty || !call.request.attemptInterceptors.isEmpty {
-            return .attemptInterceptors
+    private func advance(_ call: inout PipelineCall) throws -> Step.Function? {
+        while call.nextStep < Self.steps.count {
+            let step = Self.steps[call.nextStep]
+            call.nextStep += 1
+            if try step.prepare(self, &call.request) { return step.function }
         }
         try call.request.limitToTimeLeft()
         call.events?.receive(.started(call.request))
-        return .exchange
+        return nil
     }
 
     /// Sleeps for a duration.
@@ -198,6 +191,33 @@ final class Pipeline: Sendable {
         }
     }
 
+    /// A step of the pipeline: a change of the request, or a function around the remaining steps.
+    private struct Step: Sendable {
+        typealias Function =
+            @Sendable (
+                Pipeline, PipelineCall, (ResponseHead, ResponseBody) async throws -> Void
+            ) async throws -> Void
+
+        /// Changes the request, and returns whether ``function`` has something to do for it.
+        let prepare: @Sendable (Pipeline, inout Request) throws -> Bool
+        let function: Function?
+
+        /// Creates a step that only changes the request.
+        init(_ change: @escaping @Sendable (Pipeline, inout Request) throws -> Void) {
+            prepare = { pipeline, request in
+                try change(pipeline, &request)
+                return false
+            }
+            function = nil
+        }
+
+        /// Creates a step that runs around the remaining ones, for requests that it applies to.
+        init(if applies: @escaping @Sendable (Pipeline, Request) -> Bool, _ function: @escaping Function) {
+            prepare = { applies($0, $1) }
+            self.function = function
+        }
+    }
+
     private enum WaitEnd {
         case over, limit, sessionEnds
     }
@@ -210,13 +230,11 @@ final class Pipeline: Sendable {
     }
 }
 
-extension Pipeline.Step: Comparable {
-    static func < (left: Pipeline.Step, right: Pipeline.Step) -> Bool { left.rawValue < right.rawValue }
-}
-
 /// A request on its way through the pipeline.
 struct PipelineCall: Sendable {
     var request: Request
+    /// The index of the next step in the list of the pipeline.
+    fileprivate(set) var nextStep = 0
     /// How the caller reads the response's body.
     let delivery: BodyDelivery
     /// The number of the attempt, starting at 1.

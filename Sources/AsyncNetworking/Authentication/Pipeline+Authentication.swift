@@ -37,7 +37,7 @@ extension Pipeline {
         respond: (ResponseHead, ResponseBody) async throws -> Void
     ) async throws {
         guard policy.answersChallenges || call.request.credential != nil else {
-            return try await perform(call, from: .afterAuthentication, respond: respond)
+            return try await perform(call, respond: respond)
         }
         var answers = ChallengeAnswers(call.request, policy, on: self)
         while true {
@@ -45,7 +45,7 @@ extension Pipeline {
             try answers.apply(to: &attempt.request)
             var isResponse = false
             do {
-                try await perform(attempt, from: .afterAuthentication) { head, body in
+                try await perform(attempt) { head, body in
                     guard let refusal = Refusal(by: head, of: attempt.request),
                         try await answers.answer(refusal, monitor: call.monitor)
                     else {
@@ -63,11 +63,6 @@ extension Pipeline {
             guard call.request.body.isReplayable else { throw SessionError.authentication(.bodyNotReplayable) }
         }
     }
-}
-
-extension Pipeline.Step {
-    /// The step at which each request of a series of challenges starts.
-    fileprivate static let afterAuthentication = Pipeline.Step.cache
 }
 
 /// The state of one call's challenges and the answers to them.

@@ -24,7 +24,7 @@ extension Pipeline {
             // Errors thrown after the decision come from the program, not from the attempt.
             var isDecided = false
             do {
-                try await perform(attempt, from: .afterRetries) { head, body in
+                try await perform(attempt) { head, body in
                     isDecided = true
                     if let wait = try await decide(.success(head), on: call.request, &plan, stopwatch, origin) {
                         failed = (.success(head), wait)
@@ -99,11 +99,6 @@ extension Pipeline {
         error.context.retryHistory = history
         return error
     }
-}
-
-extension Pipeline.Step {
-    /// The step at which each attempt starts.
-    fileprivate static let afterRetries = Pipeline.Step.redirects
 }
 
 /// Stores the metrics of the last exchange, and forwards all events.
