@@ -43,7 +43,7 @@ let package = Package(
         .target(name: "ANSystem", dependencies: ["CDecoders", "CLinux", "CZlib"], swiftSettings: settings),
         .target(name: "ANHTTP", dependencies: [httpTypes], swiftSettings: settings),
 
-        // Layer 3: serialization; libcurl; netlink.
+        // Layer 3: serialization; libcurl; netlink; the response cache.
         .target(name: "ANSerialization", dependencies: ["ANHTTP", "ANSystem", httpTypes], swiftSettings: settings),
         .target(
             name: "ANCurl", dependencies: ["ANHTTP", "ANSystem", "CCurl", "CLinux", "COpenSSL", httpTypes],
@@ -51,10 +51,12 @@ let package = Package(
 
         .target(name: "ANReachability", dependencies: ["ANSystem", "CLinux"], swiftSettings: settings),
 
+        .target(name: "ANCache", dependencies: ["ANHTTP", "ANSystem", httpTypes], swiftSettings: settings),
+
         // Layer 4: the session.
         .target(
             name: "AsyncNetworking",
-            dependencies: ["ANHTTP", "ANSerialization", "ANCurl", "ANReachability", "ANSystem", httpTypes],
+            dependencies: ["ANCache", "ANHTTP", "ANSerialization", "ANCurl", "ANReachability", "ANSystem", httpTypes],
             swiftSettings: settings),
 
         // Layer 5: products for particular uses.
@@ -153,9 +155,19 @@ let package = Package(
             dependencies: ["ANReachability", "ANSystem", "AsyncNetworkingTesting", "CLinux", "TestSupport"],
             exclude: ["Recordings"],
             swiftSettings: settings),
+        // A program that stores responses until it is killed, for ANCacheTests.
+        .executableTarget(
+            name: "CacheWriter", dependencies: ["ANCache", "ANHTTP", httpTypes], path: "Tests/CacheWriter",
+            swiftSettings: settings),
+        .testTarget(
+            name: "ANCacheTests",
+            dependencies: ["ANCache", "ANHTTP", "ANSystem", "CacheWriter", "TestSupport", httpTypes],
+            swiftSettings: settings),
         .testTarget(
             name: "AsyncNetworkingTests",
-            dependencies: ["AsyncNetworking", "AsyncNetworkingTesting", "TestSupport", httpTypes],
+            dependencies: [
+                "ANCache", "ANSystem", "AsyncNetworking", "AsyncNetworkingTesting", "TestSupport", httpTypes,
+            ],
             swiftSettings: settings),
         // Code as users of AFNetworking write it, in language mode 5 and without the settings of this package.
         .target(

@@ -77,15 +77,39 @@ public struct FileLocation: Hashable, Sendable {
 
     /// Returns the names of a directory's entries in ascending order, without `.` and `..`. See readdir(3).
     public static func names(in directory: String) throws(SystemError) -> [String] {
+        var names: [String] = []
+        try forEachName(in: directory) { names.append($0) }
+        return names.sorted()
+    }
+
+    /// Calls `body` with the name of each entry of a directory, in any order, without `.` and `..`. See readdir(3).
+    package static func forEachName(in directory: String, _ body: (String) -> Void) throws(SystemError) {
         guard let stream = unsafe opendir(directory) else { throw SystemError.last("opendir") }
         defer { unsafe _ = closedir(stream) }
-        var names: [String] = []
         while let entry = unsafe readdir(stream) {
             let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { pointer in
                 unsafe pointer.withMemoryRebound(to: CChar.self, capacity: 256) { unsafe String(cString: $0) }
             }
-            if name != ".", name != ".." { names.append(name) }
+            if name != ".", name != ".." { body(name) }
         }
-        return names.sorted()
+    }
+
+    /// Removes a file, and returns whether it existed. See unlink(2).
+    @discardableResult
+    package static func remove(_ path: String) -> Bool {
+        unsafe unlink(path) == 0
+    }
+
+    /// Sets the access and modification times of a file to the current time. See utimensat(2).
+    package static func touch(_ path: String) {
+        unsafe _ = utimensat(AT_FDCWD, path, nil, 0)
+    }
+
+    /// Returns the time of the last modification of a file or directory, in nanoseconds since 1970; `nil` if it does
+    /// not exist. See stat(2).
+    package static func modificationTime(of path: String) -> Int64? {
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else { return nil }
+        return Int64(status.st_mtim.tv_sec) * 1_000_000_000 + Int64(status.st_mtim.tv_nsec)
     }
 }

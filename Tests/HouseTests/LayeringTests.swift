@@ -14,17 +14,18 @@ import Testing
         // 2: values and the transport protocol; the event loop.
         "ANSystem": ["CDecoders", "CLinux", "CZlib", "Glibc", "Synchronization"],
         "ANHTTP": ["HTTPTypes", "FoundationEssentials", "Synchronization"],
-        // 3: serialization; libcurl; netlink.
+        // 3: serialization; libcurl; netlink; the response cache.
         "ANSerialization": ["ANHTTP", "ANSystem", "HTTPTypes", "FoundationEssentials"],
         "ANCurl": [
             "ANHTTP", "ANSystem", "CCurl", "CLinux", "COpenSSL", "HTTPTypes", "FoundationEssentials", "Glibc",
             "Synchronization",
         ],
         "ANReachability": ["ANSystem", "CLinux", "Glibc"],
+        "ANCache": ["ANHTTP", "ANSystem", "HTTPTypes", "FoundationEssentials"],
         // 4: the session.
         "AsyncNetworking": [
-            "ANHTTP", "ANSerialization", "ANCurl", "ANReachability", "ANSystem", "HTTPTypes", "FoundationEssentials",
-            "Synchronization",
+            "ANCache", "ANHTTP", "ANSerialization", "ANCurl", "ANReachability", "ANSystem", "HTTPTypes",
+            "FoundationEssentials", "Synchronization",
         ],
         // 5: products for particular uses.
         "AsyncNetworkingXML": ["AsyncNetworking", "FoundationXML", "Foundation"],

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+
+package import ANHTTP
+import HTTPTypes
+
+/// The meaning of a response to a validation request.
+package enum ValidationOutcome: Hashable, Sendable {
+    /// The 304 confirms the stored response with this index, which is updated and answers the request (RFC 9111
+    /// §4.3.4).
+    case confirmed(Int)
+    /// The 304 is for the program, which sent the precondition. The stored response with an index is updated, if it is
+    /// the same one.
+    case notModified(updating: Int?)
+    /// The 304 refers to no stored response, and the program did not ask for one: the request is sent again without
+    /// preconditions.
+    case mismatch
+    /// The response answers the request, and replaces the stored ones if it is storable (§4.3.3).
+    case replaced
+    /// The server failed, and the stored response answers the request (RFC 5861 §4).
+    case failed(StoredUse)
+
+    /// Determines the outcome.
+    ///
+    /// - Parameters:
+    ///   - head: The response.
+    ///   - request: The request of the program.
+    ///   - stored: The stored responses that the decision was based on.
+    ///   - fallback: The use that the decision permits if the server fails.
+    package init(
+        of head: ResponseHead, to request: CacheRequest, stored: [StoredResponse], ifFailing fallback: StoredUse?
+    ) {
+        switch head.status.code {
+        case 304: self = Self.confirmation(by: head, of: request, stored)
+        case 500, 502, 503, 504: self = fallback.map { .failed($0) } ?? .replaced
+        default: self = .replaced
+        }
+    }
+
+    private static func confirmation(
+        by head: ResponseHead, of request: CacheRequest, _ stored: [StoredResponse]
+    ) -> ValidationOutcome {
+        let index = identified(by: head, for: request, stored)
+        guard request.isConditional else { return index.map { .confirmed($0) } ?? .mismatch }
+        // The program receives a stored response only for a tag that is not among its own.
+        let tag = head.headers.first(.eTag).flatMap { EntityTag($0) }
+        let own = EntityTag.list(request.headers[values: .ifNoneMatch])
+        if let index, let tag, !own.isEmpty, !own.contains(where: { $0.matchesWeakly(tag) }) {
+            return .confirmed(index)
+        }
+        return .notModified(updating: index)
+    }
+
+    /// Returns the index of the stored response that a 304 refers to (RFC 9111 §4.3.4).
+    private static func identified(
+        by head: ResponseHead, for request: CacheRequest, _ stored: [StoredResponse]
+    ) -> Int? {
+        let chosen = stored.indices.filter { CacheDecision.mayBeChosen(stored[$0], for: request) }
+        // If no response matches the request's fields, the request asked which of the others is the right one.
+        let initial =
+            chosen.isEmpty ? stored.indices.filter { CacheDecision.isCandidate(stored[$0], for: request) } : chosen
+        if let text = head.headers.first(.eTag) {
+            guard let tag = EntityTag(text) else { return nil }
+            return mostRecent(initial, stored) { response in
+                guard let own = response.rules.entityTag else { return false }
+                return tag.isWeak ? own.matchesWeakly(tag) : own.matchesStrongly(tag)
+            }
+        }
+        if let text = head.headers.first(.lastModified) {
+            return mostRecent(initial, stored) { $0.rules.lastModifiedText?.trimmingBlanks == text.trimmingBlanks }
+        }
+        // Without a validator, the 304 can only refer to the one that the request named.
+        return initial.count == 1 ? initial.first : nil
+    }
+
+    private static func mostRecent(
+        _ indices: [Int], _ stored: [StoredResponse], where condition: (StoredResponse) -> Bool
+    ) -> Int? {
+        indices.filter { condition(stored[$0]) }.max {
+            (stored[$0].rules.date, stored[$0].responseTime) < (stored[$1].rules.date, stored[$1].responseTime)
+        }
+    }
+}
+
+/// Changes of the stored responses after a response that was not stored itself.
+package enum StoredChange: Hashable, Sendable {
+    /// The stored response with this index is updated from a response to HEAD.
+    case update(Int)
+    /// The stored response with this index must be validated before its next use.
+    case invalidate(Int)
+
+    /// Returns the changes after a response to HEAD (RFC 9111 §4.3.5).
+    package static func after(
+        _ head: ResponseHead, toHead request: CacheRequest, stored: [StoredResponse]
+    ) -> [StoredChange] {
+        guard request.method == .head, head.status.code == 200 else { return [] }
+        return stored.indices.filter { CacheDecision.mayBeChosen(stored[$0], for: request) }.map { index in
+            isSame(head, as: stored[index]) ? .update(index) : .invalidate(index)
+        }
+    }
+
+    private static func isSame(_ head: ResponseHead, as response: StoredResponse) -> Bool {
+        for name in [HTTPField.Name.eTag, .lastModified, .contentLength] {
+            guard let provided = head.headers.first(name) else { continue }
+            guard response.headers.first(name) == provided else { return false }
+        }
+        return true
+    }
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import ANSystem
+package import FoundationEssentials
+import HTTPTypes
+
+/// A stored response with its body. It never changes: an update is another entry.
+package final class CacheEntry: Sendable {
+    /// The number that distinguishes entries of a cache; random, so that processes do not choose the same.
+    package let id: UInt64
+    /// The response.
+    package let response: StoredResponse
+    /// The body.
+    package let body: Body
+
+    /// A stored body.
+    package enum Body: Sendable, Hashable {
+        /// Bytes in memory, and in the entry's file if there is one.
+        case memory(Data)
+        /// A file of its own, with its checksum.
+        case file(BodyFile)
+    }
+
+    /// A file that contains a body.
+    package struct BodyFile: Sendable, Hashable {
+        /// The number that is part of the file's name; not 0.
+        package let id: UInt64
+        /// The number of bytes.
+        package let length: Int64
+        /// The checksum of the bytes.
+        package let checksum: UInt64
+    }
+
+    /// Creates an entry, by default with a new number.
+    package init(_ response: StoredResponse, body: Body, id: UInt64 = .random(in: 1 ... .max)) {
+        self.id = id
+        self.response = response
+        self.body = body
+    }
+
+    /// Returns an entry with the same body for a changed response.
+    package func with(_ response: StoredResponse) -> CacheEntry {
+        CacheEntry(response, body: body)
+    }
+
+    /// An estimate of the bytes that the entry occupies in memory.
+    package var memoryCost: Int {
+        var cost = 800 + response.target.utf8.count
+        for fields in [response.headers, response.trailers] {
+            for field in fields { cost += 80 + field.name.rawName.utf8.count + field.value.utf8.count }
+        }
+        if case .memory(let data) = body { cost += data.count }
+        return cost
+    }
+}
+
+extension CacheEntry {
+    /// The entry's file: 32 bytes with the lengths and the checksum, the response, and a body in memory.
+    func encoded() -> Data {
+        var record = RecordWriter()
+        response.write(to: &record)
+        var inline = Data()
+        switch body {
+        case .memory(let data):
+            record.write(UInt64(0))
+            inline = data
+        case .file(let file):
+            record.write(file.id)
+            record.write(file.length)
+            record.write(file.checksum)
+        }
+        var lengths = RecordWriter()
+        lengths.write(Self.magic)
+        lengths.write(UInt64(record.bytes.count))
+        lengths.write(UInt64(inline.count))
+        var checksum = Checksum(seed: Self.magic)
+        checksum.update(lengths.bytes.bytes)
+        checksum.update(record.bytes.bytes)
+        checksum.update(inline.bytes)
+        lengths.write(checksum.value)
+        return lengths.bytes + record.bytes + inline
+    }
+
+    /// Reads an entry's file; `nil` if it is damaged or of another version.
+    convenience init?(id: UInt64, encoded file: Data) {
+        var lengths = RecordReader(file)
+        guard lengths.number(UInt64.self) == Self.magic, let recordLength = lengths.number(UInt64.self),
+            let inlineLength = lengths.number(UInt64.self), let expected = lengths.number(UInt64.self),
+            let content = UInt64(exactly: file.count - Self.prefix), recordLength <= content,
+            inlineLength == content - recordLength
+        else { return nil }
+        var checksum = Checksum(seed: Self.magic)
+        checksum.update(file.prefix(24).bytes)
+        checksum.update(file.dropFirst(Self.prefix).bytes)
+        guard checksum.value == expected else { return nil }
+        let end = file.startIndex + Self.prefix + Int(recordLength)
+        var record = RecordReader(file[(file.startIndex + Self.prefix)..<end])
+        guard let response = StoredResponse(from: &record), let bodyID = record.number(UInt64.self) else { return nil }
+        let body: Body
+        if bodyID != 0 {
+            guard let length = record.number(Int64.self), let checksum = record.number(UInt64.self), inlineLength == 0
+            else { return nil }
+            body = .file(BodyFile(id: bodyID, length: length, checksum: checksum))
+        } else {
+            // A slice would keep the whole file in memory, and its indices do not start at 0.
+            body = .memory(Data(file[end...]))
+        }
+        guard record.isAtEnd, response.bodyLength == body.length else { return nil }
+        self.init(response, body: body, id: id)
+    }
+
+    /// The first bytes of each entry's file, which name the version of its form: `ANcache1`.
+    private static let magic: UInt64 = 0x3165_6863_6163_4E41
+    private static let prefix = 32
+}
+
+extension CacheEntry.Body {
+    /// The number of bytes.
+    package var length: Int64 {
+        switch self {
+        case .memory(let data): Int64(data.count)
+        case .file(let file): file.length
+        }
+    }
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import ANSystem
+package import FoundationEssentials
+
+/// Stores a body while it is received. What is not finished leaves nothing behind.
+///
+/// A failure, such as a full disk, ends the storing and not the response.
+package actor CacheWriter {
+    private let disk: DiskStore?
+    private let key: CacheKey
+    /// The size above which a body is not stored.
+    private let limit: Int64
+    private var length: Int64 = 0
+    private var buffer = Data()
+    private var checksum = Checksum()
+    private var file: PartialFile?
+    private var isAbandoned = false
+
+    init(disk: DiskStore?, key: CacheKey, limit: Int64) {
+        self.disk = disk
+        self.key = key
+        self.limit = limit
+    }
+
+    /// Appends bytes. A body that becomes too large for memory continues in a file.
+    package func append(_ bytes: Data) {
+        guard !isAbandoned else { return }
+        length += Int64(bytes.count)
+        guard length <= limit else { return abandon() }
+        guard let disk, length > Self.longestInline else {
+            if (try? buffer.collect(bytes, upTo: Int(clamping: limit))) == nil { abandon() }
+            return
+        }
+        do throws(SystemError) {
+            if file == nil {
+                file = try disk.newFile()
+                try write(buffer)
+                buffer = Data()
+            }
+            try write(bytes)
+        } catch {
+            abandon()
+        }
+    }
+
+    private func write(_ bytes: Data) throws(SystemError) {
+        checksum.update(bytes.bytes)
+        try file?.write(bytes.bytes)
+    }
+
+    private func abandon() {
+        isAbandoned = true
+        buffer = Data()
+        file = nil
+    }
+
+    /// Ends the body, and returns it; `nil` if it could not be stored.
+    ///
+    /// - Parameter expected: The length that the response announced, if any; another one is not stored.
+    package func finish(expected: Int64?) -> CacheEntry.Body? {
+        guard !isAbandoned, expected ?? length == length else {
+            abandon()
+            return nil
+        }
+        isAbandoned = true
+        guard file != nil, let disk else { return .memory(buffer) }
+        do throws(SystemError) {
+            let id = UInt64.random(in: 1 ... .max)
+            try file?.move(to: disk.path(ofBody: id, key))
+            file = nil
+            return .file(CacheEntry.BodyFile(id: id, length: length, checksum: checksum.value))
+        } catch {
+            file = nil
+            return nil
+        }
+    }
+
+    /// The length up to which a body is part of its entry's file, and is kept in memory.
+    private static let longestInline: Int64 = 64 << 10
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import ANSystem
+import FoundationEssentials
+
+/// The files of a cache in a directory.
+///
+/// Each file is written under a temporary name and renamed when it is complete, and is never changed afterwards. A
+/// checksum detects bytes that were lost or damaged, so that nothing is flushed to the disk. Several processes can use
+/// a directory: each of them sees the other's files when it scans the directory. Errors are misses.
+struct DiskStore: Sendable {
+    let directory: String
+
+    /// Creates the directory, readable by its owner only, if it is missing.
+    init(directory: String) throws(SystemError) {
+        // A version of the form of the files has a directory of its own.
+        self.directory = directory + "/v1"
+        try FileLocation(unresolved: self.directory + "/entry").createDirectories(mode: 0o700)
+    }
+
+    // MARK: Entries
+
+    /// Reads an entry, without a body file; `nil` if it is missing or damaged.
+    func read(_ name: EntryName) -> CacheEntry? {
+        guard let file = try? FileDescriptor(reading: path(name.entryFile)), let size = try? file.regularFileSize(),
+            size <= Self.longestEntry, let bytes = try? file.data(at: 0, count: Int(size)),
+            let entry = CacheEntry(id: name.id, encoded: bytes),
+            entry.body.fileID == name.body, CacheKey(target: entry.response.target) == name.key
+        else { return nil }
+        return entry
+    }
+
+    /// Writes an entry's file, and returns its name.
+    func write(_ entry: CacheEntry, key: CacheKey) throws(SystemError) -> EntryName {
+        let bytes = entry.encoded()
+        guard bytes.count <= Self.longestEntry else { throw SystemError(call: "write", code: Self.tooLarge) }
+        let name = EntryName(
+            key: key, id: entry.id, body: entry.body.fileID,
+            size: Int64(bytes.count) + (entry.body.fileID == 0 ? 0 : entry.body.length))
+        var file = try newFile()
+        try file.write(bytes.bytes)
+        try file.move(to: path(name.entryFile))
+        return name
+    }
+
+    /// Removes an entry's file, and its body file unless another entry uses it.
+    func remove(_ name: EntryName, keepingBody: Bool) {
+        FileLocation.remove(path(name.entryFile))
+        if !keepingBody, let body = name.bodyFile { FileLocation.remove(path(body)) }
+    }
+
+    /// Records the use of an entry in the modification time of its file.
+    func touch(_ name: EntryName) {
+        FileLocation.touch(path(name.entryFile))
+    }
+
+    /// The time of the last use of an entry; `nil` if its file is missing.
+    func lastUse(of name: EntryName) -> Int64? {
+        FileLocation.modificationTime(of: path(name.entryFile))
+    }
+
+    // MARK: Bodies
+
+    /// Creates a temporary file.
+    func newFile() throws(SystemError) -> PartialFile {
+        let name = String(UInt64.random(in: .min ... .max), radix: 36)
+        return try PartialFile(path: path(name + Self.temporarySuffix), opening: .new, mode: 0o600)
+    }
+
+    /// The path of a body file.
+    func path(ofBody id: UInt64, _ key: CacheKey) -> String {
+        path(EntryName(key: key, id: 0, body: id, size: 0).bodyFile ?? "")
+    }
+
+    // MARK: The directory
+
+    /// Returns the names of all entries, and removes what a process left behind that ended while it wrote.
+    ///
+    /// A temporary file is locked by its writer. A body without an entry may belong to an entry that another process is
+    /// about to write, so it is removed only if it is old.
+    func scan() throws(SystemError) -> [EntryName] {
+        var entries: [EntryName] = []
+        var bodies: [EntryName] = []
+        var temporary: [String] = []
+        try FileLocation.forEachName(in: directory) { name in
+            if let entry = EntryName(name) {
+                if entry.id == 0 { bodies.append(entry) } else { entries.append(entry) }
+            } else if name.hasSuffix(Self.temporarySuffix) {
+                temporary.append(name)
+            }
+        }
+        for name in temporary { removeIfAbandoned(name) }
+        guard !bodies.isEmpty else { return entries.filter { $0.body == 0 } }
+        let existing = Set(bodies.map { BodyID(key: $0.key, id: $0.body) })
+        let used = Set(entries.lazy.filter { $0.body != 0 }.map { BodyID(key: $0.key, id: $0.body) })
+        for body in bodies where !used.contains(BodyID(key: body.key, id: body.body)) { removeIfOld(body) }
+        return entries.filter { entry in
+            let isComplete = entry.body == 0 || existing.contains(BodyID(key: entry.key, id: entry.body))
+            if !isComplete { remove(entry, keepingBody: true) }
+            return isComplete
+        }
+    }
+
+    /// The time of the last change of the directory.
+    var lastChange: Int64? { FileLocation.modificationTime(of: directory) }
+
+    private func removeIfAbandoned(_ name: String) {
+        // The file is removed with the value, which exists only if no process has locked the file.
+        _ = try? PartialFile(path: path(name), opening: .existing)
+    }
+
+    private func removeIfOld(_ body: EntryName) {
+        guard let file = body.bodyFile, let time = FileLocation.modificationTime(of: path(file)) else { return }
+        let age = CacheTime.now - CacheTime(milliseconds: time / 1_000_000)
+        if age > CacheTime(seconds: 3_600) || age < CacheTime(seconds: -3_600) { FileLocation.remove(path(file)) }
+    }
+
+    private func path(_ name: String) -> String { "\(directory)/\(name)" }
+
+    private struct BodyID: Hashable {
+        let key: CacheKey
+        let id: UInt64
+    }
+
+    /// The greatest size of an entry's file; larger ones are not read.
+    private static let longestEntry: Int64 = 4 << 20
+    /// `EFBIG`.
+    private static let tooLarge: Int32 = 27
+    private static let temporarySuffix = ".part"
+}
+
+extension CacheEntry.Body {
+    /// The number of the body file; 0 for a body in memory.
+    var fileID: UInt64 {
+        switch self {
+        case .memory: 0
+        case .file(let file): file.id
+        }
+    }
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+
+public import ANHTTP
+import ANSystem
+public import FoundationEssentials
+
+extension ResponseCache {
+    /// Removes all stored responses to requests for a URL.
+    public func remove(_ url: URL) {
+        removeEntries(target: CacheKey.target(url))
+    }
+
+    /// Removes the entries of a normalized target.
+    package func removeEntries(target: String) {
+        removeEntries(CacheKey(target: target)) { $0.target == target }
+    }
+
+    /// Removes all stored responses.
+    public func removeAll() {
+        for key in Set(index.withLock { $0.all.map(\.key) }) { remove(key) { _ in true } }
+    }
+
+    /// The numbers of stored responses and bytes.
+    public var usage: Usage {
+        index.withLock { Usage(entries: $0.count, memoryBytes: $0.memoryBytes, diskBytes: $0.diskBytes) }
+    }
+
+    /// The numbers of stored responses and bytes of a cache.
+    public struct Usage: Hashable, Sendable {
+        /// The number of stored responses.
+        public let entries: Int
+        /// The estimated number of bytes in memory.
+        public let memoryBytes: Int
+        /// The number of bytes in files.
+        public let diskBytes: Int64
+    }
+
+    /// Returns the stored responses in any order. Those on the disk are read, without their bodies.
+    @concurrent public func entries() async -> [Entry] {
+        let slots = index.withLock { Array($0.all.map(\.slot)) }
+        return slots.compactMap { slot in
+            (slot.entry ?? slot.name.flatMap { disk?.read($0) }).map { Entry($0.response) }
+        }
+    }
+
+    /// A stored response.
+    public struct Entry: Sendable {
+        /// The URL of the request.
+        public let url: URL
+        /// The status and header fields, as stored.
+        public let head: ResponseHead
+        /// The number of bytes of the body.
+        public let bodySize: Int64
+        /// The time at which the response was received or last validated.
+        public let date: Date
+        /// The time until which the response can be used without validation; `nil` if it must always be validated.
+        public let expirationDate: Date?
+
+        init(_ response: StoredResponse) {
+            let url = URL(string: response.target) ?? URL(filePath: "/")
+            self.url = url
+            head = ResponseHead(
+                status: response.status, headers: response.headers, version: response.version, url: url)
+            bodySize = response.bodyLength
+            date = response.responseTime.date
+            expirationDate = response.expiration?.date
+        }
+    }
+}
+
+extension CacheTime {
+    /// The point in time as a date.
+    var date: Date { Date(timeIntervalSince1970: Double(milliseconds) / 1_000) }
+}
+
+extension StoredResponse {
+    /// The time at which the response becomes stale; `nil` if it always requires validation.
+    var expiration: CacheTime? {
+        guard !isInvalidated, !rules.noCache, let lifetime = rules.lifetime else { return nil }
+        return responseTime + lifetime - rules.initialAge
+    }
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT
+
+package import ANHTTP
+import ANSystem
+package import FoundationEssentials
+
+/// A private HTTP cache (RFC 9111) in memory, and in a directory if it has one.
+///
+/// A session without a cache, which is the default, sends every request. A session with one answers from it what HTTP
+/// permits:
+///
+/// ```swift
+/// let api = SessionManager { $0.cache = .standard }
+/// ```
+///
+/// A cache may be shared by several sessions. Responses to requests with credentials are used only for requests with
+/// the same credentials, and those to requests with cookies only in the session that sent them.
+///
+/// A directory may be used by several processes, and survives their end at any moment. Damaged files are removed. A
+/// failure of the disk never fails a request: the response then comes from the server.
+public final class ResponseCache: Sendable {
+    package let limits: CacheLimits
+    let disk: DiskStore?
+    let index: Lock<CacheIndex>
+    /// The number of insertions until the directory is scanned for the files of other processes.
+    private let untilScan: Lock<Int>
+    /// The reason why the directory cannot be used, such as missing permission; `nil` for a cache without failure or
+    /// without a directory.
+    public let diskFailure: String?
+
+    /// Creates a cache with limits, in memory and in a directory if there is one.
+    package init(_ limits: CacheLimits, directory: String?) {
+        self.limits = limits
+        var (disk, failure): (DiskStore?, String?) = (nil, nil)
+        var entries: [EntryName] = []
+        if let directory {
+            do throws(SystemError) {
+                // The working directory may change.
+                let base = directory.hasPrefix("/") ? "" : FileManager.default.currentDirectoryPath + "/"
+                let store = try DiskStore(directory: base + directory)
+                entries = try store.scan()
+                disk = store
+            } catch {
+                failure = error.description
+            }
+        }
+        var index = CacheIndex(limits, hasDisk: disk != nil)
+        index.add(entries)
+        self.disk = disk
+        self.index = Lock(index)
+        untilScan = Lock(Self.scanPeriod)
+        diskFailure = failure
+        evict()
+    }
+
+    // MARK: Entries
+
+    /// Returns the entries of a key. Those on the disk are read, and kept in memory if they fit.
+    package func entries(_ key: CacheKey) -> [CacheEntry] {
+        let slots = index.withLock { $0.slots(key) }
+        guard slots.contains(where: { $0.entry == nil }) else { return slots.compactMap(\.entry) }
+        return slots.compactMap { slot in slot.entry ?? slot.name.flatMap { load($0) } }
+    }
+
+    private func load(_ name: EntryName) -> CacheEntry? {
+        guard let entry = disk?.read(name) else {
+            remove(name.key) { $0.id == name.id }
+            return nil
+        }
+        let isOver = index.withLock { index in
+            index.keep(entry, key: name.key)
+            return index.isOverLimit
+        }
+        if isOver { evict() }
+        return entry
+    }
+
+    /// Returns a reader of an entry's body or a part of it, and records the use; `nil` if the body is missing or
+    /// damaged, in which case the entry is removed.
+    package func body(of entry: CacheEntry, _ key: CacheKey, _ range: Range<Int64>?, ending: ResponseEnding)
+        -> ResponseBody?
+    {
+        if let name = index.withLock({ $0.use(entry.id, key: key) }) { disk?.touch(name) }
+        switch entry.body {
+        case .memory(let data):
+            guard let range else { return ResponseBody(data, ending: ending) }
+            return ResponseBody(Data(data.dropFirst(Int(range.lowerBound)).prefix(range.count)), ending: ending)
+        case .file(let file):
+            if let path = disk?.path(ofBody: file.id, key),
+                let source = StoredBodySource(path: path, file, range ?? 0..<file.length, ending: ending)
+            {
+                return ResponseBody(source: source)
+            }
+            remove(key) { $0.id == entry.id }
+            return nil
+        }
+    }
+
+    /// Adds an entry and removes those that it replaces. If the disk fails, nothing is added.
+    ///
+    /// - Parameter replaced: Whether a stored response is replaced.
+    package func insert(_ entry: CacheEntry, _ key: CacheKey, replacing replaced: (StoredResponse) -> Bool) {
+        guard entry.response.bodyLength <= limits.longestBody(hasDisk: disk != nil) else { return }
+        let old = entries(key).filter { replaced($0.response) }.map(\.id)
+        let name: EntryName?
+        do throws(SystemError) {
+            name = try disk?.write(entry, key: key)
+        } catch {
+            if case .file(let file) = entry.body, let disk { FileLocation.remove(disk.path(ofBody: file.id, key)) }
+            return remove(key) { old.contains($0.id) }
+        }
+        let (removals, isOver) = index.withLock { index in
+            index.insert(entry, key: key, name: name)
+            return (index.remove(key) { old.contains($0.id) }, index.isOverLimit)
+        }
+        perform(removals)
+        if isOver { evict() }
+        scanIfDue()
+    }
+
+    /// Returns a writer for the body of an entry.
+    package func writer(_ key: CacheKey) -> CacheWriter {
+        CacheWriter(disk: disk, key: key, limit: limits.longestBody(hasDisk: disk != nil))
+    }
+
+    /// Returns a body that is not stored yet, and removes its file; `nil` if it cannot be read.
+    package func takeBody(_ body: CacheEntry.Body, _ key: CacheKey) async -> Data? {
+        switch body {
+        case .memory(let data): return data
+        case .file(let file):
+            guard let path = disk?.path(ofBody: file.id, key) else { return nil }
+            defer { FileLocation.remove(path) }
+            let source = StoredBodySource(path: path, file, 0..<file.length, ending: ResponseEnding())
+            return try? await source?.collect(upTo: .max)
+        }
+    }
+
+    /// Removes the entries of a key whose stored responses satisfy a condition.
+    package func removeEntries(_ key: CacheKey, where condition: (StoredResponse) -> Bool) {
+        let ids = entries(key).filter { condition($0.response) }.map(\.id)
+        if !ids.isEmpty { remove(key) { ids.contains($0.id) } }
+    }
+
+    func remove(_ key: CacheKey, where condition: (CacheIndex.Slot) -> Bool) {
+        perform(index.withLock { $0.remove(key, where: condition) })
+    }
+
+    private func perform(_ removals: [CacheIndex.Removal]) {
+        for removal in removals { disk?.remove(removal.name, keepingBody: removal.keepsBody) }
+    }
+
+    // MARK: Bounds
+
+    /// Removes the least recently used entries until the limits are kept.
+    private func evict() {
+        guard index.withLock({ $0.isOverLimit }) else { return }
+        var times: [EntryName: Int64] = [:]
+        if let disk, index.withLock({ $0.needsTimes }) {
+            // Read without the lock, because there may be many files.
+            let unused = index.withLock { $0.all.filter { $0.slot.lastUse == 0 }.compactMap(\.slot.name) }
+            for name in unused { times[name] = disk.lastUse(of: name) ?? 0 }
+        }
+        perform(index.withLock { $0.evict { times[$0] } })
+    }
+
+    /// Learns from time to time which entries other processes added and removed, so that the directory keeps its
+    /// limits.
+    private func scanIfDue() {
+        guard let disk else { return }
+        let count = index.withLock(\.count)
+        let isDue = untilScan.withLock { rest in
+            rest -= 1
+            guard rest <= 0 else { return false }
+            rest = max(Self.scanPeriod, count / 4)
+            return true
+        }
+        guard isDue, let found = try? disk.scan() else { return }
+        index.withLock { index in
+            let known = index.names
+            index.add(found.lazy.filter { !known.contains($0) })
+            for name in known.subtracting(found) { _ = index.remove(name.key) { $0.name == name } }
+        }
+        evict()
+    }
+
+    private static let scanPeriod = 256
+}
+
+/// The limits of a cache.
+package struct CacheLimits: Sendable, Hashable {
+    /// The number of bytes in memory.
+    package var memoryBytes: Int
+    /// The number of bytes in files.
+    package var diskBytes: Int64
+    /// The number of entries.
+    package var entries: Int
+
+    /// Creates limits; negative numbers count as 0.
+    package init(memoryBytes: Int, diskBytes: Int64, entries: Int) {
+        self.memoryBytes = max(0, memoryBytes)
+        self.diskBytes = max(0, diskBytes)
+        self.entries = max(0, entries)
+    }
+
+    /// The size above which a body is not stored: a quarter of the capacity.
+    func longestBody(hasDisk: Bool) -> Int64 {
+        hasDisk ? min(diskBytes / 4, EntryName.greatestSize / 2) : Int64(memoryBytes / 4)
+    }
+}

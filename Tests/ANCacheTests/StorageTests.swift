@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: MIT
+
+import ANCache
+import ANHTTP
+import ANSystem
+import FoundationEssentials
+import HTTPTypes
+import Testing
+
+@Suite struct StorageTests {
+    private let directory = TemporaryDirectory()
+
+    private func disk(capacity: Int64 = 64 << 20, memory: Int = 0, entries: Int = 1_000) -> ResponseCache {
+        .disk(directory.path, capacity: capacity, memory: memory, entries: entries)
+    }
+
+    // MARK: Contents
+
+    @Test(arguments: [0, 1, 31, 32, 33, 4_096, 65_536, 65_537, 300_000])
+    func `a body of any size is found again, also by another process`(size: Int) async throws {
+        let body = Self.bytes(size)
+        let cache = disk(memory: 1 << 20)
+        try await cache.store(body, "a")
+        #expect(try await cache.body("a") == body)
+        #expect(try await cache.body("b") == nil)
+        #expect(try await disk().body("a") == body)
+        #expect(
+            try await disk().body("a", 1..<Int64(max(1, size / 2))) == body.dropFirst().prefix(max(0, size / 2 - 1)))
+    }
+
+    @Test func `a cache in memory finds its bodies`() async throws {
+        let cache = ResponseCache.memory()
+        try await cache.store(Self.bytes(70_000), "a")
+        #expect(try await cache.body("a") == Self.bytes(70_000))
+        #expect(cache.usage.entries == 1)
+        #expect(cache.usage.diskBytes == 0)
+    }
+
+    @Test func `the whole response is found again`() async throws {
+        let request = CacheRequest.get("Foo: 1", "Accept: a")
+        let stored = StoredResponse(
+            .of(404, "Vary: Foo, Bar, Cookie", "X-A: 1", "x-a: ü", "Empty: "), trailers: [.eTag: "t"], bodyLength: 3,
+            to: request, requestTime: after(-2), responseTime: after(1), owner: 77
+        ).invalidated()
+        disk().insert(CacheEntry(stored, body: .memory(Data("abc".utf8))), CacheKey(target: page)) { _ in true }
+        let found = try #require(disk().entries(CacheKey(target: page)).first)
+        #expect(found.response == stored)
+        #expect(found.body == .memory(Data("abc".utf8)))
+    }
+
+    @Test func `an update shares the body file, which is removed with its last entry`() async throws {
+        let cache = disk()
+        try await cache.store(Self.bytes(100_000), "a")
+        let key = CacheKey(target: "a")
+        let first = try #require(cache.entries(key).first)
+        cache.insert(first.with(first.response.invalidated()), key) { _ in true }
+        #expect(try await cache.body("a") == Self.bytes(100_000))
+        #expect(try await disk().body("a") == Self.bytes(100_000))
+        #expect(try directory.files.count == 2)
+        cache.removeAll()
+        #expect(try directory.files == [])
+        #expect(cache.usage == ResponseCache.Usage.none)
+    }
+
+    @Test func `a body that is not finished leaves nothing behind`() async throws {
+        let cache = disk()
+        var writer: CacheWriter? = cache.writer(CacheKey(target: "a"))
+        await writer?.append(Self.bytes(100_000))
+        #expect(try directory.files.count == 1)
+        writer = nil
+        #expect(try directory.files == [])
+        let other = cache.writer(CacheKey(target: "a"))
+        await other.append(Self.bytes(100_000))
+        #expect(await other.finish(expected: 100_001) == nil)
+        #expect(try directory.files == [])
+    }
+
+    @Test func `entries are listed with their URLs`() async throws {
+        let cache = disk()
+        try await cache.store(Self.bytes(5), "http://a.example/1", "Cache-Control: max-age=60")
+        try await cache.store(Self.bytes(70_000), "http://a.example/2")
+        let list = await cache.entries().sorted { $0.url.absoluteString < $1.url.absoluteString }
+        #expect(list.map(\.url.absoluteString) == ["http://a.example/1", "http://a.example/2"])
+        #expect(list.map(\.bodySize) == [5, 70_000])
+        #expect(list[0].expirationDate == list[0].date.addingTimeInterval(60))
+        #expect(list[1].expirationDate == nil)
+        cache.remove(try #require(URL(string: "http://A.example:80/1")))
+        #expect(await cache.entries().map(\.bodySize) == [70_000])
+    }
+
+    // MARK: Bounds
+
+    @Test func `the least recently used entries are removed first`() async throws {
+        for cache in [disk(entries: 3), .memory(entries: 3)] {
+            for name in ["a", "b", "c"] { try await cache.store(Self.bytes(10), name) }
+            #expect(try await cache.body("a") != nil)
+            try await cache.store(Self.bytes(10), "d")
+            #expect(try await cache.body("b") == nil)
+            for name in ["a", "c", "d"] { #expect(try await cache.body(name) != nil) }
+        }
+    }
+
+    @Test func `the order of use survives the process`() async throws {
+        let first = disk()
+        for name in ["a", "b", "c"] { try await first.store(Self.bytes(10), name) }
+        // Times of files have the resolution of the kernel's clock.
+        let times = try directory.files.sorted().enumerated()
+        for (index, file) in times { directory.setAge(of: file, 100 - index) }
+        let second = disk()
+        #expect(try await second.body("a") != nil)
+        #expect(try await second.body("c") != nil)
+        try await disk(entries: 3).store(Self.bytes(10), "d")
+        #expect(try await disk().body("b") == nil)
+        #expect(try await disk().body("d") != nil)
+    }
+
+    @Test func `the sizes are limited in memory and on the disk`() async throws {
+        let limited = disk(capacity: 100_000, memory: 20_000)
+        let memory = ResponseCache.memory(100_000)
+        for number in 0..<50 {
+            try await limited.store(Self.bytes(4_000), "\(number)")
+            try await memory.store(Self.bytes(4_000), "\(number)")
+        }
+        #expect((80_000...100_000).contains(limited.usage.diskBytes))
+        #expect(try directory.bytes == limited.usage.diskBytes)
+        #expect((10_000...20_000).contains(limited.usage.memoryBytes))
+        #expect((80_000...100_000).contains(memory.usage.memoryBytes))
+    }
+
+    @Test func `a response larger than a quarter of the capacity is not stored`() async throws {
+        for cache in [disk(capacity: 400_000), .memory(400_000)] {
+            try await cache.store(Self.bytes(100_001), "a")
+            #expect(cache.usage == ResponseCache.Usage.none)
+        }
+        #expect(try directory.files == [])
+    }
+
+    @Test func `opening a directory with smaller limits removes what exceeds them`() async throws {
+        let cache = disk()
+        for number in 0..<20 { try await cache.store(Self.bytes(1_000), "\(number)") }
+        #expect(disk(entries: 5).usage.entries == 5)
+        #expect(try directory.files.count == 5)
+    }
+
+    // MARK: Damage
+
+    @Test(arguments: [200, 70_000])
+    func `a file with a changed byte is a miss`(size: Int) async throws {
+        try await expectMisses(size) { whole in
+            stride(from: 0, to: whole.count, by: max(1, whole.count / 60)).map { position in
+                var damaged = whole
+                damaged[position] ^= 0x10
+                return damaged
+            }
+        }
+    }
+
+    @Test(arguments: [200, 70_000])
+    func `a truncated or extended file is a miss`(size: Int) async throws {
+        try await expectMisses(size) { whole in
+            [0, 1, 24, 31, 32, 33, whole.count / 2, whole.count - 1, whole.count + 1].map {
+                (whole + Data([0])).prefix($0)
+            }
+        }
+    }
+
+    /// Damages each file of an entry in several ways, and expects that its body is not found.
+    private func expectMisses(_ size: Int, _ damage: (Data) -> [Data]) async throws {
+        try await disk().store(Self.bytes(size), "a", "X-A: 1")
+        let files = try directory.files.map { ($0, try directory.read($0)) }
+        #expect(files.count == (size > 65_536 ? 2 : 1))
+        for (damaged, whole) in files {
+            for bytes in damage(whole) {
+                for (file, content) in files { try directory.write(file == damaged ? bytes : content, to: file) }
+                let cache = disk()
+                #expect(try await cache.body("a") == nil)
+                #expect(cache.usage.entries == 0)
+            }
+        }
+    }
+
+    @Test func `an entry whose file or body was removed is a miss`() async throws {
+        let cache = disk()
+        try await cache.store(Self.bytes(10), "a")
+        try await cache.store(Self.bytes(70_000), "b")
+        try directory.removeFiles()
+        #expect(try await cache.body("a") == nil)
+        #expect(try await cache.body("b") == nil)
+        #expect(cache.usage == ResponseCache.Usage.none)
+        try await cache.store(Self.bytes(10), "a")
+        #expect(try await cache.body("a") != nil)
+    }
+
+    @Test func `a body without an entry is kept for an hour, for a process that is about to write the entry`()
+        async throws
+    {
+        try await disk().store(Self.bytes(70_000), "a")
+        let entry = try #require(try directory.files.first { $0.hasSuffix(".entry") })
+        try directory.remove(entry)
+        _ = disk()
+        #expect(try directory.files.count == 1)
+        directory.setAge(of: try #require(try directory.files.first), 3_700)
+        _ = disk()
+        #expect(try directory.files == [])
+    }
+
+    @Test func `temporary files of processes that have ended are removed, those of others are not`() async throws {
+        try await disk().store(Self.bytes(10), "a")
+        let writer = disk().writer(CacheKey(target: "b"))
+        await writer.append(Self.bytes(100_000))
+        try directory.write(Data([1]), to: "abandoned.part")
+        try directory.write(Data([1]), to: "other.txt")
+        #expect(try directory.files.count == 4)
+        _ = disk()
+        #expect(try directory.files.count == 3)
+        #expect(await writer.finish(expected: nil) != nil)
+    }
+
+    @Test func `a directory that cannot be used is no failure of requests`() async throws {
+        let cache = ResponseCache.disk("/dev/null/cache")
+        #expect(cache.diskFailure != nil)
+        try await cache.store(Self.bytes(100), "a")
+        #expect(try await cache.body("a") == Self.bytes(100))
+        #expect(disk().diskFailure == nil)
+    }
+
+    @Test func `a disk that fails later stores nothing`() async throws {
+        let cache = disk()
+        try await cache.store(Self.bytes(10), "a")
+        try directory.removeAll()
+        try await cache.store(Self.bytes(10), "a")
+        try await cache.store(Self.bytes(100_000), "b")
+        #expect(try await cache.body("a") == nil)
+        #expect(try await cache.body("b") == nil)
+    }
+
+    // MARK: Processes
+
+    @Test func `two caches of one directory find each other's entries after a scan, and keep the limits`()
+        async throws
+    {
+        let (one, two) = (disk(entries: 300), disk(entries: 300))
+        for number in 0..<600 {
+            try await (number % 2 == 0 ? one : two).store(Self.bytes(10), "\(number)")
+        }
+        for number in 600..<900 { try await one.store(Self.bytes(10), "\(number)") }
+        #expect(try directory.files.count <= 300 + 256)
+        let found = try directory.files.count
+        #expect(disk().usage.entries == min(found, 1_000))
+    }
+
+    static func bytes(_ count: Int) -> Data { Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31) }) }
+}
+
+extension ResponseCache.Usage {
+    static var none: ResponseCache.Usage { ResponseCache.memory().usage }
+}
+
+extension ResponseCache {
+    /// Stores a response to a request for a target, in place of all others.
+    func store(_ body: Data, _ target: String, _ lines: String...) async throws {
+        let key = CacheKey(target: target)
+        let writer = writer(key)
+        for start in stride(from: 0, to: body.count, by: 10_000) {
+            await writer.append(Data(body[start..<min(start + 10_000, body.count)]))
+        }
+        guard let stored = await writer.finish(expected: Int64(body.count)) else { return }
+        let response = StoredResponse(
+            ResponseHead(200, lines), trailers: [:], bodyLength: stored.length, to: .get(target: target),
+            requestTime: start, responseTime: start, owner: 0)
+        insert(CacheEntry(response, body: stored), key) { _ in true }
+    }
+
+    /// Returns the body of the stored response for a target.
+    func body(_ target: String, _ range: Range<Int64>? = nil) async throws -> Data? {
+        let key = CacheKey(target: target)
+        guard let entry = entries(key).first, entry.response.target == target else { return nil }
+        let range = range.map { $0.clamped(to: 0..<entry.response.bodyLength) }
+        return try await body(of: entry, key, range, ending: ResponseEnding())?.collect(upTo: .max)
+    }
+}
