@@ -10,6 +10,9 @@ public import FoundationEssentials
 public struct RequestBody: Sendable {
     /// The source of the body.
     package let content: Content
+    /// Returns when the next bytes may be read; `nil`, the default, if they may be read at any time. Awaited before the
+    /// first and after each chunk.
+    package var gate: (@Sendable () async throws -> Void)?
 
     /// No body and no `Content-Length`.
     public static let none = RequestBody(content: .none)
@@ -78,6 +81,9 @@ public struct RequestBody: Sendable {
     ) -> RequestBody {
         .writer(length: length, isReplayable: false, write)
     }
+
+    /// The maximum size in bytes of the chunks in which files and data are read.
+    package static let chunkSize = 256 << 10
 
     /// Creates a body whose bytes a closure writes each time that the body is sent.
     package static func writer(

@@ -24,6 +24,15 @@ public struct RequestBodyWriter {
         self.send = send
     }
 
+    /// Returns a writer that awaits a gate after each chunk; the same writer without one.
+    package func gated(by gate: (@Sendable () async throws -> Void)?) -> RequestBodyWriter {
+        guard let gate else { return self }
+        return RequestBodyWriter { chunk in
+            try await send(chunk)
+            try await gate()
+        }
+    }
+
     /// Writes bytes, and waits until there is room for more.
     ///
     /// About 512 KiB are buffered; after that, this function returns when the connection has accepted some of them. That

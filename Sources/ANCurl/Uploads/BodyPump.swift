@@ -13,24 +13,24 @@ package struct BodyPump: Sendable {
     private let declaredLength: Int64?
     private let trailers: (@Sendable () throws -> HTTPFields)?
     private let source: BodyWriting
+    private let gate: (@Sendable () async throws -> Void)?
 
     /// Creates the pump for a request; `nil` if its body is empty or in memory and it has no trailers.
     ///
     /// - Throws: ``TransportError/Reason/requestBody(_:)`` for a file that cannot be opened.
     package init?(for request: Request) throws(TransportError) {
         switch request.body.content {
-        case .none where request.trailers == nil, .bytes where request.trailers == nil: return nil
+        case .none where request.trailers == nil: return nil
+        case .bytes where request.trailers == nil && request.body.gate == nil: return nil
         case .none, .bytes, .file, .stream, .writer:
-            self.init(try BodySource(request.body), trailers: request.trailers)
+            let source = try BodySource(request.body)
+            declaredLength = source.length
+            trailers = request.trailers
+            // Trailers require chunked transfer coding, which excludes a declared length. See RFC 9112 §7.1.2.
+            channel = UploadChannel(length: trailers == nil ? source.length : nil, isReplayable: source.isReplayable)
+            self.source = source.produce
+            gate = request.body.gate
         }
-    }
-
-    private init(_ source: BodySource, trailers: (@Sendable () throws -> HTTPFields)?) {
-        declaredLength = source.length
-        self.trailers = trailers
-        // Trailers require chunked transfer coding, which excludes a declared length. See RFC 9112 §7.1.2.
-        channel = UploadChannel(length: trailers == nil ? source.length : nil, isReplayable: source.isReplayable)
-        self.source = source.produce
     }
 
     /// Produces bytes until the exchange is over; `tellLoop` notifies the loop that bytes are available.
@@ -47,7 +47,9 @@ package struct BodyPump: Sendable {
         let pass = Lock(Pass())
         let result: Result<HTTPFields, TransportError.RequestBodyFailure>
         do {
-            try await source(RequestBodyWriter { chunk in try await write(chunk, in: pass, tellLoop: tellLoop) })
+            try await gate?()
+            let writer = RequestBodyWriter { chunk in try await write(chunk, in: pass, tellLoop: tellLoop) }
+            try await source(writer.gated(by: gate))
             let failure = pass.withLock { $0.failure(ofLength: declaredLength) }
             result = try failure.map { .failure($0) } ?? .success(trailers?() ?? [:])
         } catch {

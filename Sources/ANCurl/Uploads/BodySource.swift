@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT
 
-package import ANHTTP
+import ANHTTP
 import ANSystem
 import FoundationEssentials
 
 /// The producer of a request's body, in chunks of at most 256 KiB or as the program's own code yields them.
-package struct BodySource: Sendable {
+struct BodySource: Sendable {
     /// The length in bytes; `nil` if it is unknown.
-    package let length: Int64?
+    let length: Int64?
     /// Whether the body can be produced a second time.
-    package let isReplayable: Bool
+    let isReplayable: Bool
     /// Writes the whole body.
-    package let produce: BodyWriting
+    let produce: BodyWriting
 
     /// Creates the source of a body. The size of a file is read at this point.
     ///
     /// - Throws: ``TransportError/Reason/requestBody(_:)`` for a file that cannot be opened.
-    package init(_ body: RequestBody) throws(TransportError) {
+    init(_ body: RequestBody) throws(TransportError) {
         switch body.content {
         case .none:
             self.init(length: 0) { _ in }
@@ -24,8 +24,8 @@ package struct BodySource: Sendable {
             self.init(length: Int64(data.count)) { writer in
                 var rest = data
                 while !rest.isEmpty {
-                    try await writer.write(rest.prefix(Self.chunkSize))
-                    rest = rest.dropFirst(Self.chunkSize)
+                    try await writer.write(rest.prefix(RequestBody.chunkSize))
+                    rest = rest.dropFirst(RequestBody.chunkSize)
                 }
             }
         case .file(let path):
@@ -53,15 +53,12 @@ package struct BodySource: Sendable {
         self.isReplayable = isReplayable
         self.produce = produce
     }
-
-    /// The maximum size of a chunk in bytes.
-    package static let chunkSize = 256 << 10
 }
 
 extension RegularFile {
     /// Returns the next bytes of the body; `nil` at the end. The pump detects a premature end by the length.
     fileprivate func nextChunk(of path: String) throws(TransportError.RequestBodyFailure) -> Data? {
-        var chunk = Data(count: Int(min(remaining, Int64(BodySource.chunkSize))))
+        var chunk = Data(count: Int(min(remaining, Int64(RequestBody.chunkSize))))
         do throws(SystemError) {
             var bytes = chunk.mutableBytes
             let count = try read(into: &bytes)

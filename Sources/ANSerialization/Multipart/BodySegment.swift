@@ -76,7 +76,7 @@ struct BodySegments: Sendable {
             finish()
             return finished.append(segment)
         }
-        if joined.count + bytes.count > SegmentReader.chunkSize { finish() }
+        if joined.count + bytes.count > RequestBody.chunkSize { finish() }
         joined.append(bytes)
     }
 

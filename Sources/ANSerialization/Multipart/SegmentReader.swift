@@ -5,9 +5,9 @@ import ANSystem
 import FoundationEssentials
 
 /// A reader of segments that combines small ones and opens files only while reading them.
+///
+/// Chunks have at most ``ANHTTP/RequestBody/chunkSize`` bytes, except for those of a user's sequence.
 struct SegmentReader {
-    /// The maximum size of a chunk in bytes, except for chunks of a user's sequence.
-    static let chunkSize = 256 << 10
     private let segments: [BodySegment]
     private var next = 0
     /// The unread rest of the current segment.
@@ -33,18 +33,18 @@ struct SegmentReader {
     /// Returns the next chunk; `nil` at the end.
     mutating func nextChunk() async throws -> Data? {
         var chunk = Data()
-        while chunk.count < Self.chunkSize {
+        while chunk.count < RequestBody.chunkSize {
             switch current {
             case .nothing:
                 guard try openNext() else { return chunk.isEmpty ? nil : chunk }
             case .bytes(let bytes):
-                if bytes.count < BodySegments.largeSize, chunk.count + bytes.count <= Self.chunkSize {
+                if bytes.count < BodySegments.largeSize, chunk.count + bytes.count <= RequestBody.chunkSize {
                     chunk.append(bytes)
                     current = .nothing
                     continue
                 }
                 guard chunk.isEmpty else { return chunk }
-                let piece = bytes.prefix(Self.chunkSize)
+                let piece = bytes.prefix(RequestBody.chunkSize)
                 current = piece.count < bytes.count ? .bytes(bytes.dropFirst(piece.count)) : .nothing
                 return piece
             case .file(let file, let path, let length, let left):
@@ -54,7 +54,7 @@ struct SegmentReader {
                 }
                 // A large file is read directly into its own chunks.
                 guard chunk.isEmpty || left < BodySegments.largeSize else { return chunk }
-                let bytes = try file.bytes(upTo: min(left, Int64(Self.chunkSize - chunk.count)), of: path)
+                let bytes = try file.bytes(upTo: min(left, Int64(RequestBody.chunkSize - chunk.count)), of: path)
                 guard !bytes.isEmpty else {
                     throw SerializationError.multipart(
                         .fileShrank(path: path, declared: length, read: length - left))

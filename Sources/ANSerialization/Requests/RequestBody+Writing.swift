@@ -11,6 +11,7 @@ extension RequestBody {
     /// - Throws: ``SerializationError/multipart(_:)`` for a file that cannot be read, or a length that differs from the
     ///   declared one; the error of the sequence, closure or writer.
     public func write(to writer: sending RequestBodyWriter) async throws {
-        try await [BodySegment(self)].write(to: writer)
+        try await gate?()
+        try await [BodySegment(self)].write(to: writer.gated(by: gate))
     }
 }

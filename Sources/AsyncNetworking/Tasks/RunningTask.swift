@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 
-import ANCurl
 import ANHTTP
 
 /// A running task and its request.
@@ -12,25 +11,13 @@ struct RunningTask: Sendable {
 
     /// Returns the request with a body that is read only while the task may run.
     ///
-    /// A body of at most one chunk is in memory as a whole and is passed unchanged.
+    /// A body of at most one chunk is passed unchanged.
     @inline(never)
-    func gatedRequest(_ change: (inout Request) -> Void = { _ in }) throws -> Request {
+    func gatedRequest(_ change: (inout Request) -> Void = { _ in }) -> Request {
         var request = request
         change(&request)
-        if let length = request.body.length, length <= BodySource.chunkSize { return request }
-        do throws(TransportError) {
-            let source = try BodySource(request.body)
-            request.body = .writer(length: source.length, isReplayable: source.isReplayable) { [core] writer in
-                try await core.waitUntilRunning()
-                try await source.produce(
-                    RequestBodyWriter { chunk in
-                        try await writer.write(chunk)
-                        try await core.waitUntilRunning()
-                    })
-            }
-        } catch {
-            throw SessionError.transport(error)
-        }
+        if let length = request.body.length, length <= RequestBody.chunkSize { return request }
+        request.body.gate = { [core] in try await core.waitUntilRunning() }
         return request
     }
 }

@@ -32,6 +32,8 @@ final class MockExchange: ResponseBodySource {
     }
 
     private func readBody() async throws -> Data {
+        let gate = request.body.gate
+        try await gate?()
         switch request.body.content {
         case .none:
             return Data()
@@ -47,13 +49,17 @@ final class MockExchange: ResponseBodySource {
             return try await read(length) {
                 let reader = try makeReader()
                 var body = Data()
-                while let chunk = try await reader.next() { body.append(chunk) }
+                while let chunk = try await reader.next() {
+                    body.append(chunk)
+                    try await gate?()
+                }
                 return body
             }
         case .writer(let length, _, let write):
             return try await read(length) {
                 let body = Lock(Data())
-                try await write(RequestBodyWriter { chunk in body.withLock { $0.append(chunk) } })
+                let writer = RequestBodyWriter { chunk in body.withLock { $0.append(chunk) } }
+                try await write(writer.gated(by: gate))
                 return body.withLock { $0 }
             }
         }
