@@ -40,7 +40,8 @@ let package = Package(
         .systemLibrary(name: "CDecoders"),
 
         // Layer 2: values and the Transport protocol; the event loop.
-        .target(name: "ANSystem", dependencies: ["CDecoders", "CLinux", "CZlib"], swiftSettings: settings),
+        .target(
+            name: "ANSystem", dependencies: ["CDecoders", "CLinux", "COpenSSL", "CZlib"], swiftSettings: settings),
         .target(name: "ANHTTP", dependencies: [httpTypes], swiftSettings: settings),
 
         // Layer 3: serialization; libcurl; netlink; the response cache.

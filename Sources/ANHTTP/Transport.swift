@@ -28,11 +28,18 @@ public protocol Transport: Sendable {
     /// Ends all exchanges with ``TransportError/Reason/shutDown`` and closes all connections.
     func shutdown() async
 
+    /// The schemes by which the transport authenticates, given a credential. A challenge by another scheme is not
+    /// answered. All schemes by default.
+    var authenticationSchemes: Set<AuthenticationScheme> { get }
+
     /// The store of the transport's cookies; `nil`, the default, for a transport that neither stores nor sends cookies.
     var cookieJar: (any CookieJar)? { get }
 }
 
 extension Transport {
+    /// The default: all schemes.
+    public var authenticationSchemes: Set<AuthenticationScheme> { Set(AuthenticationScheme.allCases) }
+
     /// Performs one exchange and returns a value made from the response.
     ///
     /// See the requirement `perform(_:delivery:reporting:body:)` for the lifetime of the exchange.

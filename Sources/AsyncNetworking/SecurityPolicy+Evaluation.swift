@@ -26,11 +26,4 @@ extension SecurityPolicy {
     public func evaluate(_ certificates: [Data], for host: String?) -> TrustResult {
         ChainEvaluator.evaluate(certificates, for: host, by: self)
     }
-
-    /// Returns the certificates, in DER, of all files that ``certificates(inDirectory:)`` would read, skipping files
-    /// that cannot be read and those that are not certificates.
-    package static func readableCertificates(inDirectory path: String) -> [Data] {
-        let files = (try? certificateFiles(inDirectory: path)) ?? []
-        return files.flatMap { (try? certificates(in: .file($0))) ?? [] }.filter(ChainEvaluator.isCertificate)
-    }
 }

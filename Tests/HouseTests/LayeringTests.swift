@@ -12,7 +12,7 @@ import Testing
         "CZlib": [],
         "CDecoders": [],
         // 2: values and the transport protocol; the event loop.
-        "ANSystem": ["CDecoders", "CLinux", "CZlib", "Glibc", "Synchronization"],
+        "ANSystem": ["CDecoders", "CLinux", "COpenSSL", "CZlib", "Glibc", "Synchronization"],
         "ANHTTP": ["HTTPTypes", "FoundationEssentials", "Synchronization"],
         // 3: serialization; libcurl; netlink; the response cache.
         "ANSerialization": ["ANHTTP", "ANSystem", "HTTPTypes", "FoundationEssentials"],
@@ -49,6 +49,17 @@ import Testing
         for (module, line) in file.imports {
             #expect(allowed.contains(module), "\(file.path):\(line): \(file.module) must not import \(module)")
         }
+    }
+
+    @Test func `the session knows the engine by its protocol only`() {
+        let files = SourceTree.sources.filter {
+            $0.module == "AsyncNetworking" && $0.imports.contains { $0.module == "ANCurl" }
+        }
+        // They create the engine, and read and evaluate certificates, for which it has OpenSSL.
+        #expect(
+            files.map { $0.path.split(separator: "/").last } == [
+                "SecurityPolicy+Certificates.swift", "SecurityPolicy+Evaluation.swift", "SessionManager.swift",
+            ])
     }
 
     @Test func `the layers have no cycles`() {

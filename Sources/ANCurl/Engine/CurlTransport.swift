@@ -13,14 +13,14 @@ public struct CurlTransport: Transport {
     /// Creates a transport and starts its thread.
     ///
     /// - Parameters:
-    ///   - pool: The limits of the connection pool.
+    ///   - limits: The limits of the connection pool.
     ///   - options: The options of requests that have none of their own.
     /// - Throws: ``ANHTTP/TransportError/Reason/internalInconsistency(_:)`` if the system cannot provide a thread or a
     ///   descriptor.
-    public init(pool: ConnectionLimits = ConnectionLimits(), options: TransferOptions = TransferOptions())
+    public init(limits: ConnectionLimits = ConnectionLimits(), options: TransferOptions = TransferOptions())
         throws(TransportError)
     {
-        engine = try CurlEngine(pool: pool, defaultOptions: options)
+        engine = try CurlEngine(limits: limits, defaultOptions: options)
     }
 
     /// Performs one exchange. See ``ANHTTP/Transport``.
@@ -60,6 +60,11 @@ public struct CurlTransport: Transport {
         } onCancel: {
             exchange.cancel()
         }
+    }
+
+    /// The schemes that this libcurl supports: Basic and Digest, and, depending on its build, NTLM and Negotiate.
+    public var authenticationSchemes: Set<AuthenticationScheme> {
+        (try? CurlLibrary.current.get().authenticationSchemes) ?? []
     }
 
     /// The cookies of all exchanges, which remain available after ``shutdown()``.

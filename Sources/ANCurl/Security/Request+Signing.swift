@@ -43,7 +43,7 @@ extension Request {
         guard let value = digest.value else {
             throw TransportError(.internalInconsistency("OpenSSL could not compute a digest."))
         }
-        return ContentDigest(.sha256, value).hexadecimal
+        return ContentDigest(.sha256, Data(value)).hexadecimal
     }
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 
-import ANCurl
 import ANHTTP
 import FoundationEssentials
 import HTTPTypes
@@ -39,6 +38,7 @@ extension Pipeline {
         guard policy.answersChallenges || call.request.credential != nil else {
             return try await perform(call, respond: respond)
         }
+        let supported = transport.authenticationSchemes
         var answers = ChallengeAnswers(call.request, policy, on: self)
         while true {
             var attempt = call
@@ -46,7 +46,7 @@ extension Pipeline {
             var isResponse = false
             do {
                 try await perform(attempt) { head, body in
-                    guard let refusal = Refusal(by: head, of: attempt.request),
+                    guard let refusal = Refusal(by: head, of: attempt.request, supported: supported),
                         try await answers.answer(refusal, monitor: call.monitor)
                     else {
                         isResponse = true
@@ -55,7 +55,7 @@ extension Pipeline {
                     }
                 }
             } catch let error as TransportError where !isResponse {
-                guard let refusal = Refusal(by: error, of: attempt.request),
+                guard let refusal = Refusal(by: error, of: attempt.request, supported: supported),
                     try await answers.answer(refusal, monitor: call.monitor)
                 else { throw error }
             }
@@ -190,7 +190,7 @@ private struct Refusal {
     let digestDomain: String?
 
     /// Creates a refusal from a response; `nil` if it contains no challenge with a supported scheme.
-    init?(by head: ResponseHead, of request: Request) {
+    init?(by head: ResponseHead, of request: Request, supported: Set<AuthenticationScheme>) {
         let field: HTTPField.Name
         switch head.status.code {
         case 401: (source, field) = (.server, .wwwAuthenticate)
@@ -204,7 +204,7 @@ private struct Refusal {
         func challenge(by scheme: AuthenticationScheme) -> ChallengeParser.Challenge? {
             challenges.first { AuthenticationScheme(name: $0.scheme) == scheme }
         }
-        spaces = Self.spaces(of: source, request) { scheme in
+        spaces = Self.spaces(of: source, request, supported) { scheme in
             challenge(by: scheme).map { $0.parameters["realm"] }
         }
         digestDomain = challenge(by: .digest)?.parameters["domain"]
@@ -212,17 +212,20 @@ private struct Refusal {
     }
 
     /// Creates a refusal from an error; `nil` unless a proxy asks for a credential.
-    init?(by error: TransportError, of request: Request) {
+    init?(by error: TransportError, of request: Request, supported: Set<AuthenticationScheme>) {
         guard error.reason == .proxy(.authenticationRequired) else { return nil }
         source = .proxy
         head = nil
         digestDomain = nil
-        spaces = Self.spaces(of: .proxy, request) { error.context.proxySchemes.contains($0) ? .some(nil) : nil }
+        spaces = Self.spaces(of: .proxy, request, supported) {
+            error.context.proxySchemes.contains($0) ? .some(nil) : nil
+        }
         if spaces.isEmpty { return nil }
     }
 
     private static func spaces(
-        of source: ProtectionSpace.ChallengeSource, _ request: Request, realm: (AuthenticationScheme) -> String??
+        of source: ProtectionSpace.ChallengeSource, _ request: Request, _ supported: Set<AuthenticationScheme>,
+        realm: (AuthenticationScheme) -> String??
     ) -> [ProtectionSpace] {
         let origin = Origin(request.url)
         var (host, port): (String?, Int?) = (origin.host, origin.port)
@@ -230,8 +233,7 @@ private struct Refusal {
             let proxy: Proxy? = if case .proxy(let proxy) = request.options?.proxy { proxy } else { nil }
             (host, port) = (proxy?.host, proxy?.port)
         }
-        let known = (try? CurlLibrary.current.get().authenticationSchemes) ?? []
-        return [AuthenticationScheme.digest, .ntlm, .basic, .negotiate].filter(known.contains)
+        return [AuthenticationScheme.digest, .ntlm, .basic, .negotiate].filter(supported.contains)
             .compactMap { scheme in
                 realm(scheme).map {
                     ProtectionSpace(

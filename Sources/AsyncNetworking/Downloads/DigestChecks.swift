@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-import ANCurl
 import ANHTTP
+import ANSystem
+import FoundationEssentials
 
 /// The expected digests of a sequence of bytes, and their running computation.
 struct DigestChecks {
@@ -11,7 +12,7 @@ struct DigestChecks {
 
     /// Creates checks of the announced digests and the expected one, before the first byte.
     init(_ announced: [ContentDigest], and expected: ContentDigest? = nil) {
-        checks = Set(announced + (expected.map { [$0] } ?? [])).map { ($0, MessageDigest($0.algorithm)) }
+        checks = Set(announced + (expected.map { [$0] } ?? [])).map { ($0, MessageDigest($0.algorithm.function)) }
     }
 
     /// The expected digests.
@@ -31,9 +32,19 @@ struct DigestChecks {
             guard let value = digest.value else {
                 throw .transport(TransportError(.internalInconsistency("OpenSSL could not compute a digest.")))
             }
-            guard value == expected.value else {
-                throw .digest(.init(expected: expected, found: ContentDigest(expected.algorithm, value)))
+            guard expected.value.elementsEqual(value) else {
+                throw .digest(.init(expected: expected, found: ContentDigest(expected.algorithm, Data(value))))
             }
+        }
+    }
+}
+
+extension ContentDigest.Algorithm {
+    /// The function that computes digests by the algorithm.
+    fileprivate var function: MessageDigest.Algorithm {
+        switch self {
+        case .sha256: .sha256
+        case .sha512: .sha512
         }
     }
 }

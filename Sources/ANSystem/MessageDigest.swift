@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: MIT
 
-package import ANHTTP
 import COpenSSL
-package import FoundationEssentials
 
 /// An incremental message digest, computed by OpenSSL. See EVP_DigestInit(3).
 ///
 /// Its state cannot be stored, because OpenSSL has no portable representation of it. A computation that is resumed in
 /// another process hashes the bytes again from the beginning.
-///
-/// It is in this module because no other module below the session links OpenSSL.
 @safe package final class MessageDigest {
     private let context: OpaquePointer?
     /// Whether every operation so far has succeeded.
     private var isSound: Bool
 
+    /// A hash algorithm (FIPS 180-4).
+    package enum Algorithm {
+        case sha256
+        case sha512
+    }
+
     /// Creates a digest that has received no bytes.
-    package init(_ algorithm: ContentDigest.Algorithm) {
+    package init(_ algorithm: Algorithm) {
         unsafe context = EVP_MD_CTX_new()
         let function =
             switch algorithm {
@@ -38,7 +40,7 @@ package import FoundationEssentials
 
     /// The digest of all bytes so far, after which more can be added; `nil` if OpenSSL failed, for example for lack of
     /// memory.
-    package var value: Data? {
+    package var value: [UInt8]? {
         guard isSound, let copy = unsafe EVP_MD_CTX_new() else { return nil }
         defer { unsafe EVP_MD_CTX_free(copy) }
         var digest = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
@@ -47,6 +49,6 @@ package import FoundationEssentials
         else {
             return nil
         }
-        return Data(digest.prefix(Int(count)))
+        return Array(digest.prefix(Int(count)))
     }
 }

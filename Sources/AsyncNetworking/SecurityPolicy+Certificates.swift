@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 
+import ANCurl
+public import ANHTTP
 public import FoundationEssentials
 
 extension SecurityPolicy {
     /// Returns the certificates of a file or data in DER form. The source may contain any number of PEM certificates,
     /// or one DER certificate.
     ///
-    /// - Throws: ``ConfigurationError/unreadable(path:reason:)`` if the file cannot be read,
-    ///   ``ConfigurationError/noCertificate(_:)`` if there is no certificate.
+    /// - Throws: ``ANHTTP/SecurityPolicy/ConfigurationError/unreadable(path:reason:)`` if the file cannot be read,
+    ///   ``ANHTTP/SecurityPolicy/ConfigurationError/noCertificate(_:)`` if there is no certificate.
     public static func certificates(in source: FileOrData) throws(ConfigurationError) -> [Data] {
         let certificates: [Data]
         do throws(FileOrData.ReadError) {
@@ -23,8 +25,9 @@ extension SecurityPolicy {
     ///
     /// The files must have the extension `.cer`, `.crt`, `.der` or `.pem`; subdirectories are not searched.
     ///
-    /// - Throws: ``ConfigurationError/unreadable(path:reason:)`` if the directory or a file cannot be read,
-    ///   ``ConfigurationError/noCertificate(_:)`` if a file contains no certificate or the directory no such file.
+    /// - Throws: ``ANHTTP/SecurityPolicy/ConfigurationError/unreadable(path:reason:)`` if the directory or a file
+    ///   cannot be read, ``ANHTTP/SecurityPolicy/ConfigurationError/noCertificate(_:)`` if a file contains no certificate
+    ///   or the directory no such file.
     public static func certificates(inDirectory path: String) throws(ConfigurationError) -> [Data] {
         var certificates: [Data] = []
         for file in try certificateFiles(inDirectory: path) { certificates += try Self.certificates(in: .file(file)) }
@@ -34,8 +37,8 @@ extension SecurityPolicy {
 
     /// Returns the paths of a directory's files with the extension of a certificate, in the order of their names.
     ///
-    /// - Throws: ``ConfigurationError/unreadable(path:reason:)`` if the directory cannot be read.
-    package static func certificateFiles(inDirectory path: String) throws(ConfigurationError) -> [String] {
+    /// - Throws: ``ANHTTP/SecurityPolicy/ConfigurationError/unreadable(path:reason:)`` if the directory cannot be read.
+    private static func certificateFiles(inDirectory path: String) throws(ConfigurationError) -> [String] {
         let names: [String]
         do {
             names = try FileManager.default.contentsOfDirectory(atPath: path)
@@ -45,19 +48,11 @@ extension SecurityPolicy {
         return names.sorted().filter { [".cer", ".crt", ".der", ".pem"].contains(where: $0.hasSuffix) }
             .map { path + "/" + $0 }
     }
-}
 
-extension SecurityPolicy.ConfigurationError: CustomStringConvertible {
-    /// The error as a clause that can end a sentence.
-    public var description: String {
-        switch self {
-        case .pin(let text): "“\(text)” is not a pin, which is sha256/ and 32 bytes in Base64"
-        case .unreadable(let path, let reason): "\(path): \(reason)"
-        case .noCertificate(let source): "\(source): it contains no certificate"
-        case .malformedCertificate: "a pinned certificate cannot be parsed"
-        case .revocationLists: "the certificate revocation lists cannot be read"
-        case .hostPattern(let text): "“\(text)” is neither a host in ASCII (xn--…) nor *. followed by a name"
-        case .hostNotASCII(let host): "settings by host require the ASCII form (xn--…) of “\(host)”"
-        }
+    /// Returns the certificates, in DER, of all files that ``certificates(inDirectory:)`` would read, skipping files
+    /// that cannot be read and those that are not certificates.
+    package static func readableCertificates(inDirectory path: String) -> [Data] {
+        let files = (try? certificateFiles(inDirectory: path)) ?? []
+        return files.flatMap { (try? certificates(in: .file($0))) ?? [] }.filter(ChainEvaluator.isCertificate)
     }
 }
