@@ -55,7 +55,7 @@ public actor SessionManager {
     /// be created, for example that the process has no file descriptors left.
     private static func makeTransport(_ configuration: SessionConfiguration) -> any Transport {
         do throws(TransportError) {
-            return try CurlTransport(pool: configuration.connectionLimits, options: configuration.transfer)
+            return try CurlTransport(limits: configuration.connectionLimits, options: configuration.transfer)
         } catch {
             return UnavailableTransport(error: error)
         }

@@ -41,9 +41,9 @@ import Testing
     @Test func `while it waits for a connection`() async throws {
         try await StubServer.with { server in
             server.fallback { _ in .hang }
-            var pool = ConnectionLimits()
-            pool.maximumConnectionsPerHost = 1
-            let transport = try CurlTransport(pool: pool)
+            var limits = ConnectionLimits()
+            limits.maximumConnectionsPerHost = 1
+            let transport = try CurlTransport(limits: limits)
             try await cancel(server.request("/1"), transport) {
                 try await server.requests(count: 1)
                 try await cancel(server.request("/2"), transport) { await Task.yield() }
@@ -152,9 +152,9 @@ import Testing
         try await StubServer.with { server in
             server.fallback { _ in .hang }
             server.route("/ok", .text("ok"))
-            var pool = ConnectionLimits()
-            pool.maximumConnectionsPerHost = 2
-            let transport = try CurlTransport(pool: pool)
+            var limits = ConnectionLimits()
+            limits.maximumConnectionsPerHost = 2
+            let transport = try CurlTransport(limits: limits)
             _ = try await transport.text(server.request("/ok"))
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for _ in 0..<5 {

@@ -12,9 +12,9 @@ import Testing
             let gate = try ScriptGate()
             server.enqueue(Script([.wait(gate), .reply(Reply(body: .string("first")))]))
             server.fallback { _ in .text("second") }
-            var pool = ConnectionLimits()
-            pool.maximumConnectionsPerHost = 1
-            let transport = try CurlTransport(pool: pool)
+            var limits = ConnectionLimits()
+            limits.maximumConnectionsPerHost = 1
+            let transport = try CurlTransport(limits: limits)
             async let first = transport.text(server.request())
             try await server.requests(count: 1)
             let isBegun = Flag()

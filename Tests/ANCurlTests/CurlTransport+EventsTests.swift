@@ -34,9 +34,9 @@ import Testing
         try await StubServer.with { server in
             server.enqueue(Script.text("first").delayed(by: .milliseconds(60)))
             server.fallback { _ in .text("ok") }
-            var pool = ConnectionLimits()
-            pool.maximumConnectionsPerHost = 1
-            let transport = try CurlTransport(pool: pool)
+            var limits = ConnectionLimits()
+            limits.maximumConnectionsPerHost = 1
+            let transport = try CurlTransport(limits: limits)
             async let first = transport.text(server.request())
             try await server.requests(count: 1)
             let metrics = try await transport.ending(of: server.request()).metrics
@@ -51,9 +51,9 @@ import Testing
         try await StubServer.with { server in
             server.enqueue(.generated(1000))
             server.fallback { _ in .hang }
-            var pool = ConnectionLimits()
-            pool.maximumConnectionsPerHost = 1
-            let transport = try CurlTransport(pool: pool)
+            var limits = ConnectionLimits()
+            limits.maximumConnectionsPerHost = 1
+            let transport = try CurlTransport(limits: limits)
             _ = try await transport.collect(server.request())
             let running = Task { _ = try await transport.collect(server.request()) }
             try await server.requests(count: 2)

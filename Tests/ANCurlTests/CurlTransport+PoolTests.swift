@@ -9,9 +9,9 @@ import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct PoolTests {
     private func pool(_ change: (inout ConnectionLimits) -> Void) throws -> CurlTransport {
-        var pool = ConnectionLimits()
-        change(&pool)
-        return try CurlTransport(pool: pool)
+        var limits = ConnectionLimits()
+        change(&limits)
+        return try CurlTransport(limits: limits)
     }
 
     @Test func `a connection is used again, and the metrics say so`() async throws {

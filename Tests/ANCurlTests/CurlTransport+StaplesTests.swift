@@ -71,7 +71,7 @@ import Testing
     ) async throws -> (failure: TransportError.TLSFailure?, observed: [TransportError.TLSFailure?]) {
         let observed = Lock([TransportError.TLSFailure?]())
         var policy = SecurityPolicy()
-        policy.observer = .init { verdict in observed.withLock { $0.append(verdict.trust.failure) } }
+        policy.observer = .init { result in observed.withLock { $0.append(result.trust.failure) } }
         try change(&policy)
         var tls = StubServer.TLS(leaf)
         tls.staple = try der(staple)

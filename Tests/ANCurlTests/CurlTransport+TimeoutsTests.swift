@@ -50,9 +50,9 @@ import Testing
     @Test func `waiting for a connection has a limit`() async throws {
         try await StubServer.with { server in
             server.fallback { _ in .hang }
-            var pool = ConnectionLimits()
-            pool.maximumConnectionsPerHost = 1
-            let transport = try CurlTransport(pool: pool)
+            var limits = ConnectionLimits()
+            limits.maximumConnectionsPerHost = 1
+            let transport = try CurlTransport(limits: limits)
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { _ = try await transport.collect(server.request()) }
                 try await server.requests(count: 1)

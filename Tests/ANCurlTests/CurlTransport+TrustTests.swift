@@ -116,14 +116,14 @@ import Testing
     }
 
     @Test func `a chain that is valid for its pinned key alone ends at that key`() async throws {
-        let verdicts = Lock<[TrustResult]>([])
+        let results = Lock<[TrustResult]>([])
         var policy = SecurityPolicy.pinning([try pin(intermediate.certificate)], backups: [])
         policy.allowsInvalidCertificates = true
-        policy.observer = .init { verdict in verdicts.withLock { $0.append(verdict) } }
+        policy.observer = .init { result in results.withLock { $0.append(result) } }
         try await withServer(leaf.sending(intermediate.certificate.pemData + root.pemData)) { server in
             try await expectAnswer(server, options(policy))
         }
-        let chains = verdicts.withLock { $0 }.map { $0.trust.chain.map(\.der) }
+        let chains = results.withLock { $0 }.map { $0.trust.chain.map(\.der) }
         #expect(chains == [[leaf.derData, intermediate.certificate.derData]])
     }
 
@@ -341,32 +341,32 @@ import Testing
         }
     }
 
-    // MARK: Verdicts
+    // MARK: Results
 
     @Test func `an audited policy reports and lets pass, but not what is invalid anyway`() async throws {
-        let verdicts = Lock<[TrustResult]>([])
+        let results = Lock<[TrustResult]>([])
         var policy = SecurityPolicy.pinning([try strangersPin], backups: [])
         policy.enforcement = .audited
-        policy.observer = .init { verdict in verdicts.withLock { $0.append(verdict) } }
+        policy.observer = .init { result in results.withLock { $0.append(result) } }
         try await withServer { server in
             try await expectAnswer(server, options(policy))
             let stranger = TransferOptions.with { $0.tls.policy = policy }
             try await expectFailure(.unknownAuthority, server, stranger)
         }
-        let seen = verdicts.withLock { $0 }
+        let seen = results.withLock { $0 }
         #expect(seen.map(\.trust.failure) == [.pinMismatch(expected: policy.pins), .unknownAuthority])
         #expect(seen.map(\.isRefused) == [false, true])
     }
 
     @Test func `the observer hears of every handshake, and of backup pins`() async throws {
-        let verdicts = Lock<[TrustResult]>([])
+        let results = Lock<[TrustResult]>([])
         var policy = SecurityPolicy.pinning([try strangersPin], backups: [try pin(intermediate.certificate)])
-        policy.observer = .init { verdict in verdicts.withLock { $0.append(verdict) } }
+        policy.observer = .init { result in results.withLock { $0.append(result) } }
         try await withServer { server in
             let transport = try CurlTransport()
             for _ in 0..<2 { _ = try await transport.text(server.request(options: options(policy))) }
         }
-        let seen = verdicts.withLock { $0 }
+        let seen = results.withLock { $0 }
         #expect(seen.count == 1)
         #expect(seen.first?.trust.failure == nil)
         #expect(seen.first?.matchedPin == (try pin(intermediate.certificate)))

@@ -187,10 +187,10 @@ package struct AdmissionQueue<Element> {
 }
 
 extension AdmissionQueue {
-    /// Creates a queue with the limits of a pool.
-    init(_ pool: ConnectionLimits) {
+    /// Creates a queue with the limits of a connection pool.
+    init(_ limits: ConnectionLimits) {
         self.init(
-            perOrigin: pool.maximumConnectionsPerHost > 0 ? pool.maximumConnectionsPerHost : .max,
-            total: pool.maximumConnections ?? .max, streams: pool.maximumStreamsPerConnection)
+            perOrigin: limits.maximumConnectionsPerHost > 0 ? limits.maximumConnectionsPerHost : .max,
+            total: limits.maximumConnections ?? .max, streams: limits.maximumStreamsPerConnection)
     }
 }

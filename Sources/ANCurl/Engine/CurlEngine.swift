@@ -30,7 +30,7 @@ actor CurlEngine: EventLoopSource {
     nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
     /// Creates an engine and starts the loop's thread.
-    init(pool: ConnectionLimits, defaultOptions: TransferOptions) throws(TransportError) {
+    init(limits: ConnectionLimits, defaultOptions: TransferOptions) throws(TransportError) {
         _ = try CurlLibrary.current.get()
         self.defaultOptions = SharedTransferOptions(defaultOptions)
         do throws(SystemError) {
@@ -38,8 +38,8 @@ actor CurlEngine: EventLoopSource {
         } catch {
             throw TransportError(.internalInconsistency(error.description))
         }
-        state = try LoopState(loop: loop, pool: pool, securities: securities)
-        admissions = AdmissionQueue(pool)
+        state = try LoopState(loop: loop, limits: limits, securities: securities)
+        admissions = AdmissionQueue(limits)
         multi = try MultiHandle(reportingTo: state)
         do throws(SystemError) {
             try loop.start(name: "ANCurl", source: self)

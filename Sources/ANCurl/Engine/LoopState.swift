@@ -26,17 +26,17 @@ final class LoopState {
     private var constants: [UInt: String] = [:]
     let headerFields = HeaderFieldCache()
     /// The limits of the connection pool.
-    let pool: ConnectionLimits
+    let connectionLimits: ConnectionLimits
     /// The cached TLS security settings with which servers are verified.
     let securities: SecurityCache
     /// The TLS sessions and cookies that transfers share.
     let shares: HandleShares
     private let loop: EventLoop
 
-    init(loop: EventLoop, pool: ConnectionLimits, securities: SecurityCache) throws(TransportError) {
+    init(loop: EventLoop, limits: ConnectionLimits, securities: SecurityCache) throws(TransportError) {
         shares = try HandleShares()
         self.loop = loop
-        self.pool = pool
+        connectionLimits = limits
         self.securities = securities
     }
 

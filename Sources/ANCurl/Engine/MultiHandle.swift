@@ -32,7 +32,7 @@ struct MultiHandle: ~Copyable {
                 unsafe Unmanaged<LoopState>.fromOpaque(context).takeUnretainedValue().setTimer(milliseconds)
                 return 0
             }, context)
-        apply(loop.pool)
+        apply(loop.connectionLimits)
     }
 
     deinit {
@@ -43,11 +43,11 @@ struct MultiHandle: ~Copyable {
     }
 
     /// Sets the limits of the connection pool.
-    private func apply(_ pool: ConnectionLimits) {
-        set(CURLMOPT_MAX_HOST_CONNECTIONS, pool.maximumConnectionsPerHost)
-        set(CURLMOPT_MAX_TOTAL_CONNECTIONS, pool.maximumConnections ?? 0)
-        set(CURLMOPT_MAX_CONCURRENT_STREAMS, pool.maximumStreamsPerConnection)
-        set(CURLMOPT_MAXCONNECTS, pool.maximumIdleConnections)
+    private func apply(_ limits: ConnectionLimits) {
+        set(CURLMOPT_MAX_HOST_CONNECTIONS, limits.maximumConnectionsPerHost)
+        set(CURLMOPT_MAX_TOTAL_CONNECTIONS, limits.maximumConnections ?? 0)
+        set(CURLMOPT_MAX_CONCURRENT_STREAMS, limits.maximumStreamsPerConnection)
+        set(CURLMOPT_MAXCONNECTS, limits.maximumIdleConnections)
         set(CURLMOPT_PIPELINING, Int(CURLPIPE_MULTIPLEX))
     }
 

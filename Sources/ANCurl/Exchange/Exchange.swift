@@ -148,9 +148,9 @@ final class Exchange: Sendable {
     /// Receives bytes of the body; the result says whether they were accepted.
     func receive(_ bytes: UnsafeRawBufferPointer) -> ExchangeStateMachine<Waiter>.BytesVerdict {
         state.withLock { state in
-            let verdict = state.machine.receiveBytes(bytes.count, buffered: state.buffer.count)
-            if verdict == .take { unsafe state.buffer.append(contentsOf: bytes) }
-            return verdict
+            let action = state.machine.receiveBytes(bytes.count, buffered: state.buffer.count)
+            if action == .take { unsafe state.buffer.append(contentsOf: bytes) }
+            return action
         }
     }
 

@@ -13,7 +13,7 @@ final class Handshake {
     private weak var transfer: Transfer?
     private let isResolver: Bool
     /// The result of the verification, kept while a stapled OCSP response may still change it.
-    private var verdict: TrustResult?
+    private var result: TrustResult?
     /// Whether the server has sent `close_notify`. Without it, an attacker who cuts the connection could truncate a
     /// response. See RFC 8446 §6.1.
     private(set) var isClosedByServer = false
@@ -95,15 +95,15 @@ final class Handshake {
             unsafe verifier.conclude(context, isRefused: judgement.isRefused)
             // Reading the certificates costs more than verifying a pin, so it is done only if they are needed.
             guard judgement.failure != nil || policy.observer != nil || policy.stapling != .ignored else { return true }
-            let verdict = TrustResult(
+            let result = TrustResult(
                 trust: verifier.trust(judgement.failure), isRefused: judgement.isRefused,
                 matchedPin: judgement.matchedPin,
                 usesBackupPin: judgement.matchedPin.map { policy.backupPins.contains($0) && !policy.pins.contains($0) }
                     ?? false)
-            if policy.stapling != .ignored, !verdict.isRefused {
-                self.verdict = verdict
+            if policy.stapling != .ignored, !result.isRefused {
+                self.result = result
             } else {
-                pronounce(verdict)
+                report(result)
             }
             return !judgement.isRefused
         }
@@ -119,22 +119,22 @@ final class Handshake {
 
     /// Checks the stapled OCSP response, or its absence.
     private func checkStaple(_ session: OpaquePointer) -> Bool {
-        guard var verdict else { return true }
-        self.verdict = nil
+        guard var result else { return true }
+        self.result = nil
         return OpenSSLErrors.contained {
-            if let failure = unsafe OCSPStaple.failure(of: session, security), verdict.trust.failure == nil {
-                verdict.trust.failure = failure
+            if let failure = unsafe OCSPStaple.failure(of: session, security), result.trust.failure == nil {
+                result.trust.failure = failure
                 // The chain is valid: it was verified before the stapled response was requested.
-                verdict.isRefused = security.policy.enforcement == .enforced
+                result.isRefused = security.policy.enforcement == .enforced
             }
-            pronounce(verdict)
-            return !verdict.isRefused
+            report(result)
+            return !result.isRefused
         }
     }
 
-    private func pronounce(_ verdict: TrustResult) {
-        if verdict.isRefused, let failure = verdict.trust.failure { refuse(failure, verdict.trust) }
-        security.policy.observer?.observe(verdict)
+    private func report(_ result: TrustResult) {
+        if result.isRefused, let failure = result.trust.failure { refuse(failure, result.trust) }
+        security.policy.observer?.observe(result)
     }
 
     private func receiveAlert(_ description: Int32) {

@@ -21,9 +21,9 @@ extension EasyHandle {
     }
 
     /// Sets the ages above which connections are not reused, which libcurl counts in whole seconds.
-    func apply(_ pool: ConnectionLimits) throws(CurlFailure) {
-        try set(CURLOPT_MAXAGE_CONN, pool.maximumIdleAge.wholeSeconds)
-        if let age = pool.maximumAge { try set(CURLOPT_MAXLIFETIME_CONN, max(1, age.wholeSeconds)) }
+    func apply(_ limits: ConnectionLimits) throws(CurlFailure) {
+        try set(CURLOPT_MAXAGE_CONN, limits.maximumIdleAge.wholeSeconds)
+        if let age = limits.maximumAge { try set(CURLOPT_MAXLIFETIME_CONN, max(1, age.wholeSeconds)) }
     }
 
     /// Sets the options given by ``TransferOptions``.

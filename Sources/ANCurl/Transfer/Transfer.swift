@@ -68,7 +68,7 @@ final class Transfer {
         do throws(CurlFailure) {
             try handle.applyConstants()
             try handle.set(CURLOPT_BUFFERSIZE, ReceiveBuffer(for: exchange.delivery).rawValue)
-            try handle.apply(loop.pool)
+            try handle.apply(loop.connectionLimits)
             try loop.shares.attach(to: handle, withCookies: exchange.handlesCookies)
             if let cookies = headers.cookies { try handle.set(CURLOPT_COOKIE, cookies) }
             if let security = exchange.security {
