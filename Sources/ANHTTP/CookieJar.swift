@@ -12,6 +12,15 @@ public protocol CookieJar: Sendable {
     func removeAll() async
 }
 
+/// A store of cookies that knows whether it may contain any.
+package protocol CookieState: Sendable {
+    /// Whether the store may contain a cookie, or may have contained one.
+    ///
+    /// A session with a response cache asks before each request. A response to a request that may have contained
+    /// cookies is not used in another session.
+    var mayHoldCookies: Bool { get }
+}
+
 extension Transport {
     /// The default for transports without cookies: `nil`.
     public var cookieJar: (any CookieJar)? { nil }

@@ -29,6 +29,9 @@ public struct TransferMetrics: Hashable, Sendable {
     /// The number of bytes of the response body received, before decompression.
     public var responseBodyBytes: Int64 = 0
 
+    /// The source of the response; set by a session with a response cache, otherwise ``ResponseSource/network``.
+    public var source = ResponseSource.network
+
     /// Whether the connection was used by an earlier exchange.
     public var isConnectionReused = false
     /// The number of times the exchange was sent; 2 if a reused connection turned out to be closed.
@@ -48,6 +51,19 @@ public struct TransferMetrics: Hashable, Sendable {
 
     /// Creates metrics for an exchange that has not begun.
     public init() {}
+}
+
+/// The source of a response.
+public enum ResponseSource: String, Hashable, Sendable {
+    /// The server.
+    case network
+    /// A response cache, without a request to the server.
+    case cache
+    /// A response cache, after the server confirmed with a 304 that the stored response is current.
+    case validated
+    /// A response cache, although the stored response is stale: the request or the server permits it, and the server
+    /// may have failed.
+    case stale
 }
 
 /// An IP address and a port.

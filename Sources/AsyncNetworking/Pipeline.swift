@@ -24,6 +24,8 @@ final class Pipeline: Sendable {
     private let isAuthenticating: Bool
     let credentialCache = CredentialCache()
     let cachePolicy: CachePolicy
+    /// The session's response cache; `nil` if it has none.
+    let cache: SessionCache?
     let waitsForConnectivity: Bool
     let routes: any RouteSource
     /// The registry whose cancellation ends waits.
@@ -49,6 +51,7 @@ final class Pipeline: Sendable {
         authentication = configuration.authentication
         isAuthenticating = configuration.authentication.isActive
         cachePolicy = configuration.cachePolicy
+        cache = SessionCache(configuration, jar: transport.cookieJar)
         waitsForConnectivity = configuration.waitsForConnectivity
         routes = configuration.routes
         self.registry = registry
@@ -82,6 +85,8 @@ final class Pipeline: Sendable {
         },
         // Adds credentials and answers challenges.
         Step(if: { $0.isAuthenticating || $1.hasOwnAuthentication }) { try await $0.authenticate($1, respond: $2) },
+        // Answers from the response cache, and stores responses.
+        Step(if: { pipeline, _ in pipeline.cache != nil }) { try await $0.answerFromCache($1, respond: $2) },
         // Adds `Cache-Control` from the cache policy.
         Step { try ($1.cachePolicy ?? $0.cachePolicy).apply(to: &$1) },
         // Waits for a route if the host is unreachable.
@@ -236,7 +241,7 @@ struct PipelineCall: Sendable {
     /// The index of the next step in the list of the pipeline.
     fileprivate(set) var nextStep = 0
     /// How the caller reads the response's body.
-    let delivery: BodyDelivery
+    var delivery: BodyDelivery
     /// The number of the attempt, starting at 1.
     var attempt = 1
     /// Receives the events of each exchange.

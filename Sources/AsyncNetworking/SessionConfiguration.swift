@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+public import ANCache
 public import ANHTTP
 public import ANSerialization
 public import FoundationEssentials
@@ -62,12 +63,33 @@ public struct SessionConfiguration: Sendable {
     /// ``ANHTTP/Timeouts/connectivity`` limits the wait. A request whose body is not replayable fails without waiting.
     /// `Request.waitsForConnectivity` overrides this setting for one request.
     public var waitsForConnectivity = false
-    /// The cache policy for requests without one of their own; ``CachePolicy/useProtocol`` by default.
-    public var cachePolicy = CachePolicy.useProtocol
+    /// The response cache; `nil`, the default, for none. See ``ANCache/ResponseCache``.
+    public var cache: ResponseCache?
+    /// The cache policy for requests without one of their own; ``CachePolicy/protocolPolicy`` by default.
+    public var cachePolicy = CachePolicy.protocolPolicy
+    /// The name of the user to whom the session's cookies, client certificates, security policy and
+    /// ``attemptInterceptors`` belong; `nil`, the default, for a user of this session only.
+    ///
+    /// A response that depends on one of them is used only in sessions with the same name. A name makes a cache on the
+    /// disk useful to later sessions of the same user.
+    public var cachePartition: String?
+    /// A closure that changes a response before it is stored in ``cache``, or returns `nil` to prevent that; `nil`, the
+    /// default, stores responses unchanged.
+    ///
+    /// It receives the complete body in memory, also of responses that would otherwise be streamed to the disk.
+    public var willCache: (@Sendable (CacheProposal) async -> CacheProposal?)?
+    /// Whether a request that the cache cannot answer waits while an identical one is in flight, and then uses its
+    /// stored response; `false` by default.
+    ///
+    /// If the first request fails or its response is not stored, the others are sent; if it is cancelled, the next one
+    /// takes its place. Streamed requests neither wait nor are waited for.
+    public var sharesTransfers = false
     /// The transport that performs exchanges; `nil`, the default, uses libcurl.
     public var transport: (any Transport)?
     /// The clock for the waits of ``SessionManager/shutdown(draining:)`` and of retries, and for transfer rates.
     package var clock: any Clock<Duration> = ContinuousClock()
+    /// The system's time for the ages of cached responses.
+    package var now: @Sendable () -> CacheTime = { CacheTime.now }
     /// The source of information about network routes.
     package var routes: any RouteSource = ReachabilityMonitor.shared
     /// The source of random numbers from 0 to 1 for the jitter of retries.

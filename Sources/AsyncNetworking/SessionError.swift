@@ -31,7 +31,7 @@ public indirect enum SessionError: Error, Sendable {
     case authentication(AuthenticationFailure)
     /// A cookie could not be set.
     case cookies(CookieFailure)
-    /// The request accepts only a cached response, and no response is cached. See ``CachePolicy/returnCacheDataDontLoad``.
+    /// The request accepts only a cached response, and no response is cached. See ``CachePolicy/returnCacheDontLoad``.
     case notCached
     /// An interceptor, whose type is given, did not call its closures as required.
     case interceptor(InterceptorFailure, type: String)

@@ -377,7 +377,7 @@ import Testing
         arguments: [
             (.useProtocolCachePolicy, nil), (.reloadIgnoringLocalCacheData, "no-cache"),
             (.returnCacheDataElseLoad, "max-stale"), (.returnCacheDataDontLoad, "-1008"),
-            (.reloadIgnoringLocalAndRemoteCacheData, "no-cache"), (.reloadRevalidatingCacheData, "no-cache"),
+            (.reloadIgnoringLocalAndRemoteCacheData, "no-cache"), (.reloadRevalidatingCacheData, "max-age=0"),
         ] as [(NSURLRequest.CachePolicy, String?)], ["session", "serializer", "request"])
     func `a cache policy becomes Cache-Control, or fails with -1008`(
         policy: (wanted: NSURLRequest.CachePolicy, outcome: String?), place: String

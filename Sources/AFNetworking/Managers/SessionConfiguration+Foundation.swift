@@ -40,9 +40,10 @@ extension CachePolicy {
     /// Creates the cache policy that corresponds to Foundation's.
     init(_ policy: NSURLRequest.CachePolicy) {
         switch policy {
-        case .useProtocolCachePolicy: self = .useProtocol
-        case .returnCacheDataElseLoad: self = .returnCacheDataElseLoad
-        case .returnCacheDataDontLoad: self = .returnCacheDataDontLoad
+        case .useProtocolCachePolicy: self = .protocolPolicy
+        case .returnCacheDataElseLoad: self = .returnCacheElseLoad
+        case .returnCacheDataDontLoad: self = .returnCacheDontLoad
+        case .reloadRevalidatingCacheData: self = .revalidate
         default: self = .reload
         }
     }

@@ -8,6 +8,9 @@ package enum ValidationOutcome: Hashable, Sendable {
     /// The 304 confirms the stored response with this index, which is updated and answers the request (RFC 9111
     /// §4.3.4).
     case confirmed(Int)
+    /// The 304 has a strong tag, and confirms the stored response with the weak form of it, which answers the request.
+    /// Only responses with the strong tag itself may be updated (§4.3.4), so the next use is validated again.
+    case reused(Int)
     /// The 304 is for the program, which sent the precondition. The stored response with an index is updated, if it is
     /// the same one.
     case notModified(updating: Int?)
@@ -40,7 +43,10 @@ package enum ValidationOutcome: Hashable, Sendable {
         by head: ResponseHead, of request: CacheRequest, _ stored: [StoredResponse]
     ) -> ValidationOutcome {
         let index = identified(by: head, for: request, stored)
-        guard request.isConditional else { return index.map { .confirmed($0) } ?? .mismatch }
+        guard request.isConditional else {
+            if let index { return .confirmed(index) }
+            return identified(by: head, for: request, stored, weakly: true).map { .reused($0) } ?? .mismatch
+        }
         // The program receives a stored response only for a tag that is not among its own.
         let tag = head.headers.first(.eTag).flatMap { EntityTag($0) }
         let own = EntityTag.list(request.headers[values: .ifNoneMatch])
@@ -51,8 +57,11 @@ package enum ValidationOutcome: Hashable, Sendable {
     }
 
     /// Returns the index of the stored response that a 304 refers to (RFC 9111 §4.3.4).
+    ///
+    /// - Parameter weakly: Whether a strong tag may refer to a response with a weak one. A server that compresses
+    ///   responses sends the tag in its weak form with them, and in its strong form with the 304.
     private static func identified(
-        by head: ResponseHead, for request: CacheRequest, _ stored: [StoredResponse]
+        by head: ResponseHead, for request: CacheRequest, _ stored: [StoredResponse], weakly: Bool = false
     ) -> Int? {
         let chosen = stored.indices.filter { CacheDecision.mayBeChosen(stored[$0], for: request) }
         // If no response matches the request's fields, the request asked which of the others is the right one.
@@ -62,7 +71,7 @@ package enum ValidationOutcome: Hashable, Sendable {
             guard let tag = EntityTag(text) else { return nil }
             return mostRecent(initial, stored) { response in
                 guard let own = response.rules.entityTag else { return false }
-                return tag.isWeak ? own.matchesWeakly(tag) : own.matchesStrongly(tag)
+                return tag.isWeak || weakly ? own.matchesWeakly(tag) : own.matchesStrongly(tag)
             }
         }
         if let text = head.headers.first(.lastModified) {

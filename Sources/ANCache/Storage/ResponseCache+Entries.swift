@@ -15,8 +15,9 @@ extension ResponseCache {
         removeEntries(CacheKey(target: target)) { $0.target == target }
     }
 
-    /// Removes all stored responses.
+    /// Removes all stored responses, including those that other processes have stored in the directory.
     public func removeAll() {
+        scan()
         for key in Set(index.withLock { $0.all.map(\.key) }) { remove(key) { _ in true } }
     }
 

@@ -55,6 +55,14 @@ public final class ResponseCache: Sendable {
 
     // MARK: Entries
 
+    /// Whether the cache is in a directory as well.
+    package var hasDirectory: Bool { disk != nil }
+
+    /// Whether entries of a key are only on the disk.
+    package func mustRead(_ key: CacheKey) -> Bool {
+        index.withLock { $0.slots(key) }.contains { $0.entry == nil }
+    }
+
     /// Returns the entries of a key. Those on the disk are read, and kept in memory if they fit.
     package func entries(_ key: CacheKey) -> [CacheEntry] {
         let slots = index.withLock { $0.slots(key) }
@@ -163,10 +171,9 @@ public final class ResponseCache: Sendable {
         perform(index.withLock { $0.evict { times[$0] } })
     }
 
-    /// Learns from time to time which entries other processes added and removed, so that the directory keeps its
-    /// limits.
+    /// Scans the directory from time to time, so that it keeps its limits although other processes use it.
     private func scanIfDue() {
-        guard let disk else { return }
+        guard disk != nil else { return }
         let count = index.withLock(\.count)
         let isDue = untilScan.withLock { rest in
             rest -= 1
@@ -174,13 +181,19 @@ public final class ResponseCache: Sendable {
             rest = max(Self.scanPeriod, count / 4)
             return true
         }
-        guard isDue, let found = try? disk.scan() else { return }
+        guard isDue else { return }
+        scan()
+        evict()
+    }
+
+    /// Learns which entries other processes added and removed.
+    func scan() {
+        guard let found = try? disk?.scan() else { return }
         index.withLock { index in
             let known = index.names
             index.add(found.lazy.filter { !known.contains($0) })
             for name in known.subtracting(found) { _ = index.remove(name.key) { $0.name == name } }
         }
-        evict()
     }
 
     private static let scanPeriod = 256

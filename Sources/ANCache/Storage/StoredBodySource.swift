@@ -32,7 +32,7 @@ final class StoredBodySource: ResponseBodySource {
         end = ending
     }
 
-    func next() async throws -> Data? {
+    @concurrent func next() async throws -> Data? {
         let (position, count) = positions.withLock { rest in
             let count = min(Int64(Self.piece), Int64(rest.count))
             defer { rest = (rest.lowerBound + count)..<rest.upperBound }

@@ -14,9 +14,10 @@ actor CurlEngine: EventLoopSource {
     nonisolated let defaultOptions: SharedTransferOptions
     /// The cached TLS security settings with which servers are verified.
     nonisolated let securities = SecurityCache()
+    /// Set before a cookie can be sent.
+    nonisolated let cookieFlag = CookieFlag()
     private nonisolated let loop: EventLoop
     private nonisolated let inbox = Lock<[Message]>([])
-
     let state: LoopState
     /// The multi handle; `nil` after ``shutdown()``, which frees it and closes its connections.
     private(set) var multi: MultiHandle?
@@ -38,7 +39,7 @@ actor CurlEngine: EventLoopSource {
         } catch {
             throw TransportError(.internalInconsistency(error.description))
         }
-        state = try LoopState(loop: loop, limits: limits, securities: securities)
+        state = try LoopState(loop: loop, limits: limits, securities: securities, cookieFlag: cookieFlag)
         admissions = AdmissionQueue(limits)
         multi = try MultiHandle(reportingTo: state)
         do throws(SystemError) {

@@ -66,12 +66,15 @@ struct HandleShares: ~Copyable {
     }
 }
 
-extension CurlEngine: CookieJar {
+extension CurlEngine: CookieJar, CookieState {
     func cookies() -> [Cookie] {
         state.shares.lines.compactMap { Cookie(netscapeLine: $0) }
     }
 
+    nonisolated var mayHoldCookies: Bool { cookieFlag.isSet }
+
     func set(_ cookies: [Cookie]) {
+        if !cookies.isEmpty { cookieFlag.set() }
         for line in cookies.compactMap(\.netscapeLine) { state.shares.perform(line) }
     }
 

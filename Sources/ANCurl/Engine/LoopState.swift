@@ -24,7 +24,7 @@ final class LoopState {
     var senders: [Int32: Transfer] = [:]
     private let recordBuffer = RecordBuffer()
     private var constants: [UInt: String] = [:]
-    let headerFields = HeaderFieldCache()
+    let headerFields: HeaderFieldCache
     /// The limits of the connection pool.
     let connectionLimits: ConnectionLimits
     /// The cached TLS security settings with which servers are verified.
@@ -33,8 +33,11 @@ final class LoopState {
     let shares: HandleShares
     private let loop: EventLoop
 
-    init(loop: EventLoop, limits: ConnectionLimits, securities: SecurityCache) throws(TransportError) {
+    init(
+        loop: EventLoop, limits: ConnectionLimits, securities: SecurityCache, cookieFlag: CookieFlag
+    ) throws(TransportError) {
         shares = try HandleShares()
+        headerFields = HeaderFieldCache(noting: cookieFlag)
         self.loop = loop
         connectionLimits = limits
         self.securities = securities

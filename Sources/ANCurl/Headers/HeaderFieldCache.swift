@@ -10,14 +10,22 @@ import HTTPTypes
 package final class HeaderFieldCache {
     private var entries = [Entry?](repeating: nil, count: 64)
 
+    /// Set when a response sets a cookie.
+    private let cookieFlag: CookieFlag
+
     /// Creates an empty cache.
-    package init() {}
+    ///
+    /// - Parameter cookieFlag: The flag to set when a response sets a cookie.
+    package init(noting cookieFlag: CookieFlag = CookieFlag()) {
+        self.cookieFlag = cookieFlag
+    }
 
     /// Returns the field with this name and value; `nil` if the name is not a token (RFC 9110 §5.1).
     func field(
         named name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>
     ) -> (field: HTTPField, role: Role)? {
         guard let entry = unsafe entry(named: name) else { return nil }
+        if entry.role == .setCookie { cookieFlag.set() }
         return (unsafe entry.field(value), entry.role)
     }
 
@@ -36,9 +44,9 @@ package final class HeaderFieldCache {
         return (bytes.count &* 31 &+ Int(first) &* 7 &+ Int(middle) &* 3 &+ Int(last)) & 63
     }
 
-    /// The significance of a field for the body.
+    /// The significance of a field for the engine.
     enum Role {
-        case contentLength, transferEncoding
+        case contentLength, transferEncoding, setCookie
         /// The field is not significant to the engine.
         case none
     }
@@ -57,6 +65,7 @@ package final class HeaderFieldCache {
                 switch name {
                 case .contentLength: .contentLength
                 case .transferEncoding: .transferEncoding
+                case .setCookie: .setCookie
                 default: .none
                 }
         }

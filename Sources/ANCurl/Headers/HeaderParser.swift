@@ -160,7 +160,7 @@ package struct HeaderParser {
             // No other transfer coding was requested, and libcurl would deliver it undecoded.
             guard unsafe Self.isChunked(value) else { throw .invalid(.framing) }
             isTransferEncoded = true
-        case .contentLength, .transferEncoding, .none: break
+        case .contentLength, .transferEncoding, .setCookie, .none: break
         }
         guard fields.count < Self.maximumFieldCount else { throw .tooLarge(limit: maximumSize) }
         fields.append(field)

@@ -8,7 +8,7 @@ import Testing
 @Suite struct CachePolicyTests {
     private let transport = MockTransport(.text("end"))
 
-    private func sent(_ policy: CachePolicy?, headers: HTTPFields = [:], session: CachePolicy = .useProtocol)
+    private func sent(_ policy: CachePolicy?, headers: HTTPFields = [:], session: CachePolicy = .protocolPolicy)
         async throws
         -> [String]
     {
@@ -21,17 +21,17 @@ import Testing
 
     @Test func `by default no Cache-Control is sent`() async throws {
         #expect(try await sent(nil) == [])
-        #expect(try await sent(.useProtocol) == [])
+        #expect(try await sent(.protocolPolicy) == [])
     }
 
     @Test func `a policy is sent as Cache-Control`() async throws {
         #expect(try await sent(.reload) == ["Cache-Control: no-cache"])
-        #expect(try await sent(.returnCacheDataElseLoad) == ["Cache-Control: max-stale"])
+        #expect(try await sent(.returnCacheElseLoad) == ["Cache-Control: max-stale"])
     }
 
     @Test func `a session's policy applies to requests without one`() async throws {
         #expect(try await sent(nil, session: .reload) == ["Cache-Control: no-cache"])
-        #expect(try await sent(.useProtocol, session: .reload) == [])
+        #expect(try await sent(.protocolPolicy, session: .reload) == [])
     }
 
     @Test func `an explicit Cache-Control field is kept`() async throws {
@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test func `a request that accepts only a cached response fails without being sent`() async throws {
-        let error = try await sessionError { _ = try await sent(.returnCacheDataDontLoad) }
+        let error = try await sessionError { _ = try await sent(.returnCacheDontLoad) }
         guard case .notCached = error else { throw error }
         #expect(error.description == "The response is not cached, and the request accepts only a cached one.")
         #expect(transport.requests.isEmpty)

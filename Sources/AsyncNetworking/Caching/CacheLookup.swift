@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT
+
+import ANCache
+import ANHTTP
+import ANSystem
+import FoundationEssentials
+import HTTPTypes
+
+/// A request's use of the session's cache: reads the stored responses, and stores and updates them.
+struct CacheLookup: Sendable {
+    let session: SessionCache
+    /// The request as the rules see it.
+    let request: CacheRequest
+    /// The flight that the request leads; `nil` if it leads none.
+    var flight: RequestFlights.Flight?
+    private let sent: Request
+    private let key: CacheKey
+    /// Whether credentials may be added that are not part of the request yet.
+    private let mayAddCredentials: Bool
+
+    init(_ request: Request, _ policy: CachePolicy, mayAddCredentials: Bool, in session: SessionCache) {
+        self.session = session
+        self.mayAddCredentials = mayAddCredentials
+        sent = request
+        self.request = session.request(request, policy)
+        key = CacheKey(target: self.request.target)
+    }
+
+    /// Identifies the requests that may share the transfer of this one.
+    var flightKey: RequestFlights.Key { RequestFlights.Key(key: key, owner: request.owner) }
+
+    /// Ends the flight that the request leads.
+    func endFlight(isAbandoned: Bool) {
+        if let flight { session.flights?.end(flight, flightKey, isAbandoned: isAbandoned) }
+    }
+
+    /// Returns the stored responses for the request's target.
+    func entries() async -> [CacheEntry] {
+        guard session.cache.mustRead(key) else { return session.cache.entries(key) }
+        return await withFiles { session.cache.entries(key) }
+    }
+
+    /// Runs a function that may read or write files, which is not done on the executor of the caller.
+    private func withFiles<Value: Sendable>(_ body: @Sendable () -> Value) async -> Value {
+        session.cache.hasDirectory ? await concurrently(body) : body()
+    }
+
+    @concurrent private func concurrently<Value: Sendable>(_ body: @Sendable () -> Value) async -> Value {
+        body()
+    }
+
+    // MARK: Responding
+
+    /// Returns the response for a use of a stored one; `nil` if its body turned out to be damaged.
+    ///
+    /// - Parameter metrics: The metrics of the validation; `nil` without one.
+    func response(
+        _ use: StoredUse, of entry: CacheEntry, validatedBy metrics: TransferMetrics? = nil
+    ) async -> (head: ResponseHead, body: ResponseBody)? {
+        let shared = metrics.map { Shared($0.from(.validated)) } ?? (use.isStale ? Self.stale : Self.cached)
+        let ending = ResponseEnding(trailers: entry.response.trailers, metrics: shared)
+        let head = entry.response.head(for: use, isValidated: metrics != nil, at: sent.url)
+        switch use.part {
+        case .head, .notModified: return (head, ResponseBody(Data(), ending: ending))
+        case .whole: return await body(of: entry, nil, ending).map { (head, $0) }
+        case .range(let range): return await body(of: entry, range, ending).map { (head, $0) }
+        }
+    }
+
+    private func body(
+        of entry: CacheEntry, _ range: Range<Int64>?, _ ending: ResponseEnding
+    ) async -> ResponseBody? {
+        if case .memory = entry.body { return session.cache.body(of: entry, key, range, ending: ending) }
+        return await withFiles { session.cache.body(of: entry, key, range, ending: ending) }
+    }
+
+    private static let cached = Shared(TransferMetrics().from(.cache))
+    private static let stale = Shared(TransferMetrics().from(.stale))
+
+    /// The response to a request that accepts only stored ones (RFC 9111 §5.2.1.7).
+    var refusal: (head: ResponseHead, body: ResponseBody) {
+        let ending = ResponseEnding(trailers: [:], metrics: Self.cached)
+        return (ResponseHead(status: .gatewayTimeout, url: sent.url), ResponseBody(Data(), ending: ending))
+    }
+
+    // MARK: Background
+
+    /// Returns whether the target may be validated in the background: not if that is being done already.
+    func beginValidation() -> Bool { session.validations.withLock { $0.insert(key).inserted } }
+
+    /// Ends a validation in the background.
+    func endValidation() { session.validations.withLock { _ = $0.remove(key) } }
+
+    // MARK: Changes
+
+    /// Updates a stored response from a 304 or a response to HEAD, and returns it.
+    func update(
+        _ entry: CacheEntry, from head: ResponseHead, _ times: ExchangeTimes
+    ) async -> CacheEntry {
+        var response = entry.response
+        response.update(from: head, to: request, requestTime: times.request, responseTime: times.response)
+        let updated = entry.with(response)
+        // A 304 with no-store ends the storage.
+        let isKept = Storability.permitsKeeping(head) && !request.directives.noStore
+        await withFiles {
+            if isKept {
+                session.cache.insert(updated, key) { $0 == entry.response }
+            } else {
+                session.cache.removeEntries(key) { $0 == entry.response }
+            }
+        }
+        return updated
+    }
+
+    /// Changes the stored responses because of a response that is not stored itself.
+    func noteUnstored(_ head: ResponseHead, _ entries: [CacheEntry], _ times: ExchangeTimes) async {
+        let targets = Invalidation.targets(of: head, to: request, at: sent.url)
+        if !targets.isEmpty {
+            await withFiles { for target in targets { session.cache.removeEntries(target: target) } }
+        }
+        for change in StoredChange.after(head, toHead: request, stored: entries.map(\.response)) {
+            switch change {
+            case .update(let index): _ = await update(entries[index], from: head, times)
+            case .invalidate(let index):
+                let old = entries[index]
+                await withFiles {
+                    session.cache.insert(old.with(old.response.invalidated()), key) { $0 == old.response }
+                }
+            }
+        }
+        if !entries.isEmpty, Storability.replacesStored(head, to: request) {
+            await withFiles {
+                session.cache.removeEntries(key) { CacheDecision.isReplaced($0, by: nil, to: request) }
+            }
+        }
+    }
+
+    /// Returns a body that is stored while it is read; `nil` if the response is not stored.
+    func storing(_ head: ResponseHead, _ body: ResponseBody, _ times: ExchangeTimes) -> ResponseBody? {
+        guard Storability.isStorable(head, to: request) else { return nil }
+        let owner = mayAddCredentials ? request.owner.session : session.ownerOfResponse(to: sent, request, head)
+        let response = StoredResponse(
+            head, to: request, requestTime: times.request, responseTime: times.response, owner: owner)
+        guard Storability.isUseful(response, acceptsStale: request.directives.maxStale != nil) else { return nil }
+        let length = response.isDecoded ? nil : head.headers.first(.contentLength).flatMap { Int64($0) }
+        return ResponseBody(
+            source: StoringBodySource(body, session.cache.writer(key), expected: length) { [self] stored, ending in
+                await store(response.ended(ending.trailers, bodyLength: stored.length), stored, head, times)
+            })
+    }
+
+    private func store(
+        _ response: StoredResponse, _ body: CacheEntry.Body, _ head: ResponseHead, _ times: ExchangeTimes
+    ) async {
+        var entry = CacheEntry(response, body: body)
+        if let willCache = sent.willCache ?? session.willCache {
+            guard let data = await session.cache.takeBody(body, key),
+                var accepted = await willCache(CacheProposal(request: sent, head: head, body: data)),
+                Storability.isStorable(accepted.head, to: request)
+            else { return }
+            if accepted.body != data, accepted.head.headers.contains(.contentLength) {
+                accepted.head.headers[.contentLength] = String(accepted.body.count)
+            }
+            let writer = session.cache.writer(key)
+            await writer.append(Data(accepted.body))
+            guard let body = await writer.finish(expected: nil) else { return }
+            entry = CacheEntry(
+                StoredResponse(
+                    accepted.head, trailers: response.trailers, bodyLength: body.length, to: request,
+                    requestTime: times.request, responseTime: times.response, owner: response.owner),
+                body: body)
+        }
+        await withFiles { [entry] in
+            session.cache.insert(entry, key) { CacheDecision.isReplaced($0, by: entry.response, to: request) }
+        }
+        endFlight(isAbandoned: false)
+    }
+}
+
+/// The times of an exchange.
+struct ExchangeTimes: Sendable {
+    /// The time at which the request was sent.
+    let request: CacheTime
+    /// The time at which the head of the response was received.
+    let response: CacheTime
+}
+
+extension TransferMetrics {
+    /// Returns the metrics with a source.
+    fileprivate func from(_ source: ResponseSource) -> TransferMetrics {
+        var copy = self
+        copy.source = source
+        return copy
+    }
+}
+
+/// A response body that is stored while it is read. A body that is not read to its end is not stored.
+private final class StoringBodySource: ResponseBodySource {
+    private let base: ResponseBody
+    private let writer: CacheWriter
+    private let expected: Int64?
+    private let store: @Sendable (CacheEntry.Body, ResponseEnding) async -> Void
+
+    init(
+        _ base: ResponseBody, _ writer: CacheWriter, expected: Int64?,
+        store: @escaping @Sendable (CacheEntry.Body, ResponseEnding) async -> Void
+    ) {
+        self.base = base
+        self.writer = writer
+        self.expected = expected
+        self.store = store
+    }
+
+    func next() async throws -> Data? {
+        var iterator = base.makeAsyncIterator()
+        guard let chunk = try await iterator.next() else {
+            await finish()
+            return nil
+        }
+        await writer.append(chunk)
+        return chunk
+    }
+
+    func collect(upTo limit: Int) async throws -> Data {
+        let data = try await base.collect(upTo: limit)
+        await writer.append(data)
+        await finish()
+        return data
+    }
+
+    private func finish() async {
+        guard let ending = base.ending, let body = await writer.finish(expected: expected) else { return }
+        await store(body, ending)
+    }
+
+    var ending: ResponseEnding? { base.ending }
+}

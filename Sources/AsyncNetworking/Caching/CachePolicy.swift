@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+
+import ANCache
+public import ANHTTP
+public import ANSerialization
+import HTTPTypes
+
+/// The use of caches by a request: of the session's ``ANCache/ResponseCache``, if it has one, and of those between
+/// client and server.
+///
+/// | policy | the session's cache | sends, unless the request has a `Cache-Control` |
+/// |---|---|---|
+/// | ``protocolPolicy`` | is used as HTTP permits (RFC 9111) | nothing |
+/// | ``reload`` | is not used; the response is stored | `no-cache` |
+/// | ``revalidate`` | is used after validation, and without if the response is fresh and immutable (RFC 8246) | `max-age=0` |
+/// | ``returnCacheElseLoad`` | is used regardless of the response's age | `max-stale` |
+/// | ``returnCacheDontLoad`` | is used regardless of the response's age | no request: fails with ``SessionError/notCached`` |
+///
+/// No policy uses a stored response with `no-cache`, or a stale one with `must-revalidate`, without validation.
+public enum CachePolicy: Hashable, Sendable {
+    /// Caches follow the rules of HTTP.
+    case protocolPolicy
+    /// The response must come from the server.
+    case reload
+    /// The response must have been validated by the server.
+    case revalidate
+    /// A cached response of any age is acceptable; without one the server is asked.
+    case returnCacheElseLoad
+    /// Only a cached response is acceptable; without one the request fails.
+    case returnCacheDontLoad
+
+    /// Adds the policy's `Cache-Control` to a request without one.
+    ///
+    /// - Throws: ``SessionError/notCached`` for ``returnCacheDontLoad``.
+    func apply(to request: inout Request) throws(SessionError) {
+        let directive: String
+        switch self {
+        case .protocolPolicy: return
+        case .reload: directive = "no-cache"
+        case .revalidate: directive = "max-age=0"
+        case .returnCacheElseLoad: directive = "max-stale"
+        case .returnCacheDontLoad: throw .notCached
+        }
+        if !request.headers.contains(.cacheControl) { request.headers[.cacheControl] = directive }
+    }
+
+    /// The policy for the rules of the cache.
+    var mode: CacheRequest.Mode {
+        switch self {
+        case .protocolPolicy: .standard
+        case .reload: .reload
+        case .revalidate: .revalidate
+        case .returnCacheElseLoad: .acceptStale
+        case .returnCacheDontLoad: .onlyStored
+        }
+    }
+}
+
+extension Request {
+    /// The cache policy of this request; `nil`, the default, uses the session's.
+    public var cachePolicy: CachePolicy? {
+        get { self[CachePolicy.OfRequest.self] }
+        set { self[CachePolicy.OfRequest.self] = newValue }
+    }
+}
+
+extension HTTPRequestSerializer {
+    /// The cache policy of the serializer's requests; `nil`, the default, uses the session's.
+    public var cachePolicy: CachePolicy? {
+        get { self[CachePolicy.OfRequest.self] }
+        set { self[CachePolicy.OfRequest.self] = newValue }
+    }
+}
+
+extension CachePolicy {
+    fileprivate enum OfRequest: RequestAttribute {
+        static var defaultValue: CachePolicy? { nil }
+    }
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+
+import ANCache
+import ANHTTP
+import ANSystem
+import FoundationEssentials
+import HTTPTypes
+
+/// A session's use of a response cache.
+final class SessionCache: Sendable {
+    let cache: ResponseCache
+    let flights: RequestFlights?
+    let willCache: (@Sendable (CacheProposal) async -> CacheProposal?)?
+    /// The targets that are being validated in the background.
+    let validations = Lock<Set<CacheKey>>([])
+    /// The current time.
+    let now: @Sendable () -> CacheTime
+    /// Distinguishes the session's cookies and client certificates from those of others.
+    private let partition: UInt64
+    private let jar: (any CookieJar)?
+    private let cookieState: (any CookieState)?
+    private let sensitiveFields: Set<HTTPField.Name>
+
+    init?(_ configuration: SessionConfiguration, jar: (any CookieJar)?) {
+        guard let cache = configuration.cache else { return nil }
+        self.cache = cache
+        flights = configuration.sharesTransfers ? RequestFlights() : nil
+        willCache = configuration.willCache
+        now = configuration.now
+        partition = configuration.cachePartition.map { Checksum.of($0, seed: 3) } ?? .random(in: 1 ... .max)
+        self.jar = jar
+        cookieState = jar as? any CookieState
+        sensitiveFields = configuration.redirectPolicy.sensitiveHeaders.union([.authorization, .cookie])
+    }
+
+    /// Returns a request as the rules see it.
+    @inline(never)
+    func request(_ request: Request, _ policy: CachePolicy) -> CacheRequest {
+        CacheRequest(
+            target: CacheKey.target(request.url), method: request.method, headers: request.headers, mode: policy.mode,
+            hasBody: request.body.length != 0, decodesContent: request.sharedOptions?.value.decodesContent ?? true,
+            mayAddCookies: mayAddCookies(request), owner: owner(of: request))
+    }
+
+    /// Whether the transport may add cookies to a request.
+    private func mayAddCookies(_ request: Request) -> Bool {
+        guard jar != nil, cookieState?.mayHoldCookies ?? true else { return false }
+        return request.handlesCookies ?? request.sharedOptions?.value.handlesCookies ?? true
+    }
+
+    /// Returns the owner of the response to a request: the session if cookies may have been sent, or if the response
+    /// sets a cookie.
+    func ownerOfResponse(to request: Request, _ cached: CacheRequest, _ head: ResponseHead) -> UInt64 {
+        let isOfSession = cached.mayAddCookies || mayAddCookies(request) || head.headers.contains(.setCookie)
+        return isOfSession ? cached.owner.session : cached.owner.credentials
+    }
+
+    /// Returns the checksums of a request's credentials: its sensitive header fields, and what the transport sends.
+    ///
+    /// With TLS options that accept other servers, or present a certificate, the session is part of both checksums.
+    private func owner(of request: Request) -> CacheOwner {
+        var text = ""
+        for field in request.headers where sensitiveFields.contains(field.name) {
+            text += "\(field.name.canonicalName):\(field.value)\n"
+        }
+        if let user = request.url.userInformation { text += "\(user)\n" }
+        if let transport = request.transportAuthentication {
+            if let answer = transport.server { text += "\(answer.credential.user)\n\(answer.credential.password)\n" }
+            if let signature = transport.signature { text += "\(signature)\n" }
+        }
+        if let options = request.sharedOptions, options.hasSecurity || options.value.tls.trustRoots != .system {
+            text += "\(partition)\n"
+        }
+        let credentials = text.isEmpty ? 0 : max(1, Checksum.of(text, seed: 4))
+        let session = Checksum.of("\(credentials)", seed: partition)
+        return CacheOwner(credentials: credentials, session: credentials == 0 ? partition : max(1, session))
+    }
+}
+
+extension URL {
+    /// The user information of the authority, with which libcurl authenticates; `nil` if it is empty.
+    fileprivate var userInformation: String? {
+        guard absoluteString.utf8.contains(UInt8(ascii: "@")), let user = user() else { return nil }
+        return "\(user):\(password() ?? "")"
+    }
+}
+
+/// The requests whose responses may be shared: identical requests wait for the first one to be stored.
+final class RequestFlights: Sendable {
+    private let flights = Lock<[Key: Flight]>([:])
+
+    /// The requests that share a transfer.
+    struct Key: Hashable, Sendable {
+        let key: CacheKey
+        let owner: CacheOwner
+    }
+
+    /// A transfer that other requests wait for.
+    final class Flight: Sendable {
+        private let state = Lock(State())
+
+        private struct State: Sendable {
+            var hasEnded = false
+            var isAbandoned = false
+            var waiters = Waiters<CheckedContinuation<Void, Never>>()
+        }
+
+        /// Whether the flight ended because its request was cancelled.
+        var isAbandoned: Bool { state.withLock(\.isAbandoned) }
+
+        /// Returns when the flight ends, or when the calling task is cancelled.
+        func wait() async {
+            _ = await state.wait(among: \.waiters) { $0.hasEnded ? true : nil }
+        }
+
+        fileprivate func end(isAbandoned: Bool) {
+            let waiters = state.withLock { state in
+                if !state.hasEnded { state.isAbandoned = isAbandoned }
+                state.hasEnded = true
+                return state.waiters.takeAll()
+            }
+            for waiter in waiters { waiter.resume() }
+        }
+    }
+
+    /// Returns the flight of a request, and whether it is a new one, which the caller must end.
+    func join(_ key: Key) -> (flight: Flight, isOwn: Bool) {
+        flights.withLock { flights in
+            if let flight = flights[key] { return (flight, false) }
+            let flight = Flight()
+            flights[key] = flight
+            return (flight, true)
+        }
+    }
+
+    /// Ends a flight, if it has not ended; the waiting requests look at the cache again.
+    func end(_ flight: Flight, _ key: Key, isAbandoned: Bool) {
+        flights.withLock { flights in
+            if flights[key] === flight { flights[key] = nil }
+        }
+        flight.end(isAbandoned: isAbandoned)
+    }
+}

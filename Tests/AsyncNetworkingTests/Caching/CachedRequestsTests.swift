@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: MIT
+
+import ANCache
+import ANSystem
+import AsyncNetworking
+import AsyncNetworkingTesting
+import FoundationEssentials
+import HTTPTypes
+import Testing
+
+@Suite struct CachedRequestsTests {
+    private let origin = Origin()
+
+    /// Fetches a path, and returns `BODY STATUS SOURCE`.
+    private func get(_ path: String = "x", from manager: SessionManager, _ headers: HTTPFields = [:]) async throws
+        -> String
+    {
+        try await origin.get(path, from: manager, headers)
+    }
+
+    private func request(_ manager: SessionManager, _ method: HTTPRequest.Method = .get, _ policy: CachePolicy) throws
+        -> Request
+    {
+        var request = try manager.request(method, "x")
+        request.cachePolicy = policy
+        return request
+    }
+
+    // MARK: Sources
+
+    @Test func `without a cache, each request is sent`() async throws {
+        let manager = origin.manager(cached: false)
+        origin.fields = [.cacheControl: "max-age=60"]
+        #expect(try await get(from: manager) == "1 200 network")
+        #expect(try await get(from: manager) == "2 200 network")
+    }
+
+    @Test func `a fresh response comes from the cache, with its age`() async throws {
+        let manager = origin.manager()
+        origin.fields = [.cacheControl: "max-age=60"]
+        #expect(try await get(from: manager) == "1 200 network")
+        origin.advance(30)
+        let response = try await manager.data(for: try manager.request(.get, "x"))
+        #expect(response.text == "1")
+        #expect(response.metrics.source == .cache)
+        #expect(response.headers[.age] == "30")
+        #expect(response.head.url == URL(string: "http://a.example/v1/x"))
+        origin.advance(30)
+        #expect(try await get(from: manager) == "2 200 network")
+    }
+
+    @Test func `a stale response is validated by its tag and date`() async throws {
+        let manager = origin.manager()
+        origin.fields = [
+            .cacheControl: "max-age=60", .eTag: "\"a\"", .lastModified: "Sun, 06 Nov 1994 08:49:37 GMT",
+        ]
+        #expect(try await get(from: manager) == "1 200 network")
+        origin.advance(60)
+        origin.notModified = true
+        #expect(try await get(from: manager) == "1 200 validated")
+        let sent = try #require(origin.requests.last)
+        #expect(sent.headers[.ifNoneMatch] == "\"a\"")
+        #expect(sent.headers[.ifModifiedSince] == "Sun, 06 Nov 1994 08:49:37 GMT")
+        #expect(try await get(from: manager) == "1 200 cache")
+        origin.advance(60)
+        origin.notModified = false
+        #expect(try await get(from: manager) == "3 200 network")
+        #expect(try await get(from: manager) == "3 200 cache")
+    }
+
+    @Test func `a 304 for no stored response is followed by an unconditional request`() async throws {
+        let manager = origin.manager()
+        origin.fields = [.eTag: "\"a\""]
+        #expect(try await get(from: manager) == "1 200 network")
+        origin.respond { request, number in
+            request.headers.contains(.ifNoneMatch)
+                ? .status(.notModified, headers: [.eTag: "\"b\""]) : .text("\(number)")
+        }
+        #expect(try await get(from: manager) == "3 200 network")
+    }
+
+    @Test func `the program's own condition is answered by 304`() async throws {
+        let manager = origin.manager()
+        origin.fields = [.eTag: "\"a\"", .cacheControl: "max-age=60"]
+        #expect(try await get(from: manager) == "1 200 network")
+        #expect(try await get(from: manager, [.ifNoneMatch: "\"a\""]) == " 304 cache")
+        origin.advance(60)
+        origin.notModified = true
+        #expect(try await get(from: manager, [.ifNoneMatch: "\"a\""]) == " 304 network")
+        #expect(try await get(from: manager, [.ifNoneMatch: "\"b\""]) == "1 200 cache")
+    }
+
+    @Test func `HEAD and ranges are answered from a stored response`() async throws {
+        let manager = origin.manager()
+        origin.fields = [.cacheControl: "max-age=60"]
+        origin.body = { _ in "0123456789" }
+        #expect(try await get(from: manager) == "0123456789 200 network")
+        #expect(try await get(from: manager, [.range: "bytes=2-4"]) == "234 206 cache")
+        let head = try await manager.data(for: try manager.request(.head, "x"))
+        #expect(head.value.isEmpty)
+        #expect(head.metrics.source == .cache)
+    }
+
+    @Test func `a redirect is stored by itself`() async throws {
+        let manager = origin.manager()
+        origin.respond { request, number in
+            request.url.path.hasSuffix("x")
+                ? .status(.movedPermanently, headers: [.location: "y", .cacheControl: "max-age=60"])
+                : .data(Data("\(number)".utf8), headers: [.cacheControl: "max-age=60"])
+        }
+        #expect(try await get(from: manager) == "2 200 network")
+        #expect(try await get(from: manager) == "2 200 cache")
+        #expect(origin.requests.count == 2)
+    }
+
+    // MARK: Policies
+
+    @Test func `policies determine the use of stored responses`() async throws {
+        let manager = origin.manager()
+        origin.fields = [.cacheControl: "max-age=60", .eTag: "\"a\""]
+        func fetch(_ policy: CachePolicy) async throws -> String {
+            let response = try await manager.data(for: try request(manager, .get, policy))
+            return "\(response.text) \(response.metrics.source)"
+        }
+        await #expect(throws: SessionError.self) { _ = try await fetch(.returnCacheDontLoad) }
+        #expect(origin.requests.isEmpty)
+        #expect(try await fetch(.returnCacheElseLoad) == "1 network")
+        #expect(try await fetch(.reload) == "2 network")
+        #expect(origin.requests.last?.headers[.cacheControl] == "no-cache")
+        #expect(try await fetch(.protocolPolicy) == "2 cache")
+        origin.notModified = true
+        #expect(try await fetch(.revalidate) == "2 validated")
+        origin.advance(1_000)
+        #expect(try await fetch(.returnCacheElseLoad) == "2 stale")
+        #expect(try await fetch(.returnCacheDontLoad) == "2 stale")
+    }
+
+    @Test func `a request with only-if-cached is answered by 504`() async throws {
+        let manager = origin.manager()
+        #expect(try await get(from: manager, [.cacheControl: "only-if-cached"]) == " 504 cache")
+        #expect(origin.requests.isEmpty)
+    }
+
+    @Test func `a response without a lifetime is stored for a request that accepts stale ones`() async throws {
+        let manager = origin.manager()
+        #expect(try await get(from: manager) == "1 200 network")
+        #expect(try await get(from: manager) == "2 200 network")
+        _ = try await manager.data(for: try request(manager, .get, .returnCacheElseLoad))
+        let second = try await manager.data(for: try request(manager, .get, .returnCacheElseLoad))
+        #expect(second.text == "3")
+        #expect(second.metrics.source == .stale)
+    }
+
+    // MARK: Changes
+
+    @Test func `an unsafe request removes the responses of its target and of Location`() async throws {
+        let manager = origin.manager()
+        origin.fields = [.cacheControl: "max-age=60"]
+        for path in ["x", "y", "z"] { _ = try await get(path, from: manager) }
+        origin.fields = [.location: "/v1/y"]
+        _ = try await manager.data(for: try manager.request(.post, "x", body: .string("a")))
+        origin.fields = [.cacheControl: "max-age=60"]
+        #expect(try await get("x", from: manager) == "5 200 network")
+        #expect(try await get("y", from: manager) == "6 200 network")
+        #expect(try await get("z", from: manager) == "3 200 cache")
+    }
+
+    @Test func `a response that must not be stored ends the storage of its predecessor`() async throws {
+        let manager = origin.manager()
+        origin.fields = [.cacheControl: "max-age=60"]
+        _ = try await get(from: manager)
+        origin.fields = [.cacheControl: "no-store"]
+        _ = try await manager.data(for: try request(manager, .get, .reload))
+        #expect(origin.cache.usage.entries == 0)
+    }
+
+    @Test func `a response to HEAD makes a different stored response stale`() async throws {
+        let manager = origin.manager()
+        origin.fields = [.cacheControl: "max-age=60", .eTag: "\"a\""]
+        _ = try await get(from: manager)
+        origin.fields = [.eTag: "\"b\""]
+        _ = try await manager.data(for: try request(manager, .head, .reload))
+        #expect(try await get(from: manager) == "3 200 network")
+    }
+
+    // MARK: Streams
+
+    @Test func `a streamed body is stored when it was read to its end`() async throws {
+        let manager = origin.manager()
+        origin.fields = [.cacheControl: "max-age=60"]
+        origin.body = { number in String(repeating: "\(number)", count: 200_000) }
+        try await manager.withResponse(for: try manager.request(.get, "x")) { _, body in
+            for try await _ in body { break }
+        }
+        #expect(origin.cache.usage.entries == 0)
+        for source in [ResponseSource.network, .cache] {
+            try await manager.withResponse(for: try manager.request(.get, "x")) { _, body in
+                var count = 0
+                for try await chunk in body { count += chunk.count }
+                #expect(count == 200_000)
+                #expect(body.metrics?.source == source)
+            }
+        }
+    }
+
+    @Test func `a body of another length than announced is not stored`() async throws {
+        let manager = origin.manager()
+        origin.fields = [.cacheControl: "max-age=60", .contentLength: "7"]
+        #expect(try await get(from: manager) == "1 200 network")
+        #expect(origin.cache.usage.entries == 0)
+    }
+
+    // MARK: Failures
+
+    @Test(arguments: ["status", "network"])
+    func `stale-if-error uses a stored response if the server fails`(failure: String) async throws {
+        let manager = origin.manager()
+        origin.fields = [.cacheControl: "max-age=60, stale-if-error=60", .eTag: "\"a\""]
+        _ = try await get(from: manager)
+        origin.respond { _, _ in
+            failure == "status"
+                ? .status(.serviceUnavailable)
+                : .failure(TransportError(.cannotConnect(.refused)))
+        }
+        origin.advance(100)
+        #expect(try await get(from: manager) == "1 200 stale")
+        origin.advance(100)
+        if failure == "status" {
+            #expect(try await get(from: manager) == " 503 network")
+        } else {
+            await #expect(throws: SessionError.self) { _ = try await get(from: manager) }
+        }
+    }
+
+    @Test func `stale-while-revalidate uses a stored response and validates it once in the background`() async throws {
+        let manager = origin.manager()
+        origin.fields = [.cacheControl: "max-age=60, stale-while-revalidate=60", .eTag: "\"a\""]
+        _ = try await get(from: manager)
+        origin.advance(100)
+        let gate = try ScriptGate()
+        origin.respond { _, _ in
+            MockResponse([
+                .wait(gate), .head(.notModified, [.eTag: "\"a\"", .cacheControl: "max-age=60"]),
+            ])
+        }
+        #expect(try await get(from: manager) == "1 200 stale")
+        try await origin.transport.requests(count: 2)
+        for _ in 0..<3 { #expect(try await get(from: manager) == "1 200 stale") }
+        #expect(origin.requests.count == 2)
+        gate.open()
+        try await eventually { try await get(from: manager) == "1 200 cache" }
+        await manager.shutdown()
+    }
+
+    @Test func `a damaged file is a miss`() async throws {
+        let directory = try TemporaryDirectory()
+        origin.cache = .disk(directory.path, memory: 0)
+        let manager = origin.manager()
+        origin.fields = [.cacheControl: "max-age=60"]
+        origin.body = { number in String(repeating: "\(number)", count: 100_000) }
+        _ = try await get(from: manager)
+        let files = directory.path + "/v1"
+        for file in try FileManager.default.contentsOfDirectory(atPath: files) where file.hasSuffix(".body") {
+            try Data("x".utf8).write(to: URL(filePath: "\(files)/\(file)"))
+        }
+        #expect(try await get(from: manager).hasSuffix("200 network"))
+        #expect(try await get(from: manager).hasSuffix("200 cache"))
+    }
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+
+import ANCache
+import ANSystem
+import AsyncNetworking
+import AsyncNetworkingTesting
+import FoundationEssentials
+import HTTPTypes
+import Testing
+
+@Suite struct SharedCacheTests {
+    private let origin = Origin()
+
+    /// Fetches a path, and returns `BODY STATUS SOURCE`.
+    private func get(_ path: String = "x", from manager: SessionManager, _ headers: HTTPFields = [:]) async throws
+        -> String
+    {
+        try await origin.get(path, from: manager, headers)
+    }
+
+    // MARK: Users
+
+    @Test func `a response to a request with credentials is not used for another user`() async throws {
+        let (one, two) = (origin.manager(), origin.manager())
+        origin.fields = [.cacheControl: "public, max-age=60"]
+        #expect(try await get(from: one, [.authorization: "Bearer a"]) == "1 200 network")
+        #expect(try await get(from: two, [.authorization: "Bearer b"]) == "2 200 network")
+        #expect(try await get(from: two) == "3 200 network")
+        #expect(try await get(from: two, [.authorization: "Bearer a"]) == "1 200 cache")
+        #expect(try await get(from: one, [.cookie: "a=b"]) == "4 200 network")
+        #expect(try await get(from: two, [.cookie: "a=c"]) == "5 200 network")
+    }
+
+    @Test func `a response that sets a cookie is not used in another session`() async throws {
+        let (one, two) = (origin.manager(), origin.manager())
+        origin.fields = [.cacheControl: "public, max-age=60", .setCookie: "a=b"]
+        #expect(try await get(from: one) == "1 200 network")
+        #expect(try await get(from: one) == "1 200 cache")
+        #expect(try await get(from: two) == "2 200 network")
+    }
+
+    @Test func `sessions of the same partition share their responses`() async throws {
+        let managers = (0..<2).map { _ in origin.manager { $0.cachePartition = "ada" } }
+        origin.fields = [.cacheControl: "public, max-age=60", .setCookie: "a=b"]
+        #expect(try await get(from: managers[0]) == "1 200 network")
+        #expect(try await get(from: managers[1]) == "1 200 cache")
+    }
+
+    @Test func `a request with cookies of libcurl is not answered for another session`() async throws {
+        try await StubServer.with { server in
+            server.route("/", .data(Data("a".utf8), headers: ["Cache-Control": "max-age=60"]))
+            let cache = ResponseCache.memory()
+            let (one, two) = (
+                SessionManager(for: server) { $0.cache = cache }, SessionManager(for: server) { $0.cache = cache }
+            )
+            let cookie = Cookie(name: "a", value: "b", domain: try #require(server.url("/").host()))
+            try await one.cookies.set(cookie)
+            #expect(try await get("/", from: one).hasSuffix("network"))
+            #expect(try await get("/", from: one).hasSuffix("cache"))
+            #expect(try await get("/", from: two).hasSuffix("network"))
+            #expect(try await get("/", from: two).hasSuffix("cache"))
+        }
+    }
+
+    // MARK: The program's decision
+
+    @Test func `willCache changes or refuses a response`() async throws {
+        let manager = origin.manager {
+            $0.willCache = { proposal in
+                var proposal = proposal
+                proposal.body = Data("changed".utf8)
+                proposal.head.headers[.cacheControl] = "max-age=10"
+                return proposal.request.url.path.hasSuffix("x") ? proposal : nil
+            }
+        }
+        origin.fields = [.cacheControl: "max-age=60"]
+        #expect(try await get("x", from: manager) == "1 200 network")
+        #expect(try await get("x", from: manager) == "changed 200 cache")
+        origin.advance(10)
+        #expect(try await get("x", from: manager) == "2 200 network")
+        #expect(try await get("y", from: manager) == "3 200 network")
+        #expect(try await get("y", from: manager) == "4 200 network")
+    }
+
+    // MARK: Shared transfers
+
+    @Test func `identical requests in flight share one transfer`() async throws {
+        let manager = origin.manager { $0.sharesTransfers = true }
+        origin.fields = [.cacheControl: "max-age=60"]
+        let gate = try ScriptGate()
+        origin.hold(at: gate)
+        let results = try await withThrowingTaskGroup(of: String.self) { group in
+            for _ in 0..<10 { group.addTask { try await get(from: manager) } }
+            try await origin.transport.requests(count: 1)
+            gate.open()
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(origin.requests.count == 1)
+        #expect(Set(results).isSubset(of: ["1 200 network", "1 200 cache"]))
+    }
+
+    @Test func `cancelling the first of several identical requests does not cancel the others`() async throws {
+        let manager = origin.manager { $0.sharesTransfers = true }
+        origin.fields = [.cacheControl: "max-age=60"]
+        let gate = try ScriptGate()
+        origin.hold(at: gate)
+        let first = Task { try await get(from: manager) }
+        try await origin.transport.requests(count: 1)
+        let second = Task { try await get(from: manager) }
+        first.cancel()
+        try await origin.transport.requests(count: 2)
+        gate.open()
+        #expect(try await second.value == "2 200 network")
+        await #expect(throws: CancellationError.self) { _ = try await first.value }
+    }
+}
