@@ -154,7 +154,8 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
         hook(\.didReceiveData)?(session, dataTask, data)
     }
 
-    /// Never called: sessions have no `URLCache`. It exists for source compatibility.
+    /// Called before the response of a data task is stored in the manager's cache. It calls the completion handler with
+    /// the response to store, or `nil` to prevent that.
     open func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse,
         completionHandler: @escaping (CachedURLResponse?) -> Void

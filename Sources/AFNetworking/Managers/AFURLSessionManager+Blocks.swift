@@ -85,7 +85,10 @@ extension AFURLSessionManager {
         setHook(\.didReceiveData, block)
     }
 
-    /// Sets a block that is never called: sessions have no `URLCache`. It exists for source compatibility.
+    /// Sets the block to call before the response of a data task is stored in the manager's cache; `nil` removes it.
+    /// The block returns the response to store, or `nil` to prevent that.
+    ///
+    /// A manager has a cache if its configuration has a `URLCache` other than `URLCache.shared`.
     public func setDataTaskWillCacheResponseBlock(
         _ block: ((URLSession, URLSessionDataTask, CachedURLResponse) -> CachedURLResponse?)?
     ) {

@@ -33,6 +33,7 @@ extension AFURLSessionManager {
         if isObserved {
             request.redirectPolicy = redirectPolicy(of: core, for: driver)
             request.authentication = driver.authentication(of: core)
+            if core.configuration.cache != nil { request.willCache = driver.cacheDecision }
         }
         return (core, request)
     }
@@ -91,6 +92,29 @@ extension AFURLSessionManager {
 }
 
 extension TaskDriver {
+    /// Asks the manager's delegate method whether and how a response is stored.
+    var cacheDecision: @Sendable (CacheProposal) async -> CacheProposal? {
+        { [weak self] proposal in
+            guard let self, let dataTask = task as? URLSessionDataTask,
+                let response = HTTPURLResponse.make(proposal.head)
+            else { return proposal }
+            let proposed = UncheckedSendable(CachedURLResponse(response: response, data: proposal.body))
+            let decided = await manager.awaitCallback(fallback: UncheckedSendable(CachedURLResponse?.none)) {
+                [manager, session] handler in
+                manager.urlSession(session, dataTask: dataTask, willCacheResponse: proposed.value) {
+                    handler(UncheckedSendable($0))
+                }
+            }.value
+            guard let decided, decided.storagePolicy != .notAllowed else { return nil }
+            var accepted = proposal
+            accepted.body = decided.data
+            if let changed = decided.response as? HTTPURLResponse, changed !== response {
+                accepted.head.replace(with: changed)
+            }
+            return accepted
+        }
+    }
+
     /// Returns a new stream for a body that must be sent again.
     func newBodyStream() async -> UncheckedSendable<InputStream?> {
         guard let task else { return UncheckedSendable(nil) }

@@ -74,6 +74,18 @@ extension [String: String] {
     }
 }
 
+extension ResponseHead {
+    /// Takes the status and header fields of Foundation's response.
+    mutating func replace(with response: HTTPURLResponse) {
+        status = HTTPResponse.Status(code: min(max(response.statusCode, 200), 999))
+        headers = [:]
+        for (name, value) in response.allHeaderFields {
+            guard let name = HTTPField.Name("\(name)") else { continue }
+            headers[name] = "\(value)"
+        }
+    }
+}
+
 extension HTTPURLResponse {
     /// Creates a Foundation response from a response head; `nil` if Foundation rejects it.
     static func make(_ head: ResponseHead) -> HTTPURLResponse? {

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+
+import AFNetworking
+import AsyncNetworking
+import AsyncNetworkingTesting
+import FoundationNetworking
+import Testing
+
+@Suite struct ResponseCacheTests {
+    private static let fresh = Script.data(
+        Data(#"{"number": 1}"#.utf8), headers: ["Cache-Control": "max-age=60", "Content-Type": "application/json"])
+
+    private func manager(for server: StubServer) -> AFHTTPSessionManager {
+        AFHTTPSessionManager(for: server) {
+            $0.urlCache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
+        }
+    }
+
+    private func number(_ manager: AFHTTPSessionManager) async -> Int? {
+        await manager.fetch("").dictionary?["number"] as? Int
+    }
+
+    @Test func `a URLCache of the configuration gives the manager a cache`() async throws {
+        try await StubServer.with { server in
+            server.route("/", Self.fresh)
+            let manager = manager(for: server)
+            #expect(await number(manager) == 1)
+            #expect(await number(manager) == 1)
+            let sent1 = try await server.requests(count: 1)
+            #expect(sent1.count == 1)
+            manager.requestSerializer.cachePolicy = .reloadIgnoringLocalCacheData
+            #expect(await number(manager) == 1)
+            let sent2 = try await server.requests(count: 2)
+            #expect(sent2.count == 2)
+        }
+    }
+
+    @Test func `the default configuration gives the manager no cache`() async throws {
+        try await StubServer.with { server in
+            server.route("/", Self.fresh)
+            let manager = AFHTTPSessionManager(for: server)
+            for _ in 0..<2 { #expect(await number(manager) == 1) }
+            let sent2 = try await server.requests(count: 2)
+            #expect(sent2.count == 2)
+        }
+    }
+
+    @Test func `the block for cached responses changes or refuses them`() async throws {
+        try await StubServer.with { server in
+            server.route("/", Self.fresh)
+            let manager = manager(for: server)
+            let log = Log<String>()
+            manager.setDataTaskWillCacheResponseBlock { _, task, response in
+                log.add("\(task.originalRequest?.url?.path ?? "") \(response.data.count)")
+                return nil
+            }
+            for _ in 0..<2 { #expect(await number(manager) == 1) }
+            let sent2 = try await server.requests(count: 2)
+            #expect(sent2.count == 2)
+            manager.setDataTaskWillCacheResponseBlock { _, _, response in
+                CachedURLResponse(response: response.response, data: Data(#"{"number": 2}"#.utf8))
+            }
+            #expect(await number(manager) == 1)
+            #expect(await number(manager) == 2)
+            let sent3 = try await server.requests(count: 3)
+            #expect(sent3.count == 3)
+            #expect(log.entries == ["/ 13", "/ 13"])
+        }
+    }
+}
