@@ -117,6 +117,9 @@ let package = Package(
             name: "DecodeErrors", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting"],
             path: "Examples/DecodeErrors", swiftSettings: settings),
         .executableTarget(
+            name: "CachedFeed", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting"],
+            path: "Examples/CachedFeed", swiftSettings: settings),
+        .executableTarget(
             name: "FromAFNetworking", dependencies: ["AFNetworking", "AsyncNetworking", "AsyncNetworkingTesting"],
             path: "Examples/FromAFNetworking", swiftSettings: settings),
         .executableTarget(

@@ -58,6 +58,13 @@ if measuresOurClient {
         .target(name: "CostKit", dependencies: ["AllocationCounter", library], swiftSettings: settings),
         // The cost of a session on top of its transport.
         .executableTarget(name: "PipelineCost", dependencies: ["CostKit", library], swiftSettings: settings),
+        // The cost of the response cache.
+        .executableTarget(
+            name: "CacheCost",
+            dependencies: [
+                "ClientKit", "CostKit", library, .product(name: "AsyncNetworkingTesting", package: "AsyncNetworking"),
+            ],
+            swiftSettings: settings),
         // The cost of AFNetworking's interface on top of the core.
         .executableTarget(
             name: "ShimCost",

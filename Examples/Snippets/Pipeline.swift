@@ -140,11 +140,3 @@ func fetchOnlyFromThePublicInternet() -> SessionManager {
     // snippet.end
     return fetcher
 }
-
-func reload(_ api: SessionManager, url: URL) async throws -> Data {
-    var request = Request(url: url)
-    // snippet.caches
-    request.cachePolicy = .reload
-    // snippet.end
-    return try await api.data(for: request).value
-}

@@ -9,9 +9,9 @@ import Testing
     private static let directory = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
 
     @Test(arguments: [
-        "ChangeFeed", "ChatStream", "DecodeErrors", "DownloadWithProgress", "FromAFNetworking", "MutualTLS", "PostForm",
-        "RefreshAToken",
-        "ResumeDownload", "RetryWithBackoff", "UploadMultipart", "UploadWithProgress",
+        "CachedFeed", "ChangeFeed", "ChatStream", "DecodeErrors", "DownloadWithProgress", "FromAFNetworking",
+        "MutualTLS", "PostForm", "RefreshAToken", "ResumeDownload", "RetryWithBackoff", "UploadMultipart",
+        "UploadWithProgress",
     ])
     func `an example runs to its end`(name: String) async throws {
         let scratch = FileManager.default.temporaryDirectory.appending(path: "an-example-\(UUID())")

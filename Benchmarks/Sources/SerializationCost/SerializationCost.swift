@@ -132,14 +132,3 @@ struct SerializationCost {
         "\((Double(1 << 30) / 1e9 / seconds * 100).rounded() / 100) GB/s"
     }
 }
-
-/// The limits and whether one was exceeded.
-private struct Bars {
-    private(set) var isAnyMissed = false
-
-    mutating func check(_ words: String, _ figure: Double, atMost bar: Double) {
-        let (figure, shown) = ((figure * 100).rounded() / 100, (bar * 100).rounded() / 100)
-        print("\(words): \(figure) (at most \(shown))")
-        if figure > shown { isAnyMissed = true }
-    }
-}
