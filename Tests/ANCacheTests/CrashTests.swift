@@ -61,6 +61,16 @@ import Testing
         #expect(try await verify() > 0)
     }
 
+    @Test func `a disk that refuses larger files leaves neither wrong bodies nor parts of them`() async throws {
+        // A write beyond the limit fails as on a full disk, in the middle of a file. See setrlimit(2).
+        let limited = "trap '' XFSZ; ulimit -f 64; exec \"$0\" \"$@\""
+        let outcome = try await Command("/bin/sh", "-c", limited, program, directory.path, "7", "300").run()
+        #expect(outcome.status == 0)
+        #expect(try directory.files.contains { $0.hasSuffix(".entry") })
+        #expect(try directory.files.filter { $0.hasSuffix(".part") || $0.hasSuffix(".body") } == [])
+        #expect(try await verify() > 0)
+    }
+
     /// Opens the directory and compares all bodies with the bytes that belong to them. Returns their number.
     private func verify() async throws -> Int {
         let cache = ResponseCache.disk(directory.path, capacity: 64 << 20)
