@@ -2,7 +2,7 @@
 
 import ANCache
 public import ANHTTP
-public import ANSerialization
+package import ANSerialization
 import HTTPTypes
 
 /// The use of caches by a request: of the session's ``ANCache/ResponseCache``, if it has one, and of those between
@@ -66,7 +66,7 @@ extension Request {
 
 extension HTTPRequestSerializer {
     /// The cache policy of the serializer's requests; `nil`, the default, uses the session's.
-    public var cachePolicy: CachePolicy? {
+    package var cachePolicy: CachePolicy? {
         get { self[CachePolicy.OfRequest.self] }
         set { self[CachePolicy.OfRequest.self] = newValue }
     }
