@@ -29,6 +29,17 @@ package enum Storability {
             || head.headers.contains(.expires) || isHeuristicallyCacheable(head.status)
     }
 
+    /// Returns whether the fields of a response say anything about its freshness or can validate it. If not, it is not
+    /// useful to a request that does not accept stale responses.
+    package static func hasCachingFields(_ head: ResponseHead) -> Bool {
+        head.headers.contains {
+            switch $0.name {
+            case .cacheControl, .eTag, .lastModified, .expires: true
+            default: false
+            }
+        }
+    }
+
     /// Returns whether a response is worth storing: it is fresh for some time, can be validated, or may be used stale.
     ///
     /// - Parameter acceptsStale: Whether the request accepts a stale response, so that a later one may as well.

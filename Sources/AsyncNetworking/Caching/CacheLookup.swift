@@ -137,11 +137,14 @@ struct CacheLookup: Sendable {
 
     /// Returns a body that is stored while it is read; `nil` if the response is not stored.
     func storing(_ head: ResponseHead, _ body: ResponseBody, _ times: ExchangeTimes) -> ResponseBody? {
-        guard Storability.isStorable(head, to: request) else { return nil }
+        let acceptsStale = request.directives.maxStale != nil
+        guard acceptsStale || Storability.hasCachingFields(head), Storability.isStorable(head, to: request) else {
+            return nil
+        }
         let owner = mayAddCredentials ? request.owner.session : session.ownerOfResponse(to: sent, request, head)
         let response = StoredResponse(
             head, to: request, requestTime: times.request, responseTime: times.response, owner: owner)
-        guard Storability.isUseful(response, acceptsStale: request.directives.maxStale != nil) else { return nil }
+        guard Storability.isUseful(response, acceptsStale: acceptsStale) else { return nil }
         let length = response.isDecoded ? nil : head.headers.first(.contentLength).flatMap { Int64($0) }
         return ResponseBody(
             source: StoringBodySource(body, session.cache.writer(key), expected: length) { [self] stored, ending in
@@ -195,11 +198,15 @@ extension TransferMetrics {
 }
 
 /// A response body that is stored while it is read. A body that is not read to its end is not stored.
+///
+/// A chunk is written while the reader handles it and the next one arrives.
 private final class StoringBodySource: ResponseBodySource {
     private let base: ResponseBody
     private let writer: CacheWriter
     private let expected: Int64?
     private let store: @Sendable (CacheEntry.Body, ResponseEnding) async -> Void
+    /// The writing of the last chunk.
+    private let writing = Lock<Task<Void, Never>?>(nil)
 
     init(
         _ base: ResponseBody, _ writer: CacheWriter, expected: Int64?,
@@ -213,16 +220,21 @@ private final class StoringBodySource: ResponseBodySource {
 
     func next() async throws -> Data? {
         var iterator = base.makeAsyncIterator()
-        guard let chunk = try await iterator.next() else {
+        let chunk = try await iterator.next()
+        await writing.withLock(\.self)?.value
+        guard let chunk else {
             await finish()
             return nil
         }
-        await writer.append(chunk)
+        // Ends when the chunk is written, which the next call awaits.
+        let task = Task { [writer] in await writer.append(chunk) }
+        writing.withLock { $0 = task }
         return chunk
     }
 
     func collect(upTo limit: Int) async throws -> Data {
         let data = try await base.collect(upTo: limit)
+        await writing.withLock(\.self)?.value
         await writer.append(data)
         await finish()
         return data
