@@ -24,6 +24,9 @@ import Synchronization
 /// | all waiting requests are cancelled | the refresh is cancelled |
 public actor Authenticator {
     /// The time before expiry at which a token is refreshed; 30 s by default.
+    ///
+    /// It counts at most as a tenth of the time between setting the token and its expiry, so that short-lived tokens are
+    /// used, too: a token that lives for 60 s is refreshed 6 s before its expiry.
     public nonisolated let leeway: Duration
     /// The maximum number of refreshes within ``refreshPeriod``; 5 by default.
     public nonisolated let refreshLimit: Int
@@ -47,7 +50,7 @@ public actor Authenticator {
     /// - Parameters:
     ///   - urls: URLs whose origins receive the token; no other origin does.
     ///   - token: The initial token; `nil`, the default, refreshes before the first request.
-    ///   - leeway: The time before expiry at which a token is refreshed; 30 s by default.
+    ///   - leeway: The time before expiry at which a token is refreshed; 30 s by default. See ``leeway``.
     ///   - refreshLimit: The maximum number of refreshes within `refreshPeriod`; 5 by default.
     ///   - refreshPeriod: The period over which refreshes are counted; 30 s by default.
     ///   - refresh: Returns a new token. Receives the current one, or `nil`. It runs in a task of its own; all waiting
@@ -73,7 +76,7 @@ public actor Authenticator {
         self.now = now
         uptime = Stopwatch(clock)
         refreshToken = refresh
-        current = token.map { Ticket(token: $0, version: 0) }
+        current = token.map { Ticket(token: $0, version: 0, date: now()) }
     }
 
     /// The current token, possibly expired; `nil` if there is none.
@@ -92,6 +95,8 @@ public actor Authenticator {
     struct Ticket: Sendable {
         let token: BearerToken
         let version: Int
+        /// The date at which the token was set.
+        let date: Date
 
         /// The value of `Authorization`.
         var field: String { "Bearer \(token.value)" }
@@ -120,12 +125,13 @@ public actor Authenticator {
 
     private var isDue: Bool {
         guard let current else { return true }
-        return current.token.isExpired(at: now().addingTimeInterval(leeway / .seconds(1)))
+        guard let expires = current.token.expires else { return false }
+        return expires <= now() + min(leeway / .seconds(1), expires.timeIntervalSince(current.date) / 10)
     }
 
     private func replaceToken(by token: BearerToken?) {
         version += 1
-        current = token.map { Ticket(token: $0, version: version) }
+        current = token.map { Ticket(token: $0, version: version, date: now()) }
     }
 
     // MARK: One refresh for all

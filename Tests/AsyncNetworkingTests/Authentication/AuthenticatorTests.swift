@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANSystem
 import AsyncNetworking
 import AsyncNetworkingTesting
 import FoundationEssentials
@@ -108,17 +109,40 @@ private struct WaitsForTokens: EventMonitor {
         #expect(await issuer.refreshes == [nil])
     }
 
-    @Test(arguments: [(-1, true), (29, true), (31, false)])
-    func `a token that is about to expire is refreshed first`(left: Int, isRefreshed: Bool) async throws {
+    @Test(arguments: [(400, 369, false), (400, 371, true), (60, 53, false), (60, 55, true), (60, 61, true)])
+    func `a token that is about to expire is refreshed first`(life: Int, age: Int, isRefreshed: Bool) async throws {
         let transport = Self.server(taking: ["0", "1"])
-        let token = BearerToken("0", expires: Date(timeIntervalSince1970: Double(left)))
-        let manager = manager(on: transport, try authenticator(issuer, token: token))
+        let now = Lock(Date(timeIntervalSince1970: 0))
+        let token = BearerToken("0", expires: Date(timeIntervalSince1970: Double(life)))
+        let authenticator = Authenticator(
+            for: [try url("http://a.example/")], token: token, now: { now.withLock { $0 } }, clock: ContinuousClock()
+        ) { [issuer] in try await issuer.refresh($0) }
+        let manager = manager(on: transport, authenticator)
+        now.withLock { $0 += Double(age) }
         #expect(try await manager.get("x").text == "welcome")
         #expect(transport.authorizations == [isRefreshed ? "Bearer 1" : "Bearer 0"])
     }
 
-    @Test(arguments: [(-1, false), (29, true)])
-    func `while a token is valid, a failed refresh does not fail the request`(left: Int, goesOn: Bool) async throws {
+    @Test func `tokens that live for a few seconds are used until the last tenth of their life`() async throws {
+        let transport = Self.server(taking: ["0", "1"])
+        let token = BearerToken("0", expires: Date(timeIntervalSince1970: 5))
+        let manager = manager(on: transport, try authenticator(issuer, token: token))
+        for _ in 0..<10 { #expect(try await manager.get("x").text == "welcome") }
+        #expect(await issuer.refreshes.isEmpty)
+    }
+
+    @Test func `the refresh token is passed to the closure and never printed`() async throws {
+        let token = BearerToken("0", expires: Date(timeIntervalSince1970: -1), refreshToken: "r3fresh")
+        let transport = Self.server(taking: ["r3fresh"])
+        let authenticator = Authenticator(
+            for: [try url("http://a.example/")], token: token,
+            refresh: { old in BearerToken(try #require(old?.refreshToken)) })
+        #expect(try await manager(on: transport, authenticator).get("x").text == "welcome")
+        #expect(!"\(token) \(String(reflecting: token))".contains("r3fresh"))
+    }
+
+    @Test(arguments: [(-1, false), (0.5, true)])
+    func `while a token is valid, a failed refresh does not fail the request`(left: Double, goesOn: Bool) async throws {
         await issuer.fail(Planned(number: 1))
         let transport = Self.server(taking: ["0"])
         let token = BearerToken("0", expires: Date(timeIntervalSince1970: Double(left)))
