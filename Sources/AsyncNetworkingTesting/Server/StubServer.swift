@@ -139,10 +139,27 @@ public final class StubServer: Sendable {
     ///
     /// The condition is evaluated on each change while a lock is held: it must be fast and must not use the server.
     ///
-    /// - Throws: `CancellationError` if the task is cancelled.
+    /// - Parameters:
+    ///   - limit: The maximum wait; 30 s by default.
+    ///   - condition: Whether the activity is sufficient.
+    /// - Throws: ``ActivityTimeout`` after `limit`, `CancellationError` if the task is cancelled.
     @discardableResult
-    public func activity(where condition: @escaping @Sendable (Activity) -> Bool) async throws -> Activity {
-        try await log.wait(until: condition)
+    public func activity(
+        within limit: Duration = .seconds(30), where condition: @escaping @Sendable (Activity) -> Bool
+    ) async throws -> Activity {
+        let isSatisfied = try await withThrowingTaskGroup(of: Bool.self) { group in
+            group.addTask { [log] in
+                try await log.wait(until: condition)
+                return true
+            }
+            group.addTask {
+                try await Task.sleep(for: limit)
+                return false
+            }
+            defer { group.cancelAll() }
+            return try await group.next() == true
+        }
+        guard isSatisfied else { throw ActivityTimeout(limit: limit, activity: log.value) }
         return log.value
     }
 
@@ -151,17 +168,23 @@ public final class StubServer: Sendable {
     /// A request has arrived after the end of its body, or after its head if its script reads the body later or not at
     /// all.
     ///
-    /// - Throws: `CancellationError` if the task is cancelled.
+    /// - Parameters:
+    ///   - count: The number of requests.
+    ///   - limit: The maximum wait; 30 s by default.
+    /// - Throws: ``ActivityTimeout`` after `limit`, `CancellationError` if the task is cancelled.
     @discardableResult
-    public func requests(count: Int) async throws -> [RecordedRequest] {
-        try await activity { $0.requests.count >= count }.requests
+    public func requests(count: Int, within limit: Duration = .seconds(30)) async throws -> [RecordedRequest] {
+        try await activity(within: limit) { $0.requests.count >= count }.requests
     }
 
     /// Waits until exactly `count` connections are open.
     ///
-    /// - Throws: `CancellationError` if the task is cancelled.
-    public func connections(open count: Int) async throws {
-        try await activity { $0.openConnections == count }
+    /// - Parameters:
+    ///   - count: The number of connections.
+    ///   - limit: The maximum wait; 30 s by default.
+    /// - Throws: ``ActivityTimeout`` after `limit`, `CancellationError` if the task is cancelled.
+    public func connections(open count: Int, within limit: Duration = .seconds(30)) async throws {
+        try await activity(within: limit) { $0.openConnections == count }
     }
 
     /// The activity of a server.
