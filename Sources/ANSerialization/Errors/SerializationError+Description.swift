@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MIT
 
-extension SerializationError: CustomStringConvertible {
+public import FoundationEssentials
+
+extension SerializationError: CustomStringConvertible, LocalizedError {
+    /// The ``description``, which Foundation returns as `localizedDescription`.
+    public var errorDescription: String? { description }
+
     /// A sentence that describes the failure and what to check.
     public var description: String {
         switch self {

@@ -82,3 +82,17 @@ public enum JSONValue: Hashable, Sendable {
         self == .null
     }
 }
+
+extension JSONValue: CustomStringConvertible {
+    /// The JSON text of the value on one line, with the members of objects sorted by name; `null` for a value that
+    /// contains infinity or NaN, which JSON cannot represent.
+    public var description: String {
+        var writer = JSONWriter(options: .sortedKeys)
+        do throws(SerializationError) {
+            try writer.write(Parameters(self))
+        } catch {
+            return "null"
+        }
+        return String(decoding: writer.result, as: UTF8.self)
+    }
+}

@@ -31,11 +31,7 @@ public struct ResponsePart: Sendable {
     /// Only the last path component is returned, without control characters, so that the name cannot lead to another
     /// directory; `nil` without a usable name.
     public var fileName: String? {
-        guard let disposition, let name = disposition["filename*"].flatMap(Self.extended) ?? disposition["filename"]
-        else { return nil }
-        let last = name.unicodeScalars.split { $0 == "/" || $0 == "\\" }.last ?? []
-        let safe = String(String.UnicodeScalarView(last.filter { $0.properties.generalCategory != .control }))
-        return ["", ".", ".."].contains(safe) ? nil : safe
+        disposition?.fileName
     }
 
     /// The byte range of a part of `multipart/byteranges`, from its `Content-Range` (RFC 9110 §14.4); `nil` without a
@@ -68,27 +64,6 @@ public struct ResponsePart: Sendable {
 
     private var disposition: HeaderParameters? {
         headers.first { $0.name == .contentDisposition }.map { HeaderParameters($0.value) }
-    }
-
-    /// Returns the text of an extended value such as `UTF-8''na%C3%AFve` (RFC 8187 §3.2); `nil` if it is malformed.
-    private static func extended(_ value: String) -> String? {
-        let pieces = value.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
-        guard pieces.count == 3, let encoding = TextEncoding(charset: String(pieces[0])) else { return nil }
-        var bytes: [UInt8] = []
-        var rest = Array(pieces[2].utf8)[...]
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "%") else {
-                bytes.append(byte)
-                continue
-            }
-            let digits = rest.prefix(2)
-            guard digits.count == 2, digits.allSatisfy({ Character(UnicodeScalar($0)).isHexDigit }),
-                let escaped = UInt8(String(decoding: digits, as: UTF8.self), radix: 16)
-            else { return nil }
-            bytes.append(escaped)
-            rest = rest.dropFirst(2)
-        }
-        return encoding.decode(Data(bytes))
     }
 
     /// A byte range of a resource.

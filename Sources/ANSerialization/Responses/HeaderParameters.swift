@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ANHTTP
+import FoundationEssentials
 import HTTPTypes
 
 /// The value and parameters of a header field such as `multipart/mixed; boundary="a;b"` (RFC 9110 §5.6.6).
@@ -32,6 +33,43 @@ struct HeaderParameters {
 
     subscript(name: String) -> String? {
         parameters.first { $0.name == name }?.value
+    }
+}
+
+extension HeaderParameters {
+    /// The file name of a `Content-Disposition` field, from `filename*` (RFC 6266 §4.3) or else `filename`.
+    ///
+    /// Only the last path component is returned, without control characters; `nil` without a usable name.
+    var fileName: String? {
+        (self["filename*"].flatMap(Self.extended) ?? self["filename"]).flatMap(Self.safeName)
+    }
+
+    /// Returns the last component of a path without control characters; `nil` if nothing usable is left.
+    static func safeName(_ name: String) -> String? {
+        let last = name.unicodeScalars.split { $0 == "/" || $0 == "\\" }.last ?? []
+        let safe = String(String.UnicodeScalarView(last.filter { $0.properties.generalCategory != .control }))
+        return ["", ".", ".."].contains(safe) ? nil : safe
+    }
+
+    /// Returns the text of an extended value such as `UTF-8''na%C3%AFve` (RFC 8187 §3.2); `nil` if it is malformed.
+    private static func extended(_ value: String) -> String? {
+        let pieces = value.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
+        guard pieces.count == 3, let encoding = TextEncoding(charset: String(pieces[0])) else { return nil }
+        var bytes: [UInt8] = []
+        var rest = Array(pieces[2].utf8)[...]
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            let digits = rest.prefix(2)
+            guard digits.count == 2, digits.allSatisfy({ Character(UnicodeScalar($0)).isHexDigit }),
+                let escaped = UInt8(String(decoding: digits, as: UTF8.self), radix: 16)
+            else { return nil }
+            bytes.append(escaped)
+            rest = rest.dropFirst(2)
+        }
+        return encoding.decode(Data(bytes))
     }
 }
 

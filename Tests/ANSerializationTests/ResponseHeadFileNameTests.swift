@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import ANSerialization
+import FoundationEssentials
+import HTTPTypes
+import Testing
+
+@Suite struct ResponseHeadFileNameTests {
+    @Test(
+        arguments: [
+            (#"attachment; filename="report.pdf""#, "/x", "report.pdf"),
+            ("attachment; filename*=UTF-8''na%C3%AFve.txt; filename=naive.txt", "/x", "naïve.txt"),
+            (#"attachment; filename="../../etc/passwd""#, "/x", "passwd"),
+            (#"attachment; filename="..""#, "/files/disk.iso", "disk.iso"),
+            ("inline", "/files/a%2Fb%20c.txt", "b c.txt"),
+            (nil, "/files/disk.iso?version=2", "disk.iso"),
+            (nil, "/", nil),
+        ] as [(String?, String, String?)])
+    func `the name is that of the header field or of the URL`(field: String?, path: String, name: String?) throws {
+        let url = try #require(URL(string: "https://a.example\(path)"))
+        var head = ResponseHead(status: .ok, url: url)
+        head.headers[.contentDisposition] = field
+        #expect(head.suggestedFilename == name)
+    }
+}
