@@ -51,6 +51,8 @@ extension SessionManager {
     ///
     /// - Parameters:
     ///   - request: The request to send.
+    ///   - validation: The accepted statuses and media types; every response by default, such as a 404. The body of a
+    ///     rejected response is in the error, up to 64 KiB of it.
     ///   - events: Receives the events of every exchange, including those answered by redirects. Called on the network
     ///     thread, so it must return immediately.
     ///   - body: Receives the response's head and its body, which is valid only while the closure runs;
@@ -58,11 +60,16 @@ extension SessionManager {
     /// - Returns: The value that `body` returns.
     /// - Throws: ``SessionError``, `CancellationError`, or the error that `body` throws.
     public nonisolated func withResponse<Value: Sendable>(
-        for request: Request, reporting events: (any TransferEventSink)? = nil,
+        for request: Request, validating validation: ResponseValidation = .anything,
+        reporting events: (any TransferEventSink)? = nil,
         _ body: (ResponseHead, ResponseBody) async throws -> Value
     ) async throws -> Value {
         try await perform(
-            registry.begin(.stream, request), request, delivery: .streamed, reporting: events, body: body)
+            registry.begin(.stream, request), request, delivery: .streamed, reporting: events
+        ) { head, responseBody in
+            try await validation.validate(head, responseBody)
+            return try await body(head, responseBody)
+        }
     }
 
     /// Creates the request that a verb such as ``get(_:parameters:headers:timeout:options:as:)`` would send, without

@@ -7,6 +7,29 @@ import HTTPTypes
 import Testing
 
 @Suite struct SessionManagerRequestsTests {
+    @Test(arguments: [
+        (404, "text/plain", "gone", true), (200, "text/html", "<p>", true), (200, "text/html", "", false),
+    ])
+    func `a streamed response is validated before its body is passed on`(
+        status: Int, type: String, text: String, isRejected: Bool
+    ) async throws {
+        let manager = SessionManager(
+            on: MockTransport(
+                MockResponse([.head(.init(code: status), [.contentType: type]), .chunk(Data(text.utf8))])))
+        let validation = ResponseValidation(mediaTypes: ["text/plain"])
+        let request = try manager.request(.get, "x")
+        do {
+            let received = try await manager.withResponse(for: request, validating: validation) { _, body in
+                try await body.collect(upTo: 100)
+            }
+            #expect(!isRejected && received == Data(text.utf8))
+        } catch let error as SessionError {
+            #expect(isRejected && error.statusCode == status && error.responseBody == Data(text.utf8))
+        }
+        let unchecked = try await manager.withResponse(for: request) { head, _ in head.status.code }
+        #expect(unchecked == status)
+    }
+
     @Test func `data is returned with head, trailers and metrics, regardless of the status`() async throws {
         let manager = SessionManager(
             on: MockTransport(

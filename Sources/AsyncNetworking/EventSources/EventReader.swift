@@ -128,20 +128,8 @@ final class EventReader {
         guard head.status != .noContent else { return }
         let validation = ResponseValidation(statuses: [200], mediaTypes: ["text/event-stream"])
         // The media type matters even for a stream that ends without an event.
-        guard validation.rejection(of: head, Data(), checksMediaType: true) != nil else { return }
-        var beginning = Data()
-        for try await chunk in body {
-            beginning.append(chunk)
-            if beginning.count >= maximumRejectedSize { break }
-        }
-        let excerpt = Data(beginning.prefix(maximumRejectedSize))
-        if let rejection = validation.rejection(of: head, excerpt, checksMediaType: true) {
-            throw SerializationError.rejected(rejection)
-        }
+        try await validation.validate(head, body, checksEmptyBody: true)
     }
-
-    /// The maximum size of the body of a rejected response.
-    private static let maximumRejectedSize = 64 << 10
 
     private func close() {
         guard !isFinished else { return }
