@@ -48,6 +48,22 @@ func testFaults() async throws {
     }
 }
 
+func testTime() async throws {
+    // snippet.manual-clock
+    let clock = ManualClock()
+    let transport = MockTransport(.status(.tooManyRequests, headers: [.retryAfter: "60"]), .text("ok"))
+    let api = SessionManager(baseURL: URL(string: "https://api.example.com/")) {
+        $0.transport = transport
+        $0.retryPolicy = RetryPolicy(limit: 1)
+        $0.clock = clock
+    }
+    async let response = api.get("x")
+    print(try await clock.sleepers(count: 1))  // [60.0 seconds]
+    clock.advance(by: .seconds(60))
+    print(try await response.statusCode)
+    // snippet.end
+}
+
 func testTLS() async throws {
     // snippet.certificates
     let authority = try TestCertificateAuthority()

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MIT
 
-extension TransportError: CustomStringConvertible {
+public import FoundationEssentials
+
+extension TransportError: CustomStringConvertible, LocalizedError {
+    /// The ``description``, which Foundation returns as `localizedDescription`.
+    public var errorDescription: String? { description }
+
     /// A sentence that describes the failure and what to check, without secrets of the URL.
     public var description: String {
         switch reason {

@@ -86,8 +86,12 @@ public struct SessionConfiguration: Sendable {
     public var sharesTransfers = false
     /// The transport that performs exchanges; `nil`, the default, uses libcurl.
     public var transport: (any Transport)?
-    /// The clock for the waits of ``SessionManager/shutdown(draining:)`` and of retries, and for transfer rates.
-    package var clock: any Clock<Duration> = ContinuousClock()
+    /// The clock for the waits between retries and for a route, for the timeouts of whole calls, for
+    /// ``SessionManager/shutdown(draining:)`` and for transfer rates; `ContinuousClock` by default.
+    ///
+    /// Tests set a clock that they advance themselves, such as `ManualClock` of `AsyncNetworkingTesting`. The timeouts of
+    /// exchanges (``ANHTTP/Timeouts``) follow the transport's own clock.
+    public var clock: any Clock<Duration> = ContinuousClock()
     /// The system's time for the ages of cached responses.
     package var now: @Sendable () -> CacheTime = { CacheTime.now }
     /// The source of information about network routes.

@@ -144,7 +144,10 @@ extension SessionError {
     }
 }
 
-extension SessionError: CustomStringConvertible {
+extension SessionError: CustomStringConvertible, LocalizedError {
+    /// The ``description``, which Foundation returns as `localizedDescription`.
+    public var errorDescription: String? { description }
+
     /// A sentence that says what happened and what to check.
     public var description: String {
         switch self {

@@ -32,8 +32,9 @@ public actor SessionManager {
     ///
     /// - Parameters:
     ///   - baseURL: The URL that relative paths are resolved against; `nil`, the default, requires absolute URLs.
-    ///   - configure: Modifies the default configuration.
-    public init(baseURL: URL? = nil, configure: (inout SessionConfiguration) -> Void = { _ in }) {
+    ///   - configure: Modifies the default configuration. In isolated code, such as that of the main actor, it can capture
+    ///     values, but not refer to isolated properties; the closure of ``SessionConfiguration`` can.
+    public init(baseURL: URL? = nil, configure: sending (inout SessionConfiguration) -> Void = { _ in }) {
         self.init(SessionConfiguration(baseURL: baseURL, configure: configure))
     }
 
@@ -116,7 +117,7 @@ public actor SessionManager {
     /// Rejects new requests, waits for the running ones, and closes all connections.
     ///
     /// Suspended tasks are cancelled immediately, because they would never end. When this function returns, no request
-    /// of this manager is running. A closure passed to ``withResponse(for:reporting:_:)`` is part of its request:
+    /// of this manager is running. A closure passed to ``withResponse(for:validating:reporting:_:)`` is part of its request:
     /// calling this function from inside one waits for that closure, and so for itself.
     ///
     /// - Parameter limit: The time after which requests that are still running are cancelled; `nil`, the default, waits

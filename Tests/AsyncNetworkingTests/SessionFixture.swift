@@ -18,10 +18,11 @@ extension SessionManager {
 
     /// Creates a manager that uses libcurl, for a stub server.
     init(for server: StubServer, configure: (inout SessionConfiguration) -> Void = { _ in }) {
-        self.init(baseURL: server.url("/")) { configuration in
-            configuration.proxy = .none
-            configure(&configuration)
-        }
+        self.init(
+            SessionConfiguration(baseURL: server.url("/")) { configuration in
+                configuration.proxy = .none
+                configure(&configuration)
+            })
     }
 }
 

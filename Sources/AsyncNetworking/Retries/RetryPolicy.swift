@@ -47,7 +47,7 @@ public struct RetryPolicy: Sendable {
     /// repetition by its value.
     ///
     /// `Idempotency-Key` by default (draft-ietf-httpapi-idempotency-key-header); `nil` for none.
-    public var idempotencyKeyField = HTTPField.Name("Idempotency-Key")
+    public var idempotencyKeyField: HTTPField.Name? = .idempotencyKey
     /// The longest `Retry-After` to wait for; 60 s by default, `nil` for no limit.
     public var maximumRetryAfter: Duration? = .seconds(60)
     /// The time limit for all attempts and waits together, including bodies; `nil`, the default, for no limit.

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+
+public import HTTPTypes
+
+// The texts are valid names.
+extension HTTPField.Name {
+    /// `Idempotency-Key`, a key by which a server recognizes a request that is sent again
+    /// (draft-ietf-httpapi-idempotency-key-header).
+    public static let idempotencyKey = HTTPField.Name("Idempotency-Key") ?? .ifNoneMatch
+    /// `Last-Event-ID`, the ID of the event after which an event stream continues (WHATWG HTML, “The Last-Event-ID
+    /// header”).
+    public static let lastEventID = HTTPField.Name("Last-Event-ID") ?? .ifNoneMatch
+}
