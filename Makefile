@@ -117,10 +117,10 @@ bench: setup ## Compare with other clients: make bench ROUNDS=5 WORKLOAD=h1-64
 	$(SERVERS) run $(SERVERS_DIR) --only nginx -- Benchmarks/.build/release/Bench \
 		--rounds $(ROUNDS) --output .build/bench.json $(if $(WORKLOAD),--workload $(WORKLOAD))
 	Benchmarks/.build/release/PipelineCost
-	Benchmarks/.build/release/CacheCost
 	Benchmarks/.build/release/ShimCost
 	Benchmarks/.build/release/SerializationCost
 	Benchmarks/.build/release/StreamCost
+	Benchmarks/.build/release/CacheCost
 
 docs: setup-library ## Build the documentation into .build/docs
 	Tests/Documentation/site build .build/docs $(FLAGS)
