@@ -118,7 +118,7 @@ package enum ExitStatus: Int32, CaseIterable, Sendable {
     private init(serialization error: SerializationError) {
         self =
             switch error {
-            case .url(.scheme): .unsupportedScheme
+            case .url(let failure) where failure.scheme != nil: .unsupportedScheme
             case .url: .badURL
             case .multipart: .cannotRead
             case .rejected: .refusedStatus
@@ -129,8 +129,8 @@ package enum ExitStatus: Int32, CaseIterable, Sendable {
     private init(transport error: TransportError) {
         self =
             switch error.reason {
-            case .invalidRequest(.url): .badURL
-            case .invalidRequest(.scheme): .unsupportedScheme
+            case .invalidURL: .badURL
+            case .unsupportedScheme: .unsupportedScheme
             case .invalidRequest: .usage
             case .unsupported: .notBuiltIn
             case .timedOut: .timedOut
@@ -144,7 +144,7 @@ package enum ExitStatus: Int32, CaseIterable, Sendable {
             case .connectionLost(.inBody): .truncated
             case .connectionLost(.inHead): .receiveFailed
             case .connectionLost(.whileSending): .sendFailed
-            case .invalidResponse(.contentEncoding): .contentEncoding
+            case .invalidContentEncoding: .contentEncoding
             case .invalidResponse: .invalidResponse
             case .responseTooLarge: .tooLarge
             case .requestBody(.notReplayable): .cannotSendAgain

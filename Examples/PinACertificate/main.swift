@@ -21,7 +21,7 @@ do {
         let pins = try arguments.dropFirst().map { try PublicKeyPin($0) }
         policy = .pinning([pins[0]], backups: Array(pins.dropFirst()))
     }
-    policy.observer = .init { result in
+    policy.observer = { result in
         print(result.isRefused ? "Refused" : "Trusted", result.trust.host)
         for certificate in result.trust.chain.isEmpty ? result.trust.presented : result.trust.chain {
             let isMatch = certificate.publicKey == result.matchedPin

@@ -24,10 +24,10 @@ let serializers: [(String, any RequestSerializer)] = [
         HTTPRequestSerializer(
             encoder: URLEncodedFormEncoder().with {
                 $0.arrays = .indexed
-                $0.booleans = .literal
+                $0.usesBooleanWords = true
                 $0.dates = .iso8601
                 $0.keys = .snakeCase
-                $0.spaces = .plus
+                $0.encodesSpacesAsPlus = true
             })
     ),
     ("as JSON", JSONRequestSerializer(writingOptions: .sortedKeys)),

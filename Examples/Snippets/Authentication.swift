@@ -62,7 +62,7 @@ func signRequests(id: String, secret: String) -> SessionManager {
 func readNetrcFile() -> SessionManager {
     SessionManager {
         // snippet.password-files
-        $0.authentication.netrcFile = NetrcFile(path: "/home/ada/.netrc")
+        $0.authentication.netrcFile = "/home/ada/.netrc"
         // snippet.end
     }
 }

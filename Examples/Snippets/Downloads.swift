@@ -49,7 +49,7 @@ func pause(_ download: DownloadTask) async -> ResumeData? {
 
 func goOnStrictly(_ api: SessionManager, _ data: ResumeData) async throws {
     // snippet.resuming-3
-    let strict = DownloadOptions().with { $0.whenNotResumable = .fail }
+    let strict = DownloadOptions().with { $0.startsOverIfNotResumable = false }
     _ = try await api.download(resuming: data, options: strict).value
     // snippet.end
 }

@@ -35,11 +35,11 @@ func chooseEncoder() -> SessionManager {
     // snippet.forms-and-queries
     let encoder = URLEncodedFormEncoder().with {
         $0.arrays = .indexed
-        $0.booleans = .literal
+        $0.usesBooleanWords = true
         $0.dates = .iso8601
         $0.keys = .snakeCase
-        $0.spaces = .plus
-        $0.order = .asGiven
+        $0.encodesSpacesAsPlus = true
+        $0.sortsNames = false
     }
     // snippet.end
     return SessionManager { $0.requestSerializer = HTTPRequestSerializer(encoder: encoder) }

@@ -78,7 +78,7 @@ func readHistory(_ api: SessionManager) async throws {
         }
     } catch let error as SessionError {
         print(error.retryHistory.earlierAttempts.count + 1, "attempts")
-        if case .body = error.retryHistory.stopReason { print("The body could be read only once.") }
+        if let reason = error.retryHistory.stopReason { print("not retried because", reason) }
     }
     // snippet.end
 }

@@ -35,8 +35,8 @@ func pinCertificates() throws -> SecurityPolicy {
 func auditPolicy(_ policy: SecurityPolicy, log: @escaping @Sendable (String) -> Void) -> SecurityPolicy {
     // snippet.audit-mode
     var policy = policy
-    policy.enforcement = .audited
-    policy.observer = .init { result in
+    policy.isAudited = true
+    policy.observer = { result in
         if let failure = result.trust.failure { log("\(result.trust.host): \(failure)") }
         if result.usesBackupPin { log("\(result.trust.host) is at its backup key.") }
     }
@@ -47,7 +47,7 @@ func auditPolicy(_ policy: SecurityPolicy, log: @escaping @Sendable (String) -> 
 func evaluateByHand() -> SecurityPolicy {
     // snippet.audit-mode-2
     var policy = SecurityPolicy()
-    policy.evaluator = .init { trust in
+    policy.evaluator = { trust in
         guard trust.failure == nil, let leaf = trust.presented.first else { return .followPolicy }
         let isLongLived = leaf.notAfter.timeIntervalSince(leaf.notBefore) > 398 * 86_400
         return isLongLived ? .refuse("a certificate for more than 398 days") : .followPolicy

@@ -5,19 +5,22 @@
 /// The signature covers the method, the URL, all header fields of the request and the body. Bytes and files are hashed
 /// before they are sent. A streamed body can be signed only for S3 over https, as `UNSIGNED-PAYLOAD`, or with an
 /// `x-amz-content-sha256` field set by the request. The description never contains the secrets.
-public struct AWSSignature: Hashable, Sendable, CustomStringConvertible,
-    CustomReflectable
-{
+public struct AWSSignature: Hashable, Sendable, CustomStringConvertible {
     /// The identifier of the access key.
-    public var accessKeyID: String
-    /// The secret access key that belongs to ``accessKeyID``.
-    public var secretAccessKey: String
+    package let accessKeyID: String
+    /// The secret access key that belongs to `accessKeyID`.
+    package var secretAccessKey: String { secretKey.value }
+    private let secretKey: Secret<String>
     /// The session token of temporary credentials, sent as `X-Amz-Security-Token`; `nil` for permanent ones.
-    public var sessionToken: String?
+    package var sessionToken: String? {
+        get { secretToken.value }
+        set { secretToken.value = newValue }
+    }
+    private var secretToken: Secret<String?>
     /// The region, such as `eu-central-1`.
-    public var region: String
+    package let region: String
     /// The service, such as `s3`.
-    public var service: String
+    package let service: String
     /// The hosts whose requests are signed; `*.amazonaws.com` by default.
     public var hosts: [HostPattern] = ["*.amazonaws.com"]
 
@@ -33,14 +36,12 @@ public struct AWSSignature: Hashable, Sendable, CustomStringConvertible,
         accessKeyID: String, secretAccessKey: String, sessionToken: String? = nil, region: String, service: String
     ) {
         self.accessKeyID = accessKeyID
-        self.secretAccessKey = secretAccessKey
-        self.sessionToken = sessionToken
+        secretKey = Secret(secretAccessKey)
+        secretToken = Secret(sessionToken)
         self.region = region
         self.service = service
     }
 
     /// A description with the key's identifier, the region and the service, without secrets.
     public var description: String { "AWSSignature(\(accessKeyID), \(region), \(service))" }
-    /// A mirror that contains the description only.
-    public var customMirror: Mirror { Mirror(self, children: ["source": description]) }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-public import FoundationEssentials
+package import FoundationEssentials
 
 /// A certificate and its private key, with which the client authenticates itself to a server (mutual TLS). See RFC 8446
 /// §4.4.2.
@@ -8,11 +8,16 @@ public import FoundationEssentials
 /// Files are read when a request first needs them, and again after they change. New connections then use the new
 /// identity, and requests no longer use connections made with the old one. The description never contains the key or
 /// the passphrase.
-public struct ClientIdentity: Hashable, Sendable, CustomStringConvertible,
-    CustomReflectable
-{
-    package let content: Content
-    package let passphrase: String?
+public struct ClientIdentity: Hashable, Sendable, CustomStringConvertible {
+    package var content: Content { secretContent.value }
+    package var passphrase: String? { secretPassphrase.value }
+    private let secretContent: Secret<Content>
+    private let secretPassphrase: Secret<String?>
+
+    private init(content: Content, passphrase: String?) {
+        secretContent = Secret(content)
+        secretPassphrase = Secret(passphrase)
+    }
 
     package enum Content: Hashable, Sendable {
         case pem(certificates: FileOrData, key: FileOrData)
@@ -51,13 +56,10 @@ public struct ClientIdentity: Hashable, Sendable, CustomStringConvertible,
     /// A description with the sources of the identity, without secrets.
     public var description: String {
         switch content {
-        case .pem(let certificates, let key): "ClientIdentity(PEM, \(certificates), key \(key))"
-        case .pkcs12(let bundle): "ClientIdentity(PKCS #12, \(bundle))"
+        case .pem(let certificates, let key): "ClientIdentity(PEM, \(certificates.label), key \(key.label))"
+        case .pkcs12(let bundle): "ClientIdentity(PKCS #12, \(bundle.label))"
         }
     }
-
-    /// A mirror that contains the description only.
-    public var customMirror: Mirror { Mirror(self, children: ["source": description]) }
 
     /// A function that selects an identity when a server requests one and none is configured.
     ///
@@ -86,40 +88,43 @@ public struct ClientIdentity: Hashable, Sendable, CustomStringConvertible,
 
     /// An error while loading a client identity.
     public enum LoadingError: Error, Hashable, Sendable {
-        /// A file cannot be read.
-        case unreadable(path: String, reason: String)
-        /// The file or data contains no certificate.
-        case noCertificate
-        /// The file or data contains no private key.
-        case noKey
         /// The private key is encrypted, and no passphrase was given.
         case passphraseMissing
         /// The passphrase does not match.
         case wrongPassphrase
-        /// The private key does not belong to the certificate.
-        case keyMismatch
-        /// The certificate has expired.
-        case expired(since: Date)
-        /// The certificate is not valid yet.
-        case notYetValid(until: Date)
-        /// The data cannot be parsed, for the given reason from OpenSSL.
-        case malformed(String)
+        /// The identity cannot be read or used, for the given reason.
+        case unusable(String)
     }
+}
+
+extension ClientIdentity.LoadingError {
+    /// Creates the error of a file that cannot be read.
+    package static func unreadable(path: String, reason: String) -> Self { .unusable("\(path): \(reason)") }
+    /// The error of a file or data without a certificate.
+    package static let noCertificate = Self.unusable("it contains no certificate")
+    /// The error of a file or data without a private key.
+    package static let noKey = Self.unusable("it contains no private key")
+    /// The error of a private key that does not belong to the certificate.
+    package static let keyMismatch = Self.unusable("its private key belongs to another certificate")
+    /// Creates the error of a certificate that has expired.
+    package static func expired(since date: Date) -> Self {
+        .unusable("its certificate expired at \(date.formatted(.iso8601))")
+    }
+    /// Creates the error of a certificate that is not valid yet.
+    package static func notYetValid(until date: Date) -> Self {
+        .unusable("its certificate is not valid before \(date.formatted(.iso8601))")
+    }
+    /// Creates the error of data that cannot be parsed, for the given reason from OpenSSL.
+    package static func malformed(_ reason: String) -> Self { .unusable("it cannot be parsed: \(reason)") }
 }
 
 extension ClientIdentity.LoadingError: CustomStringConvertible {
     /// The problem as a clause that can end a sentence.
     public var description: String {
         switch self {
-        case .unreadable(let path, let reason): "\(path): \(reason)"
-        case .noCertificate: "it contains no certificate"
-        case .noKey: "it contains no private key"
         case .passphraseMissing: "its key is encrypted, and no passphrase was given"
         case .wrongPassphrase: "the passphrase is wrong"
-        case .keyMismatch: "its private key belongs to another certificate"
-        case .expired(let date): "its certificate expired at \(date.formatted(.iso8601))"
-        case .notYetValid(let date): "its certificate is not valid before \(date.formatted(.iso8601))"
-        case .malformed(let reason): "it cannot be parsed: \(reason)"
+        case .unusable(let reason): reason
         }
     }
 }

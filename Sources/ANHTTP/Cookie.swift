@@ -3,11 +3,15 @@
 public import FoundationEssentials
 
 /// An HTTP cookie (RFC 6265). Its description never contains the value.
-public struct Cookie: Hashable, Sendable, CustomStringConvertible, CustomReflectable {
+public struct Cookie: Hashable, Sendable, CustomStringConvertible {
     /// The name of the cookie.
     public var name: String
     /// The value of the cookie.
-    public var value: String
+    public var value: String {
+        get { secret.value }
+        set { secret.value = newValue }
+    }
+    private var secret: Secret<String>
     /// The host that the cookie is for, in lower case and without a leading dot.
     public var domain: String
     /// Whether the cookie is also sent to subdomains of ``domain``.
@@ -28,7 +32,7 @@ public struct Cookie: Hashable, Sendable, CustomStringConvertible, CustomReflect
         isSecure: Bool = false, isHTTPOnly: Bool = false, expires: Date? = nil
     ) {
         self.name = name
-        self.value = value
+        secret = Secret(value)
         self.domain = Self.normalized(domain)
         self.includesSubdomains = includesSubdomains
         self.path = path
@@ -38,12 +42,12 @@ public struct Cookie: Hashable, Sendable, CustomStringConvertible, CustomReflect
     }
 
     /// Returns whether the cookie has expired at a date, by default now.
-    public func isExpired(at date: Date = .now) -> Bool {
+    package func isExpired(at date: Date = .now) -> Bool {
         expires.map { $0 <= date } ?? false
     }
 
     /// Returns whether the cookie is sent with requests to a URL (RFC 6265 §5.1.3, §5.1.4).
-    public func matches(_ url: URL) -> Bool {
+    package func matches(_ url: URL) -> Bool {
         guard let host = url.host()?.lowercased() else { return false }
         let isInDomain = host == domain || includesSubdomains && host.hasSuffix("." + domain) && !host.isAddress
         let asked = url.path(percentEncoded: true)
@@ -53,8 +57,6 @@ public struct Cookie: Hashable, Sendable, CustomStringConvertible, CustomReflect
 
     /// A description with the name, domain and path, without the value.
     public var description: String { "Cookie(\(name)=… for \(includesSubdomains ? "*." : "")\(domain)\(path))" }
-    /// A mirror that contains the description only.
-    public var customMirror: Mirror { Mirror(self, children: ["cookie": description]) }
 
     fileprivate static func normalized(_ domain: String) -> String {
         String(domain.lowercased().drop { $0 == "." })

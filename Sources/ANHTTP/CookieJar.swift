@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// A store of a transport's cookies.
-public protocol CookieJar: Sendable {
+package protocol CookieJar: Sendable {
     /// Returns all cookies, in any order.
     func cookies() async -> [Cookie]
     /// Adds cookies; each replaces one with the same name, domain and path.
@@ -21,9 +21,15 @@ package protocol CookieState: Sendable {
     var mayHoldCookies: Bool { get }
 }
 
+/// A transport that stores cookies; any other neither stores nor sends them.
+package protocol CookieStoringTransport: Transport {
+    /// The store of the transport's cookies.
+    var cookieJar: any CookieJar { get }
+}
+
 extension Transport {
-    /// The default for transports without cookies: `nil`.
-    public var cookieJar: (any CookieJar)? { nil }
+    /// The store of the transport's cookies; `nil` if it stores none.
+    package var storedCookies: (any CookieJar)? { (self as? any CookieStoringTransport)?.cookieJar }
 }
 
 extension Request {

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 
 /// A user name and a password, for a server or a proxy. Its description never contains the password.
-public struct Credential: Hashable, Sendable, CustomStringConvertible, CustomReflectable {
+public struct Credential: Hashable, Sendable, CustomStringConvertible {
     /// The user name; for NTLM it may be `DOMAIN\user`.
     public var user: String
     /// The password in clear text.
-    public var password: String
+    public var password: String {
+        get { secret.value }
+        set { secret.value = newValue }
+    }
+    private var secret: Secret<String>
     /// The authentication schemes that the credential may be used with.
     ///
     /// For a server, `nil`, the default, selects the strongest of Digest, NTLM and Basic that the server offers; the
@@ -16,7 +20,7 @@ public struct Credential: Hashable, Sendable, CustomStringConvertible, CustomRef
     /// Creates a credential, by default for any scheme.
     public init(user: String, password: String, schemes: Set<AuthenticationScheme>? = nil) {
         self.user = user
-        self.password = password
+        secret = Secret(password)
         self.schemes = schemes
     }
 
@@ -25,28 +29,33 @@ public struct Credential: Hashable, Sendable, CustomStringConvertible, CustomRef
 
     /// A description with the user name, without the password.
     public var description: String { "Credential(user: \(user), password: …)" }
-    /// A mirror that contains the user name only.
-    public var customMirror: Mirror { Mirror(self, children: ["user": user]) }
 }
 
 /// An HTTP authentication scheme (RFC 9110 §11.1).
-public enum AuthenticationScheme: String, Hashable, Sendable, CaseIterable, CustomStringConvertible {
+public enum AuthenticationScheme: Hashable, Sendable, CaseIterable, CustomStringConvertible {
     /// Basic: the password itself, encoded but not encrypted (RFC 7617).
-    case basic = "Basic"
+    case basic
     /// Digest: a hash of the password and the server's challenge (RFC 7616).
-    case digest = "Digest"
+    case digest
     /// NTLM: Microsoft's challenge-response scheme, which authenticates a connection. HTTP/1.1 only.
-    case ntlm = "NTLM"
+    case ntlm
     /// Negotiate: a Kerberos ticket, which authenticates a connection (RFC 4559). HTTP/1.1 only.
-    case negotiate = "Negotiate"
+    case negotiate
 
     /// The name of the scheme, as in `WWW-Authenticate`.
-    public var description: String { rawValue }
+    public var description: String {
+        switch self {
+        case .basic: "Basic"
+        case .digest: "Digest"
+        case .ntlm: "NTLM"
+        case .negotiate: "Negotiate"
+        }
+    }
 
     /// Creates the scheme with a name, ignoring case; `nil` for an unknown scheme.
     package init?(name: String) {
         let name = name.lowercased()
-        guard let scheme = Self.allCases.first(where: { $0.rawValue.lowercased() == name }) else { return nil }
+        guard let scheme = Self.allCases.first(where: { $0.description.lowercased() == name }) else { return nil }
         self = scheme
     }
 }

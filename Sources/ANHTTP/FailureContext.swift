@@ -23,7 +23,7 @@ public struct FailureContext: Hashable, Sendable {
     /// The number of times the exchange was sent.
     public var sendCount = 1
     /// The authentication schemes offered by a proxy that refused a tunnel with status 407; empty otherwise.
-    public var proxySchemes: Set<AuthenticationScheme> = []
+    package var proxySchemes: Set<AuthenticationScheme> = []
     /// The certificates of a server that was not trusted; `nil` for other failures.
     public var serverTrust: ServerTrust?
     /// The attempts before this one, and why there were no more; set by a session, otherwise empty.

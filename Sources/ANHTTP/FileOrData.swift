@@ -3,14 +3,14 @@
 public import FoundationEssentials
 
 /// Data such as certificates, keys or revocation lists, in a file or in memory.
-public enum FileOrData: Hashable, Sendable, CustomStringConvertible {
+public enum FileOrData: Hashable, Sendable {
     /// The path of a file, which is read again after it changes.
     case file(String)
     /// Bytes in memory.
     case data(Data)
 
     /// The path, or the number of bytes: the bytes themselves may be secret.
-    public var description: String {
+    package var label: String {
         switch self {
         case .file(let path): path
         case .data(let bytes): "\(bytes.count) bytes"

@@ -19,7 +19,7 @@ public struct HostPattern: Hashable, Sendable, ExpressibleByStringLiteral, Custo
 
     /// Parses a pattern.
     ///
-    /// - Throws: ``SecurityPolicy/ConfigurationError/hostPattern(_:)`` unless the text is a host, or `*.` followed by a
+    /// - Throws: ``SecurityPolicy/ConfigurationError`` unless the text is a host, or `*.` followed by a
     ///   name. URLs, ports, other wildcards and non-ASCII names are not accepted.
     public init(_ text: String) throws(SecurityPolicy.ConfigurationError) {
         guard let content = Content(text) else { throw .hostPattern(text) }

@@ -12,7 +12,7 @@ public struct PublicKeyPin: Hashable, Sendable, CustomStringConvertible {
 
     /// Parses a pin such as `sha256/AAAA…=`; curl's prefix `sha256//` is accepted, too.
     ///
-    /// - Throws: ``SecurityPolicy/ConfigurationError/pin(_:)`` for any other text.
+    /// - Throws: ``SecurityPolicy/ConfigurationError`` for any other text.
     public init(_ text: String) throws(SecurityPolicy.ConfigurationError) {
         guard text.hasPrefix("sha256/") else { throw .pin(text) }
         var digits = text.dropFirst("sha256/".count)
@@ -24,7 +24,7 @@ public struct PublicKeyPin: Hashable, Sendable, CustomStringConvertible {
 
     /// Creates a pin from a digest.
     ///
-    /// - Throws: ``SecurityPolicy/ConfigurationError/pin(_:)`` unless the digest has 32 bytes.
+    /// - Throws: ``SecurityPolicy/ConfigurationError`` unless the digest has 32 bytes.
     public init(sha256: Data) throws(SecurityPolicy.ConfigurationError) {
         guard sha256.count == 32 else { throw .pin("\(sha256.count) bytes") }
         self.sha256 = sha256

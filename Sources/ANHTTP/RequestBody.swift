@@ -100,7 +100,7 @@ public struct RequestBody: Sendable {
     }
 
     /// The kind of the body, with its bytes or the path of its file.
-    public var kind: Kind {
+    package var kind: Kind {
         switch content {
         case .none: .none
         case .bytes(let data): .bytes(data)
@@ -110,8 +110,7 @@ public struct RequestBody: Sendable {
     }
 
     /// A kind of request body.
-    @nonexhaustive
-    public enum Kind: Hashable, Sendable {
+    package enum Kind: Hashable, Sendable {
         /// No body.
         case none
         /// Bytes in memory.

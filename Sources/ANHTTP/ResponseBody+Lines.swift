@@ -7,7 +7,7 @@ extension ResponseBody {
     ///
     /// Invalid UTF-8 is replaced by U+FFFD. Iteration throws ``TransportError/Reason/responseTooLarge(_:)`` for a line
     /// longer than 1 MiB; see ``lines(maximumLength:)`` for other limits.
-    public var lines: Lines {
+    public var lines: some AsyncSequence<String, any Error> & Sendable {
         lines(maximumLength: 1 << 20)
     }
 
@@ -15,32 +15,27 @@ extension ResponseBody {
     ///
     /// - Parameter maximumLength: The maximum length of a line in bytes, without its line ending. A longer one makes
     ///   iteration throw ``TransportError/Reason/responseTooLarge(_:)``.
-    public func lines(maximumLength: Int) -> Lines {
+    public func lines(maximumLength: Int) -> some AsyncSequence<String, any Error> & Sendable {
         Lines(body: self, maximumLength: maximumLength)
     }
 
     /// The lines of a response body.
-    public struct Lines: AsyncSequence, Sendable {
-        /// A line without its line ending.
-        public typealias Element = String
-        /// The errors of the body, and ``TransportError/Reason/responseTooLarge(_:)`` for a line that is too long.
-        public typealias Failure = any Error
-
+    private struct Lines: AsyncSequence, Sendable {
         fileprivate let body: ResponseBody
         fileprivate let maximumLength: Int
 
         /// Creates an iterator that reads the body's lines.
-        public func makeAsyncIterator() -> Iterator {
+        func makeAsyncIterator() -> Iterator {
             Iterator(chunks: body.makeAsyncIterator(), splitter: LineSplitter(maximumLength: maximumLength))
         }
 
         /// An iterator over lines. The last line may lack a line ending.
-        public struct Iterator: AsyncIteratorProtocol {
+        struct Iterator: AsyncIteratorProtocol {
             fileprivate var chunks: ResponseBody.Iterator
             fileprivate var splitter: LineSplitter
 
             /// Returns the next line; `nil` after the last one.
-            public mutating func next() async throws -> String? {
+            mutating func next() async throws -> String? {
                 while true {
                     if let line = try splitter.nextLine() { return line }
                     guard let chunk = try await chunks.next() else { return splitter.finish() }

@@ -8,11 +8,6 @@ public import HTTPTypes
 /// It can be read once, by one reader: with `for try await chunk in body`, ``lines`` or ``collect(upTo:)``. A slow
 /// reader slows down the server (backpressure). Unread bytes are discarded when the scope that provides the body ends.
 public struct ResponseBody: AsyncSequence, Sendable {
-    /// A chunk of at least one byte.
-    public typealias Element = Data
-    /// The errors of the transport: ``TransportError`` or `CancellationError`.
-    public typealias Failure = any Error
-
     let source: any ResponseBodySource
 
     /// Creates a body that reads from a source.
@@ -57,7 +52,9 @@ public struct ResponseBody: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let source: any ResponseBodySource
 
-        /// Returns the next chunk; `nil` at the end of the body.
+        /// Returns the next chunk, which has at least one byte; `nil` at the end of the body.
+        ///
+        /// - Throws: The errors of the transport: ``TransportError`` or `CancellationError`.
         public mutating func next() async throws -> Data? {
             try await source.next()
         }

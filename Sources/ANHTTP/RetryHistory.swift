@@ -5,8 +5,10 @@ public struct RetryHistory: Hashable, Sendable {
     /// The attempts before the last one, in order.
     public var earlierAttempts: [Attempt] = []
     /// The reason why a last attempt that failed was not retried; `nil` if it succeeded or its failure is not one that
-    /// is retried.
-    public var stopReason: StopReason?
+    /// is retried. For example: `there were 2 retries`.
+    public var stopReason: String? { stop?.description }
+    /// The reason why a last attempt that failed was not retried.
+    package var stop: StopReason?
 
     /// Creates the history of a request that was sent once.
     package init() {}
@@ -37,7 +39,7 @@ public struct RetryHistory: Hashable, Sendable {
     }
 
     /// The reason why a failed attempt was not retried.
-    public enum StopReason: Hashable, Sendable {
+    package enum StopReason: Hashable, Sendable {
         /// The maximum number of retries was reached.
         case limit(Int)
         /// The server may have processed the request, and its method is not idempotent.
@@ -57,7 +59,7 @@ public struct RetryHistory: Hashable, Sendable {
 
 extension RetryHistory.StopReason: CustomStringConvertible {
     /// The reason as a clause that can end a sentence.
-    public var description: String {
+    package var description: String {
         switch self {
         case .limit(let limit): "there were \(limit) retries"
         case .method: "the server may have processed it and its method is not idempotent"

@@ -47,7 +47,7 @@ extension SecurityPolicy {
         }
     }
 
-    /// Returns the decision about a server: the rules of the policy, then its evaluator, then its enforcement.
+    /// Returns the decision about a server: the rules of the policy, then its evaluator, then ``isAudited``.
     ///
     /// - Parameters:
     ///   - host: The requested host; `nil` if no host name is to be validated.
@@ -62,7 +62,7 @@ extension SecurityPolicy {
     ) -> Evaluation {
         var evaluation = applyRules(host: host, expectedKeys: expectedKeys, at: now, verify: verify)
         if let evaluator {
-            switch evaluator.evaluate(trust(evaluation.failure)) {
+            switch evaluator(trust(evaluation.failure)) {
             case .followPolicy: break
             case .accept: evaluation.failure = nil
             case .refuse(let reason): evaluation.failure = .rejected(reason)
@@ -72,13 +72,10 @@ extension SecurityPolicy {
         return evaluation
     }
 
-    /// Returns whether a failure refuses the server: always if enforced; if audited, only if the server is not trusted
+    /// Returns whether a failure refuses the server: always, or if audited only if the server is not trusted
     /// without a policy either.
     package func mustRefuse(_ verify: (Anchors) -> ChainResult) -> Bool {
-        switch enforcement {
-        case .enforced: true
-        case .audited: verify(.trustRoots).failure != nil
-        }
+        !isAudited || verify(.trustRoots).failure != nil
     }
 
     private func applyRules(

@@ -41,8 +41,11 @@ public struct SecurityPolicy: Hashable, Sendable {
     public var validatesDomainName = true
     /// The trusted certificate authorities; `nil`, the default, for those of ``TLSOptions/trustRoots``.
     public var trustRoots: TrustRoots?
-    /// Whether failures refuse the server or are only reported; ``Enforcement/enforced`` by default.
-    public var enforcement = Enforcement.enforced
+    /// Whether failures are only reported to the ``observer``; `false`, the default, refuses the server.
+    ///
+    /// If `true`, a failure refuses the server only if the chain is not valid or the host name is wrong, so that the
+    /// additional rules of a policy can be tried out safely.
+    public var isAudited = false
     /// The requirement for a stapled OCSP response; ``Stapling/ignored`` by default. See RFC 6066 §8.
     public var stapling = Stapling.ignored
     /// Certificate revocation lists (RFC 5280 §5), any number in PEM or one in DER; `nil`, the default, for none. If
@@ -51,10 +54,28 @@ public struct SecurityPolicy: Hashable, Sendable {
     /// The time for which certificates, revocation lists and pins are evaluated; `nil`, the default, for the current
     /// time.
     public var verificationTime: Date?
-    /// A function that can override the decision of the rules; `nil`, the default, for none.
-    public var evaluator: Evaluator?
-    /// A function that receives the result of every evaluation; `nil`, the default, for none.
-    public var observer: Observer?
+    /// A function that decides about a server after the rules of the policy were applied; `nil`, the default, for none.
+    ///
+    /// It is called during the handshake on the thread that serves all connections, so it must return immediately,
+    /// without locks, files or network access, and should depend on its argument only. Policies with evaluators are
+    /// equal only if one is a copy of the other.
+    public var evaluator: (@Sendable (ServerTrust) -> Decision)? {
+        get { identifiedEvaluator?.call }
+        set { identifiedEvaluator = newValue.map(IdentifiedFunction.init) }
+    }
+    /// A function that receives the result of every handshake; `nil`, the default, for none.
+    ///
+    /// It is called during the handshake on the thread that serves all connections, so it must return immediately.
+    /// Policies with observers are equal only if one is a copy of the other.
+    public var observer: (@Sendable (TrustResult) -> Void)? {
+        get { identifiedObserver?.call }
+        set { identifiedObserver = newValue.map(IdentifiedFunction.init) }
+    }
+
+    /// The ``evaluator`` with its identity, by which policies are compared.
+    package var identifiedEvaluator: IdentifiedEvaluator?
+    package typealias IdentifiedEvaluator = IdentifiedFunction<ServerTrust, Decision>
+    private var identifiedObserver: IdentifiedFunction<TrustResult, Void>?
 
     /// Creates the default policy: no pins, a valid chain and the right host name.
     public init() {}
@@ -98,15 +119,6 @@ public struct SecurityPolicy: Hashable, Sendable {
         case certificate
     }
 
-    /// The consequence of a failure.
-    public enum Enforcement: Hashable, Sendable {
-        /// The connection is refused.
-        case enforced
-        /// The failure is reported. The connection is nevertheless used if the chain is valid and the host name is
-        /// right, so that the additional rules of a policy can be tried out safely.
-        case audited
-    }
-
     /// The requirement for a stapled OCSP response.
     public enum Stapling: Hashable, Sendable {
         /// No response is requested.
@@ -117,23 +129,7 @@ public struct SecurityPolicy: Hashable, Sendable {
         case required
     }
 
-    /// A function that decides about a server after the rules of the policy were applied.
-    ///
-    /// It is called during the handshake on the thread that serves all connections, so it must return immediately,
-    /// without locks, files or network access, and should depend on its argument only. Two evaluators are equal only if
-    /// one is a copy of the other.
-    public struct Evaluator: Hashable, Sendable {
-        private let function: IdentifiedFunction<ServerTrust, Decision>
-
-        /// Creates an evaluator from a function.
-        public init(_ evaluate: @escaping @Sendable (ServerTrust) -> Decision) {
-            function = IdentifiedFunction(evaluate)
-        }
-
-        package func evaluate(_ trust: ServerTrust) -> Decision { function.call(trust) }
-    }
-
-    /// The decision of an ``Evaluator``.
+    /// The decision of an ``evaluator``.
     public enum Decision: Hashable, Sendable {
         /// The result of the rules applies, see ``ServerTrust/failure``.
         case followPolicy
@@ -143,52 +139,24 @@ public struct SecurityPolicy: Hashable, Sendable {
         case refuse(String)
     }
 
-    /// A function that receives the result of every handshake.
-    ///
-    /// It is called during the handshake on the thread that serves all connections, so it must return immediately. Two
-    /// observers are equal only if one is a copy of the other.
-    public struct Observer: Hashable, Sendable {
-        private let function: IdentifiedFunction<TrustResult, Void>
-
-        /// Creates an observer from a function.
-        public init(_ observe: @escaping @Sendable (TrustResult) -> Void) {
-            function = IdentifiedFunction(observe)
-        }
-
-        package func observe(_ result: TrustResult) { function.call(result) }
-    }
-
-    /// An invalid part of a security policy.
-    public enum ConfigurationError: Error, Hashable, Sendable {
-        /// The text is not a pin of the form `sha256/` followed by 32 bytes in Base64.
-        case pin(String)
-        /// The file or directory cannot be read.
-        case unreadable(path: String, reason: String)
-        /// The source contains no certificate.
-        case noCertificate(String)
-        /// A pinned certificate cannot be parsed.
-        case malformedCertificate
-        /// The revocation lists cannot be read or contain no usable list.
-        case revocationLists
-        /// The text is not a valid ``HostPattern``.
-        case hostPattern(String)
-        /// The host name is not ASCII although policies or identities are selected by host; use its ASCII form,
-        /// `xn--…`.
-        case hostNotASCII(String)
+    /// The error of an invalid part of a security policy.
+    public struct ConfigurationError: Error, Hashable, Sendable, CustomStringConvertible {
+        /// The problem as a clause that can end a sentence.
+        public let description: String
     }
 }
 
 /// A function that is equal to itself only.
-final class IdentifiedFunction<Input, Output>: Hashable, Sendable {
-    let call: @Sendable (Input) -> Output
+package final class IdentifiedFunction<Input, Output>: Hashable, Sendable {
+    package let call: @Sendable (Input) -> Output
 
-    init(_ call: @escaping @Sendable (Input) -> Output) {
+    package init(_ call: @escaping @Sendable (Input) -> Output) {
         self.call = call
     }
 
-    static func == (left: IdentifiedFunction, right: IdentifiedFunction) -> Bool { left === right }
+    package static func == (left: IdentifiedFunction, right: IdentifiedFunction) -> Bool { left === right }
 
-    func hash(into hasher: inout Hasher) {
+    package func hash(into hasher: inout Hasher) {
         hasher.combine(ObjectIdentifier(self))
     }
 }

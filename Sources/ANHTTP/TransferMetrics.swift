@@ -74,7 +74,7 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
     public var port: Int
 
     /// Creates a socket address.
-    public init(host: String, port: Int) {
+    package init(host: String, port: Int) {
         self.host = host
         self.port = port
     }

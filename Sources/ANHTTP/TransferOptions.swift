@@ -36,7 +36,7 @@ public struct TransferOptions: Hashable, Sendable {
     ///
     /// The codings are gzip and deflate, and also br and zstd if `libbrotlidec.so.1` and `libzstd.so.1` are installed,
     /// which libcurl depends on in most distributions. The body is decoded in pieces, on the task that reads it. A body
-    /// that ends within a coding causes ``TransportError/ResponseFailure/contentEncoding``; bytes after the end of a
+    /// that ends within a coding causes ``TransportError/Reason/invalidContentEncoding``; bytes after the end of a
     /// gzip stream are ignored.
     ///
     /// The head keeps the `Content-Encoding` field.
@@ -148,13 +148,13 @@ public struct ConnectionOptions: Hashable, Sendable {
     /// A replacement for the host and port of a URL when connecting.
     public struct HostOverride: Hashable, Sendable {
         /// The host of the URL.
-        public var host: String
+        package var host: String
         /// The port of the URL.
-        public var port: Int
+        package var port: Int
         /// The address or host name to connect to.
-        public var address: String
+        package var address: String
         /// The port to connect to.
-        public var addressPort: Int
+        package var addressPort: Int
 
         /// Creates an override; without `addressPort` the port stays the same.
         public init(host: String, port: Int, address: String, addressPort: Int? = nil) {

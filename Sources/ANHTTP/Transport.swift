@@ -31,9 +31,6 @@ public protocol Transport: Sendable {
     /// The schemes by which the transport authenticates, given a credential. A challenge by another scheme is not
     /// answered. All schemes by default.
     var authenticationSchemes: Set<AuthenticationScheme> { get }
-
-    /// The store of the transport's cookies; `nil`, the default, for a transport that neither stores nor sends cookies.
-    var cookieJar: (any CookieJar)? { get }
 }
 
 extension Transport {

@@ -9,28 +9,34 @@ extension TransportError: CustomStringConvertible, LocalizedError {
     /// A sentence that describes the failure and what to check, without secrets of the URL.
     public var description: String {
         switch reason {
+        case .invalidURL(let text):
+            "The request cannot be sent: “\(text)” is not a URL with a host."
+        case .unsupportedScheme(let scheme):
+            "The request cannot be sent: its scheme is “\(scheme)” instead of http or https."
         case .invalidRequest(let failure):
             "The request cannot be sent: \(failure)"
         case .unsupported(let capability):
-            "The system's libcurl does not support \(capability.rawValue)."
+            "The system's libcurl does not support \(capability)."
         case .timedOut(let phase):
-            "The request timed out (phase: \(phase.rawValue)\(context.limitClause))\(context.sentenceEnd)"
+            "The request timed out (phase: \(phase.name)\(context.limitClause))\(context.sentenceEnd)"
         case .cannotResolve:
             "The host name \(context.hostName) cannot be resolved; check its spelling and the DNS\(context.sentenceEnd)"
         case .cannotConnect(let failure):
-            "No connection could be made: \(failure)\(context.sentenceEnd)"
+            "No connection could be made: \(failure.clause)\(context.sentenceEnd)"
         case .proxy(let failure):
-            "The proxy failed: \(failure)\(context.sentenceEnd)"
+            "The proxy failed: \(failure.clause)\(context.sentenceEnd)"
         case .tls(let failure):
             "No trusted TLS connection could be made: \(failure)\(context.comparison(for: failure))\(context.sentenceEnd)"
         case .connectionLost(let phase):
-            "The connection ended \(phase)\(context.sentenceEnd)"
+            "The connection ended \(phase.clause)\(context.sentenceEnd)"
         case .invalidResponse(let failure):
             "The response is not valid HTTP: \(failure)\(context.sentenceEnd)"
+        case .invalidContentEncoding:
+            "The body of the response cannot be decoded: its content coding is unknown or malformed\(context.sentenceEnd)"
         case .responseTooLarge(let limit):
-            "The response is too large: \(limit)\(context.sentenceEnd)"
+            "The response is too large: \(limit.clause)\(context.sentenceEnd)"
         case .requestBody(let failure):
-            "The request's body failed: \(failure)\(context.sentenceEnd)"
+            "The request's body failed: \(failure.clause)\(context.sentenceEnd)"
         case .shutDown:
             "The transport was shut down."
         case .internalInconsistency(let text):
@@ -66,10 +72,8 @@ extension FailureContext {
 
 extension TransportError.RequestFailure: CustomStringConvertible {
     /// The failure as the end of a sentence.
-    public var description: String {
+    package var description: String {
         switch self {
-        case .url(let text): "“\(text)” is not a URL with a host."
-        case .scheme(let scheme): "its scheme is “\(scheme)” instead of http or https."
         case .headerName(let name): "“\(name)” is not a valid header field name."
         case .headerValue(let name): "the value of \(name) contains a line break or another control character."
         case .method(let method): "“\(method)” is not a valid method."
@@ -78,9 +82,25 @@ extension TransportError.RequestFailure: CustomStringConvertible {
     }
 }
 
-extension TransportError.ConnectFailure: CustomStringConvertible {
+extension TransportError.TimeoutPhase {
+    /// The name of the phase in a sentence.
+    fileprivate var name: String {
+        switch self {
+        case .connectivity: "connectivity"
+        case .queue: "queue"
+        case .nameLookup: "name look-up"
+        case .connect: "connect"
+        case .tlsHandshake: "TLS handshake"
+        case .request: "request"
+        case .responseHead: "response head"
+        case .responseBody: "response body"
+        }
+    }
+}
+
+extension TransportError.ConnectFailure {
     /// The reason as a clause that can end a sentence.
-    public var description: String {
+    package var clause: String {
         switch self {
         case .refused: "the port is closed; check that the server is running"
         case .unreachable: "there is no route to the host"
@@ -92,9 +112,9 @@ extension TransportError.ConnectFailure: CustomStringConvertible {
     }
 }
 
-extension TransportError.ProxyFailure: CustomStringConvertible {
+extension TransportError.ProxyFailure {
     /// The reason as a clause that can end a sentence.
-    public var description: String {
+    package var clause: String {
         switch self {
         case .authenticationRequired: "it requires other credentials"
         case .tunnelRefused(let status): "it answered CONNECT with status \(status)"
@@ -136,9 +156,9 @@ extension TransportError.TLSFailure: CustomStringConvertible {
     }
 }
 
-extension TransportError.ConnectionLossPhase: CustomStringConvertible {
+extension TransportError.ConnectionLossPhase {
     /// The moment as part of a sentence.
-    public var description: String {
+    package var clause: String {
         switch self {
         case .beforeResponse: "before the response began"
         case .inHead: "within the head of the response"
@@ -151,22 +171,21 @@ extension TransportError.ConnectionLossPhase: CustomStringConvertible {
 
 extension TransportError.ResponseFailure: CustomStringConvertible {
     /// The reason as a clause that can end a sentence.
-    public var description: String {
+    package var description: String {
         switch self {
         case .notHTTP: "it does not begin with a status line"
         case .statusLine(let line): "its status line is “\(line)”"
         case .headerLine(let line): "a header line is “\(line)”"
         case .contentLength: "its Content-Length is ambiguous or not a number"
         case .framing: "its framing is malformed"
-        case .contentEncoding: "its content coding is unknown or malformed"
         case .noFinalResponse: "there are only interim responses"
         }
     }
 }
 
-extension TransportError.SizeLimit: CustomStringConvertible {
+extension TransportError.SizeLimit {
     /// The limit as a clause that can end a sentence.
-    public var description: String {
+    package var clause: String {
         switch self {
         case .head(let limit): "the head has more than \(limit) bytes or too many fields"
         case .body(let limit): "the body has more than \(limit) bytes"
@@ -176,9 +195,9 @@ extension TransportError.SizeLimit: CustomStringConvertible {
     }
 }
 
-extension TransportError.RequestBodyFailure: CustomStringConvertible {
+extension TransportError.RequestBodyFailure {
     /// The reason as a clause that can end a sentence.
-    public var description: String {
+    package var clause: String {
         switch self {
         case .tooShort(let declared, let produced): "it ended after \(produced) of \(declared) bytes"
         case .tooLong(let declared): "it went on past its \(declared) bytes"

@@ -3,6 +3,8 @@
 // TransportError
 // ├── context: FailureContext   the URL, host, address, libcurl's code and message, errno, times, earlier attempts
 // └── reason: Reason
+//     ├── invalidURL            the URL is malformed; nothing was sent
+//     ├── unsupportedScheme     the scheme is neither http nor https; nothing was sent
 //     ├── invalidRequest        the request is malformed and was not sent
 //     ├── unsupported           the linked libcurl lacks a required capability
 //     ├── timedOut              a limit of ``Timeouts`` expired in the given phase
@@ -12,6 +14,7 @@
 //     ├── tls                   the handshake failed or the server is not trusted
 //     ├── connectionLost        the connection ended before the exchange
 //     ├── invalidResponse       the response is not valid HTTP
+//     ├── invalidContentEncoding the content coding is unknown, or the data is malformed
 //     ├── responseTooLarge      a size limit was exceeded
 //     ├── requestBody           the source of the request body failed
 //     ├── shutDown              the transport was shut down
@@ -64,10 +67,14 @@ public struct TransportError: Error, Sendable {
     /// body sources.
     @nonexhaustive
     public enum Reason: Equatable, Sendable {
-        /// The request is malformed; nothing was sent.
-        case invalidRequest(RequestFailure)
-        /// The linked libcurl lacks a capability that the request requires; nothing was sent.
-        case unsupported(Capability)
+        /// The given URL has no host or is malformed; nothing was sent.
+        case invalidURL(String)
+        /// The scheme of the URL, which is given, is neither http nor https; nothing was sent.
+        case unsupportedScheme(String)
+        /// The request is malformed for the given reason; nothing was sent.
+        case invalidRequest(String)
+        /// The linked libcurl lacks the given capability, such as `HTTP/3`, that the request requires; nothing was sent.
+        case unsupported(String)
         /// A limit of ``Timeouts`` expired; see ``FailureContext/timeLimit``.
         case timedOut(TimeoutPhase)
         /// The name of the server or proxy cannot be resolved; see ``FailureContext/host``.
@@ -80,8 +87,10 @@ public struct TransportError: Error, Sendable {
         case tls(TLSFailure)
         /// The connection ended before the exchange was complete.
         case connectionLost(ConnectionLossPhase)
-        /// The response is not valid HTTP.
-        case invalidResponse(ResponseFailure)
+        /// The response is not valid HTTP, for the given reason.
+        case invalidResponse(String)
+        /// The content coding of the response is unknown, or the encoded data is malformed or truncated.
+        case invalidContentEncoding
         /// The response exceeds a size limit.
         case responseTooLarge(SizeLimit)
         /// The source of the request body failed, or its length differs from the declared one.
@@ -90,14 +99,21 @@ public struct TransportError: Error, Sendable {
         case shutDown
         /// An internal error of the library; please report it.
         case internalInconsistency(String)
+
+        /// Creates the reason for a malformed request.
+        package static func invalidRequest(_ failure: RequestFailure) -> Reason { .invalidRequest(failure.description) }
+
+        /// Creates the reason for a missing capability.
+        package static func unsupported(_ capability: Capability) -> Reason { .unsupported(capability.rawValue) }
+
+        /// Creates the reason for a response that violates HTTP.
+        package static func invalidResponse(_ failure: ResponseFailure) -> Reason {
+            .invalidResponse(failure.description)
+        }
     }
 
     /// The reason why a request is malformed.
-    public enum RequestFailure: Hashable, Sendable {
-        /// The URL has no host or is malformed.
-        case url(String)
-        /// The scheme is neither http nor https.
-        case scheme(String)
+    package enum RequestFailure: Hashable, Sendable {
         /// The name of a header field is not a token (RFC 9110 §5.1).
         case headerName(String)
         /// The value of a header field contains CR, LF, NUL or another control character (RFC 9110 §5.5).
@@ -109,7 +125,7 @@ public struct TransportError: Error, Sendable {
     }
 
     /// An optional capability of libcurl.
-    public enum Capability: String, Hashable, Sendable {
+    package enum Capability: String, Hashable, Sendable {
         /// HTTP/2 (RFC 9113).
         case http2 = "HTTP/2"
         /// HTTP/3 (RFC 9114).
@@ -127,23 +143,23 @@ public struct TransportError: Error, Sendable {
     }
 
     /// The phase of a transfer in which a time limit expired.
-    public enum TimeoutPhase: String, Hashable, Sendable {
+    public enum TimeoutPhase: Hashable, Sendable {
         /// Waiting for a route to the host.
         case connectivity
         /// Waiting for a free connection.
         case queue
         /// Resolving a host name.
-        case nameLookup = "name look-up"
+        case nameLookup
         /// Establishing a TCP connection or a tunnel through a proxy.
         case connect
         /// Performing the TLS handshake.
-        case tlsHandshake = "TLS handshake"
+        case tlsHandshake
         /// Sending the request.
         case request
         /// Waiting for the head of the response.
-        case responseHead = "response head"
+        case responseHead
         /// Receiving the body of the response.
-        case responseBody = "response body"
+        case responseBody
     }
 
     /// The reason why no connection could be established.
@@ -240,7 +256,7 @@ public struct TransportError: Error, Sendable {
     }
 
     /// A violation of HTTP in a response.
-    public enum ResponseFailure: Hashable, Sendable {
+    package enum ResponseFailure: Hashable, Sendable {
         /// The response does not begin with a status line.
         case notHTTP
         /// The given status line is malformed.
@@ -251,8 +267,6 @@ public struct TransportError: Error, Sendable {
         case contentLength
         /// The chunked coding or an HTTP/2 frame is malformed.
         case framing
-        /// The content coding is unknown, or the encoded data is malformed or truncated.
-        case contentEncoding
         /// The exchange ended with an interim response.
         case noFinalResponse
     }

@@ -5,7 +5,7 @@ package import ANSystem
 /// A failure to observe the network: netlink is unavailable, as in a locked-down container, or has failed.
 public struct ReachabilityError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The system call that failed, such as `socket`.
-    public let call: String
+    package let call: String
     /// The `errno` of the call. See errno(3).
     public let code: Int32
 

@@ -46,10 +46,15 @@ public final class ReachabilityMonitor: Sendable {
 
     /// Returns the status of a target as it changes: the current one first, then each new one.
     ///
-    /// Any number of tasks may iterate the sequence. See ``ReachabilityStatuses`` for its buffering and its end.
+    /// A slow reader misses intermediate statuses, but never the latest. The first status of a host follows the lookup of
+    /// its name, which may take as long as resolv.conf(5) allows. Any number of tasks may iterate the sequence, which
+    /// ends when the iterating task is cancelled. If the network cannot be observed, it yields
+    /// ``ReachabilityStatus/unknown`` and then throws a ``ReachabilityError``; a new iteration tries again.
     ///
     /// - Parameter target: The target to observe; ``ReachabilityTarget/defaultRoute`` by default.
-    public func statuses(for target: ReachabilityTarget = .defaultRoute) -> ReachabilityStatuses {
+    public func statuses(
+        for target: ReachabilityTarget = .defaultRoute
+    ) -> some AsyncSequence<ReachabilityStatus, ReachabilityError> & Sendable {
         ReachabilityStatuses(monitor: self, target: target)
     }
 

@@ -2,24 +2,18 @@
 
 /// The status of a target as it changes: the current one first, then each that differs from its predecessor.
 ///
-/// A slow reader misses intermediate statuses, but never the latest. The first status of a host follows the lookup of
-/// its name, which may take as long as resolv.conf(5) allows. The sequence ends when the iterating task is cancelled.
-/// If the network cannot be observed, it yields ``ReachabilityStatus/unknown`` and then throws a ``ReachabilityError``;
-/// a new iteration tries again.
-public struct ReachabilityStatuses: AsyncSequence, Sendable {
-    /// The error thrown if the network cannot be observed.
-    public typealias Failure = ReachabilityError
-
+/// See ``ReachabilityMonitor/statuses(for:)``.
+struct ReachabilityStatuses: AsyncSequence, Sendable {
     let monitor: ReachabilityMonitor
     let target: ReachabilityTarget
 
     /// Creates an iterator and begins to observe the target.
-    public func makeAsyncIterator() -> Iterator {
+    func makeAsyncIterator() -> Iterator {
         Iterator(ReachabilityReports(on: target, from: monitor))
     }
 
     /// An iterator over statuses; observation ends when it is released.
-    public struct Iterator: AsyncIteratorProtocol {
+    struct Iterator: AsyncIteratorProtocol {
         private var reports: ReachabilityReports
         private var last: ReachabilityStatus?
         /// The error to throw after ``ReachabilityStatus/unknown`` was yielded.
@@ -33,7 +27,7 @@ public struct ReachabilityStatuses: AsyncSequence, Sendable {
         /// Returns the next status that differs from the last one; `nil` if the task is cancelled.
         ///
         /// - Throws: ``ReachabilityError``, after ``ReachabilityStatus/unknown``, if the network cannot be observed.
-        public mutating func next() async throws(ReachabilityError) -> ReachabilityStatus? {
+        mutating func next() async throws(ReachabilityError) -> ReachabilityStatus? {
             try await next(isolation: #isolation)
         }
 
@@ -41,7 +35,7 @@ public struct ReachabilityStatuses: AsyncSequence, Sendable {
         ///
         /// - Parameter actor: The actor that the caller is isolated to.
         /// - Throws: ``ReachabilityError``, after ``ReachabilityStatus/unknown``, if the network cannot be observed.
-        public mutating func next(
+        mutating func next(
             isolation actor: isolated (any Actor)?
         ) async throws(ReachabilityError) -> ReachabilityStatus? {
             if let failure {

@@ -34,17 +34,17 @@ public struct CookieStore: Sendable {
     ///
     /// Any domain is accepted: the rules that restrict servers do not apply to the program.
     ///
-    /// - Throws: ``SessionError/cookies(_:)`` if the transport stores no cookies, or if a part of one cookie is missing
-    ///   or contains characters that cannot be sent; in that case none is set.
+    /// - Throws: ``SessionError/cookiesNotStored``, or ``SessionError/invalidCookie(name:)`` if a part of one cookie is
+    ///   missing or contains characters that cannot be sent; in that case none is set.
     public func set(_ cookies: Cookie...) async throws {
         try await set(cookies)
     }
 
     /// Sets the cookies of an array; otherwise the same as the variadic `set(_:)`.
     public func set(_ cookies: [Cookie]) async throws {
-        guard let jar else { throw SessionError.cookies(.notStored) }
+        guard let jar else { throw SessionError.cookiesNotStored }
         if let invalid = cookies.first(where: { $0.netscapeLine == nil }) {
-            throw SessionError.cookies(.invalid(name: invalid.name))
+            throw SessionError.invalidCookie(name: invalid.name)
         }
         await jar.set(cookies)
     }
@@ -77,7 +77,7 @@ public struct CookieStore: Sendable {
     /// are skipped.
     ///
     /// - Returns: The number of cookies that were set.
-    /// - Throws: ``SessionError/cookies(_:)`` if the transport stores no cookies.
+    /// - Throws: ``SessionError/cookiesNotStored``.
     @discardableResult
     public func `import`(_ text: String) async throws -> Int {
         let cookies = text.split(whereSeparator: \.isNewline).compactMap { Cookie(netscapeLine: $0) }
@@ -105,7 +105,7 @@ public struct CookieStore: Sendable {
     /// Sets the cookies from a file in the Netscape cookie file format; see ``import(_:)``.
     ///
     /// - Returns: The number of cookies that were set; 0 if the file does not exist.
-    /// - Throws: ``SessionError/file(_:)`` if the file exists and cannot be read, or ``SessionError/cookies(_:)`` if
+    /// - Throws: ``SessionError/file(_:)`` if the file exists and cannot be read, or ``SessionError/cookiesNotStored`` if
     ///   the transport stores no cookies.
     @discardableResult
     public func load(from path: String) async throws -> Int {
@@ -123,5 +123,7 @@ public struct CookieStore: Sendable {
 
 extension SessionManager {
     /// The manager's cookies.
-    public nonisolated var cookies: CookieStore { CookieStore(jar: pipeline.transport.cookieJar) }
+    public nonisolated var cookies: CookieStore {
+        CookieStore(jar: pipeline.transport.storedCookies)
+    }
 }

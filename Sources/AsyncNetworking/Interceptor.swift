@@ -108,7 +108,7 @@ extension Pipeline {
         var outcome: Result<Void, any Error>?
         try await first.intercept(interception) { head, body in
             guard outcome == nil else {
-                let error = SessionError.interceptor(.secondResponse, type: "\(type(of: first))")
+                let error = SessionError.secondResponse(ofInterceptor: "\(type(of: first))")
                 outcome = .failure(error)
                 throw error
             }
@@ -120,7 +120,7 @@ extension Pipeline {
                 throw error
             }
         }
-        guard let outcome else { throw SessionError.interceptor(.noResponse, type: "\(type(of: first))") }
+        guard let outcome else { throw SessionError.noResponse(ofInterceptor: "\(type(of: first))") }
         try outcome.get()
     }
 }

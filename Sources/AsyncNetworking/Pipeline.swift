@@ -51,7 +51,7 @@ final class Pipeline: Sendable {
         authentication = configuration.authentication
         isAuthenticating = configuration.authentication.isActive
         cachePolicy = configuration.cachePolicy
-        cache = SessionCache(configuration, jar: transport.cookieJar)
+        cache = SessionCache(configuration, jar: transport.storedCookies)
         waitsForConnectivity = configuration.waitsForConnectivity
         routes = configuration.routes
         self.registry = registry

@@ -8,8 +8,7 @@ extension SecurityPolicy {
     /// Returns the certificates of a file or data in DER form. The source may contain any number of PEM certificates,
     /// or one DER certificate.
     ///
-    /// - Throws: ``ANHTTP/SecurityPolicy/ConfigurationError/unreadable(path:reason:)`` if the file cannot be read,
-    ///   ``ANHTTP/SecurityPolicy/ConfigurationError/noCertificate(_:)`` if there is no certificate.
+    /// - Throws: ``ANHTTP/SecurityPolicy/ConfigurationError`` if the file cannot be read, or there is no certificate.
     public static func certificates(in source: FileOrData) throws(ConfigurationError) -> [Data] {
         let certificates: [Data]
         do throws(FileOrData.ReadError) {
@@ -17,7 +16,7 @@ extension SecurityPolicy {
         } catch {
             throw .unreadable(path: error.path, reason: error.reason)
         }
-        guard !certificates.isEmpty else { throw .noCertificate(source.description) }
+        guard !certificates.isEmpty else { throw .noCertificate(source.label) }
         return certificates
     }
 
@@ -25,9 +24,8 @@ extension SecurityPolicy {
     ///
     /// The files must have the extension `.cer`, `.crt`, `.der` or `.pem`; subdirectories are not searched.
     ///
-    /// - Throws: ``ANHTTP/SecurityPolicy/ConfigurationError/unreadable(path:reason:)`` if the directory or a file
-    ///   cannot be read, ``ANHTTP/SecurityPolicy/ConfigurationError/noCertificate(_:)`` if a file contains no certificate
-    ///   or the directory no such file.
+    /// - Throws: ``ANHTTP/SecurityPolicy/ConfigurationError`` if the directory or a file cannot be read, if a file contains
+    ///   no certificate, or if the directory has no such file.
     public static func certificates(inDirectory path: String) throws(ConfigurationError) -> [Data] {
         var certificates: [Data] = []
         for file in try certificateFiles(inDirectory: path) { certificates += try Self.certificates(in: .file(file)) }
@@ -37,7 +35,7 @@ extension SecurityPolicy {
 
     /// Returns the paths of a directory's files with the extension of a certificate, in the order of their names.
     ///
-    /// - Throws: ``ANHTTP/SecurityPolicy/ConfigurationError/unreadable(path:reason:)`` if the directory cannot be read.
+    /// - Throws: ``ANHTTP/SecurityPolicy/ConfigurationError`` if the directory cannot be read.
     private static func certificateFiles(inDirectory path: String) throws(ConfigurationError) -> [String] {
         let names: [String]
         do {

@@ -9,9 +9,11 @@ public import FoundationEssentials
 // ├── serialization    a request could not be created, or a response was rejected: see ``SerializationError``
 // ├── redirect         a redirect could not be followed
 // ├── authentication   a request could not be authenticated
-// ├── cookies          a cookie could not be set
+// ├── invalidCookie    a cookie could not be set
+// ├── cookiesNotStored a cookie could not be set
 // ├── notCached        the request accepts only a cached response
-// ├── interceptor      an interceptor broke its protocol
+// ├── noResponse       an interceptor did not respond
+// ├── secondResponse   an interceptor responded twice
 // ├── file             a file could not be read or written
 // ├── notResumable     a download could not be resumed, and must not start over
 // ├── digest           a download has a wrong digest
@@ -29,19 +31,23 @@ public indirect enum SessionError: Error, Sendable {
     case redirect(RedirectFailure)
     /// The request could not be authenticated.
     case authentication(AuthenticationFailure)
-    /// A cookie could not be set.
-    case cookies(CookieFailure)
+    /// A cookie could not be set: the part of the cookie with this name is missing or contains characters that cannot be
+    /// sent.
+    case invalidCookie(name: String)
+    /// A cookie could not be set: the transport stores no cookies.
+    case cookiesNotStored
     /// The request accepts only a cached response, and no response is cached. See ``CachePolicy/returnCacheDontLoad``.
     case notCached
-    /// An interceptor, whose type is given, did not call its closures as required.
-    case interceptor(InterceptorFailure, type: String)
+    /// An ``Interceptor``, whose type is given, returned without calling `respond` and without throwing.
+    case noResponse(ofInterceptor: String)
+    /// An ``Interceptor``, whose type is given, called `respond` twice.
+    case secondResponse(ofInterceptor: String)
     /// A file, such as that of a download, could not be read or written.
     case file(FileFailure)
-    /// A download could not be resumed, and ``DownloadOptions/whenNotResumable`` is
-    /// ``DownloadOptions/WhenNotResumable/fail``.
+    /// A download could not be resumed, and ``DownloadOptions/startsOverIfNotResumable`` is `false`.
     case notResumable(ResumeFailure)
     /// A download does not have the digest that the program or the server specified.
-    case digest(DigestFailure)
+    case digest(expected: ContentDigest, found: ContentDigest)
     /// A download failed for this reason, and can be resumed with this data.
     case interrupted(by: SessionError, ResumeData)
     /// The manager was invalidated or shut down before the request.
@@ -64,24 +70,8 @@ public indirect enum SessionError: Error, Sendable {
         /// The server sent a challenge after receiving the body, which is not replayable. A credential that names a
         /// single scheme is sent before the body. See ``ANHTTP/RequestBody/isReplayable``.
         case bodyNotReplayable
-        /// The token was refreshed `limit` times within ``Authenticator/refreshPeriod``.
+        /// The token was refreshed `limit` times within the `refreshPeriod` of the ``Authenticator``.
         case excessiveRefreshes(limit: Int)
-    }
-
-    /// The reason why a cookie could not be set.
-    public enum CookieFailure: Hashable, Sendable {
-        /// The transport stores no cookies.
-        case notStored
-        /// A part of the cookie with this name is missing or contains characters that cannot be sent.
-        case invalid(name: String)
-    }
-
-    /// A violation of the rules for an ``Interceptor``.
-    public enum InterceptorFailure: Hashable, Sendable {
-        /// It returned without calling `respond` and without throwing.
-        case noResponse
-        /// It called `respond` twice.
-        case secondResponse
     }
 }
 
@@ -153,25 +143,25 @@ extension SessionError: CustomStringConvertible, LocalizedError {
         switch self {
         case .transport(let error): error.description
         case .serialization(let error): error.description
-        case .redirect(let failure): failure.description
-        case .authentication(let failure): failure.description
-        case .cookies(.notStored): "The transport of this session stores no cookies."
-        case .cookies(.invalid(let name)): "The cookie “\(name)” has a part that is missing or cannot be sent."
+        case .redirect(let failure): failure.sentence
+        case .authentication(let failure): failure.sentence
+        case .cookiesNotStored: "The transport of this session stores no cookies."
+        case .invalidCookie(let name): "The cookie “\(name)” has a part that is missing or cannot be sent."
         case .notCached: "The response is not cached, and the request accepts only a cached one."
-        case .interceptor(.noResponse, let type): "The interceptor \(type) returned without a response."
-        case .interceptor(.secondResponse, let type): "The interceptor \(type) responded twice."
+        case .noResponse(let type): "The interceptor \(type) returned without a response."
+        case .secondResponse(let type): "The interceptor \(type) responded twice."
         case .file(let failure): failure.description
         case .notResumable(let failure): failure.description
-        case .digest(let mismatch): mismatch.description
+        case .digest(let expected, let found): "The file's digest is \(found), but \(expected) is expected."
         case .interrupted(let error, let data): "\(error) The download can be resumed after \(data.offset) bytes."
         case .invalidated: "The session manager was invalidated; create a new one."
         }
     }
 }
 
-extension SessionError.AuthenticationFailure: CustomStringConvertible {
+extension SessionError.AuthenticationFailure {
     /// A sentence that says what happened.
-    public var description: String {
+    package var sentence: String {
         switch self {
         case .bodyNotReplayable:
             "The server asks for a credential, and the body of the request cannot be sent a second time."
@@ -181,9 +171,9 @@ extension SessionError.AuthenticationFailure: CustomStringConvertible {
     }
 }
 
-extension SessionError.RedirectFailure: CustomStringConvertible {
+extension SessionError.RedirectFailure {
     /// A sentence that says what happened.
-    public var description: String {
+    package var sentence: String {
         switch self {
         case .tooMany(let limit): "The server redirected more than \(limit) times; it may be a loop."
         case .location(let text):

@@ -80,7 +80,7 @@ import Testing
             let transport = try CurlTransport()
             for _ in 0..<2 {
                 let error = try await transport.failure(server.request())
-                guard case .invalidResponse(.contentEncoding) = error.reason else { throw error }
+                guard case .invalidContentEncoding = error.reason else { throw error }
             }
         }
     }
@@ -97,7 +97,7 @@ import Testing
             let transport = try CurlTransport()
             for delivery: BodyDelivery in [.collected(upTo: 1 << 20), .streamed] {
                 let error = try await transport.failure(server.request(), delivery: delivery)
-                guard case .invalidResponse(.contentEncoding) = error.reason else { throw error }
+                guard case .invalidContentEncoding = error.reason else { throw error }
                 let context = error.context
                 #expect(context.message?.contains(coding) == true)
                 #expect(context.address?.port == server.endpoint.port)
@@ -152,7 +152,7 @@ import Testing
         try await StubServer.with { server in
             server.enqueue(reply("rot13", Data("grkg".utf8)))
             let error = try await CurlTransport().failure(server.request())
-            guard case .invalidResponse(.contentEncoding) = error.reason else { throw error }
+            guard case .invalidContentEncoding = error.reason else { throw error }
         }
     }
 

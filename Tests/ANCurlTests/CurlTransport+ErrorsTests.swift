@@ -32,14 +32,14 @@ import Testing
     func `other schemes are refused`(text: String) async throws {
         let url = try #require(URL(string: text))
         let error = try await CurlTransport().failure(Request(url: url))
-        guard case .invalidRequest(.scheme) = error.reason else { throw error }
+        guard case .unsupportedScheme = error.reason else { throw error }
     }
 
     @Test(arguments: ["http:///path", "http:", "https://:443/"])
     func `a URL without a host is refused`(text: String) async throws {
         let url = try #require(URL(string: text))
         let error = try await CurlTransport().failure(Request(url: url))
-        guard case .invalidRequest(.url) = error.reason else { throw error }
+        guard case .invalidURL = error.reason else { throw error }
     }
 
     @Test func `the scheme may be written in capitals`() async throws {
@@ -72,7 +72,7 @@ import Testing
             let transport = try CurlTransport()
             for delivery: BodyDelivery in [.collected(upTo: 1000), .streamed] {
                 let error = try await transport.failure(server.request(), delivery: delivery)
-                guard case .invalidResponse(problem) = error.reason else { throw error }
+                guard error.reason == .invalidResponse(problem) else { throw error }
                 let context = error.context
                 #expect(context.address?.port == server.endpoint.port)
             }
@@ -84,10 +84,9 @@ import Testing
         try await StubServer.with { server in
             server.fallback { _ in .raw(line + "\r\nContent-Length: 0\r\n\r\n") }
             let error = try await CurlTransport().failure(server.request())
-            switch error.reason {
-            case .invalidResponse(.statusLine), .invalidResponse(.notHTTP): break
-            default: throw error
-            }
+            guard case .invalidResponse(let reason) = error.reason,
+                reason.hasPrefix("its status line is") || error.reason == .invalidResponse(.notHTTP)
+            else { throw error }
         }
     }
 
@@ -96,7 +95,9 @@ import Testing
         try await StubServer.with { server in
             server.fallback { _ in .raw("HTTP/1.1 200 OK\r\n\(line)\r\nContent-Length: 0\r\n\r\n") }
             let error = try await CurlTransport().failure(server.request())
-            guard case .invalidResponse(.headerLine) = error.reason else { throw error }
+            guard case .invalidResponse(let reason) = error.reason, reason.hasPrefix("a header line is") else {
+                throw error
+            }
         }
     }
 
@@ -229,7 +230,7 @@ import Testing
         guard !library.hasHTTP3 else { return }
         let url = try #require(URL(string: "https://localhost/"))
         let error = try await CurlTransport().failure(Request(url: url, options: .with { $0.httpVersion = .http3 }))
-        guard case .unsupported(.http3) = error.reason else { throw error }
+        guard error.reason == .unsupported(.http3) else { throw error }
     }
 
     @Test func `an error does not carry over to the next exchange`() async throws {

@@ -71,7 +71,7 @@ import Testing
     ) async throws -> (failure: TransportError.TLSFailure?, observed: [TransportError.TLSFailure?]) {
         let observed = Lock([TransportError.TLSFailure?]())
         var policy = SecurityPolicy()
-        policy.observer = .init { result in observed.withLock { $0.append(result.trust.failure) } }
+        policy.observer = { result in observed.withLock { $0.append(result.trust.failure) } }
         try change(&policy)
         var tls = StubServer.TLS(leaf)
         tls.staple = try der(staple)
@@ -111,7 +111,7 @@ import Testing
     @Test func `a bad staple is reported but not enforced under an audited policy`() async throws {
         let (failure, observed) = try await outcome(.revoked) {
             $0.stapling = .required
-            $0.enforcement = .audited
+            $0.isAudited = true
         }
         #expect(failure == nil)
         #expect(observed == [.revoked])
@@ -124,7 +124,7 @@ import Testing
             $0.pinningMode = .publicKey
             $0.pins = [stranger]
             $0.stapling = .required
-            $0.enforcement = .audited
+            $0.isAudited = true
         }
         #expect(failure == nil)
         #expect(observed == [.pinMismatch(expected: [stranger])])

@@ -131,7 +131,7 @@ import Testing
 
     @Test func `an audited failure refuses only servers that are not otherwise trusted`() throws {
         var policy = SecurityPolicy.pinning([try Self.pin(1)], backups: [])
-        policy.enforcement = .audited
+        policy.isAudited = true
         let mismatch = TransportError.TLSFailure.pinMismatch(expected: [try Self.pin(1)])
         #expect(evaluate(policy, Server(keys: [try Self.pin(2)])) == .init(failure: mismatch, isRefused: false))
         #expect(evaluate(policy, Server(valid: .wrongHost)) == .init(failure: .wrongHost, isRefused: true))
@@ -141,7 +141,7 @@ import Testing
 
     @Test func `the evaluator can override the result of the rules`() throws {
         var policy = SecurityPolicy()
-        policy.evaluator = .init { trust in
+        policy.evaluator = { trust in
             #expect(trust.host == "example.com")
             return trust.failure == .certificateExpired ? .accept : trust.failure == nil ? .refuse("no") : .followPolicy
         }
@@ -151,15 +151,15 @@ import Testing
     }
 
     @Test func `policies are equal if all of their parts are`() throws {
-        let evaluator = SecurityPolicy.Evaluator { _ in .followPolicy }
+        let evaluator = SecurityPolicy.IdentifiedEvaluator { _ in .followPolicy }
         var (one, two) = (SecurityPolicy(), SecurityPolicy())
         #expect(one == two)
-        one.evaluator = evaluator
+        one.identifiedEvaluator = evaluator
         #expect(one != two)
-        two.evaluator = evaluator
+        two.identifiedEvaluator = evaluator
         #expect(one == two)
         #expect(one.hashValue == two.hashValue)
-        two.evaluator = .init { _ in .followPolicy }
+        two.evaluator = { _ in .followPolicy }
         #expect(one != two)
     }
 

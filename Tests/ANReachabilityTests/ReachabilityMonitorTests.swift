@@ -257,12 +257,12 @@ struct ReachabilityMonitorTests {
 
     @Test func `the sequence yields unknown and then throws`() async throws {
         var statuses = monitor.statuses().makeAsyncIterator()
-        #expect(try await statuses.next() == .unknown)
-        let error = await #expect(throws: ReachabilityError.self) { try await statuses.next() }
+        #expect(try await statuses.next(isolation: #isolation) == .unknown)
+        let error = await #expect(throws: ReachabilityError.self) { try await statuses.next(isolation: #isolation) }
         #expect(error?.call == "socket")
         #expect(error?.code == EAFNOSUPPORT)
         #expect(error?.description.contains("AF_NETLINK") == true)
-        #expect(try await statuses.next() == nil)
+        #expect(try await statuses.next(isolation: #isolation) == nil)
     }
 
     @Test func `requesting the status once throws`() async {

@@ -132,7 +132,7 @@ import Testing
             expectFailure {
                 try serializer.serialize(makeRequest(method), parameters: [:])
             } where: { error in
-                if case .parameters(.custom(let cause)) = error { cause is Refusal } else { false }
+                if case .parameters(let failure) = error { failure.underlying is Refusal } else { false }
             }
         }
     }
@@ -160,7 +160,7 @@ import Testing
         expectFailure {
             try serializer.serialize(makeRequest("POST"), parameters: .raw("€"))
         } where: { error in
-            if case .parameters(.textEncoding("€")) = error { true } else { false }
+            if case .parameters(.textEncoding(path: "€")) = error { true } else { false }
         }
     }
 

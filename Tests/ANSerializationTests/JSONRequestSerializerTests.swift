@@ -110,7 +110,7 @@ import Testing
         expectFailure {
             try serialize("POST", parameters, with: serializer)
         } where: { error in
-            if case .parameters(.tooDeep(512)) = error { true } else { false }
+            if case .parameters(.tooDeep(limit: 512)) = error { true } else { false }
         }
     }
 
@@ -126,7 +126,7 @@ import Testing
         expectFailure {
             try serialize("POST", ["a": [.raw("b")]])
         } where: { error in
-            if case .parameters(.rawText("a[0]")) = error { true } else { false }
+            if case .parameters(.rawText(path: "a[0]")) = error { true } else { false }
         }
     }
 
@@ -134,12 +134,12 @@ import Testing
         expectFailure {
             try serialize("POST", ["a": ["b": [1, .double(.nan)]]])
         } where: { error in
-            if case .parameters(.notFinite("a.b[1]")) = error { true } else { false }
+            if case .parameters(.notFinite(path: "a.b[1]")) = error { true } else { false }
         }
         expectFailure {
             try serialize("POST", nested(levels: 5_000))
         } where: { error in
-            if case .parameters(.tooDeep(512)) = error { true } else { false }
+            if case .parameters(.tooDeep(limit: 512)) = error { true } else { false }
         }
         #expect(try serialize("POST", nested(levels: 512)).bytes?.hasPrefix("[[[") == true)
     }

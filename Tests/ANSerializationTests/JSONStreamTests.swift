@@ -150,19 +150,19 @@ import Testing
     @Test func `an invalid line names its number and bytes, and the iteration can go on`() async throws {
         let body = ResponseBody(Data("{\"row\": 1}\noops\n{\"row\": \"x\"}\n{\"row\": 4}\n".utf8))
         var values = body.jsonLines(of: Change.self).makeAsyncIterator()
-        #expect(try await values.next() == Change(row: 1))
-        let first = try await Self.failure { _ = try await values.next() }
+        #expect(try await values.next(isolation: #isolation) == Change(row: 1))
+        let first = try await Self.failure { _ = try await values.next(isolation: #isolation) }
         #expect(first.number == 2)
         #expect(first.bytes == Data("oops".utf8))
         guard case .invalid(.json(let syntax)) = first.reason else { throw first.error }
         #expect(syntax.offset == 0)
-        let second = try await Self.failure { _ = try await values.next() }
+        let second = try await Self.failure { _ = try await values.next(isolation: #isolation) }
         #expect(second.number == 3)
         guard case .invalid(.decoding(let mismatch)) = second.reason else { throw second.error }
         #expect(mismatch.path == "row")
-        #expect(try await values.next() == Change(row: 4))
-        #expect(try await values.next() == nil)
-        #expect(try await values.next() == nil)
+        #expect(try await values.next(isolation: #isolation) == Change(row: 4))
+        #expect(try await values.next(isolation: #isolation) == nil)
+        #expect(try await values.next(isolation: #isolation) == nil)
     }
 
     @Test func `a closure decides whether the iteration goes on`() async throws {
@@ -241,12 +241,13 @@ import Testing
             }
             let response = ResponseBody(source: Pieces(pieces))
             let isSequence = pieces.first?.first == 0x1E
-            let stream = isSequence ? response.jsonSequence(of: Change.self) : response.jsonLines(of: Change.self)
+            let stream: any AsyncSequence<Change, any Error> =
+                isSequence ? response.jsonSequence(of: Change.self) : response.jsonLines(of: Change.self)
             #expect(try await Self.collect(stream) == values)
         }
     }
 
-    private static func collect<Value>(_ stream: JSONStream<Value>) async throws -> [Value] {
+    private static func collect<Value>(_ stream: some AsyncSequence<Value, any Error>) async throws -> [Value] {
         var values: [Value] = []
         for try await value in stream { values.append(value) }
         return values

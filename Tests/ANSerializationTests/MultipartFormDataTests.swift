@@ -68,12 +68,12 @@ import Testing
         expectFailure {
             try form.append(Data(), headers: [("X-A", value)])
         } where: { error in
-            if case .multipart(.headerValue("X-A")) = error { true } else { false }
+            if case .multipart(.headerValue(name: "X-A")) = error { true } else { false }
         }
         expectFailure {
             try form.append(Data(), name: "a", fileName: "b", mediaType: value)
         } where: { error in
-            if case .multipart(.headerValue("Content-Type")) = error { true } else { false }
+            if case .multipart(.headerValue(name: "Content-Type")) = error { true } else { false }
         }
         #expect(form.isEmpty)
     }
@@ -181,7 +181,7 @@ import Testing
         expectFailure {
             try form.append(file: path, name: "a")
         } where: { error in
-            if case .multipart(.file(path, reason)) = error { true } else { false }
+            if case .multipart(.file(path: path, reason: reason)) = error { true } else { false }
         }
         #expect(form.isEmpty)
     }
@@ -347,7 +347,7 @@ import Testing
         expectFailure {
             try form.append(["a": "ü", "b": 1, "c": "€"], stringEncoding: .isoLatin1)
         } where: { error in
-            if case .parameters(.textEncoding("c")) = error { true } else { false }
+            if case .parameters(.textEncoding(path: "c")) = error { true } else { false }
         }
         #expect(form.isEmpty)
         form.append("x", name: "d")

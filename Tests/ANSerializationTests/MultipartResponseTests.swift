@@ -217,7 +217,11 @@ import Testing
         await #expect {
             try await Self.read(ResponseBody(Data("--b\r\n\(line)\r\n\r\n--b--".utf8)))
         } throws: { error in
-            if case .parts(.header)? = error as? SerializationError { true } else { false }
+            if case .parts(let failure)? = error as? SerializationError {
+                failure.description.contains("has a malformed header line")
+            } else {
+                false
+            }
         }
     }
 
@@ -225,8 +229,8 @@ import Testing
         var parts = try ResponseBody(Data("--b\r\nx\r\n\r\n--b\r\n\r\n--b--".utf8)).parts(
             of: Self.head("multipart/mixed; boundary=b")
         ).makeAsyncIterator()
-        await expectParts(.header("x")) { try await parts.next() as Any }
-        await expectParts(.header("x")) { try await parts.next() as Any }
+        await expectParts(.header("x")) { try await parts.next(isolation: #isolation) as Any }
+        await expectParts(.header("x")) { try await parts.next(isolation: #isolation) as Any }
     }
 
     // MARK: Random input

@@ -133,7 +133,7 @@ import Testing
     @Test func `a cycle fails without exhausting the stack`() {
         for work in [{ try Parameters(encoding: Cycle()) }, { try Parameters(encoding: Chain()) }] {
             expectFailure(work) { error in
-                if case .parameters(.tooDeep(512)) = error { true } else { false }
+                if case .parameters(.tooDeep(limit: 512)) = error { true } else { false }
             }
         }
     }
@@ -164,7 +164,7 @@ import Testing
         expectFailure {
             try Parameters(encoding: SuperCycle(isKeyed: isKeyed))
         } where: { error in
-            if case .parameters(.tooDeep(512)) = error { true } else { false }
+            if case .parameters(.tooDeep(limit: 512)) = error { true } else { false }
         }
     }
 
@@ -229,7 +229,7 @@ import Testing
             expectFailure {
                 try Self.makers[index](count)
             } where: { error in
-                if case .parameters(.tooDeep(512)) = error { true } else { false }
+                if case .parameters(.tooDeep(limit: 512)) = error { true } else { false }
             }
         }
     }
@@ -245,7 +245,7 @@ import Testing
         expectFailure {
             try Parameters(encoding: ["list": [Failing()]])
         } where: { error in
-            guard case .parameters(.encodable("list[0]", "No form for this.", _)) = error else {
+            guard case .parameters(let failure) = error, failure.path == "list[0]" else {
                 return false
             }
             return "\(error)" == "A value at “list[0]” could not be encoded: No form for this."

@@ -115,7 +115,7 @@ import Testing
         expectFailure {
             try serialize("POST", parameters)
         } where: { error in
-            if case .parameters(.notInPropertyList(path, _)) = error { true } else { false }
+            if case .parameters(let failure) = error { failure.path == path } else { false }
         }
     }
 
@@ -135,7 +135,7 @@ import Testing
         expectFailure {
             try serialize("POST", ["a": [.date(date)]], with: serializer)
         } where: { error in
-            if case .parameters(.dateOutOfRange("a[0]")) = error { true } else { false }
+            if case .parameters(.dateOutOfRange(path: "a[0]")) = error { true } else { false }
         }
     }
 
@@ -161,12 +161,12 @@ import Testing
         expectFailure {
             try serialize("POST", ["a": .raw("b")])
         } where: { error in
-            if case .parameters(.rawText("a")) = error { true } else { false }
+            if case .parameters(.rawText(path: "a")) = error { true } else { false }
         }
         expectFailure {
             try serialize("POST", nested(levels: 5_000))
         } where: { error in
-            if case .parameters(.tooDeep(512)) = error { true } else { false }
+            if case .parameters(.tooDeep(limit: 512)) = error { true } else { false }
         }
     }
 

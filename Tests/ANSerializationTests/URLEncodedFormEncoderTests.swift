@@ -90,7 +90,7 @@ import Testing
         expectFailure {
             try encoder.encode(["a": ["b": .double(number)]])
         } where: { error in
-            if case .parameters(.notFinite("a[b]")) = error { true } else { false }
+            if case .parameters(.notFinite(path: "a[b]")) = error { true } else { false }
         }
     }
 
@@ -99,7 +99,7 @@ import Testing
         expectFailure {
             try encoder.encode(["d": .date(Date(timeIntervalSince1970: seconds))])
         } where: { error in
-            if case .parameters(.dateOutOfRange("d")) = error { true } else { false }
+            if case .parameters(.dateOutOfRange(path: "d")) = error { true } else { false }
         }
     }
 
@@ -108,7 +108,7 @@ import Testing
         expectFailure {
             try encoder.encode(["a": nested(levels: 5_000)])
         } where: { error in
-            if case .parameters(.tooDeep(512)) = error { true } else { false }
+            if case .parameters(.tooDeep(limit: 512)) = error { true } else { false }
         }
     }
 }

@@ -17,7 +17,7 @@ import Testing
             let parameters = Self.dictionary(depth: 3, using: &random)
             let text = try encoder.encode(parameters)
             let expected = try encoder.pairs(parameters).map { Pair(name: $0.name, value: $0.value) }
-            let isPlus = encoder.spaces == .plus
+            let isPlus = encoder.encodesSpacesAsPlus
             #expect(Pair.decode(text, plusIsSpace: isPlus) == expected, "\(text)")
             #expect(text.utf8.allSatisfy { 0x21...0x7E ~= $0 && $0 != UInt8(ascii: "#") }, "\(text)")
             let base = try #require(URL(string: "http://h/p?x=1#f"))
@@ -31,7 +31,7 @@ import Testing
         var random = SplitMix64(seed: seed)
         let encoder = URLEncodedFormEncoder().with {
             $0.arrays = .indexed
-            $0.order = .asGiven
+            $0.sortsNames = false
         }
         for _ in 0..<50 {
             let tree = Self.tree(depth: 3, using: &random)
@@ -43,16 +43,16 @@ import Testing
     private static func encoder(using random: inout SplitMix64) -> URLEncodedFormEncoder {
         URLEncodedFormEncoder().with {
             $0.arrays = [.brackets, .bare, .indexed].randomElement(using: &random) ?? .brackets
-            $0.booleans = Bool.random(using: &random) ? .numeric : .literal
+            $0.usesBooleanWords = Bool.random(using: &random)
             $0.dates =
                 [.description, .deferred, .seconds, .milliseconds, .iso8601].randomElement(using: &random)
                 ?? .description
             $0.data = Bool.random(using: &random) ? .base64 : .deferred
-            $0.keys = [.asIs, .snakeCase, .kebabCase, .capitalized].randomElement(using: &random) ?? .asIs
+            $0.keys = [.asIs, .snakeCase, .kebabCase].randomElement(using: &random) ?? .asIs
             $0.keyPaths = Bool.random(using: &random) ? .brackets : .dots
-            $0.nulls = [.dropKey, .emptyValue, .bareKey, .null].randomElement(using: &random) ?? .bareKey
-            $0.spaces = Bool.random(using: &random) ? .percent : .plus
-            $0.order = Bool.random(using: &random) ? .sorted : .asGiven
+            $0.nulls = [.dropKey, .text(""), .bareKey, .text("null")].randomElement(using: &random) ?? .bareKey
+            $0.encodesSpacesAsPlus = Bool.random(using: &random)
+            $0.sortsNames = Bool.random(using: &random)
             $0.allowedCharacters = [.standard, .unreserved, .query].randomElement(using: &random) ?? .standard
         }
     }

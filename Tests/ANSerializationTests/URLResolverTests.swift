@@ -83,7 +83,7 @@ import Testing
         expectFailure {
             try resolve(string, "http://h/")
         } where: { error in
-            if case .url(.malformed(string, _)) = error { true } else { false }
+            if case .url(let failure) = error { failure.description.contains("” is not a URL: it") } else { false }
         }
     }
 
@@ -93,7 +93,11 @@ import Testing
             expectFailure {
                 try resolve(string, base)
             } where: { error in
-                if case .url(.scheme(_, string)) = error { true } else { false }
+                if case .url(let failure) = error {
+                    failure.scheme == string.split(separator: ":").first.map(String.init)
+                } else {
+                    false
+                }
             }
         }
     }
@@ -120,7 +124,7 @@ import Testing
         expectFailure {
             try resolve("x", "file:///tmp/")
         } where: { error in
-            if case .url(.scheme("file", _)) = error { true } else { false }
+            if case .url(let failure) = error, failure.scheme == "file" { true } else { false }
         }
     }
 }

@@ -50,7 +50,7 @@ import Testing
         clock.advance(by: .seconds(1))
         let response = try await task.value
         #expect(response.statusCode == 502)
-        #expect(response.head.retryHistory.stopReason == .deadline(.seconds(6)))
+        #expect(response.head.retryHistory.stop == .deadline(.seconds(6)))
         #expect(transport.requests.map(\.request.options?.timeouts.total) == [.seconds(6), .seconds(3)])
     }
 

@@ -179,7 +179,7 @@ struct Intercepting: Interceptor {
             $0.interceptors = [Intercepting { interception, _ in try await interception.proceed { _, _ in } }]
         }
         let error = try await sessionError { _ = try await manager.get("x") }
-        guard case .interceptor(.noResponse, "Intercepting") = error else { throw error }
+        guard case .noResponse("Intercepting") = error else { throw error }
     }
 
     @Test func `an interceptor that responds twice causes an error, and the caller reads one response`() async throws {
@@ -195,7 +195,7 @@ struct Intercepting: Interceptor {
         let error = try await sessionError {
             try await manager.withResponse(for: manager.request(.get, "x")) { _, _ in responses += 1 }
         }
-        guard case .interceptor(.secondResponse, "Intercepting") = error else { throw error }
+        guard case .secondResponse("Intercepting") = error else { throw error }
         #expect(responses == 1)
     }
 

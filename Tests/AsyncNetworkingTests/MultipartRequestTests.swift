@@ -71,7 +71,7 @@ import Testing
                 Issue.record("nothing was thrown")
             } catch let error as SessionError {
                 guard case .requestBody(.source(let cause)) = error.reason else { throw error }
-                guard case SerializationError.multipart(.partLength("f", 2, 1)) = cause else {
+                guard case SerializationError.multipart(.partLength(part: "f", declared: 2, produced: 1)) = cause else {
                     Issue.record("another cause: \(cause)")
                     return
                 }

@@ -45,7 +45,7 @@ import Testing
         let error = try await sessionError {
             try await api.withResponse(for: request) { head, body in _ = try body.parts(of: head) }
         }
-        guard case .serialization(.parts(.notMultipart)) = error else { throw error }
+        guard case .serialization(.parts(.notMultipart(contentType: "text/plain"))) = error else { throw error }
     }
 
     @Test func `a truncated body is a SessionError`() async throws {

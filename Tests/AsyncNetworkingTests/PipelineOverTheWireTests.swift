@@ -121,7 +121,7 @@ import Testing
             server.fallback { _ in .status(503, headers: ["Retry-After": value]) }
             let manager = manager(for: server)
             let response = try await manager.data(for: manager.request(.get, "x"))
-            guard case .retryAfter(let wait) = response.head.retryHistory.stopReason else { throw Planned() }
+            guard case .retryAfter(let wait) = response.head.retryHistory.stop else { throw Planned() }
             #expect(wait >= .seconds(3600))
             #expect(server.activity.requests.count == 1)
         }
@@ -137,7 +137,7 @@ import Testing
         let error = try await sessionError { _ = try await manager.post("x", parameters: ["a": 1]) }
         guard case .cannotConnect(.refused) = error.reason else { throw error }
         #expect(error.retryHistory.earlierAttempts.count == 2)
-        #expect(error.retryHistory.stopReason == .limit(2))
+        #expect(error.retryHistory.stop == .limit(2))
     }
 
     @Test func `bodies from files and streams are sent again completely after the server has read a part`() async throws

@@ -128,9 +128,9 @@ import Testing
     }
 
     @Test func `the evaluator decides, and a required staple is refused`() {
-        let refusing = policy { $0.evaluator = .init { _ in .refuse("no") } }
+        let refusing = policy { $0.evaluator = { _ in .refuse("no") } }
         #expect(refusing.evaluate(chain, for: "localhost").trust.failure == .rejected("no"))
-        let accepting = policy { $0.evaluator = .init { $0.failure == .wrongHost ? .accept : .followPolicy } }
+        let accepting = policy { $0.evaluator = { $0.failure == .wrongHost ? .accept : .followPolicy } }
         #expect(!accepting.evaluate(chain, for: "other.example").isRefused)
         let stapled = policy { $0.stapling = .required }
         #expect(stapled.evaluate(chain, for: "localhost").trust.failure == .stapleMissing)

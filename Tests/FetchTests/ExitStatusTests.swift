@@ -26,7 +26,7 @@ import Testing
             (failed(.connectionLost(.inHead)), 56),
             (failed(.tls(.selfSigned)), 60),
             (failed(.tls(.wrongHost)), 60),
-            (failed(.invalidResponse(.contentEncoding)), 61),
+            (failed(.invalidContentEncoding), 61),
             (failed(.responseTooLarge(.body(limit: 1))), 63),
             (SessionError.redirect(.bodyNotReplayable), 65),
             (failed(.tls(.badTrustRoots)), 77),

@@ -120,7 +120,7 @@ struct ProxyAuthenticationTests {
         let manager = try SessionManager(for: server) {
             $0.proxy = .proxy(proxy)
             $0.authentication.challengeHandler = { challenge in
-                #expect(challenge.protectionSpace.source == .proxy)
+                #expect(challenge.protectionSpace.isProxy)
                 #expect(challenge.protectionSpace.scheme == .basic)
                 return challenge.previousFailureCount == 0 ? .use(right) : .cancel
             }

@@ -13,7 +13,7 @@ import Testing
         }
         let response = try await manager.data(for: manager.request(.get, "status/503"))
         #expect(response.statusCode == 503)
-        #expect(response.head.retryHistory.stopReason == .limit(2))
+        #expect(response.head.retryHistory.stop == .limit(2))
         let attempts = response.metrics.retryHistory.earlierAttempts
         #expect(attempts.map(\.outcome) == [.status(503), .status(503)])
         #expect(attempts.map { $0.metrics?.isConnectionReused } == [false, true])

@@ -188,7 +188,7 @@ struct TrustHandshakesTests {
         policy.stapling = .required
         policy.verificationTime = .now.addingTimeInterval(2 * 86_400)
         try await expect(.badStaple("it is not current"), from: "good.pki.test", at: .stapleGood, policy)
-        policy.enforcement = .audited
+        policy.isAudited = true
         try await expect(nil, from: "good.pki.test", at: .stapleGood, policy)
     }
 

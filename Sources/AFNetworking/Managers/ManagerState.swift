@@ -118,7 +118,7 @@ struct ManagerState: Sendable {
     /// Returns a request with the options for a timeout in seconds; `nil` for the session's timeout.
     mutating func template(timeout: TimeInterval?) -> Request {
         var policy = isShared && !hasOwnPolicy ? core.configuration.tls.policy : securityPolicy.policy
-        if let handshakeHooks { policy.evaluator = handshakeHooks.evaluator }
+        if let handshakeHooks { policy.identifiedEvaluator = handshakeHooks.evaluator }
         let id = ObjectIdentifier(core)
         if let known = templates.first(where: { $0.core == id && $0.timeout == timeout && $0.policy == policy }) {
             return known.request
@@ -146,7 +146,7 @@ struct ManagerState: Sendable {
 /// The functions that are called during TLS handshakes.
 struct HandshakeHooks: Sendable {
     /// Decides whether to trust a server, in place of the security policy.
-    let evaluator: SecurityPolicy.Evaluator
+    let evaluator: SecurityPolicy.IdentifiedEvaluator
     /// Selects the client certificate for a server that requests one.
     let chooser: ClientIdentity.Chooser
 }

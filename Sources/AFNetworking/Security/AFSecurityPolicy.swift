@@ -28,7 +28,7 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
         /// The core policy with the rules; `nil` after a change.
         var policy: SecurityPolicy?
         /// The evaluator that calls the overridable method of a subclass.
-        var evaluator: SecurityPolicy.Evaluator?
+        var evaluator: SecurityPolicy.IdentifiedEvaluator?
     }
 
     private struct Rules: Codable, Sendable {
@@ -134,10 +134,10 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
         }
         var policy = overriddenRules.policy
         // The evaluator is created once: requests share connections only if their policies are equal.
-        policy.evaluator = state.withLock { state in
+        policy.identifiedEvaluator = state.withLock { state in
             let evaluator =
                 state.evaluator
-                ?? SecurityPolicy.Evaluator { [weak self] trust in
+                ?? SecurityPolicy.IdentifiedEvaluator { [weak self] trust in
                     guard let self else { return .followPolicy }
                     let isTrusted = evaluateServerTrust(trust, forDomain: trust.host)
                     return isTrusted ? .accept : .refuse("the policy rejected it")

@@ -135,13 +135,12 @@ extension URLAuthenticationChallenge {
             }
         let (host, port, scheme) = (space.host ?? "", space.port ?? 0, space.isSecure ? "https" : "http")
         let foundation =
-            switch space.source {
-            case .server:
-                URLProtectionSpace(
-                    host: host, port: port, protocol: scheme, realm: space.realm, authenticationMethod: method)
-            case .proxy:
+            if space.isProxy {
                 URLProtectionSpace(
                     proxyHost: host, port: port, type: scheme, realm: space.realm, authenticationMethod: method)
+            } else {
+                URLProtectionSpace(
+                    host: host, port: port, protocol: scheme, realm: space.realm, authenticationMethod: method)
             }
         self.init(
             foundation,

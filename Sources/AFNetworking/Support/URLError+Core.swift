@@ -72,7 +72,7 @@ extension SessionError {
         case .interrupted(let error, _): error.code
         case .file: .cannotWriteToFile
         case .authentication: .userAuthenticationRequired
-        case .interceptor, .invalidated, .cookies: .unknown
+        case .noResponse, .secondResponse, .invalidated, .invalidCookie, .cookiesNotStored: .unknown
         @unknown default: .unknown
         }
     }
@@ -82,8 +82,8 @@ extension TransportError {
     /// The corresponding code in `NSURLErrorDomain`.
     fileprivate var code: URLError.Code {
         switch reason {
-        case .invalidRequest(.scheme): .unsupportedURL
-        case .invalidRequest: .badURL
+        case .unsupportedScheme: .unsupportedURL
+        case .invalidURL, .invalidRequest: .badURL
         case .timedOut: .timedOut
         case .cannotResolve: .cannotFindHost
         case .cannotConnect(.unreachable): .notConnectedToInternet
@@ -91,7 +91,7 @@ extension TransportError {
         case .cannotConnect, .proxy: .cannotConnectToHost
         case .tls(let failure): failure.code
         case .connectionLost: .networkConnectionLost
-        case .invalidResponse(.contentEncoding): .cannotDecodeRawData
+        case .invalidContentEncoding: .cannotDecodeRawData
         case .invalidResponse: .badServerResponse
         case .responseTooLarge: .dataLengthExceedsMaximum
         case .requestBody(.notReplayable): .requestBodyStreamExhausted

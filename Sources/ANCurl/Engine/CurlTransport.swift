@@ -7,7 +7,7 @@ import FoundationEssentials
 ///
 /// When the last reference to it is released, its thread ends and its connections are closed, even without a call to
 /// ``shutdown()``.
-public struct CurlTransport: Transport {
+public struct CurlTransport: CookieStoringTransport {
     private let engine: CurlEngine
 
     /// Creates a transport and starts its thread.
@@ -68,7 +68,7 @@ public struct CurlTransport: Transport {
     }
 
     /// The cookies of all exchanges, which remain available after ``shutdown()``.
-    public var cookieJar: (any CookieJar)? { engine }
+    package var cookieJar: any CookieJar { engine }
 
     /// Ends all exchanges with ``ANHTTP/TransportError/Reason/shutDown`` and closes all connections.
     public func shutdown() async {
@@ -80,10 +80,10 @@ extension Request {
     /// Checks requirements that libcurl would not check, or would report less clearly.
     func validate() throws(TransportError) {
         guard let scheme = url.scheme, scheme.isHTTP || scheme.isHTTPS else {
-            throw TransportError(.invalidRequest(.scheme(url.scheme ?? "")))
+            throw TransportError(.unsupportedScheme(url.scheme ?? ""))
         }
         guard let host = url.host(), !host.isEmpty else {
-            throw TransportError(.invalidRequest(.url(url.redactedDescription)))
+            throw TransportError(.invalidURL(url.redactedDescription))
         }
     }
 }

@@ -84,7 +84,7 @@ extension Exchange: ResponseBodySource {
         case .system(let error): return TransportError(.internalInconsistency(error.description), context: context)
         default:
             context.message = failure.reason
-            return TransportError(.invalidResponse(.contentEncoding), context: context)
+            return TransportError(.invalidContentEncoding, context: context)
         }
     }
 

@@ -52,7 +52,7 @@ package enum ChainEvaluator {
             trust: verifier.trust)
         if policy.stapling == .required, evaluation.failure == nil {
             evaluation.failure = .stapleMissing
-            evaluation.isRefused = policy.enforcement == .enforced
+            evaluation.isRefused = !policy.isAudited
         }
         return TrustResult(
             trust: verifier.trust(evaluation.failure), isRefused: evaluation.isRefused,

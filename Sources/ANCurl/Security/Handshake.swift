@@ -125,7 +125,7 @@ final class Handshake {
             if let failure = unsafe OCSPStaple.failure(of: session, security), result.trust.failure == nil {
                 result.trust.failure = failure
                 // The chain is valid: it was verified before the stapled response was requested.
-                result.isRefused = security.policy.enforcement == .enforced
+                result.isRefused = !security.policy.isAudited
             }
             report(result)
             return !result.isRefused
@@ -134,7 +134,7 @@ final class Handshake {
 
     private func report(_ result: TrustResult) {
         if result.isRefused, let failure = result.trust.failure { refuse(failure, result.trust) }
-        security.policy.observer?.observe(result)
+        security.policy.observer?(result)
     }
 
     private func receiveAlert(_ description: Int32) {

@@ -31,7 +31,7 @@ extension Transfer {
         case CURLE_WRITE_ERROR where state.isProbeRefused:
             return .invalidResponse(.noFinalResponse)
         case CURLE_URL_MALFORMAT:
-            return .invalidRequest(.url(context.message ?? context.url))
+            return .invalidURL(context.message ?? context.url)
         case CURLE_UNSUPPORTED_PROTOCOL:
             return .invalidResponse(.notHTTP)
         case CURLE_WEIRD_SERVER_REPLY:
@@ -65,7 +65,7 @@ extension Transfer {
             // later.
             return state.parser.hasBegun ? .invalidResponse(.framing) : .connectionLost(.beforeResponse)
         case CURLE_BAD_CONTENT_ENCODING:
-            return .invalidResponse(.contentEncoding)
+            return .invalidContentEncoding
         case CURLE_BAD_FUNCTION_ARGUMENT where state.parser.hasBegun:
             // libcurl rejects such a line before it calls back: one without a colon, or a folded line that continues
             // nothing. After the head, it is a trailer, or what follows an invalid chunk size.

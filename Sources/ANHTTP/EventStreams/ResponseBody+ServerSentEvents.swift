@@ -5,7 +5,7 @@ extension ResponseBody {
     ///
     /// The sequence ends with the body. Iteration throws ``TransportError/Reason/responseTooLarge(_:)`` for an event with
     /// more than 16 MiB of data; see ``serverSentEvents(maximumEventSize:)`` for other limits.
-    public var serverSentEvents: ServerSentEvents {
+    public var serverSentEvents: some AsyncSequence<ServerSentEvent, any Error> & Sendable {
         serverSentEvents(maximumEventSize: 16 << 20)
     }
 
@@ -13,35 +13,32 @@ extension ResponseBody {
     ///
     /// - Parameter maximumEventSize: The maximum size of the data of an event in bytes, which also limits the lines of
     ///   comments and other fields. A larger one makes iteration throw ``TransportError/Reason/responseTooLarge(_:)``.
-    public func serverSentEvents(maximumEventSize: Int) -> ServerSentEvents {
+    public func serverSentEvents(
+        maximumEventSize: Int
+    ) -> some AsyncSequence<ServerSentEvent, any Error> & Sendable {
         ServerSentEvents(body: self, maximumEventSize: maximumEventSize)
     }
 
     /// The server-sent events of a response body (WHATWG HTML, “Server-sent events”).
     ///
     /// An event that is incomplete at the end of the body is discarded, as the standard requires.
-    public struct ServerSentEvents: AsyncSequence, Sendable {
-        /// An event with data.
-        public typealias Element = ServerSentEvent
-        /// The errors of the body, and ``TransportError/Reason/responseTooLarge(_:)`` for an event that is too large.
-        public typealias Failure = any Error
-
+    private struct ServerSentEvents: AsyncSequence, Sendable {
         fileprivate let body: ResponseBody
         fileprivate let maximumEventSize: Int
 
         /// Creates an iterator that reads the body's events.
-        public func makeAsyncIterator() -> Iterator {
+        func makeAsyncIterator() -> Iterator {
             Iterator(
                 chunks: body.makeAsyncIterator(), parser: ServerSentEventParser(maximumEventSize: maximumEventSize))
         }
 
         /// An iterator over events.
-        public struct Iterator: AsyncIteratorProtocol {
+        struct Iterator: AsyncIteratorProtocol {
             fileprivate var chunks: ResponseBody.Iterator
             fileprivate var parser: ServerSentEventParser
 
             /// Returns the next event; `nil` at the end of the body.
-            public mutating func next() async throws -> ServerSentEvent? {
+            mutating func next() async throws -> ServerSentEvent? {
                 while true {
                     if let event = try parser.next() { return event }
                     guard let chunk = try await chunks.next() else { return nil }

@@ -64,26 +64,62 @@ extension SerializationError.XMLFailure: CustomStringConvertible {
     }
 }
 
-extension SerializationError.PartsFailure: CustomStringConvertible {
-    /// A sentence that describes the problem and what to check.
-    public var description: String {
-        switch self {
-        case .notMultipart(let type):
-            "The response is not multipart: its media type is \(type.map { Excerpt.of($0) } ?? "missing")."
-        case .boundary(let boundary):
+extension SerializationError.PartsFailure {
+    /// Creates the failure of a response whose media type is not multipart.
+    package static func notMultipart(contentType: String?) -> Self {
+        Self("The response is not multipart: its media type is \(contentType.map { Excerpt.of($0) } ?? "missing").")
+    }
+
+    /// Creates the failure of a `Content-Type` without a boundary, or with an invalid one.
+    package static func boundary(_ boundary: String?) -> Self {
+        Self(
             "The multipart response has \(boundary.map { "the invalid boundary “\(Excerpt.of($0))”" } ?? "no boundary")."
-        case .unexpectedEnd: "The multipart response ended before its closing delimiter; it may be truncated."
-        case .header(let line): "A part of the multipart response has a malformed header line: “\(Excerpt.of(line))”."
-        case .tooLarge(.header, let limit):
-            "A part's header in the multipart response has more than \(limit) bytes; raise the limit if that is expected."
-        case .tooLarge(.parts, let limit):
-            "The multipart response has more than \(limit) parts; raise the limit if that is expected."
-        case .tooLarge(.part, let limit):
-            "A part of the multipart response has more than \(limit) bytes; raise the limit if that is expected."
-        case .tooLarge(.preamble, let limit):
-            "The multipart response has no part within its first \(limit) bytes; check its boundary."
-        case .outOfTurn:
-            "The parts of a multipart response must be read in order, by one task: read a part before the next one."
+        )
+    }
+
+    /// The failure of a body that ended before the closing delimiter.
+    package static let unexpectedEnd = Self(
+        "The multipart response ended before its closing delimiter; it may be truncated.")
+
+    /// Creates the failure of a line of a part's header, whose beginning is given, that is not a header field.
+    package static func header(_ line: String) -> Self {
+        Self("A part of the multipart response has a malformed header line: “\(Excerpt.of(line))”.")
+    }
+
+    /// Creates the failure of exceeding a limit of ``MultipartLimits``.
+    package static func tooLarge(_ exceeded: Limit, limit: Int) -> Self {
+        switch exceeded {
+        case .header:
+            Self(
+                "A part's header in the multipart response has more than \(limit) bytes; raise the limit if that is "
+                    + "expected.")
+        case .parts:
+            Self("The multipart response has more than \(limit) parts; raise the limit if that is expected.")
+        case .part:
+            Self("A part of the multipart response has more than \(limit) bytes; raise the limit if that is expected.")
+        case .preamble:
+            Self("The multipart response has no part within its first \(limit) bytes; check its boundary.")
         }
+    }
+
+    /// The failure of two tasks that read the same body concurrently, or of reading a part after the next one was
+    /// requested.
+    package static let outOfTurn = Self(
+        "The parts of a multipart response must be read in order, by one task: read a part before the next one.")
+
+    private init(_ description: String) {
+        self.init(description: description)
+    }
+
+    /// A limit of ``MultipartLimits``.
+    package enum Limit: Hashable, Sendable {
+        /// The size of a part's header in bytes.
+        case header
+        /// The number of parts.
+        case parts
+        /// The size of a part's content in bytes.
+        case part
+        /// The number of bytes before the first part.
+        case preamble
     }
 }

@@ -105,30 +105,8 @@ extension SerializationError {
     }
 
     /// A problem with reading a multipart response.
-    public enum PartsFailure: Hashable, Sendable {
-        /// The media type is not multipart.
-        case notMultipart(contentType: String?)
-        /// The `Content-Type` has no boundary, or an invalid one.
-        case boundary(String?)
-        /// The body ended before the closing delimiter.
-        case unexpectedEnd
-        /// A line of a part's header, whose beginning is given, is not a header field.
-        case header(String)
-        /// A limit of ``MultipartLimits`` was exceeded.
-        case tooLarge(Limit, limit: Int)
-        /// Two tasks read the same body concurrently, or a part was read after the next one was requested.
-        case outOfTurn
-
-        /// A limit of ``MultipartLimits``.
-        public enum Limit: Hashable, Sendable {
-            /// The size of a part's header in bytes.
-            case header
-            /// The number of parts.
-            case parts
-            /// The size of a part's content in bytes.
-            case part
-            /// The number of bytes before the first part.
-            case preamble
-        }
+    public struct PartsFailure: Hashable, Sendable, CustomStringConvertible {
+        /// A sentence that describes the problem and what to check.
+        public let description: String
     }
 }

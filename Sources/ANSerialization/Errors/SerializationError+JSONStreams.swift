@@ -11,10 +11,16 @@ extension SerializationError {
         /// The bytes of the text; at most the first 120 if it is too long.
         public var bytes: Data
         /// The reason for the failure.
-        public var reason: Reason
+        package var reason: Reason
+
+        /// The error of a text that is not valid JSON, or does not match the requested type; `nil` for a text that is too
+        /// long, was cut off, or does not follow a record separator.
+        public var underlying: SerializationError? {
+            if case .invalid(let error) = reason { error } else { nil }
+        }
 
         /// The reason why a text of a stream cannot be read.
-        public enum Reason: Sendable {
+        package enum Reason: Sendable {
             /// The text is not valid JSON, or does not match the requested type.
             case invalid(SerializationError)
             /// The text is longer than the limit in bytes.

@@ -46,74 +46,32 @@ public indirect enum SerializationError: Error, Sendable {
     case compound([any Error])
 
     /// A problem with a string for a URL.
-    public enum URLFailure: Hashable, Sendable {
-        /// The string is not a valid URL (RFC 3986), for the given reason.
-        case malformed(String, reason: String)
-        /// The scheme is neither http nor https.
-        case scheme(String, url: String)
-        /// The URL has no host.
-        case noHost(String)
-        /// The string is relative, and there is no base URL.
-        case noBase(String)
+    public struct URLFailure: Hashable, Sendable, CustomStringConvertible {
+        /// The scheme that is neither http nor https; `nil` for other problems.
+        public let scheme: String?
+        /// A sentence that describes the problem and what to check.
+        public let description: String
     }
 
-    /// The reason why parameters cannot be encoded.
-    ///
-    /// Paths have the form `user.tags[2]`.
-    public enum ParametersFailure: Sendable {
-        /// A number is NaN or infinite, which queries and JSON cannot represent.
-        case notFinite(path: String)
-        /// A date is outside of the years 1 to 9999, or not finite.
-        case dateOutOfRange(path: String)
-        /// Values are nested more deeply than the limit.
-        case tooDeep(limit: Int)
-        /// The outermost value is not a dictionary, which queries and forms require.
-        case notADictionary
-        /// A value is already encoded text, which JSON and property lists do not support.
-        case rawText(path: String)
-        /// The text of a query contains `#`, which would end it, or characters that are invalid in a URL.
-        case rawQuery(String)
-        /// A property list does not support the value, for the given reason.
-        case notInPropertyList(path: String, reason: String)
-        /// The text cannot be represented in the selected encoding.
-        case textEncoding(path: String)
-        /// The custom closure for queries threw the given error.
-        case custom(any Error)
-        /// The request would have two bodies, for example one from parameters and a form.
-        case bodyPresent
-        /// An `Encodable` value failed to encode itself.
-        case encodable(path: String, reason: String, underlying: any Error)
+    /// The reason why parameters cannot be encoded. Failures are equal if their paths and descriptions are.
+    public struct ParametersFailure: Equatable, Sendable, CustomStringConvertible {
+        /// The path of the value, such as `user.tags[2]`; `nil` if the failure does not concern one value.
+        public let path: String?
+        /// The error thrown by an `Encodable` value or by a closure of the program; `nil` for other failures.
+        public let underlying: (any Error)?
+        /// A sentence that describes the problem and what to check.
+        public let description: String
+
+        /// Whether two failures have the same path and description.
+        public static func == (first: Self, second: Self) -> Bool {
+            first.path == second.path && first.description == second.description
+        }
     }
 
     /// A problem with a multipart body.
-    public enum MultipartFailure: Hashable, Sendable {
-        /// The form has no parts, so that it has no valid body (RFC 2046 §5.1).
-        case noParts
-        /// The boundary does not consist of 1 to 70 of the characters permitted by RFC 2046 §5.1.1.
-        case boundary(String)
-        /// The name of a part's header field is not a token (RFC 9110 §5.1).
-        case headerName(String)
-        /// The value of a part's header field contains CR, LF, NUL or another control character.
-        case headerValue(name: String)
-        /// The file cannot be opened or read, for the given reason.
-        case file(path: String, reason: String)
-        /// The file became shorter after it was appended.
-        case fileShrank(path: String, declared: Int64, read: Int64)
-        /// A sequence yielded fewer or more bytes than declared; `produced` is the number of bytes until this was
-        /// detected.
-        case partLength(part: String, declared: Int64, produced: Int64)
-        /// A part that can be read only once would have to be read again, for a redirect or a retry.
-        case partReadTwice(part: String)
-        /// A part that a closure writes would have to be read.
-        case partWritten(part: String)
-        /// The body cannot be written to the file, for the given reason.
-        case notWritten(path: String, reason: String)
-        /// The length of the written file differs from the sum of the parts.
-        case writtenLength(path: String, declared: Int64, written: Int64)
-        /// The header fields of a call replace the `Content-Type`, which contains the boundary.
-        case contentTypeReplaced
-        /// The sum of the lengths of the parts exceeds 64 bits.
-        case tooLong
+    public struct MultipartFailure: Hashable, Sendable, CustomStringConvertible {
+        /// A sentence that describes the problem and what to check.
+        public let description: String
     }
 
     /// A problem with decoding text.

@@ -61,5 +61,5 @@ extension JSONValue {
 
 extension JSONValue: EmptyRepresentable {
     /// The value for an empty body: null.
-    public static var emptyValue: JSONValue { .null }
+    package static var emptyValue: JSONValue { .null }
 }

@@ -78,7 +78,7 @@ public enum JSONValue: Hashable, Sendable {
     }
 
     /// Whether the value is `null`.
-    public var isNull: Bool {
+    package var isNull: Bool {
         self == .null
     }
 }

@@ -4,15 +4,9 @@ public import ANHTTP
 public import FoundationEssentials
 
 /// The decoded values of a response body with several JSON texts, read as they arrive.
-///
-/// It is returned by `ResponseBody.jsonLines(of:)` and `ResponseBody.jsonSequence(of:)`.
-public struct JSONStream<Value: Decodable & Sendable>: AsyncSequence, Sendable {
-    /// A decoded value.
-    public typealias Element = Value
-    /// The errors of the body, and ``SerializationError/jsonStream(_:)``.
-    public typealias Failure = any Error
+private struct JSONStream<Value: Decodable & Sendable>: AsyncSequence, Sendable {
     /// A closure that handles an invalid text: it throws to end the iteration, or returns to go on.
-    public typealias FailureHandler = @Sendable (SerializationError.JSONStreamFailure) throws -> Void
+    typealias FailureHandler = @Sendable (SerializationError.JSONStreamFailure) throws -> Void
 
     fileprivate let body: ResponseBody
     fileprivate let decoder: any ResponseDecoder
@@ -21,13 +15,13 @@ public struct JSONStream<Value: Decodable & Sendable>: AsyncSequence, Sendable {
     fileprivate let onFailure: FailureHandler?
 
     /// Creates an iterator that reads and decodes the body's texts.
-    public func makeAsyncIterator() -> Iterator {
+    func makeAsyncIterator() -> Iterator {
         Iterator(
             chunks: body.makeAsyncIterator(), splitter: JSONStreamSplitter(format, limit: maximumSize), stream: self)
     }
 
     /// An iterator over values.
-    public struct Iterator: AsyncIteratorProtocol {
+    struct Iterator: AsyncIteratorProtocol {
         fileprivate var chunks: ResponseBody.Iterator
         fileprivate var splitter: JSONStreamSplitter
         fileprivate let stream: JSONStream
@@ -43,7 +37,7 @@ public struct JSONStream<Value: Decodable & Sendable>: AsyncSequence, Sendable {
         ///
         /// - Throws: The errors of the body, or ``SerializationError/jsonStream(_:)`` for an invalid text, after which
         ///   the iteration may go on with the next one.
-        public mutating func next() async throws -> Value? {
+        mutating func next() async throws -> Value? {
             while let (part, number) = try await nextPart() {
                 if let value = try stream.value(of: part, number: number) { return value }
             }
@@ -104,9 +98,9 @@ extension ResponseBody {
     ///     line. `nil`, the default, throws ``ANSerialization/SerializationError/jsonStream(_:)``.
     public func jsonLines<Value: Decodable & Sendable>(
         of type: Value.Type, decoder: some ResponseDecoder = JSONDecoder(), maximumSize: Int = 16 << 20,
-        onFailure: JSONStream<Value>.FailureHandler? = nil
-    ) -> JSONStream<Value> {
-        JSONStream(body: self, decoder: decoder, format: .lines, maximumSize: maximumSize, onFailure: onFailure)
+        onFailure: (@Sendable (SerializationError.JSONStreamFailure) throws -> Void)? = nil
+    ) -> some AsyncSequence<Value, any Error> & Sendable {
+        JSONStream<Value>(body: self, decoder: decoder, format: .lines, maximumSize: maximumSize, onFailure: onFailure)
     }
 
     /// Returns the values of a JSON text sequence (RFC 7464), regardless of its media type.
@@ -123,8 +117,9 @@ extension ResponseBody {
     ///     text. `nil`, the default, throws ``ANSerialization/SerializationError/jsonStream(_:)``.
     public func jsonSequence<Value: Decodable & Sendable>(
         of type: Value.Type, decoder: some ResponseDecoder = JSONDecoder(), maximumSize: Int = 16 << 20,
-        onFailure: JSONStream<Value>.FailureHandler? = nil
-    ) -> JSONStream<Value> {
-        JSONStream(body: self, decoder: decoder, format: .sequence, maximumSize: maximumSize, onFailure: onFailure)
+        onFailure: (@Sendable (SerializationError.JSONStreamFailure) throws -> Void)? = nil
+    ) -> some AsyncSequence<Value, any Error> & Sendable {
+        JSONStream<Value>(
+            body: self, decoder: decoder, format: .sequence, maximumSize: maximumSize, onFailure: onFailure)
     }
 }

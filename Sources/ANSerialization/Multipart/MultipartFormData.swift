@@ -22,7 +22,7 @@ public struct MultipartFormData: Sendable {
     /// The boundary between the parts, without its hyphens.
     public let boundary: String
     /// The multipart subtype; ``Subtype/formData`` by default.
-    public let subtype: Subtype
+    package let subtype: Subtype
     /// A limit for the speed of sending the body; `nil`, the default, for none.
     public var throttle: BodyThrottle?
     /// The header and the content of each part. The first header also begins with a line break, which is not sent.
@@ -55,7 +55,7 @@ public struct MultipartFormData: Sendable {
     }
 
     /// Whether the body has no parts.
-    public var isEmpty: Bool { segments.isEmpty }
+    package var isEmpty: Bool { segments.isEmpty }
 
     /// The value of the `Content-Type` field, including the boundary.
     public var contentType: String {

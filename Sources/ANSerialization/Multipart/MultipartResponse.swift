@@ -5,47 +5,19 @@ import ANSystem
 import FoundationEssentials
 import HTTPTypes
 
-/// The parts of a multipart response as an asynchronous sequence, read as they arrive: `multipart/mixed`, `form-data`,
-/// `byteranges`, `x-mixed-replace` and others (RFC 2046 §5.1).
-///
-/// ```swift
-/// try await api.withResponse(for: request) { head, body in
-///     for try await part in try body.parts(of: head) {
-///         print(part.mediaType ?? "?", try await part.body.collect(upTo: 1 << 20).count)
-///     }
-/// }
-/// ```
-///
-/// Parts must be read in order, by one task; requesting the next part skips the unread rest of the previous one. Memory
-/// is bounded by the size of the body's chunks, not of its parts. The sequence can be iterated once.
-public struct MultipartResponse: AsyncSequence, Sendable {
-    /// A part of the response.
-    public typealias Element = ResponsePart
-    /// The errors of the body, and ``SerializationError/parts(_:)``.
-    public typealias Failure = any Error
-
-    /// The boundary between the parts, without its hyphens.
-    public let boundary: String
+/// The parts of a multipart response, read as they arrive. The sequence can be iterated once.
+private struct MultipartResponse: AsyncSequence, Sendable {
     private let head: ResponseHead
     private let reader: PartReader
 
     /// Creates the sequence of the parts of a response.
-    ///
-    /// - Parameters:
-    ///   - head: The head of the response.
-    ///   - body: The body of the response.
-    ///   - limits: The limits for reading; the default ones if omitted.
-    /// - Throws: ``SerializationError/parts(_:)`` if the response is not multipart or has no valid boundary.
-    public init(
-        _ head: ResponseHead, _ body: ResponseBody, limits: MultipartLimits = MultipartLimits()
-    ) throws(SerializationError) {
+    init(_ head: ResponseHead, _ body: ResponseBody, limits: MultipartLimits) throws(SerializationError) {
         let type = head.headers.contentTypeParameters
         guard let type, type.value.lowercased().hasPrefix("multipart/") else {
             throw .parts(.notMultipart(contentType: type?.value))
         }
         guard let boundary = type["boundary"], Self.isValid(boundary) else { throw .parts(.boundary(type["boundary"])) }
         self.head = head
-        self.boundary = boundary
         reader = PartReader(MultipartParser(boundary: boundary, limits: limits), body)
     }
 
@@ -56,17 +28,17 @@ public struct MultipartResponse: AsyncSequence, Sendable {
     }
 
     /// Creates an iterator that reads the parts.
-    public func makeAsyncIterator() -> Iterator {
+    func makeAsyncIterator() -> Iterator {
         Iterator(head: head, reader: reader)
     }
 
     /// An iterator over parts.
-    public struct Iterator: AsyncIteratorProtocol {
+    struct Iterator: AsyncIteratorProtocol {
         fileprivate let head: ResponseHead
         fileprivate let reader: PartReader
 
         /// Skips the rest of the current part and returns the next one; `nil` after the last one.
-        public mutating func next() async throws -> ResponsePart? {
+        mutating func next() async throws -> ResponsePart? {
             guard let (number, headers) = try await reader.nextPart() else { return nil }
             var head = head
             head.headers = headers
@@ -91,7 +63,20 @@ public struct MultipartLimits: Hashable, Sendable {
 }
 
 extension ResponseBody {
-    /// Returns the parts of this body. See ``ANSerialization/MultipartResponse``.
+    /// Returns the parts of a multipart body as an asynchronous sequence, read as they arrive: `multipart/mixed`,
+    /// `form-data`, `byteranges`, `x-mixed-replace` and others (RFC 2046 §5.1).
+    ///
+    /// ```swift
+    /// try await api.withResponse(for: request) { head, body in
+    ///     for try await part in try body.parts(of: head) {
+    ///         print(part.mediaType ?? "?", try await part.body.collect(upTo: 1 << 20).count)
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// Parts must be read in order, by one task; requesting the next part skips the unread rest of the previous one.
+    /// Memory is bounded by the size of the body's chunks, not of its parts. The sequence can be iterated once, and
+    /// throws the errors of the body, and ``ANSerialization/SerializationError/parts(_:)``.
     ///
     /// - Parameters:
     ///   - head: The head of the response.
@@ -100,7 +85,7 @@ extension ResponseBody {
     ///   boundary.
     public func parts(
         of head: ResponseHead, limits: MultipartLimits = MultipartLimits()
-    ) throws(SerializationError) -> MultipartResponse {
+    ) throws(SerializationError) -> some AsyncSequence<ResponsePart, any Error> & Sendable {
         try MultipartResponse(head, self, limits: limits)
     }
 }

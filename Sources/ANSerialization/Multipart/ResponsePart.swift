@@ -4,7 +4,7 @@ public import ANHTTP
 import FoundationEssentials
 public import HTTPTypes
 
-/// A part of a multipart response. See ``MultipartResponse``.
+/// A part of a multipart response. See `ResponseBody.parts(of:limits:)`.
 public struct ResponsePart: Sendable {
     /// The head of the response, with the header fields of the part.
     private let head: ResponseHead
@@ -58,7 +58,9 @@ public struct ResponsePart: Sendable {
     ///
     /// - Parameter limits: The limits for reading; the default ones if omitted.
     /// - Throws: ``SerializationError/parts(_:)`` if the part is not multipart or has no valid boundary.
-    public func parts(limits: MultipartLimits = MultipartLimits()) throws(SerializationError) -> MultipartResponse {
+    public func parts(
+        limits: MultipartLimits = MultipartLimits()
+    ) throws(SerializationError) -> some AsyncSequence<ResponsePart, any Error> & Sendable {
         try body.parts(of: head, limits: limits)
     }
 

@@ -55,12 +55,10 @@ struct ParametersFlattener<Sink: PairSink> {
         case .string(let string): sink.add(name, string)
         case .integer(let integer): sink.add(name, String(integer))
         case .unsigned(let integer): sink.add(name, String(integer))
-        case .double(let double): sink.add(name, try options.floats.text(of: double) { path })
+        case .double(let double):
+            sink.add(name, try Parameters.text(of: double, keepsFraction: options.keepsZeroFractions) { path })
         case .bool(let bool):
-            switch options.booleans {
-            case .numeric: sink.add(name, bool ? "1" : "0")
-            case .literal: sink.add(name, bool ? "true" : "false")
-            }
+            sink.add(name, options.usesBooleanWords ? "\(bool)" : bool ? "1" : "0")
         // One level deeper, so that the recursion ends for a closure that returns its argument.
         case .date(let date): try flatten(try options.dates.encode(date) { path }, depth: depth + 1)
         case .data(let data):
@@ -70,9 +68,7 @@ struct ParametersFlattener<Sink: PairSink> {
         case .null, .absent:
             switch options.nulls {
             case .dropKey: break
-            case .emptyValue: sink.add(name, "")
             case .bareKey: sink.add(name, nil)
-            case .null: sink.add(name, "null")
             case .text(let text): sink.add(name, text)
             }
         }
@@ -85,7 +81,7 @@ struct ParametersFlattener<Sink: PairSink> {
         if !options.keys.isIdentity {
             for index in entries.indices { entries[index].name = options.keys.encode(entries[index].name) }
         }
-        if options.order == .sorted, !entries.areSorted { entries.sort { $0.name < $1.name } }
+        if options.sortsNames, !entries.areSorted { entries.sort { $0.name < $1.name } }
         let length = name.count
         for entry in entries {
             if depth == 0 {
@@ -130,7 +126,7 @@ struct ParametersFlattener<Sink: PairSink> {
             try group.flatten(element, depth: depth + 1)
             groups.append(group.sink.pairs)
         }
-        if options.order == .sorted {
+        if options.sortsNames {
             groups.sort { left, right in
                 left.lexicographicallyPrecedes(right) { ($0.value ?? "", $0.name) < ($1.value ?? "", $1.name) }
             }
@@ -201,7 +197,7 @@ struct PairText: PairSink {
     private var isFirst = true
 
     init(options: URLEncodedFormEncoder) {
-        spaceIsPlus = options.spaces == .plus
+        spaceIsPlus = options.encodesSpacesAsPlus
         inValues = spaceIsPlus ? options.allowedCharacters.removing(UInt8(ascii: "+")) : options.allowedCharacters
         inNames = inValues.removing(UInt8(ascii: "="))
     }

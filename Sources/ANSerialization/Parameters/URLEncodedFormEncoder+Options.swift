@@ -14,24 +14,6 @@ extension URLEncodedFormEncoder {
         case custom(@Sendable (_ name: String, _ index: Int) -> String)
     }
 
-    /// The encoding of Boolean values.
-    @nonexhaustive
-    public enum BooleanEncoding: Hashable, Sendable {
-        /// `1` and `0`.
-        case numeric
-        /// `true` and `false`.
-        case literal
-    }
-
-    /// The encoding of floating-point numbers.
-    @nonexhaustive
-    public enum FloatEncoding: Hashable, Sendable {
-        /// Without a zero fraction, such as `1` for 1.0, as with AFNetworking.
-        case shortest
-        /// Swift's description, such as `1.0` for 1.0, as with Alamofire.
-        case description
-    }
-
     /// The transformation of names in dictionaries, such as `createdAt`.
     @nonexhaustive
     public enum KeyEncoding: Sendable {
@@ -41,12 +23,6 @@ extension URLEncodedFormEncoder {
         case snakeCase
         /// Words separated by hyphens: `created-at`.
         case kebabCase
-        /// A capital first letter: `CreatedAt`.
-        case capitalized
-        /// Upper case: `CREATEDAT`.
-        case uppercased
-        /// Lower case: `createdat`.
-        case lowercased
         /// The result of a closure.
         case custom(@Sendable (String) -> String)
     }
@@ -67,32 +43,10 @@ extension URLEncodedFormEncoder {
     public enum NullEncoding: Hashable, Sendable {
         /// No pair.
         case dropKey
-        /// An empty value: `a=`.
-        case emptyValue
         /// The name alone: `a`.
         case bareKey
-        /// The word null: `a=null`.
-        case null
-        /// The given text as the value.
+        /// The given text as the value, such as `a=null` or, for empty text, `a=`.
         case text(String)
-    }
-
-    /// The encoding of spaces.
-    @nonexhaustive
-    public enum SpaceEncoding: Hashable, Sendable {
-        /// Percent-encoded: `%20`.
-        case percent
-        /// A plus sign. A plus sign itself is then written as `%2B`, even if it is an allowed character.
-        case plus
-    }
-
-    /// The order of the names in a dictionary.
-    @nonexhaustive
-    public enum Order: Hashable, Sendable {
-        /// In the order of `String`, after ``KeyEncoding`` was applied; equal names keep their order.
-        case sorted
-        /// In the order given.
-        case asGiven
     }
 
     /// A set of characters that are not percent-encoded.
@@ -137,12 +91,6 @@ extension URLEncodedFormEncoder {
     }
 }
 
-extension URLEncodedFormEncoder.FloatEncoding {
-    func text(of number: Double, path: () -> String) throws(SerializationError) -> String {
-        try Parameters.text(of: number, keepsFraction: self == .description, path: path)
-    }
-}
-
 extension URLEncodedFormEncoder.KeyEncoding {
     var isIdentity: Bool {
         if case .asIs = self { true } else { false }
@@ -153,9 +101,6 @@ extension URLEncodedFormEncoder.KeyEncoding {
         case .asIs: name
         case .snakeCase: Self.words(of: name).joined(separator: "_")
         case .kebabCase: Self.words(of: name).joined(separator: "-")
-        case .capitalized: name.prefix(1).uppercased() + name.dropFirst()
-        case .uppercased: name.uppercased()
-        case .lowercased: name.lowercased()
         case .custom(let encode): encode(name)
         }
     }

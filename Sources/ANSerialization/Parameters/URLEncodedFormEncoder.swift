@@ -22,31 +22,34 @@ package import FoundationEssentials
 /// ```swift
 /// let encoder = URLEncodedFormEncoder().with {
 ///     $0.arrays = .indexed
-///     $0.booleans = .literal
+///     $0.usesBooleanWords = true
 ///     $0.keys = .snakeCase
 /// }
 /// ```
 public struct URLEncodedFormEncoder: Sendable {
     /// The names of an array's elements; `a[]` by default.
     public var arrays = ArrayEncoding.brackets
-    /// The encoding of Boolean values; `1` and `0` by default.
-    public var booleans = BooleanEncoding.numeric
+    /// Whether Boolean values are `true` and `false`; by default they are `1` and `0`.
+    public var usesBooleanWords = false
     /// The encoding of dates; text such as `1970-01-01 00:00:00 +0000` by default.
     public var dates = Parameters.DateEncoding.description
     /// The encoding of bytes; Base64 by default.
     public var data = Parameters.DataEncoding.base64
-    /// The encoding of floating-point numbers; the shortest form, such as `1` for 1.0, by default.
-    public var floats = FloatEncoding.shortest
+    /// Whether floating-point numbers keep a zero fraction, such as `1.0`, as with Alamofire; by default 1.0 is `1`, as
+    /// with AFNetworking.
+    public var keepsZeroFractions = false
     /// The transformation of names in dictionaries; none by default.
     public var keys = KeyEncoding.asIs
     /// The syntax of names in nested dictionaries; `a[b]` by default.
     public var keyPaths = KeyPathEncoding.brackets
     /// The encoding of null and of optional properties that are `nil`; the name alone by default.
     public var nulls = NullEncoding.bareKey
-    /// The encoding of spaces; `%20` by default.
-    public var spaces = SpaceEncoding.percent
-    /// The order of the names in a dictionary; sorted by default.
-    public var order = Order.sorted
+    /// Whether spaces are encoded as `+`; by default they are `%20`. A plus sign itself is then written as `%2B`, even if
+    /// it is one of the ``allowedCharacters``.
+    public var encodesSpacesAsPlus = false
+    /// Whether the names in a dictionary are sorted, in the order of `String`, after ``keys`` was applied; equal names
+    /// keep their order. `true` by default; otherwise names keep the given order.
+    public var sortsNames = true
     /// The characters that are not percent-encoded; letters, digits and `-._~/?` by default.
     public var allowedCharacters = AllowedCharacters.standard
 

@@ -58,7 +58,7 @@ public enum PropertyListValue: Hashable, Sendable, Decodable, EmptyRepresentable
     }
 
     /// The value for an empty body: an empty dictionary.
-    public static var emptyValue: PropertyListValue { .dictionary([:]) }
+    package static var emptyValue: PropertyListValue { .dictionary([:]) }
 
     /// The member with a name; `nil` if there is no such member or the value is not a dictionary.
     public subscript(name: String) -> PropertyListValue? {

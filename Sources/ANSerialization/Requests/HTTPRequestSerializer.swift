@@ -15,7 +15,7 @@ public import HTTPTypes
 /// | any other | not empty | the encoded form, `Content-Type: application/x-www-form-urlencoded` |
 ///
 /// A `Content-Type` already set by the request or by ``headers`` is kept. Parameters for a request that already has a
-/// body fail with ``SerializationError/ParametersFailure/bodyPresent``.
+/// body fail with ``SerializationError/parameters(_:)``.
 public struct HTTPRequestSerializer: FormFieldSerializer {
     /// The header fields added to every request that lacks them.
     public var headers: HTTPFields

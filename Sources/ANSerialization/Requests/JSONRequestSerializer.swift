@@ -13,9 +13,9 @@ public import ANHTTP
 /// Names keep the order of the parameters. The outermost value may be of any type (RFC 8259 §2).
 public struct JSONRequestSerializer: FormFieldSerializer {
     /// The serializer for queries, which also provides the fields, options and attributes of every request.
-    public var base: HTTPRequestSerializer
+    package var base: HTTPRequestSerializer
     /// The layout of the JSON text; compact by default.
-    public var writingOptions: WritingOptions
+    package var writingOptions: WritingOptions
     /// The encoding of dates; ISO 8601, such as `1970-01-01T00:00:00Z`, by default.
     public var dates = Parameters.DateEncoding.iso8601
     /// The encoding of bytes; Base64 by default.

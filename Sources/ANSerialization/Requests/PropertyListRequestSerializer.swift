@@ -13,16 +13,16 @@ import FoundationEssentials
 ///
 /// The outermost value must be a dictionary or an array. Property lists support neither null nor dictionaries with
 /// repeated names, and the XML format no control characters; such parameters fail with
-/// ``SerializationError/ParametersFailure/notInPropertyList(path:reason:)``.
+/// ``SerializationError/parameters(_:)``.
 ///
 /// Dates must be in the years 1 to 9999 for XML, which stores whole seconds, and finite for the binary format; others
-/// fail with ``SerializationError/ParametersFailure/dateOutOfRange(path:)``. In XML, Foundation writes and reads dates
+/// fail with ``SerializationError/parameters(_:)``. In XML, Foundation writes and reads dates
 /// before October 15, 1582 in the Julian calendar.
 public struct PropertyListRequestSerializer: FormFieldSerializer {
     /// The serializer for queries, which also provides the fields, options and attributes of every request.
-    public var base: HTTPRequestSerializer
+    package var base: HTTPRequestSerializer
     /// The format of property lists; XML by default.
-    public var format: Format
+    package var format: Format
 
     /// Creates a serializer, by default for XML property lists.
     public init(base: HTTPRequestSerializer = HTTPRequestSerializer(), format: Format = .xml) {

@@ -20,7 +20,7 @@ public import FoundationEssentials
 /// rejected.
 public struct URLResolver: Hashable, Sendable {
     /// The base URL, with a slash at the end of its path; `nil` if all strings must be absolute URLs.
-    public let base: URL?
+    package let base: URL?
     /// The interpretation of strings relative to the base.
     package let mode: Mode
 

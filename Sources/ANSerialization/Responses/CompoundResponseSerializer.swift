@@ -29,9 +29,11 @@ public import FoundationEssentials
 /// Each child validates the response itself, so `.anyMediaType`, `.anyStatus` and `.unvalidated` have no effect on a
 /// compound serializer; apply them to the children. Restrictions such as `.accepting(statuses:)` apply in addition to
 /// those of the children.
-public struct CompoundResponseSerializer<Output: Sendable>: AdjustableResponseSerializer, EmptyAcceptingSerializer {
+public struct CompoundResponseSerializer<Output: Sendable>: AdjustableResponseSerializer, EmptyAcceptingSerializer,
+    OutcomeSerializer
+{
     /// The serializers in the order in which they are tried.
-    public var children: [any ResponseSerializer<Output>]
+    package var children: [any ResponseSerializer<Output>]
     /// The validation common to all children, in addition to their own; by default it accepts every response.
     public var validation: ResponseValidation
 
@@ -59,7 +61,7 @@ public struct CompoundResponseSerializer<Output: Sendable>: AdjustableResponseSe
     }
 
     /// Returns the outcome of the first child that has a value.
-    public func outcome(of head: ResponseHead, _ body: Data) -> SerializationOutcome<Output> {
+    package func ownOutcome(of head: ResponseHead, _ body: Data) -> SerializationOutcome<Output> {
         if let rejection = validation.rejection(of: head, body) { return SerializationOutcome(rejection: rejection) }
         return firstOutcome(of: head, body)
     }

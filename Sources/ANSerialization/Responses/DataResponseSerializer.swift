@@ -4,7 +4,7 @@ public import ANHTTP
 public import FoundationEssentials
 
 /// A serializer that returns the body unchanged, available as `.data`.
-public struct DataResponseSerializer: AdjustableResponseSerializer {
+public struct DataResponseSerializer: AdjustableResponseSerializer, OutcomeSerializer {
     /// The statuses and media types that are accepted.
     public var validation: ResponseValidation
 
@@ -19,7 +19,7 @@ public struct DataResponseSerializer: AdjustableResponseSerializer {
     }
 
     /// Returns the body, even if the response is rejected.
-    public func outcome(of head: ResponseHead, _ body: Data) -> SerializationOutcome<Data> {
+    package func ownOutcome(of head: ResponseHead, _ body: Data) -> SerializationOutcome<Data> {
         SerializationOutcome(value: body, rejection: validation.rejection(of: head, body))
     }
 }

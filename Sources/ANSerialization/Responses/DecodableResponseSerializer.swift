@@ -6,7 +6,7 @@ import HTTPTypes
 
 /// A serializer that decodes the body, by default from JSON; available as `.decodable(User.self)`.
 ///
-/// For an empty body the result is ``EmptyRepresentable/emptyValue`` if the type has one, such as `nil` for
+/// For an empty body the result is the empty value of the type if it has one, such as `nil` for
 /// `.decodable(User?.self)`; otherwise ``SerializationError/emptyBody(status:wanted:)`` is thrown.
 public struct DecodableResponseSerializer<Value: Decodable & Sendable>: AdjustableResponseSerializer,
     EmptyAcceptingSerializer
@@ -18,7 +18,7 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Adjustab
     /// The decoder for the body.
     ///
     /// It is used concurrently, so configure it before creating the serializer and do not change it afterwards.
-    public let decoder: any ResponseDecoder
+    package let decoder: any ResponseDecoder
 
     /// Creates a serializer, by default for JSON and its media types.
     public init(

@@ -5,40 +5,40 @@ import FoundationEssentials
 /// The result of a request whose response body is ignored.
 public struct EmptyResponse: Hashable, Sendable, Decodable, EmptyRepresentable {
     /// Creates the value.
-    public init() {}
+    package init() {}
 
     /// Creates the value from any document, which is ignored.
     public init(from decoder: any Decoder) {}
 
     /// The only value of the type.
-    public static var emptyValue: EmptyResponse { EmptyResponse() }
+    package static var emptyValue: EmptyResponse { EmptyResponse() }
 }
 
 /// A type with a value that represents an empty body, such as an optional. See ``EmptyResponseRules``.
-public protocol EmptyRepresentable {
+package protocol EmptyRepresentable {
     /// The value for an empty body.
     static var emptyValue: Self { get }
 }
 
 extension Optional: EmptyRepresentable {
     /// The value for an empty body: `nil`.
-    public static var emptyValue: Wrapped? { nil }
+    package static var emptyValue: Wrapped? { nil }
 }
 
 /// The rules for empty bodies, for serializers that read a value from the body.
 ///
 /// | body | status | requested type | result |
 /// |---|---|---|---|
-/// | empty | in ``statuses`` | conforms to ``EmptyRepresentable`` | its empty value |
-/// | empty | in ``statuses`` | any other | ``SerializationError/emptyBody(status:wanted:)`` |
+/// | empty | permitted | an optional, ``EmptyResponse``, ``JSONValue`` or ``PropertyListValue`` | its empty value |
+/// | empty | permitted | any other | ``SerializationError/emptyBody(status:wanted:)`` |
 /// | empty | any other | any | ``SerializationError/emptyBody(status:wanted:)`` |
 ///
 /// The status is validated first; see ``ResponseValidation``.
 public struct EmptyResponseRules: Hashable, Sendable {
     /// The statuses with which the body may be empty; `nil` for all.
-    public var statuses: Set<Int>?
+    package var statuses: Set<Int>?
     /// Whether a body of exactly one space counts as empty; some frameworks send it for "no content".
-    public var countsSpace: Bool
+    package var countsSpace: Bool
 
     /// Creates rules, by default with all statuses and without special treatment of a space.
     public init(statuses: Set<Int>? = nil, countsSpace: Bool = false) {

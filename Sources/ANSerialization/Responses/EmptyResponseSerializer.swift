@@ -9,7 +9,7 @@ public struct EmptyResponseSerializer: AdjustableResponseSerializer {
     public var validation: ResponseValidation
 
     /// Creates a serializer, by default for any media type and the successful statuses.
-    public init(validation: ResponseValidation = .statusOnly) {
+    package init(validation: ResponseValidation = .statusOnly) {
         self.validation = validation
     }
 

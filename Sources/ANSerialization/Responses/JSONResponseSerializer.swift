@@ -12,9 +12,9 @@ public struct JSONResponseSerializer: AdjustableResponseSerializer, EmptyAccepti
     /// The statuses and media types that are accepted.
     public var validation: ResponseValidation
     /// The accepted extensions of JSON; by default only arrays and objects by RFC 8259 are accepted.
-    public var options: JSONReadingOptions
+    package var options: JSONReadingOptions
     /// The locations from which nulls are removed; none by default.
-    public var removesNulls: JSONNullLocations
+    package var removesNulls: JSONNullLocations
     /// The statuses with which the body may be empty, and whether a space counts as empty.
     public var emptyResponses: EmptyResponseRules
 

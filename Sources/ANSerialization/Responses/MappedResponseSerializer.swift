@@ -8,11 +8,11 @@ public struct MappedResponseSerializer<Base: ResponseSerializer, Output: Sendabl
     EmptyAcceptingSerializer
 {
     /// The serializer that reads the response.
-    public var base: Base
+    package var base: Base
     private let transform: @Sendable (Base.Output) throws -> Output
 
     /// Creates a serializer that applies a function to the values of another one.
-    public init(_ base: Base, _ transform: @escaping @Sendable (Base.Output) throws -> Output) {
+    package init(_ base: Base, _ transform: @escaping @Sendable (Base.Output) throws -> Output) {
         self.base = base
         self.transform = transform
     }

@@ -19,7 +19,7 @@ public struct MediaTypePattern: Hashable, Sendable, ExpressibleByStringLiteral, 
     }
 
     /// Returns whether the pattern matches a media type, which must not have parameters.
-    public func matches(_ mediaType: String) -> Bool {
+    package func matches(_ mediaType: String) -> Bool {
         let mediaType = mediaType.lowercased()
         if description == "*/*" { return true }
         if description.hasPrefix("+") { return mediaType.hasSuffix(description) }

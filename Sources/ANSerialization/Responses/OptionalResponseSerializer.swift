@@ -6,10 +6,10 @@ public import FoundationEssentials
 /// A serializer that returns `nil` for an empty body, as with 204 and HEAD; available as `.optional(.json)`.
 public struct OptionalResponseSerializer<Base: ResponseSerializer>: ResponseSerializer {
     /// The serializer for responses with a body.
-    public var base: Base
+    package var base: Base
 
     /// Creates a serializer that wraps another one.
-    public init(_ base: Base) {
+    package init(_ base: Base) {
         self.base = base
     }
 

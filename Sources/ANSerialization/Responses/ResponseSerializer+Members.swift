@@ -26,17 +26,12 @@ extension ResponseSerializer where Self == JSONResponseSerializer {
     /// Returns a serializer that parses the body as a ``JSONValue``.
     ///
     /// - Parameters:
-    ///   - options: The accepted extensions of JSON; without options only arrays and objects by RFC 8259 are accepted.
+    ///   - options: The accepted extensions of JSON; by default only arrays and objects by RFC 8259 are accepted.
     ///   - locations: The locations from which nulls are removed; none by default.
     public static func json(
-        _ options: JSONReadingOptions, removingNulls locations: JSONNullLocations = []
+        _ options: JSONReadingOptions = [], removingNulls locations: JSONNullLocations = []
     ) -> JSONResponseSerializer {
         JSONResponseSerializer(options: options, removingNulls: locations)
-    }
-
-    /// Returns a serializer that parses the body as a ``JSONValue`` and removes nulls from the given locations.
-    public static func json(removingNulls locations: JSONNullLocations) -> JSONResponseSerializer {
-        JSONResponseSerializer(removingNulls: locations)
     }
 }
 

@@ -29,9 +29,6 @@ public protocol ResponseSerializer<Output>: Sendable {
     ///
     /// It is called on the task that requested the value, not on the network's thread, and may take time.
     func serialize(_ head: ResponseHead, _ body: Data) throws -> Output
-
-    /// Returns the value, rejection and failure for a response without throwing. See ``SerializationOutcome``.
-    func outcome(of head: ResponseHead, _ body: Data) -> SerializationOutcome<Output>
 }
 
 extension ResponseSerializer {
@@ -57,8 +54,10 @@ extension ResponseSerializer {
         return try serialize(head, body)
     }
 
-    /// Validates a response, and serializes it unless its media type is rejected.
+    /// Returns the value, rejection and failure for a response without throwing: validates it, and serializes it unless
+    /// its media type is rejected. See ``SerializationOutcome``.
     public func outcome(of head: ResponseHead, _ body: Data) -> SerializationOutcome<Output> {
+        if let own = self as? any OutcomeSerializer<Output> { return own.ownOutcome(of: head, body) }
         let rejection = validation.rejection(of: head, body)
         if let rejection, rejection.rejectsMediaType { return SerializationOutcome(rejection: rejection) }
         guard !acceptsEmpty(head, body) else { return SerializationOutcome(rejection: rejection) }
@@ -68,6 +67,12 @@ extension ResponseSerializer {
             return SerializationOutcome(rejection: rejection, failure: error)
         }
     }
+}
+
+/// A serializer with rules of its own for what it reads from a rejected response.
+package protocol OutcomeSerializer<Output>: ResponseSerializer {
+    /// Returns the value, rejection and failure for a response.
+    func ownOutcome(of head: ResponseHead, _ body: Data) -> SerializationOutcome<Output>
 }
 
 /// A serializer for responses whose body may be missing.

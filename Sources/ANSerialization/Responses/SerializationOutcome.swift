@@ -21,7 +21,7 @@ public struct SerializationOutcome<Value: Sendable>: Sendable {
     public var failure: (any Error)?
 
     /// Creates an outcome, by default an empty one.
-    public init(value: Value? = nil, rejection: Rejection? = nil, failure: (any Error)? = nil) {
+    package init(value: Value? = nil, rejection: Rejection? = nil, failure: (any Error)? = nil) {
         self.value = value
         self.rejection = rejection
         self.failure = failure

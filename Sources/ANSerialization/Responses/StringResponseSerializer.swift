@@ -9,18 +9,18 @@ public import FoundationEssentials
 ///
 /// | | encoding | invalid bytes |
 /// |---|---|---|
-/// | 1 | ``encoding`` | fail |
+/// | 1 | `encoding` | fail |
 /// | 2 | the charset of the `Content-Type` | fail, as does an unknown charset |
 /// | 3 | the one indicated by a byte order mark | fail |
-/// | 4 | UTF-8 | cause ``fallback`` to be used |
-/// | 5 | ``fallback``: by default Latin-1, in which every byte is valid | fail |
+/// | 4 | UTF-8 | cause `fallback` to be used |
+/// | 5 | `fallback`: by default Latin-1, in which every byte is valid | fail |
 public struct StringResponseSerializer: AdjustableResponseSerializer {
     /// The statuses and media types that are accepted.
     public var validation: ResponseValidation
     /// The encoding to use regardless of the response; `nil`, the default, to determine it from the response.
-    public var encoding: TextEncoding?
+    package var encoding: TextEncoding?
     /// The encoding of a body that declares no encoding and is not UTF-8; Latin-1 by default, `nil` to fail.
-    public var fallback: TextEncoding?
+    package var fallback: TextEncoding?
 
     /// Creates a serializer, by default for any media type and the successful statuses.
     public init(

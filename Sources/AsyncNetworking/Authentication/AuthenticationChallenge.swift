@@ -41,8 +41,8 @@ public struct AuthenticationChallenge: Sendable {
 
 /// The part of a server or proxy for which a credential is valid (RFC 9110 §11.5).
 public struct ProtectionSpace: Hashable, Sendable, CustomStringConvertible {
-    /// Whether the server or the proxy asks.
-    public var source: ChallengeSource
+    /// Whether a proxy asks, by a response with status 407, instead of the server, with status 401.
+    public var isProxy: Bool
     /// The host of the server or proxy; `nil` for a proxy set by environment variables.
     public var host: String?
     /// The port of the server or proxy; `nil` for a proxy set by environment variables.
@@ -56,10 +56,10 @@ public struct ProtectionSpace: Hashable, Sendable, CustomStringConvertible {
 
     /// Creates a protection space, for testing a handler.
     package init(
-        source: ChallengeSource = .server, host: String?, port: Int?, isSecure: Bool, scheme: AuthenticationScheme,
+        isProxy: Bool = false, host: String?, port: Int?, isSecure: Bool, scheme: AuthenticationScheme,
         realm: String?
     ) {
-        self.source = source
+        self.isProxy = isProxy
         self.host = host
         self.port = port
         self.isSecure = isSecure
@@ -67,16 +67,8 @@ public struct ProtectionSpace: Hashable, Sendable, CustomStringConvertible {
         self.realm = realm
     }
 
-    /// The party that asks for a credential.
-    public enum ChallengeSource: String, Hashable, Sendable {
-        /// The server, by a response with status 401.
-        case server
-        /// The proxy, by a response with status 407.
-        case proxy
-    }
-
     /// The space as text, such as `Digest for “users” at server api.example.com`.
     public var description: String {
-        "\(scheme)\(realm.map { " for “\($0)”" } ?? "") at \(source.rawValue)\(host.map { " \($0)" } ?? "")"
+        "\(scheme)\(realm.map { " for “\($0)”" } ?? "") at \(isProxy ? "proxy" : "server")\(host.map { " \($0)" } ?? "")"
     }
 }

@@ -28,8 +28,18 @@ public import FoundationEssentials
 public struct AuthenticationPolicy: Sendable {
     /// The credentials, each for one origin; empty by default.
     public var credentials = OriginCredentials()
-    /// The `.netrc` file for hosts without an entry in ``credentials``; `nil`, the default, reads none.
-    public var netrcFile: NetrcFile?
+    /// The path of a `.netrc` file with credentials for hosts without an entry in ``credentials``; `nil`, the default,
+    /// reads none. See netrc(5).
+    ///
+    /// The file identifies hosts without scheme and port. Its entries are therefore used over https on any port of the
+    /// host, and over http only for `localhost` and the loopback addresses `127.0.0.1` and `::1`. A `default` entry,
+    /// which would match every host, is ignored. If a host has several entries, the first is used. The file is read
+    /// once, when it is first needed; a file that cannot be read has no entries.
+    public var netrcFile: String? {
+        get { netrc?.path }
+        set { netrc = newValue.map(NetrcFile.init) }
+    }
+    private var netrc: NetrcFile?
     /// The signatures for Amazon's services; the first one that matches a host is used. Empty by default.
     public var signatures: [AWSSignature] = []
     /// The sources of bearer tokens; the first one for an origin is used. Empty by default.
@@ -55,11 +65,11 @@ public struct AuthenticationPolicy: Sendable {
     var isActive: Bool { answersChallenges || !signatures.isEmpty || !authenticators.isEmpty }
 
     /// Whether the policy may answer challenges.
-    var answersChallenges: Bool { !credentials.isEmpty || challengeHandler != nil || netrcFile != nil }
+    var answersChallenges: Bool { !credentials.isEmpty || challengeHandler != nil || netrc != nil }
 
     /// Returns the credential for an origin from ``credentials`` or the ``netrcFile``, or `nil`.
     func credential(for origin: Origin) -> Credential? {
-        credentials[origin] ?? netrcFile?.credential(for: origin)
+        credentials[origin] ?? netrc?.credential(for: origin)
     }
 }
 
@@ -77,7 +87,7 @@ public struct OriginCredentials: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// A Boolean value that indicates whether the collection is empty.
-    public var isEmpty: Bool { values.isEmpty }
+    var isEmpty: Bool { values.isEmpty }
 
     subscript(_ origin: Origin) -> Credential? { values[origin] }
 

@@ -15,11 +15,11 @@ import Synchronization
 ///
 /// | situation | behavior |
 /// |---|---|
-/// | there is no token, or it expires within ``leeway`` | the token is refreshed before the request is sent |
+/// | there is no token, or it expires within `leeway` | the token is refreshed before the request is sent |
 /// | a request is answered with 401 | the token is refreshed, unless that has happened since the request was sent, and the request is sent again, once |
 /// | several requests need a refresh | one refresh serves all; if it fails, all of them throw its error, and the next request starts a new one |
 /// | a refresh ahead of expiry fails | the current token is sent, if it has not expired |
-/// | the token was refreshed ``refreshLimit`` times within ``refreshPeriod`` | ``SessionError/AuthenticationFailure/excessiveRefreshes(limit:)`` |
+/// | the token was refreshed `refreshLimit` times within `refreshPeriod` | ``SessionError/AuthenticationFailure/excessiveRefreshes(limit:)`` |
 /// | the refresh closure itself makes requests | they are sent without this token and do not wait for the refresh |
 /// | all waiting requests are cancelled | the refresh is cancelled |
 public actor Authenticator {
@@ -27,11 +27,11 @@ public actor Authenticator {
     ///
     /// It counts at most as a tenth of the time between setting the token and its expiry, so that short-lived tokens are
     /// used, too: a token that lives for 60 s is refreshed 6 s before its expiry.
-    public nonisolated let leeway: Duration
-    /// The maximum number of refreshes within ``refreshPeriod``; 5 by default.
-    public nonisolated let refreshLimit: Int
+    package nonisolated let leeway: Duration
+    /// The maximum number of refreshes within `refreshPeriod`; 5 by default.
+    package nonisolated let refreshLimit: Int
     /// The period over which refreshes are counted; 30 s by default.
-    public nonisolated let refreshPeriod: Duration
+    package nonisolated let refreshPeriod: Duration
 
     nonisolated let origins: Set<Origin>
     private let refreshToken: @Sendable (BearerToken?) async throws -> BearerToken
@@ -42,7 +42,7 @@ public actor Authenticator {
     /// The version of the most recent token, even if that was removed.
     private var version = 0
     private var refresh: Refresh?
-    /// The start times of the refreshes within ``refreshPeriod``.
+    /// The start times of the refreshes within `refreshPeriod`.
     private var refreshTimes: [Duration] = []
 
     /// Creates an authenticator for the origins of some URLs.

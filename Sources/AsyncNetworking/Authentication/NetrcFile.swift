@@ -5,21 +5,17 @@ import ANSystem
 import FoundationEssentials
 
 /// A `.netrc` file, from which tools such as curl and ftp read passwords; see netrc(5).
-///
-/// The file identifies hosts without scheme and port. Its entries are therefore used over https on any port of the
-/// host, and over http only for `localhost` and the loopback addresses `127.0.0.1` and `::1`. A `default` entry, which
-/// would match every host, is ignored. If a host has several entries, the first is used. The file is read once, when it
-/// is first needed; a file that cannot be read has no entries.
+/// See ``AuthenticationPolicy/netrcFile`` for the entries that are used.
 ///
 /// libcurl's own support, CURLOPT_NETRC(3), is not used: it would read the file on the event-loop thread for each
 /// exchange, use `default` entries and plain http, and send the password before a server asks for it.
-public final class NetrcFile: Sendable {
+package final class NetrcFile: Sendable {
     /// The path of the file.
-    public let path: String
+    let path: String
     private let entries = Lock<[String: Credential]?>(nil)
 
     /// Creates a file for a path, without reading it.
-    public init(path: String) {
+    init(path: String) {
         self.path = path
     }
 

@@ -118,18 +118,16 @@ private struct ChallengeAnswers {
     ///
     /// - Returns: `false` if there is no answer, so that the refusal is the response.
     mutating func answer(_ refusal: Refusal, monitor: CallMonitor?) async throws -> Bool {
-        switch refusal.source {
-        case .server:
-            guard answersServer else { return false }
-            if let answer = server.answer {
-                pipeline.credentialCache(for: request)?.remove(answer, for: request, refusal.spaces)
-            }
-            digestDomain = refusal.digestDomain
-            return try await answer(refusal, by: \.server, credential, monitor)
-        case .proxy:
+        if refusal.isProxy {
             if let answer = proxy.answer { pipeline.credentialCache(for: request)?.remove(answer, of: proxyPolicy) }
             return try await answer(refusal, by: \.proxy, nil, monitor)
         }
+        guard answersServer else { return false }
+        if let answer = server.answer {
+            pipeline.credentialCache(for: request)?.remove(answer, for: request, refusal.spaces)
+        }
+        digestDomain = refusal.digestDomain
+        return try await answer(refusal, by: \.server, credential, monitor)
     }
 
     private mutating func answer(
@@ -182,7 +180,8 @@ extension Pipeline {
 
 /// A response or error that asks for a credential.
 private struct Refusal {
-    let source: ProtectionSpace.ChallengeSource
+    /// Whether a proxy asks.
+    let isProxy: Bool
     let head: ResponseHead?
     /// The protection spaces, strongest scheme first; each scheme occurs once and is supported by the transport.
     let spaces: [ProtectionSpace]
@@ -193,8 +192,8 @@ private struct Refusal {
     init?(by head: ResponseHead, of request: Request, supported: Set<AuthenticationScheme>) {
         let field: HTTPField.Name
         switch head.status.code {
-        case 401: (source, field) = (.server, .wwwAuthenticate)
-        case 407: (source, field) = (.proxy, .proxyAuthenticate)
+        case 401: (isProxy, field) = (false, .wwwAuthenticate)
+        case 407: (isProxy, field) = (true, .proxyAuthenticate)
         default: return nil
         }
         self.head = head
@@ -204,7 +203,7 @@ private struct Refusal {
         func challenge(by scheme: AuthenticationScheme) -> ChallengeParser.Challenge? {
             challenges.first { AuthenticationScheme(name: $0.scheme) == scheme }
         }
-        spaces = Self.spaces(of: source, request, supported) { scheme in
+        spaces = Self.spaces(ofProxy: isProxy, request, supported) { scheme in
             challenge(by: scheme).map { $0.parameters["realm"] }
         }
         digestDomain = challenge(by: .digest)?.parameters["domain"]
@@ -214,22 +213,22 @@ private struct Refusal {
     /// Creates a refusal from an error; `nil` unless a proxy asks for a credential.
     init?(by error: TransportError, of request: Request, supported: Set<AuthenticationScheme>) {
         guard error.reason == .proxy(.authenticationRequired) else { return nil }
-        source = .proxy
+        isProxy = true
         head = nil
         digestDomain = nil
-        spaces = Self.spaces(of: .proxy, request, supported) {
+        spaces = Self.spaces(ofProxy: true, request, supported) {
             error.context.proxySchemes.contains($0) ? .some(nil) : nil
         }
         if spaces.isEmpty { return nil }
     }
 
     private static func spaces(
-        of source: ProtectionSpace.ChallengeSource, _ request: Request, _ supported: Set<AuthenticationScheme>,
+        ofProxy isProxy: Bool, _ request: Request, _ supported: Set<AuthenticationScheme>,
         realm: (AuthenticationScheme) -> String??
     ) -> [ProtectionSpace] {
         let origin = Origin(request.url)
         var (host, port): (String?, Int?) = (origin.host, origin.port)
-        if source == .proxy {
+        if isProxy {
             let proxy: Proxy? = if case .proxy(let proxy) = request.options?.proxy { proxy } else { nil }
             (host, port) = (proxy?.host, proxy?.port)
         }
@@ -237,7 +236,7 @@ private struct Refusal {
             .compactMap { scheme in
                 realm(scheme).map {
                     ProtectionSpace(
-                        source: source, host: host, port: port, isSecure: origin.scheme == "https",
+                        isProxy: isProxy, host: host, port: port, isSecure: origin.scheme == "https",
                         scheme: scheme, realm: $0)
                 }
             }

@@ -33,7 +33,7 @@ struct DigestChecks {
                 throw .transport(TransportError(.internalInconsistency("OpenSSL could not compute a digest.")))
             }
             guard expected.value.elementsEqual(value) else {
-                throw .digest(.init(expected: expected, found: ContentDigest(expected.algorithm, Data(value))))
+                throw .digest(expected: expected, found: ContentDigest(expected.algorithm, Data(value)))
             }
         }
     }

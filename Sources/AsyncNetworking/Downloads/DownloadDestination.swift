@@ -12,13 +12,10 @@
 /// response with a status outside of 200–299 is never written.
 public struct DownloadDestination: ExpressibleByStringInterpolation, Sendable {
     let target: Target
-    /// Whether an existing file is overwritten; `true` by default.
-    ///
-    /// If `false`, the download fails with ``SessionError/FileFailure/Reason/exists`` if the file exists: before the
-    /// request is sent if it exists when the task starts, otherwise when the download is complete.
-    public var overwritesExisting = true
-    /// Whether missing directories are created; `false` by default.
-    public var createsIntermediateDirectories = false
+    /// Whether an existing file is overwritten.
+    let overwritesExisting: Bool
+    /// Whether missing directories are created.
+    let createsIntermediateDirectories: Bool
 
     enum Target: Sendable {
         case path(String)
@@ -32,8 +29,10 @@ public struct DownloadDestination: ExpressibleByStringInterpolation, Sendable {
     ///
     /// - Parameters:
     ///   - path: The path; a relative one is resolved against the working directory when the task starts.
-    ///   - overwritesExisting: Whether an existing file is overwritten; see ``overwritesExisting``.
-    ///   - createsIntermediateDirectories: Whether missing directories are created.
+    ///   - overwritesExisting: Whether an existing file is overwritten; `true` by default. If `false`, the download fails
+    ///     with ``SessionError/FileFailure/Reason/exists`` if the file exists: before the request is sent if it exists
+    ///     when the task starts, otherwise when the download is complete.
+    ///   - createsIntermediateDirectories: Whether missing directories are created; `false` by default.
     public static func file(
         _ path: String, overwritesExisting: Bool = true, createsIntermediateDirectories: Bool = false
     ) -> DownloadDestination {
@@ -47,8 +46,9 @@ public struct DownloadDestination: ExpressibleByStringInterpolation, Sendable {
     /// - Parameters:
     ///   - directory: The directory for the temporary file; `nil`, the default, uses `TMPDIR` or else `/tmp`. If the
     ///     chosen path is on another file system, the file is copied there first and still appears atomically.
-    ///   - overwritesExisting: Whether an existing file is overwritten; see ``overwritesExisting``.
-    ///   - createsIntermediateDirectories: Whether missing directories are created.
+    ///   - overwritesExisting: Whether an existing file is overwritten; `true` by default. If `false`, the download fails
+    ///     with ``SessionError/FileFailure/Reason/exists`` if the file exists.
+    ///   - createsIntermediateDirectories: Whether missing directories are created; `false` by default.
     ///   - choose: Receives the temporary file with the response, and returns the path. If it throws, the download
     ///     fails with that error and the temporary file is removed.
     public static func chosen(

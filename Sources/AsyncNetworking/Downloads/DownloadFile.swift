@@ -75,7 +75,7 @@ final class DownloadFile {
             guard let failure = try open(data) else {
                 return try writeRecord()
             }
-            guard job.options.whenNotResumable == .startOver else { throw .notResumable(failure) }
+            guard job.options.startsOverIfNotResumable else { throw .notResumable(failure) }
         }
         do throws(SystemError) {
             guard isDurable, let location else {
@@ -99,7 +99,7 @@ final class DownloadFile {
             let file = try PartialFile(path: data.partialFile, opening: .existing)
             let isLongEnough = file.size >= data.offset
             guard isLongEnough, data.offset == 0 || data.isVerifiable && mayContinue else {
-                if job.options.whenNotResumable == .fail { file.keep() }
+                if !job.options.startsOverIfNotResumable { file.keep() }
                 return isLongEnough ? .noValidator : .partialFile(data.partialFile)
             }
             partial = consume file
@@ -120,7 +120,7 @@ final class DownloadFile {
         known?.url = request.url
         plan = ResumePlan(
             offset: data.offset, validator: data.validator, total: data.totalBytes,
-            startsOver: job.options.whenNotResumable == .startOver)
+            startsOver: job.options.startsOverIfNotResumable)
     }
 
     private var newPath: String {
@@ -242,7 +242,7 @@ final class DownloadFile {
             if size <= bytes.upperBound || size < range.total ?? 0 {
                 plan = ResumePlan(
                     offset: size, validator: known?.validator, total: range.total,
-                    startsOver: job.options.whenNotResumable == .startOver)
+                    startsOver: job.options.startsOverIfNotResumable)
                 return false
             }
         }

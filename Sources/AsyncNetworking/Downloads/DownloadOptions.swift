@@ -15,9 +15,11 @@ public struct DownloadOptions: Sendable {
     public var isDurable = false
     /// The data of an earlier download to resume; `nil`, the default, starts a new one.
     public var resumeData: ResumeData?
-    /// The behavior if an earlier download cannot be resumed because the resource has changed or the server does not
-    /// support ranges; starts over by default.
-    public var whenNotResumable = WhenNotResumable.startOver
+    /// Whether a download starts over if an earlier one cannot be resumed because the resource has changed or the server
+    /// does not support ranges; `true` by default.
+    ///
+    /// If `false`, the download then fails with ``SessionError/notResumable(_:)``, and the partial file is kept.
+    public var startsOverIfNotResumable = true
     /// Whether the partial file of a failed download is kept for ``SessionError/resumeData``; `true` by default.
     ///
     /// It is kept only if a later request can continue it: after a response to a GET request with a strong validator,
@@ -45,13 +47,5 @@ public struct DownloadOptions: Sendable {
         var copy = self
         change(&copy)
         return copy
-    }
-
-    /// The behavior if a download cannot be resumed.
-    public enum WhenNotResumable: Hashable, Sendable {
-        /// The download starts over, and the partial file is discarded.
-        case startOver
-        /// The download fails with ``SessionError/notResumable(_:)``, and the partial file is kept.
-        case fail
     }
 }

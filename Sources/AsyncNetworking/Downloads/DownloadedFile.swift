@@ -10,7 +10,7 @@ public struct DownloadedFile: Sendable {
     public var response: Response<Void>
 
     /// Creates the value, for testing.
-    public init(path: String, size: Int64, response: Response<Void>) {
+    package init(path: String, size: Int64, response: Response<Void>) {
         self.path = path
         self.size = size
         self.response = response

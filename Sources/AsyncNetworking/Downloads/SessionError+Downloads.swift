@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 
-public import ANHTTP
 import ANSystem
 import FoundationEssentials
 
@@ -12,11 +11,11 @@ extension SessionError {
         /// The path of the file.
         public var path: String
         /// The system call that failed.
-        public var call: String
+        package var call: String
         /// The value of `errno`.
         public var errno: Int32
         /// The system's message for `errno`.
-        public var message: String
+        package var message: String
 
         /// Creates the value, for testing error handling.
         package init(path: String, call: String, errno: Int32, message: String) {
@@ -44,10 +43,6 @@ extension SessionError {
             case exists
             /// A directory of the path does not exist or is not a directory.
             case missingDirectory
-            /// The path is a directory.
-            case isDirectory
-            /// The path is on another file system.
-            case otherFileSystem
             /// Another download is writing the file.
             case inUse
             /// Another reason, identified by `errno`.
@@ -60,42 +55,17 @@ extension SessionError {
                     case .notPermitted: .notPermitted
                     case .exists: .exists
                     case .missing: .missingDirectory
-                    case .isDirectory: .isDirectory
-                    case .otherFileSystem: .otherFileSystem
                     case .inUse: .inUse
-                    case .other: .other
+                    case .isDirectory, .otherFileSystem, .other: .other
                     }
             }
         }
     }
 
     /// The reason why a download could not be resumed.
-    public enum ResumeFailure: Hashable, Sendable {
-        /// The resource has changed since the bytes were downloaded.
-        case changed
-        /// The server sent the whole file instead of the requested range.
-        case rangesNotSupported
-        /// The server sent another range than the requested one; the associated value is its `Content-Range`, if any.
-        case wrongRange(String?)
-        /// The version of the bytes is unknown, because the server sent no strong validator, or the request is not a
-        /// GET without `Range`.
-        case noValidator
-        /// The partial file at this path is missing or too short.
-        case partialFile(String)
-    }
-
-    /// A digest that differs from the expected one.
-    public struct DigestFailure: Hashable, Sendable {
-        /// The expected digest.
-        public var expected: ContentDigest
-        /// The actual digest.
-        public var found: ContentDigest
-
-        /// Creates the value, for testing error handling.
-        package init(expected: ContentDigest, found: ContentDigest) {
-            self.expected = expected
-            self.found = found
-        }
+    public struct ResumeFailure: Hashable, Sendable, CustomStringConvertible {
+        /// A sentence that says what happened.
+        public let description: String
     }
 
     /// The data to resume the failed download with; `nil` if no bytes arrived or the download cannot be resumed.
@@ -118,24 +88,25 @@ extension SessionError.FileFailure: CustomStringConvertible {
     public var description: String { "\(path): \(message) (\(call))" }
 }
 
-extension SessionError.ResumeFailure: CustomStringConvertible {
-    /// A sentence that says what happened.
-    public var description: String {
-        switch self {
-        case .changed: "The download cannot be resumed: the resource has changed."
-        case .rangesNotSupported: "The download cannot be resumed: the server sends only the whole file."
-        case .wrongRange(let text):
-            "The download cannot be resumed: the server sent a wrong range\(text.map { " (\($0))" } ?? "")."
-        case .noValidator:
-            "The download cannot be resumed: without a strong validator it is unknown whether the resource has changed."
-        case .partialFile(let path): "The download cannot be resumed: \(path) is missing or too short."
-        }
-    }
-}
+extension SessionError.ResumeFailure {
+    /// The resource has changed since the bytes were downloaded.
+    package static let changed = Self("the resource has changed")
+    /// The server sent the whole file instead of the requested range.
+    package static let rangesNotSupported = Self("the server sends only the whole file")
 
-extension SessionError.DigestFailure: CustomStringConvertible {
-    /// A sentence with both digests.
-    public var description: String {
-        "The file's digest is \(found), but \(expected) is expected."
+    /// Creates the failure of a server that sent another range than the requested one, with its `Content-Range`, if any.
+    package static func wrongRange(_ text: String?) -> Self {
+        Self("the server sent a wrong range\(text.map { " (\($0))" } ?? "")")
+    }
+
+    /// The version of the bytes is unknown, because the server sent no strong validator, or the request is not a GET
+    /// without `Range`.
+    package static let noValidator = Self("without a strong validator it is unknown whether the resource has changed")
+
+    /// Creates the failure of a partial file that is missing or too short.
+    package static func partialFile(_ path: String) -> Self { Self("\(path) is missing or too short") }
+
+    private init(_ reason: String) {
+        description = "The download cannot be resumed: \(reason)."
     }
 }

@@ -66,7 +66,7 @@ extension SessionManager {
     ///     header fields, which exclude sensitive ones. To replace an expired link, pass a request for another URL of
     ///     the same file: the validator, the size and any digests are compared.
     ///   - destination: The destination; `nil`, the default, uses that of the earlier download.
-    ///   - options: The options; ``DownloadOptions/whenNotResumable`` selects what happens if the download cannot be
+    ///   - options: The options; ``DownloadOptions/startsOverIfNotResumable`` selects what happens if the download cannot be
     ///     resumed.
     public nonisolated func download(
         resuming data: ResumeData, with request: Request? = nil, to destination: DownloadDestination? = nil,

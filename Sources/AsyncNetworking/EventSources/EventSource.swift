@@ -35,11 +35,6 @@ public import FoundationEssentials
 ///
 /// A connection without any bytes, not even comments, for ``ANHTTP/Timeouts/idle`` counts as lost.
 public struct EventSource: AsyncSequence, Sendable {
-    /// An event with data.
-    public typealias Element = ServerSentEvent
-    /// ``SessionError`` or `CancellationError`.
-    public typealias Failure = any Error
-
     let core: Core
 
     init(core: Core) {

@@ -6,14 +6,14 @@
 /// drawn uniformly between zero and that value, so that clients that failed together do not retry together.
 public struct Backoff: Hashable, Sendable {
     /// The longest wait before the first retry; 0.5 s by default.
-    public var base: Duration
+    package var base: Duration
     /// The factor by which the longest wait grows with each retry; 2 by default. A factor of 1 or less keeps it
     /// constant.
-    public var multiplier: Double
+    package var multiplier: Double
     /// The upper bound of all waits; 30 s by default.
-    public var maximum: Duration
+    package var maximum: Duration
     /// Whether each wait is drawn at random between zero and its longest value ("full jitter"); `true` by default.
-    public var isJittered: Bool
+    package var isJittered: Bool
 
     /// Creates a backoff; the defaults double the wait from 0.5 s up to 30 s, with full jitter.
     public init(

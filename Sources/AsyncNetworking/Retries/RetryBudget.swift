@@ -5,16 +5,16 @@ import ANSystem
 /// A limit on the share of retries among the requests to one host, so that retries do not overload a server that is
 /// recovering.
 ///
-/// It is a token bucket for each host, which starts with ``capacity`` retries. Each retry takes one; each first attempt
-/// adds ``perRequest``, and each second ``perSecond``, up to the capacity. With the defaults, at most one retry for
+/// It is a token bucket for each host, which starts with `capacity` retries. Each retry takes one; each first attempt
+/// adds `perRequest`, and each second `perSecond`, up to the capacity. With the defaults, at most one retry for
 /// every five requests is permitted in the long run, plus one each second.
 public struct RetryBudget: Hashable, Sendable {
     /// The maximum number of retries that a host can accumulate; 10 by default.
-    public var capacity: Double
+    package var capacity: Double
     /// The number of retries that each first attempt adds; 0.2 by default.
-    public var perRequest: Double
+    package var perRequest: Double
     /// The number of retries that each second adds; 1 by default.
-    public var perSecond: Double
+    package var perSecond: Double
 
     /// Creates a budget for each host.
     public init(capacity: Double = 10, perRequest: Double = 0.2, perSecond: Double = 1) {

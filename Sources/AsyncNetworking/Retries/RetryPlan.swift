@@ -120,7 +120,7 @@ package struct RetryPlan {
 
     /// Records why there is no further attempt.
     package mutating func stop(because reason: RetryHistory.StopReason) {
-        history.stopReason = reason
+        history.stop = reason
     }
 
     /// Returns the time left for all attempts together, or `nil` without a deadline.

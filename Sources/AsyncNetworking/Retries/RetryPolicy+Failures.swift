@@ -14,12 +14,12 @@ extension RetryPolicy {
     /// | ``connectionLost`` | `connectionLost` | yes | yes | the server restarted, or a middlebox dropped the connection |
     /// | ``noResponse`` | `timedOut` while sending, waiting for or receiving the response | yes | yes | the server is busy |
     /// | ``queue`` | `timedOut` waiting for a free connection | no | no | the client sends too many requests at once |
-    /// | ``invalidResponse`` | `invalidResponse` | yes | no | the server does not follow the protocol, and is likely to do so again |
+    /// | ``invalidResponse`` | `invalidResponse`, `invalidContentEncoding` | yes | no | the server does not follow the protocol, and is likely to do so again |
     ///
     /// Other failures are never retriable: an untrusted certificate, an address that is unusable or forbidden, rejected
     /// proxy credentials, a request that cannot be sent, a response above a limit, a body whose source failed, an
     /// expired wait for a route, and errors that the program throws.
-    public enum Failure: String, CaseIterable, Hashable, Sendable {
+    public enum Failure: CaseIterable, Hashable, Sendable {
         /// The host name could not be resolved.
         case nameLookup
         /// No connection could be established.
@@ -43,7 +43,7 @@ extension RetryPolicy {
         ]
 
         /// Whether the server may have acted on the request.
-        public var mayHaveReachedServer: Bool {
+        package var mayHaveReachedServer: Bool {
             switch self {
             case .nameLookup, .connect, .tlsHandshake, .proxy, .queue: false
             case .connectionLost, .noResponse, .invalidResponse: true
@@ -62,11 +62,12 @@ extension RetryPolicy {
             case .proxy(.handshake), .proxy(.tunnelRefused(status: 500...)): self = .proxy
             case .proxy: return nil
             case .connectionLost: self = .connectionLost
-            case .invalidResponse: self = .invalidResponse
+            case .invalidResponse, .invalidContentEncoding: self = .invalidResponse
             case .timedOut(let phase):
                 guard let failure = Failure(phase) else { return nil }
                 self = failure
-            case .invalidRequest, .unsupported, .responseTooLarge, .requestBody, .shutDown, .internalInconsistency:
+            case .invalidURL, .unsupportedScheme, .invalidRequest, .unsupported,
+                .responseTooLarge, .requestBody, .shutDown, .internalInconsistency:
                 return nil
             }
         }

@@ -14,11 +14,22 @@ public import ANHTTP
 public struct AnyTransferTask: Hashable, Identifiable, Sendable {
     private let origin: Origin
 
-    private enum Origin: Sendable {
+    private enum Origin: Hashable, Sendable {
         /// A task that a function returned.
         case task(TransferCore)
         /// The request of an async function.
         case call(UInt64, TaskKind, Request)
+
+        var id: UInt64 {
+            switch self {
+            case .task(let core): core.id
+            case .call(let id, _, _): id
+            }
+        }
+
+        static func == (left: Origin, right: Origin) -> Bool { left.id == right.id }
+
+        func hash(into hasher: inout Hasher) { hasher.combine(id) }
     }
 
     /// Creates the value from the state of a task.
@@ -37,12 +48,7 @@ public struct AnyTransferTask: Hashable, Identifiable, Sendable {
     }
 
     /// The task's identifier, unique within the process.
-    public var id: UInt64 {
-        switch origin {
-        case .task(let core): core.id
-        case .call(let id, _, _): id
-        }
-    }
+    public var id: UInt64 { origin.id }
 
     /// The kind of task.
     public var kind: TaskKind {
@@ -102,7 +108,9 @@ public struct AnyTransferTask: Hashable, Identifiable, Sendable {
     /// ``downloadProgress``.
     ///
     /// Any number of readers may iterate it. Progress costs nothing if no one reads it.
-    public var progress: BroadcastStream<TransferProgress> { kind == .upload ? uploadProgress : downloadProgress }
+    public var progress: BroadcastStream<TransferProgress> {
+        kind == .upload ? uploadProgress : downloadProgress
+    }
 
     private func stream<Value>(
         _ select: @escaping @Sendable (TaskEvent) -> Value?
@@ -130,14 +138,6 @@ public struct AnyTransferTask: Hashable, Identifiable, Sendable {
         get { core?.tags ?? [] }
         nonmutating set { core?.tags = newValue }
     }
-
-    // MARK: Identity
-
-    /// Whether both values refer to the same task.
-    public static func == (left: AnyTransferTask, right: AnyTransferTask) -> Bool { left.id == right.id }
-
-    /// Hashes the task's identifier.
-    public func hash(into hasher: inout Hasher) { hasher.combine(id) }
 }
 
 extension AnyTransferTask: CustomStringConvertible {

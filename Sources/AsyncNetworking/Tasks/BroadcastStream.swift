@@ -8,9 +8,6 @@ import ANSystem
 /// A stream of events yields every event from the first one on. Any number of readers may iterate a stream at any time.
 /// The stream never throws: a task's error is thrown by its ``TransferTask/value``.
 public struct BroadcastStream<Element: Sendable>: AsyncSequence, Sendable {
-    /// The stream does not throw.
-    public typealias Failure = Never
-
     /// Returns the next value for a reader that has received those up to a number, and its own number; `nil` at the
     /// end, or if the calling task is cancelled.
     typealias Source = @Sendable (_ seen: Int) async -> (Element, number: Int)?

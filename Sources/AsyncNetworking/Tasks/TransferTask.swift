@@ -9,7 +9,8 @@ public import FoundationEssentials
 /// cancelled. Releasing this object does not stop the task, unless the task was never resumed: then it is cancelled.
 ///
 /// All members may be used from any thread or task at any time. Those that are not `async` return immediately.
-/// ``AnyTransferTask`` has the same members, except for the value.
+/// It has all properties of ``AnyTransferTask``, such as ``AnyTransferTask/progress`` and ``AnyTransferTask/status``.
+@dynamicMemberLookup
 public final class TransferTask<Value: Sendable>: Identifiable, Sendable {
     package let core: TransferCore
     private let work: Task<Value, any Error>
@@ -94,7 +95,7 @@ public final class TransferTask<Value: Sendable>: Identifiable, Sendable {
     ///   is cancelled.
     public var response: ResponseHead {
         get async throws {
-            for await event in events {
+            for await event in erased.events {
                 if case .response(let head) = event { return head }
             }
             try Task.checkCancellation()
@@ -109,11 +110,6 @@ public final class TransferTask<Value: Sendable>: Identifiable, Sendable {
 extension TransferTask {
     /// The task's identifier, unique within the process.
     public var id: UInt64 { core.id }
-    /// The kind of task.
-    public var kind: TaskKind { core.kind }
-    /// The request as it was passed to the manager; `nil` if it could not be created.
-    public var request: Request? { core.request }
-
     /// Starts or continues the task; see ``AnyTransferTask/resume()``.
     public func resume() { core.resume() }
     /// Suspends the task, whose connection stays open; see ``AnyTransferTask/suspend()``.
@@ -121,35 +117,16 @@ extension TransferTask {
     /// Cancels the task. Its ``value`` then throws `CancellationError`, unless the task was already complete.
     public func cancel() { core.cancel() }
 
-    /// A snapshot of the task's state, response, progress and outcome.
-    public var status: TaskStatus { core.status }
-    /// The task's events from the first one on; see ``AnyTransferTask/events``.
-    public var events: BroadcastStream<TaskEvent> { erased.events }
-    /// The progress of sending the request's body; see ``AnyTransferTask/uploadProgress``.
-    public var uploadProgress: BroadcastStream<TransferProgress> { erased.uploadProgress }
-    /// The progress of receiving the response's body; see ``AnyTransferTask/downloadProgress``.
-    public var downloadProgress: BroadcastStream<TransferProgress> { erased.downloadProgress }
-    /// The progress in the task's main direction: ``uploadProgress`` for an upload task, otherwise
-    /// ``downloadProgress``.
-    public var progress: BroadcastStream<TransferProgress> { erased.progress }
-
-    /// The task's priority among waiting tasks; ``TransferPriority/normal`` by default. See
-    /// ``SessionConfiguration/maximumConcurrentTransfers``.
-    public var priority: TransferPriority {
-        get { core.priority }
-        set { core.priority = newValue }
+    /// A property of ``AnyTransferTask``, such as ``AnyTransferTask/progress`` or ``AnyTransferTask/status``.
+    public subscript<Member>(dynamicMember member: KeyPath<AnyTransferTask, Member>) -> Member {
+        erased[keyPath: member]
     }
 
-    /// A description for the program's own use, which the library ignores; `nil` by default.
-    public var label: String? {
-        get { core.label }
-        set { core.label = newValue }
-    }
-
-    /// The tags by which ``SessionManager/transfers(tagged:)`` finds the task; empty by default.
-    public var tags: Set<String> {
-        get { core.tags }
-        set { core.tags = newValue }
+    /// A property of ``AnyTransferTask`` that can be set, such as ``AnyTransferTask/priority`` or
+    /// ``AnyTransferTask/label``.
+    public subscript<Member>(dynamicMember member: ReferenceWritableKeyPath<AnyTransferTask, Member>) -> Member {
+        get { erased[keyPath: member] }
+        set { erased[keyPath: member] = newValue }
     }
 }
 

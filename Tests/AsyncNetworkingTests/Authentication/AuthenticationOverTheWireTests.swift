@@ -314,7 +314,7 @@ import Testing
         let challenge = scheme == .basic ? "Basic realm=office" : Self.digest
         try await StubServer.with { server in
             server.fallback { request in
-                guard request.headers["Proxy-Authorization"]?.hasPrefix(scheme.rawValue) == true else {
+                guard request.headers["Proxy-Authorization"]?.hasPrefix(scheme.description) == true else {
                     return .reply(status: 407, headers: ["Proxy-Authenticate": challenge], body: .string("pay"))
                 }
                 return request.method == "CONNECT" ? .status(403) : .text("welcome")
@@ -322,7 +322,7 @@ import Testing
             let manager = SessionManager {
                 $0.proxy = .proxy(Proxy(.http, host: "127.0.0.1", port: Int(server.endpoint.port)))
                 $0.authentication.challengeHandler = { challenge in
-                    #expect(challenge.protectionSpace.source == .proxy)
+                    #expect(challenge.protectionSpace.isProxy)
                     #expect(challenge.protectionSpace.scheme == scheme)
                     return .use(Credential(user: "ada", password: "lovelace"))
                 }

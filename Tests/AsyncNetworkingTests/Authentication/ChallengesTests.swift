@@ -440,7 +440,7 @@ extension MockTransport {
         #expect(try await manager.get("x").text == "welcome")
         #expect(try await manager.get("y").text == "welcome")
         let space = ProtectionSpace(
-            source: .proxy, host: "proxy.example", port: 3128, isSecure: false, scheme: .basic,
+            isProxy: true, host: "proxy.example", port: 3128, isSecure: false, scheme: .basic,
             realm: "office")
         #expect(await seen.values == [space])
         #expect(transport.authorizations == [nil, nil, nil])
@@ -457,7 +457,7 @@ extension MockTransport {
         }
         let manager = manager(on: transport) { challenge in
             #expect(challenge.head == nil)
-            #expect(challenge.protectionSpace.source == .proxy)
+            #expect(challenge.protectionSpace.isProxy)
             return .use(ada)
         }
         #expect(try await manager.get("x").text == "welcome")

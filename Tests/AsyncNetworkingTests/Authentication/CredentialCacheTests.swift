@@ -51,7 +51,7 @@ import Testing
     }
 
     private static func scheme(of request: Request) -> String {
-        if let answer = request.transportAuthentication?.server { return answer.scheme.rawValue }
+        if let answer = request.transportAuthentication?.server { return answer.scheme.description }
         return request.headers[.authorization] == nil ? "-" : "Basic"
     }
 

@@ -37,8 +37,7 @@ import Testing
         let path = try directory.write(
             Data("machine a.example login ada password lovelace machine 127.0.0.1 login ada password lovelace".utf8),
             to: "netrc")
-        let file = NetrcFile(path: path)
-        return SessionManager(on: transport) { $0.authentication.netrcFile = file }
+        return SessionManager(on: transport) { $0.authentication.netrcFile = path }
     }
 
     @Test(arguments: [
@@ -56,9 +55,8 @@ import Testing
 
     @Test func `a missing file has no entries`() async throws {
         let transport = MockTransport.protected()
-        let file = NetrcFile(path: "/nowhere/netrc")
         let manager = SessionManager(on: transport, baseURL: "https://a.example/") {
-            $0.authentication.netrcFile = file
+            $0.authentication.netrcFile = "/nowhere/netrc"
         }
         #expect(try await manager.data(for: manager.request(.get, "x")).statusCode == 401)
     }

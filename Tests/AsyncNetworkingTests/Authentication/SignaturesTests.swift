@@ -82,7 +82,9 @@ import Testing
             let body = RequestBody.stream(AsyncStreamOf([Data("hello".utf8)]))
             var request = try manager.request(.put, "x", body: body)
             let error = try await sessionError { _ = try await manager.data(for: request) }
-            guard case .invalidRequest(.option) = error.reason else { throw error }
+            guard case .invalidRequest(let reason) = error.reason, reason.contains("x-amz-content-sha256") else {
+                throw error
+            }
             request.headers[try #require(HTTPField.Name("x-amz-content-sha256"))] = "UNSIGNED-PAYLOAD"
             let response = try await manager.data(for: request)
             #expect(response.text == "end")
@@ -117,7 +119,9 @@ import Testing
             #expect(transport.requests.last?.request.transportAuthentication?.signature != nil, "\(host)")
         }
         let error = try await sessionError { _ = try await manager(["bücher.test"]).get("x") }
-        guard case .invalidRequest(.option) = error.reason else { throw error }
+        guard case .invalidRequest(let reason) = error.reason, reason.hasPrefix("The hosts of a signature") else {
+            throw error
+        }
     }
 
     @Test func `a refusal is returned as the response`() async throws {

@@ -264,7 +264,7 @@ import Testing
     @Test func `if one cookie cannot be sent, none is set`() async throws {
         let invalid = Cookie(name: "a", value: "1\r\nX: y", domain: "a.example")
         let error = try await sessionError { try await manager.cookies.set(first, invalid) }
-        guard case .cookies(.invalid(name: "a")) = error else { throw error }
+        guard case .invalidCookie(name: "a") = error else { throw error }
         #expect(await manager.cookies.all().isEmpty)
     }
 
@@ -324,6 +324,6 @@ import Testing
         await mock.cookies.remove(first)
         await mock.cookies.removeAll()
         let error = try await sessionError { try await mock.cookies.set(first) }
-        guard case .cookies(.notStored) = error else { throw error }
+        guard case .cookiesNotStored = error else { throw error }
     }
 }

@@ -138,7 +138,7 @@ import Testing
         let reasons: [(Int32, SessionError.FileFailure.Reason)] = [
             (ENOSPC, .noSpace), (EDQUOT, .noSpace), (EFBIG, .noSpace), (EACCES, .notPermitted), (EPERM, .notPermitted),
             (EROFS, .notPermitted), (EEXIST, .exists), (ENOENT, .missingDirectory), (ENOTDIR, .missingDirectory),
-            (EISDIR, .isDirectory), (EXDEV, .otherFileSystem), (EWOULDBLOCK, .inUse), (EIO, .other),
+            (EISDIR, .other), (EXDEV, .other), (EWOULDBLOCK, .inUse), (EIO, .other),
         ]
         for (errno, reason) in reasons {
             #expect(SessionError.FileFailure(path: "x", call: "write", errno: errno, message: "").reason == reason)

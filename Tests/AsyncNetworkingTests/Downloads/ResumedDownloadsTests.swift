@@ -11,9 +11,19 @@ extension SessionError {
         if case .notResumable(let failure) = cause { failure } else { nil }
     }
 
-    var digestFailure: DigestFailure? {
-        if case .digest(let mismatch) = cause { mismatch } else { nil }
+    var digestFailure: DigestMismatch? {
+        if case .digest(let expected, let found) = cause {
+            DigestMismatch(expected: expected, found: found)
+        } else {
+            nil
+        }
     }
+}
+
+/// The values of `SessionError.digest`.
+struct DigestMismatch: Equatable {
+    let expected: ContentDigest
+    let found: ContentDigest
 }
 
 extension StubServer {
@@ -234,7 +244,7 @@ extension StubServer {
             let manager = SessionManager(for: server)
             let data = try await interrupted(server, manager)
             server.serve(ServedFile(other, entityTag: "\"2\""))
-            let strict = DownloadOptions().with { $0.whenNotResumable = .fail }
+            let strict = DownloadOptions().with { $0.startsOverIfNotResumable = false }
             let error = try await sessionError {
                 _ = try await manager.download(resuming: data, options: strict).value
             }
@@ -251,7 +261,7 @@ extension StubServer {
         try await StubServer.with { server in
             let manager = SessionManager(for: server)
             let data = try await interrupted(server, manager, served: ServedFile(Self.bytes, hasRanges: false))
-            let strict = DownloadOptions().with { $0.whenNotResumable = .fail }
+            let strict = DownloadOptions().with { $0.startsOverIfNotResumable = false }
             let error = try await sessionError {
                 _ = try await manager.download(resuming: data, options: strict).value
             }
@@ -278,7 +288,7 @@ extension StubServer {
             let manager = SessionManager(for: server)
             let data = try await interrupted(server, manager)
             try FileManager.default.removeItem(atPath: data.partialFile)
-            let strict = DownloadOptions().with { $0.whenNotResumable = .fail }
+            let strict = DownloadOptions().with { $0.startsOverIfNotResumable = false }
             let error = try await sessionError {
                 _ = try await manager.download(resuming: data, options: strict).value
             }

@@ -58,7 +58,7 @@ import Testing
         #expect(transport.requests.map(\.request.headers.lines) == Array(repeating: ["From: me"], count: 3))
         let history = response.metrics.retryHistory
         #expect(history == response.head.retryHistory)
-        #expect(history.stopReason == nil)
+        #expect(history.stop == nil)
         #expect(history.earlierAttempts.map(\.wait) == [.seconds(1), .seconds(2)])
         #expect(history.earlierAttempts.map(\.outcome).last == .status(429))
         guard case .failure(let words) = try #require(history.earlierAttempts.first).outcome else {
@@ -74,7 +74,7 @@ import Testing
         let response = try result.get()
         #expect(response.statusCode == 502)
         #expect(response.text == "down")
-        #expect(response.head.retryHistory.stopReason == .limit(2))
+        #expect(response.head.retryHistory.stop == .limit(2))
         #expect(response.head.retryHistory.earlierAttempts.map(\.outcome) == [.status(502), .status(502)])
     }
 
@@ -84,7 +84,7 @@ import Testing
         let error = try await sessionError { _ = try result.get() }
         #expect(error.statusCode == 502)
         #expect(error.retryHistory.earlierAttempts.count == 2)
-        #expect(error.retryHistory.stopReason == .limit(2))
+        #expect(error.retryHistory.stop == .limit(2))
     }
 
     @Test func `the last error is the result, with the attempts in its context and its description`() async throws {
@@ -97,23 +97,23 @@ import Testing
         let context = try #require(error.context)
         #expect(context.retryHistory == error.retryHistory)
         #expect(error.retryHistory.earlierAttempts.count == 2)
-        #expect(error.retryHistory.stopReason == .limit(2))
+        #expect(error.retryHistory.stop == .limit(2))
         #expect(error.description.contains("attempt 3, not retried because there were 2 retries"))
     }
 
     @Test func `the result of a request that is not retried contains the reason`() async throws {
         let manager = manager(MockTransport(.status(.serviceUnavailable)))
         let post = try await manager.data(for: manager.request(.post, "x"))
-        #expect(post.head.retryHistory.stopReason == .method)
+        #expect(post.head.retryHistory.stop == .method)
         #expect(post.head.retryHistory.earlierAttempts.isEmpty)
         let once = RequestBody.stream(AsyncStreamOf([Data("x".utf8)]))
         let put = try await manager.data(for: manager.request(.put, "x", body: once))
-        #expect(put.metrics.retryHistory.stopReason == .body)
+        #expect(put.metrics.retryHistory.stop == .body)
         let error = try await sessionError {
             let lost = TransportError(.connectionLost(.whileSending))
             _ = try await self.manager(MockTransport(.failure(lost))).post("x")
         }
-        #expect(error.retryHistory.stopReason == .method)
+        #expect(error.retryHistory.stop == .method)
         #expect(error.description.contains("its method is not idempotent"))
     }
 
@@ -144,7 +144,7 @@ import Testing
         #expect(transport.requests.count == 1)
         request.retryPolicy = manager.configuration.retryPolicy.with { $0.limit = 1 }
         let response = try await passingWaits(1) { [request] in try await manager.data(for: request) }.value.get()
-        #expect(response.head.retryHistory.stopReason == .limit(1))
+        #expect(response.head.retryHistory.stop == .limit(1))
         #expect(transport.requests.count == 3)
     }
 
@@ -283,7 +283,7 @@ import Testing
         // exceeds the deadline.
         let (result, waits) = try await passingWaits(2) { try await manager.data(for: manager.request(.get, "x")) }
         #expect(waits == [.seconds(1), .seconds(2)])
-        #expect(try result.get().head.retryHistory.stopReason == .deadline(.seconds(10)))
+        #expect(try result.get().head.retryHistory.stop == .deadline(.seconds(10)))
         let totals = transport.requests.map(\.request.options?.timeouts.total)
         #expect(totals == [.seconds(10), .seconds(7), .seconds(3)])
     }
@@ -305,16 +305,16 @@ import Testing
             $0.budget = RetryBudget(capacity: 3, perRequest: 0, perSecond: 0)
         }
         let first = try await passingWaits(2) { try await manager.data(for: manager.request(.get, "x")) }.value.get()
-        #expect(first.head.retryHistory.stopReason == .limit(2))
+        #expect(first.head.retryHistory.stop == .limit(2))
         let second = try await passingWaits(1) { try await manager.data(for: manager.request(.get, "x")) }.value.get()
-        #expect(second.head.retryHistory.stopReason == .budget)
+        #expect(second.head.retryHistory.stop == .budget)
         #expect(second.head.retryHistory.earlierAttempts.count == 1)
         let third = try await manager.data(for: manager.request(.get, "x"))
-        #expect(third.head.retryHistory.stopReason == .budget)
+        #expect(third.head.retryHistory.stop == .budget)
         #expect(third.head.retryHistory.earlierAttempts.isEmpty)
         let other = try url("http://b.example/")
         let fourth = try await passingWaits(2) { try await manager.data(for: Request(url: other)) }.value.get()
-        #expect(fourth.head.retryHistory.stopReason == .limit(2))
+        #expect(fourth.head.retryHistory.stop == .limit(2))
     }
 
     // MARK: Endings

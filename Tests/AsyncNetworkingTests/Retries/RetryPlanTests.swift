@@ -84,7 +84,7 @@ import Testing
         .tls(.untrusted(verifyResult: 1)),
         .proxy(.authenticationRequired),
         .proxy(.tunnelRefused(status: 403)), .proxy(.tls(.handshake)),
-        .invalidRequest(.url("x")), .unsupported(.http3),
+        .invalidURL("x"), .unsupported(.http3),
         .responseTooLarge(.body(limit: 1)), .requestBody(.notReplayable),
         .shutDown, .internalInconsistency("x"),
     ]

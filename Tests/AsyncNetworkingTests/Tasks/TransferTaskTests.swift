@@ -41,7 +41,7 @@ extension TransferTask {
 
     /// Waits until the task has a state.
     func reaches(_ state: TaskState) async throws {
-        try await eventually { status.state == state }
+        try await eventually { erased.status.state == state }
     }
 }
 

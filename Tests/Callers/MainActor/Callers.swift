@@ -60,8 +60,8 @@ final class ViewModel {
         let token = token
         let authenticator = Authenticator(for: [base]) { _ in BearerToken(token) }
         configuration.authentication.authenticators = [authenticator]
-        configuration.tls.policy.evaluator = .init { _ in .followPolicy }
-        configuration.tls.policy.observer = .init { _ in }
+        configuration.tls.policy.evaluator = { _ in .followPolicy }
+        configuration.tls.policy.observer = { _ in }
         return configuration
     }
 }
