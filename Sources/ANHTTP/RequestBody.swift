@@ -100,7 +100,7 @@ public struct RequestBody: Sendable {
     }
 
     /// The kind of the body, with its bytes or the path of its file.
-    package var kind: Kind {
+    public var kind: Kind {
         switch content {
         case .none: .none
         case .bytes(let data): .bytes(data)
@@ -110,7 +110,8 @@ public struct RequestBody: Sendable {
     }
 
     /// A kind of request body.
-    package enum Kind: Hashable, Sendable {
+    @nonexhaustive
+    public enum Kind: Hashable, Sendable {
         /// No body.
         case none
         /// Bytes in memory.
