@@ -13,7 +13,7 @@ extension Parameters {
     /// only through `superEncoder()` or `superEncoder(forKey:)`, and encodes nothing before, overflows the stack,
     /// because these functions cannot throw.
     ///
-    /// - Throws: ``SerializationError/parameters(_:)`` if the value is nested more than ``maximumDepth`` levels deep or
+    /// - Throws: ``SerializationError/parameters(_:)`` if the value is nested more than 512 levels deep or
     ///   fails to encode itself.
     public init(encoding value: some Encodable) throws(SerializationError) {
         do {

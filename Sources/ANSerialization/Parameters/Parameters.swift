@@ -9,7 +9,7 @@ public import FoundationEssentials
 /// ```
 ///
 /// Parameters can be created from literals, dictionaries, a ``JSONValue``, or any `Encodable` value. A tree may have
-/// any depth, but encoding one with more than ``maximumDepth`` levels fails.
+/// any depth, but encoding one with more than 512 levels fails.
 @nonexhaustive
 public enum Parameters: Hashable, Sendable {
     /// Names with values, in order; a name may occur more than once.

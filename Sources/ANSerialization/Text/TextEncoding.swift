@@ -67,8 +67,7 @@ public struct TextEncoding: Hashable, Sendable, CustomStringConvertible {
     /// | `iso-8859-9`, `latin5` | ISO 8859-9 | Windows-1254 |
     /// | `utf-16` | big-endian without a byte order mark | little-endian |
     ///
-    /// Other encodings such as UTF-7 are unknown, because a server could use them to hide markup from filters. For all
-    /// encodings of glibc, see ``init(systemCharset:)``.
+    /// Other encodings such as UTF-7 are unknown, because a server could use them to hide markup from filters.
     public init?(charset: String) {
         let name = charset.lowercased()
         switch name {

@@ -50,7 +50,8 @@ public actor Authenticator {
     /// - Parameters:
     ///   - urls: URLs whose origins receive the token; no other origin does.
     ///   - token: The initial token; `nil`, the default, refreshes before the first request.
-    ///   - leeway: The time before expiry at which a token is refreshed; 30 s by default. See ``leeway``.
+    ///   - leeway: The time before expiry at which a token is refreshed; 30 s by default, and at most a tenth of
+    ///     its life.
     ///   - refreshLimit: The maximum number of refreshes within `refreshPeriod`; 5 by default.
     ///   - refreshPeriod: The period over which refreshes are counted; 30 s by default.
     ///   - refresh: Returns a new token. Receives the current one, or `nil`. It runs in a task of its own; all waiting

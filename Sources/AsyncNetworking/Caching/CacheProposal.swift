@@ -15,7 +15,7 @@ public struct CacheProposal: Sendable {
 
 extension Request {
     /// A closure that changes the response to this request before it is stored in the session's cache, or returns `nil`
-    /// to prevent that; `nil`, the default, uses ``SessionConfiguration/willCache``.
+    /// to prevent that; `nil`, the default, uses ``AsyncNetworking/SessionConfiguration/willCache``.
     public var willCache: (@Sendable (CacheProposal) async -> CacheProposal?)? {
         get { self[WillCache.self] }
         set { self[WillCache.self] = newValue }

@@ -26,7 +26,7 @@ struct DigestChecks {
 
     /// Compares the digests of all bytes so far with the expected ones.
     ///
-    /// - Throws: ``SessionError/digest(_:)`` for the first one that differs.
+    /// - Throws: ``SessionError/digest(expected:found:)`` for the first one that differs.
     func verify() throws(SessionError) {
         for (expected, digest) in checks {
             guard let value = digest.value else {

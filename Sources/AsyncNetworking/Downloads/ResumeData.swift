@@ -12,7 +12,8 @@ package import HTTPTypes
 public struct ResumeData: Codable, Hashable, Sendable {
     /// The URL of the original request, before redirects.
     ///
-    /// An expired link can be replaced by another URL of the same file; ``validator`` detects whether it is the same.
+    /// An expired link can be replaced by another URL of the same file; the validator of the response (`ETag` or
+    /// `Last-Modified`) shows whether it is the same.
     public var url: URL
     /// The request's header fields, without the sensitive ones (see ``RedirectPolicy/sensitiveHeaders``). Credentials
     /// must be added again to resume the download.
