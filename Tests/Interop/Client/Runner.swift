@@ -73,7 +73,12 @@ struct Runner: Sendable {
             if sink?.received != received { label += " received \(sink?.received ?? -1)" }
         }
         if let status = step.interim, await !interim.contains(status) { label += " without \(status)" }
-        if let trailer = step.trailer, !response.trailers.contains(where: { $0.name.canonicalName == trailer }) {
+        // An intermediary may merge trailers into the head (RFC 9110 §6.5.1).
+        if let trailer = step.trailer,
+            !(Array(response.trailers) + Array(response.head.headers)).contains(where: {
+                $0.name.canonicalName == trailer
+            })
+        {
             label += " without trailer"
         }
         return Outcome(label, metrics: response.metrics)
