@@ -64,7 +64,7 @@ struct Outcome: Sendable {
         case .connectionLost(let loss): return "connectionLost(\(loss))" + code
         case .invalidResponse(let failure): return "invalidResponse(\(failure))" + code
         case .cannotConnect(let failure): return "cannotConnect(\(failure))" + code
-        case .tls(let failure): return "tls(\(failure))" + code
+        case .tls(let failure): return "tls(\(failure))"
         case .timedOut(let phase): return "timedOut(\(phase))" + code
         default: return name(of: error.reason)
         }
