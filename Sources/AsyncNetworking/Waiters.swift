@@ -4,7 +4,7 @@ import ANSystem
 
 /// The continuations that wait for a change of the value of a ``ANSystem/Lock``.
 ///
-/// Whoever changes the value takes them under the lock and resumes them after it is released.
+/// A function that changes the value takes them under the lock and resumes them after it is released.
 package struct Waiters<Continuation> {
     private var continuations: [UInt64: Continuation] = [:]
     private var lastTicket: UInt64 = 0

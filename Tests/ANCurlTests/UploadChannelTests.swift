@@ -139,7 +139,7 @@ import Testing
     }
 }
 
-/// What a read brought.
+/// The result of a read.
 enum Taken<Bytes: Equatable>: Equatable {
     case bytes(Bytes)
     case starving

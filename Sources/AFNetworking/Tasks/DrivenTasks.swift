@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 // `@unchecked Sendable` restates the conformance that these classes inherit from Foundation. The driver is `Sendable`.
+// Their overrides are the same, but each class must have another superclass.
 
 /// A task that was created by this module.
 protocol DrivenTask: URLSessionTask {
@@ -38,7 +39,6 @@ final class AFDataTask: URLSessionDataTask, DrivenTask, @unchecked Sendable {
         get { driver.priority }
         set { driver.priority = newValue }
     }
-
 }
 
 /// A task that sends a request body.
@@ -72,7 +72,6 @@ final class AFUploadTask: URLSessionUploadTask, DrivenTask, @unchecked Sendable 
         get { driver.priority }
         set { driver.priority = newValue }
     }
-
 }
 
 /// A task that writes the response to a file.
@@ -110,5 +109,4 @@ final class AFDownloadTask: URLSessionDownloadTask, DrivenTask, @unchecked Senda
         get { driver.priority }
         set { driver.priority = newValue }
     }
-
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-// Every public parameter that is a closure, as it is called from a `@MainActor` function of a module without upcoming
-// features. The closures capture state of the main actor where that is useful. The file is compiled, not run.
+// Calls with closures from the main actor, in a module without upcoming features. `Tests/Callers/MainActor` has a link to
+// this file and compiles it with the main actor as the default isolation. The file is compiled, not run.
 
 import AsyncNetworking
 import FoundationEssentials
@@ -54,14 +54,61 @@ import HTTPTypes
         }
     }
 
-    func policies() throws -> SessionConfiguration {
+    func policies() -> SessionConfiguration {
         var configuration = SessionConfiguration()
-        configuration.retryPolicy = RetryPolicy().with { $0.limit = 3 }
         let token = token
+        configuration.retryPolicy = RetryPolicy().with { $0.limit = self.lines.count }
+        configuration.retryPolicy.decision = { _ in .followPolicy }
+        configuration.redirectPolicy = RedirectPolicy().with { $0.maximum = self.lines.count }
+        configuration.redirectPolicy.decision = { $0.proposed }
         let authenticator = Authenticator(for: [base]) { _ in BearerToken(token) }
         configuration.authentication.authenticators = [authenticator]
         configuration.tls.policy.evaluator = { _ in .followPolicy }
         configuration.tls.policy.observer = { _ in }
+        configuration.willCache = { proposal in proposal }
         return configuration
+    }
+
+    func requests() -> Request {
+        var request = Request(url: base)
+        request.changeOptions { $0.timeouts.idle = .seconds(1) }
+        request.options = TransferOptions().with { $0.proxy = .none }
+        request.trailers = { [:] }
+        return request
+    }
+
+    func serializers() {
+        _ = URLEncodedFormEncoder().with { $0.arrays = .indexed }
+        var serializer = HTTPRequestSerializer()
+        serializer.customQuery = { _, _ in "" }
+    }
+
+    func responses(of api: SessionManager) async throws {
+        let response = try await api.get("x", as: .string).map { self.lines + [$0] }
+        lines = response.value
+        await api.cookies.removeAll { $0.name == self.token }
+        api.transfers { $0.label == self.token }.cancel()
+        try await api.withResponse(for: requests()) { _, body in
+            for try await chunk in body.transforming({ $0 }) { self.lines.append("\(chunk.count)") }
+        }
+    }
+
+    func destinations(of api: SessionManager) {
+        let token = token
+        _ = api.makeDownloadTask(for: requests(), to: .chosen { _ in "/tmp/\(token)" })
+    }
+}
+
+/// An interceptor and a monitor.
+struct Logger: Interceptor, EventMonitor {
+    func intercept(
+        _ interception: Interception,
+        respond: nonisolated(nonsending) (ResponseHead, ResponseBody) async throws -> Void
+    ) async throws {
+        try await interception.proceed(with: interception.request) { head, body in try await respond(head, body) }
+    }
+
+    func receive(_ event: RequestEvent, of task: AnyTransferTask) {
+        print(event)
     }
 }
