@@ -20,17 +20,21 @@ public struct RequestBodyWriter {
     ///
     /// - Parameter send: Receives each chunk; returns when it can receive the next one. An error that it throws is thrown
     ///   by the function that writes.
-    public init(_ send: @escaping (Data) async throws -> Void) {
+    public init(_ send: sending @escaping (Data) async throws -> Void) {
+        self.send = send
+    }
+
+    private init(send: @escaping (Data) async throws -> Void) {
         self.send = send
     }
 
     /// Returns a writer that awaits a gate after each chunk; the same writer without one.
     package func gated(by gate: (@Sendable () async throws -> Void)?) -> RequestBodyWriter {
         guard let gate else { return self }
-        return RequestBodyWriter { chunk in
+        return RequestBodyWriter(send: { [send] chunk in
             try await send(chunk)
             try await gate()
-        }
+        })
     }
 
     /// Writes bytes, and waits until there is room for more.

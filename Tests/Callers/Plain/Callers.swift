@@ -46,6 +46,11 @@ import HTTPTypes
         try await api.withUpload(api.request(.post, "x", body: .string(text))) { task in
             for await progress in task.progress { self.lines.append("\(progress)") }
         }
+        try await RequestBody.string(text).write(to: RequestBodyWriter { await self.append($0) })
+    }
+
+    func append(_ chunk: Data) {
+        lines.append("\(chunk.count)")
     }
 
     func downloads(on api: SessionManager) async throws {
