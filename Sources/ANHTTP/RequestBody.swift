@@ -46,13 +46,9 @@ public struct RequestBody: Sendable {
     public static func stream<Chunks: AsyncSequence & Sendable>(
         _ chunks: Chunks, length: Int64? = nil, isReplayable: Bool = false
     ) -> RequestBody where Chunks.Element: DataProtocol {
-        RequestBody(
-            content: .stream(
-                length: length, isReplayable: isReplayable,
-                makeReader: {
-                    var iterator = chunks.makeAsyncIterator()
-                    return BodyReader { try await iterator.next(isolation: #isolation).map { Data($0) } }
-                }))
+        .writer(length: length, isReplayable: isReplayable) { writer in
+            for try await chunk in chunks { try await writer.write(chunk) }
+        }
     }
 
     /// Creates a body whose bytes a closure writes while they are sent.
@@ -92,20 +88,13 @@ public struct RequestBody: Sendable {
         RequestBody(content: .writer(length: length, isReplayable: isReplayable, write: write))
     }
 
-    /// Creates a body from chunks that a reader returns; `makeReader` creates a new reader each time the body is sent.
-    package static func stream(
-        length: Int64?, isReplayable: Bool, makeReader: @escaping @Sendable () throws -> BodyReader
-    ) -> RequestBody {
-        RequestBody(content: .stream(length: length, isReplayable: isReplayable, makeReader: makeReader))
-    }
-
     /// The kind of the body, with its bytes or the path of its file.
     public var kind: Kind {
         switch content {
         case .none: .none
         case .bytes(let data): .bytes(data)
         case .file(let path): .file(path)
-        case .stream, .writer: .stream
+        case .writer: .stream
         }
     }
 
@@ -128,7 +117,7 @@ public struct RequestBody: Sendable {
         case .none: 0
         case .bytes(let data): Int64(data.count)
         case .file: nil
-        case .stream(let length, _, _), .writer(let length, _, _): length
+        case .writer(let length, _, _): length
         }
     }
 
@@ -136,7 +125,7 @@ public struct RequestBody: Sendable {
     public var isReplayable: Bool {
         switch content {
         case .none, .bytes, .file: true
-        case .stream(_, let isReplayable, _), .writer(_, let isReplayable, _): isReplayable
+        case .writer(_, let isReplayable, _): isReplayable
         }
     }
 
@@ -145,23 +134,6 @@ public struct RequestBody: Sendable {
         case none
         case bytes(Data)
         case file(path: String)
-        case stream(length: Int64?, isReplayable: Bool, makeReader: @Sendable () throws -> BodyReader)
-        case writer(
-            length: Int64?, isReplayable: Bool, write: BodyWriting)
-    }
-}
-
-/// A reader of a streamed body, for one pass over its chunks.
-package struct BodyReader {
-    private let read: () async throws -> Data?
-
-    /// Creates a reader from a function that returns the next chunk, or `nil` at the end.
-    package init(_ read: @escaping () async throws -> Data?) {
-        self.read = read
-    }
-
-    /// Returns the next chunk; `nil` at the end.
-    package func next() async throws -> Data? {
-        try await read()
+        case writer(length: Int64?, isReplayable: Bool, write: BodyWriting)
     }
 }

@@ -6,12 +6,6 @@ import ANSystem
 import FoundationEssentials
 import Testing
 
-/// Returns a reader of a streamed body.
-func reader(of body: RequestBody) throws -> BodyReader {
-    guard case .stream(_, _, let makeReader) = body.content else { return BodyReader { nil } }
-    return try makeReader()
-}
-
 /// Returns the chunks of a body.
 func chunks(of body: RequestBody) async throws -> [Data] {
     let chunks = Lock<[Data]>([])

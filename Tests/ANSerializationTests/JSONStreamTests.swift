@@ -259,14 +259,6 @@ import Testing
         return failure
     }
 
-    private func chunks(of body: RequestBody) async throws -> [Data] {
-        guard case .stream(_, _, let makeReader) = body.content else { return [] }
-        let reader = try makeReader()
-        var chunks: [Data] = []
-        while let chunk = try await reader.next() { chunks.append(chunk) }
-        return chunks
-    }
-
     private final class FailureCounter: Sendable {
         private let number = Lock(0)
         var value: Int { number.withLock { $0 } }

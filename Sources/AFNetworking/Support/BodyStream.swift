@@ -23,16 +23,21 @@ extension RequestBody {
     ) -> RequestBody {
         if let stream = stream as? BodyStream { return stream.body }
         let first = Lock<UncheckedSendable<InputStream>?>(UncheckedSendable(stream))
-        return .stream(length: length, isReplayable: replace != nil) {
+        return .writer(length: length, isReplayable: replace != nil) { writer in
             var opened = first.set(\.self, to: nil)
+            if opened == nil { opened = await replace?().value.map(UncheckedSendable.init) }
+            guard let stream = opened else { throw TransportError.RequestBodyFailure.notReplayable }
             let queue = DispatchQueue(label: "com.alamofire.networking.body-stream")
-            return BodyReader {
-                if opened == nil { opened = await replace?().value.map(UncheckedSendable.init) }
-                guard let stream = opened else { throw TransportError.RequestBodyFailure.notReplayable }
-                return try await withCheckedThrowingContinuation { continuation in
-                    queue.async { continuation.resume(with: Result { try stream.value.readChunk(upTo: 65_536) }) }
-                }
-            }
+            while let chunk = try await stream.nextChunk(on: queue) { try await writer.write(chunk) }
+        }
+    }
+}
+
+extension UncheckedSendable<InputStream> {
+    /// Reads the next chunk on a queue, since reading blocks; `nil` at the end.
+    fileprivate func nextChunk(on queue: DispatchQueue) async throws -> Data? {
+        try await withCheckedThrowingContinuation { continuation in
+            queue.async { continuation.resume(with: Result { try value.readChunk(upTo: 65_536) }) }
         }
     }
 }

@@ -51,7 +51,7 @@ extension URLRequest {
         switch request.body.content {
         case .none: httpBody = nil
         case .bytes(let data): httpBody = data
-        case .file, .stream, .writer: break
+        case .file, .writer: break
         }
     }
 }

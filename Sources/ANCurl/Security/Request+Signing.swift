@@ -32,7 +32,7 @@ extension Request {
             } catch {
                 throw TransportError(.requestBody(.file(path: path, reason: error.description)))
             }
-        case .stream, .writer:
+        case .writer:
             guard signature.service == "s3", url.scheme?.isHTTPS == true else {
                 throw TransportError(
                     .invalidRequest(

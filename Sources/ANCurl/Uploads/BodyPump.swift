@@ -22,7 +22,7 @@ package struct BodyPump: Sendable {
         switch request.body.content {
         case .none where request.trailers == nil: return nil
         case .bytes where request.trailers == nil && request.body.gate == nil: return nil
-        case .none, .bytes, .file, .stream, .writer:
+        case .none, .bytes, .file, .writer:
             let source = try BodySource(request.body)
             declaredLength = source.length
             trailers = request.trailers

@@ -36,11 +36,6 @@ struct BodySource: Sendable {
                 let file = try RegularFile.open(path, TransportError.RequestBodyFailure.file)
                 while let chunk = try file.nextChunk(of: path) { try await writer.write(chunk) }
             }
-        case .stream(let length, let isReplayable, let makeReader):
-            self.init(length: length, isReplayable: isReplayable) { writer in
-                let reader = try makeReader()
-                while let chunk = try await reader.next() { try await writer.write(chunk) }
-            }
         case .writer(let length, let isReplayable, let write):
             self.init(length: length, isReplayable: isReplayable, produce: write)
         }

@@ -158,13 +158,6 @@ extension SerializationError.MultipartFailure {
                 + "or a file, or declare the sequence replayable if it is.")
     }
 
-    /// Creates the failure of a part that a closure writes and that would have to be read.
-    package static func partWritten(part: String) -> Self {
-        Self(
-            "The part “\(Excerpt.of(part))” is written by a closure and cannot be read; this is an error of the library."
-        )
-    }
-
     /// Creates the failure of a file that the body cannot be written to, for the given reason.
     package static func notWritten(path: String, reason: String) -> Self {
         Self("The file \(path) cannot be written: \(reason).")

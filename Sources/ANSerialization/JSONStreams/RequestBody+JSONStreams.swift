@@ -47,12 +47,8 @@ extension RequestBody {
     private static func jsonStream<Values: AsyncSequence & Sendable>(
         _ values: Values, _ format: JSONStreamFormat, _ encoder: JSONEncoder, isReplayable: Bool
     ) -> RequestBody where Values.Element: Encodable {
-        .stream(length: nil, isReplayable: isReplayable) {
-            var iterator = values.makeAsyncIterator()
-            return BodyReader {
-                guard let value = try await iterator.next(isolation: #isolation) else { return nil }
-                return format.framed(try encoder.encode(value))
-            }
+        .writer(length: nil, isReplayable: isReplayable) { writer in
+            for try await value in values { try await writer.write(format.framed(encoder.encode(value))) }
         }
     }
 }

@@ -17,12 +17,8 @@ enum BodySegment: Sendable {
         case .none: self = .bytes(Data())
         case .bytes(let data): self = .bytes(data)
         case .file(let path): self = .file(path: path, length: nil)
-        case .stream(let length, let isReplayable, let makeReader):
-            self = .stream(
-                StreamSegment(name: "", length: length, isReplayable: isReplayable, source: .reader(makeReader)))
         case .writer(let length, let isReplayable, let write):
-            self = .stream(
-                StreamSegment(name: "", length: length, isReplayable: isReplayable, source: .writer(write)))
+            self = .stream(StreamSegment(name: "", length: length, isReplayable: isReplayable, write: write))
         }
     }
 
@@ -97,44 +93,19 @@ struct StreamSegment: Sendable {
     let name: String
     let length: Int64?
     let isReplayable: Bool
-    private let source: Source
-    private let wasRead = Lock(false)
+    let write: BodyWriting
+    private let wasUsed = Lock(false)
 
-    /// The source of the bytes.
-    enum Source: Sendable {
-        case reader(@Sendable () throws -> BodyReader)
-        case writer(BodyWriting)
-    }
-
-    init(name: String, length: Int64?, isReplayable: Bool, source: Source) {
+    init(name: String, length: Int64?, isReplayable: Bool, write: @escaping BodyWriting) {
         self.name = name
         self.length = length
         self.isReplayable = isReplayable
-        self.source = source
-    }
-
-    /// The closure that writes the bytes; `nil` if they can be read.
-    var write: BodyWriting? {
-        if case .writer(let write) = source { write } else { nil }
-    }
-
-    /// Returns a reader from the start.
-    func open() throws -> BodyReader {
-        guard case .reader(let makeReader) = source else {
-            throw SerializationError.multipart(.partWritten(part: name))
-        }
-        try begin()
-        return try makeReader()
+        self.write = write
     }
 
     /// Notes that the segment is used; throws when called again for one that is not replayable.
-    func begin() throws {
-        if !isReplayable {
-            let isSecond = wasRead.withLock { wasRead in
-                defer { wasRead = true }
-                return wasRead
-            }
-            guard !isSecond else { throw SerializationError.multipart(.partReadTwice(part: name)) }
-        }
+    func begin() throws(SerializationError) {
+        guard !isReplayable else { return }
+        guard !wasUsed.set(\.self, to: true) else { throw .multipart(.partReadTwice(part: name)) }
     }
 }

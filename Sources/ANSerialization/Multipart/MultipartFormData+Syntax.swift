@@ -111,19 +111,11 @@ extension MultipartFormData {
         case .none: return .bytes(Data())
         case .bytes(let data): return .bytes(data)
         case .file(let path): return .file(path: path, length: try RegularFile.openPart(path).size)
-        case .stream(let length, let isReplayable, let makeReader):
-            return try segment(.reader(makeReader), length, isReplayable, name: name)
         case .writer(let length, let isReplayable, let write):
-            return try segment(.writer(write), length, isReplayable, name: name)
+            if let length, length < 0 {
+                throw .multipart(.partLength(part: name, declared: length, produced: 0))
+            }
+            return .stream(StreamSegment(name: name, length: length, isReplayable: isReplayable, write: write))
         }
-    }
-
-    private static func segment(
-        _ source: StreamSegment.Source, _ length: Int64?, _ isReplayable: Bool, name: String
-    ) throws(SerializationError) -> BodySegment {
-        if let length, length < 0 {
-            throw .multipart(.partLength(part: name, declared: length, produced: 0))
-        }
-        return .stream(StreamSegment(name: name, length: length, isReplayable: isReplayable, source: source))
     }
 }

@@ -230,11 +230,9 @@ public struct MultipartFormData: Sendable {
 
     private func plainBody() throws(SerializationError) -> RequestBody {
         let segments = try completeSegments()
-        let isReplayable = segments.allSatisfy(\.isReplayable)
-        guard segments.areReadable else {
-            return .writer(length: length, isReplayable: isReplayable) { try await segments.write(to: $0) }
+        return .writer(length: length, isReplayable: segments.allSatisfy(\.isReplayable)) {
+            try await segments.write(to: $0)
         }
-        return .stream(length: length, isReplayable: isReplayable) { SegmentReader.make(segments) }
     }
 
     /// Returns the segments of the complete body.

@@ -69,7 +69,7 @@ extension RequestBody {
             if let compressed = try? Compressor.compress(data, coding, level: level) {
                 return .bytes(compressed)
             }
-        case .bytes, .file, .stream, .writer: break
+        case .bytes, .file, .writer: break
         }
         let segments = [BodySegment(self)]
         return .writer(length: nil, isReplayable: isReplayable) { writer in

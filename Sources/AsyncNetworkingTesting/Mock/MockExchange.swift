@@ -32,8 +32,7 @@ final class MockExchange: ResponseBodySource {
     }
 
     private func readBody() async throws -> Data {
-        let gate = request.body.gate
-        try await gate?()
+        try await request.body.gate?()
         switch request.body.content {
         case .none:
             return Data()
@@ -45,35 +44,22 @@ final class MockExchange: ResponseBodySource {
             } catch {
                 throw TransportError(.requestBody(.file(path: path, reason: "\(error)")))
             }
-        case .stream(let length, _, let makeReader):
-            return try await read(length) {
-                let reader = try makeReader()
-                var body = Data()
-                while let chunk = try await reader.next() {
-                    body.append(chunk)
-                    try await gate?()
-                }
-                return body
-            }
         case .writer(let length, _, let write):
-            return try await read(length) {
-                let body = Lock(Data())
-                let writer = RequestBodyWriter { chunk in body.withLock { $0.append(chunk) } }
-                try await write(writer.gated(by: gate))
-                return body.withLock { $0 }
-            }
+            return try await readBody(length, write)
         }
     }
 
-    private func read(_ length: Int64?, _ readAll: () async throws -> Data) async throws -> Data {
-        let body: Data
+    private func readBody(_ length: Int64?, _ write: BodyWriting) async throws -> Data {
+        let written = Lock(Data())
         do {
-            body = try await readAll()
+            let writer = RequestBodyWriter { chunk in written.withLock { $0.append(chunk) } }
+            try await write(writer.gated(by: request.body.gate))
         } catch let error as CancellationError {
             throw error
         } catch {
             throw TransportError(.requestBody(.source(error)))
         }
+        let body = written.withLock { $0 }
         if let length {
             let count = Int64(body.count)
             guard count >= length else {
