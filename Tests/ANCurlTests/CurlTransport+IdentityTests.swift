@@ -18,10 +18,13 @@ import Testing
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
     }
 
-    private func withServer(_ body: (StubServer) async throws -> Void) async throws {
+    private func withServer(
+        requiresClientCertificate: Bool = true, _ body: (StubServer) async throws -> Void
+    ) async throws {
         defer { try? FileManager.default.removeItem(atPath: folder) }
         var tls = StubServer.TLS(try authority.issue())
         tls.clientAuthority = authority.pemData
+        tls.requiresClientCertificate = requiresClientCertificate
         try await StubServer.with(.init(tls: tls)) { server in
             server.fallback { _ in .text("hello") }
             try await body(server)
@@ -217,6 +220,33 @@ import Testing
                 #expect(context.message?.contains("certificate") == true)
             }
             #expect(server.activity.requests.isEmpty)
+        }
+    }
+
+    /// Some servers, such as those on Python's asyncio, refuse clients after the handshake by closing the connection.
+    @Test(arguments: [TLSVersion.v1_2, .v1_3])
+    func `a connection that is closed without an identity is refused for it until it has served a request`(
+        version: TLSVersion
+    ) async throws {
+        try await withServer(requiresClientCertificate: false) { server in
+            let transport = try CurlTransport()
+            let options = options(nil).with { $0.tls.maximumVersion = version }
+            server.enqueue(.close)
+            let refused = try await transport.failure(server.request(options: options))
+            guard case .tls(.clientCertificateRefused) = refused.reason else { throw refused }
+            #expect(try await transport.text(server.request(options: options)) == "hello")
+            server.enqueue(.close)
+            let lost = try await transport.failure(
+                server.request(method: .post, body: .string("x"), options: options))
+            guard case .connectionLost = lost.reason else { throw lost }
+        }
+    }
+
+    @Test func `a connection that is closed without an identity after the head is lost`() async throws {
+        try await withServer(requiresClientCertificate: false) { server in
+            server.enqueue(.truncated(declared: 10, sent: 4))
+            let error = try await CurlTransport().failure(server.request(options: options(nil)))
+            guard case .connectionLost(.inBody) = error.reason else { throw error }
         }
     }
 }

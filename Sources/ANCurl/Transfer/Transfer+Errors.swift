@@ -87,11 +87,15 @@ extension Transfer {
 
     /// Whether a connection that has served no request failed after its server had requested a certificate and received
     /// none. With TLS 1.2 the server ends the handshake; with TLS 1.3 the request may already be under way, and the
-    /// connection may be reset before the server's alert is read.
+    /// connection may be reset before the server's alert is read. Servers for which the certificate is optional, or that
+    /// close without an alert, as those on Python's asyncio do, end the connection after the handshake; libcurl reports
+    /// this as an empty reply, or as a partial file with HTTP/2.
     private func isIdentityMissing(_ code: CURLcode) -> Bool {
         guard state.lacksIdentity, !state.parser.hasBegun else { return false }
         switch code {
-        case CURLE_SSL_CONNECT_ERROR, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_HTTP2: return true
+        case CURLE_SSL_CONNECT_ERROR, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE,
+            CURLE_HTTP2:
+            return true
         default: return false
         }
     }

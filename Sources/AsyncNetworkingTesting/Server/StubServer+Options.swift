@@ -57,6 +57,9 @@ extension StubServer {
         /// The authorities, as PEM, that client certificates must be signed by; `nil`, the default, to request no
         /// client certificate.
         public var clientAuthority: Data?
+        /// Whether the handshake fails for a client without a certificate; `true` by default. Without
+        /// ``clientAuthority`` it has no effect.
+        package var requiresClientCertificate = true
         /// The OCSP response in DER for clients that ask for one; nil sends none.
         package var staple: Data?
 

@@ -25,7 +25,9 @@ import FoundationEssentials
         unsafe _ = protocols.initialize(from: wire)
         try setVersions(options)
         try setCertificate(options.certificate)
-        if let authority = options.clientAuthority { try requireClient(of: authority) }
+        if let authority = options.clientAuthority {
+            try requestClient(of: authority, isRequired: options.requiresClientCertificate)
+        }
         if staple != nil { answerWithStaple() }
         guard !wire.isEmpty else { return }
         unsafe SSL_CTX_set_alpn_select_cb(
@@ -84,13 +86,13 @@ import FoundationEssentials
             }, Unmanaged.passUnretained(self).toOpaque())
     }
 
-    private func requireClient(of authority: Data) throws(OpenSSLError) {
+    private func requestClient(of authority: Data, isRequired: Bool) throws(OpenSSLError) {
         let store = unsafe SSL_CTX_get_cert_store(raw)
         try X509Handle.forEach(inPEM: authority) { root throws(OpenSSLError) in
             guard unsafe X509_STORE_add_cert(store, root.raw) == 1 else { throw .last("X509_STORE_add_cert") }
             guard unsafe SSL_CTX_add_client_CA(raw, root.raw) == 1 else { throw .last("SSL_CTX_add_client_CA") }
         }
-        unsafe SSL_CTX_set_verify(raw, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
+        unsafe SSL_CTX_set_verify(raw, SSL_VERIFY_PEER | (isRequired ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0), nil)
         // Required to resume sessions with client certificates. See SSL_CTX_set_session_id_context(3).
         unsafe SSL_CTX_set_session_id_context(raw, [1], 1)
     }
