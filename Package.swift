@@ -20,6 +20,7 @@ let package = Package(
         .library(name: "AsyncNetworking", targets: ["AsyncNetworking"]),
         .library(name: "AFNetworking", targets: ["AFNetworking"]),
         .library(name: "AsyncNetworkingXML", targets: ["AsyncNetworkingXML"]),
+        .library(name: "AsyncNetworkingImages", targets: ["AsyncNetworkingImages"]),
         .library(name: "AsyncNetworkingTesting", targets: ["AsyncNetworkingTesting"]),
     ],
     traits: [
@@ -65,6 +66,7 @@ let package = Package(
             name: "AFNetworking", dependencies: ["AsyncNetworking", "AsyncNetworkingXML", "ANSystem", httpTypes],
             swiftSettings: settings),
         .target(name: "AsyncNetworkingXML", dependencies: ["AsyncNetworking"], swiftSettings: settings),
+        .target(name: "AsyncNetworkingImages", dependencies: ["AsyncNetworking", "ANSystem"], swiftSettings: settings),
 
         // Beside the layers: test support for this package and its users.
         .target(
@@ -199,6 +201,10 @@ let package = Package(
         .testTarget(
             name: "AsyncNetworkingXMLTests",
             dependencies: ["AsyncNetworkingXML", "AsyncNetworking", "AsyncNetworkingTesting"],
+            swiftSettings: settings),
+        .testTarget(
+            name: "AsyncNetworkingImagesTests",
+            dependencies: ["AsyncNetworkingImages", "AsyncNetworking", "AsyncNetworkingTesting", "ANSystem"],
             swiftSettings: settings),
         .testTarget(
             name: "AsyncNetworkingTestingTests",

@@ -29,6 +29,7 @@ import Testing
         ],
         // 5: products for particular uses.
         "AsyncNetworkingXML": ["AsyncNetworking", "FoundationXML", "Foundation"],
+        "AsyncNetworkingImages": ["AsyncNetworking", "ANSystem", "FoundationEssentials"],
         "AFNetworking": [
             "AsyncNetworking", "AsyncNetworkingXML", "ANSystem", "HTTPTypes", "Dispatch", "Foundation",
             "FoundationNetworking", "FoundationXML", "Synchronization",

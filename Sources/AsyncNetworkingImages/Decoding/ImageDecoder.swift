@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+
+public import FoundationEssentials
+
+/// A decoder of images.
+///
+/// The library has one, ``BuiltInImageDecoder``, if the package trait `ImageDecoding` is enabled. A program can use
+/// another library:
+///
+/// ```swift
+/// struct MyDecoder: ImageDecoder {
+///     func decode(_ data: Data, _ header: ImageHeader, _ options: ImageDecodingOptions) throws -> Bitmap { … }
+/// }
+/// ```
+public protocol ImageDecoder: Sendable {
+    /// Decodes a file.
+    ///
+    /// It is called on a thread of the concurrency pool, concurrently for several images, and only for images within
+    /// the limits of `options`. The data are not trusted: the file may be truncated, or contradict its header.
+    ///
+    /// - Parameters:
+    ///   - data: The file.
+    ///   - header: The format and the size that the file claims.
+    ///   - options: The size, the orientation and the limits of the result.
+    func decode(_ data: Data, _ header: ImageHeader, _ options: ImageDecodingOptions) throws -> Bitmap
+}
+
+extension ImageDecoder where Self == BuiltInImageDecoder {
+    /// The library's decoder; see ``BuiltInImageDecoder``.
+    public static var builtIn: BuiltInImageDecoder { BuiltInImageDecoder() }
+}
+
+extension ImageDecoder {
+    /// Decodes a file after checking its header against the limits.
+    func decodeChecked(_ data: Data, _ header: ImageHeader, _ options: ImageDecodingOptions) throws -> Bitmap {
+        try options.limits.check(header.size, decoded: options.decodedSize(of: header.size))
+        return try decode(data, header, options)
+    }
+}
+
+/// The options with which an image is decoded.
+public struct ImageDecodingOptions: Hashable, Sendable {
+    /// The size within which the result must fit; larger images are reduced while they are decoded, keeping their
+    /// proportions. `nil`, the default, keeps the size of the image.
+    public var maximumSize: PixelSize?
+    /// Whether the orientation that EXIF specifies is applied; `true` by default.
+    public var appliesOrientation: Bool
+    /// The limits, checked before decoding.
+    public var limits: ImageLimits
+
+    /// Creates options.
+    public init(
+        maximumSize: PixelSize? = nil, appliesOrientation: Bool = true, limits: ImageLimits = ImageLimits()
+    ) {
+        self.maximumSize = maximumSize
+        self.appliesOrientation = appliesOrientation
+        self.limits = limits
+    }
+
+    /// Returns a bound on the size to which an image of a size is decoded, in either orientation.
+    func decodedSize(of size: PixelSize) -> PixelSize {
+        guard let maximumSize else { return size }
+        let (width, height) = (max(maximumSize.width, 1), max(maximumSize.height, 1))
+        let scale = max(
+            min(Double(width) / Double(size.width), Double(height) / Double(size.height)),
+            min(Double(width) / Double(size.height), Double(height) / Double(size.width)))
+        guard scale < 1 else { return size }
+        return PixelSize(
+            width: max(1, Int((Double(size.width) * scale).rounded(.up))),
+            height: max(1, Int((Double(size.height) * scale).rounded(.up))))
+    }
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+
+/// The limits on the size of images, which are checked before an image is decoded.
+///
+/// A file of a few kilobytes can claim billions of pixels. The limits apply to what the header claims and, in a decoder,
+/// to the size that it finds.
+public struct ImageLimits: Hashable, Sendable {
+    /// The maximum number of pixels; 128 Mi (134,217,728) by default.
+    public var pixels: Int
+    /// The maximum size of the decoded image in bytes, at 4 bytes per pixel; 512 MiB by default.
+    public var decodedBytes: Int
+
+    /// Creates limits.
+    public init(pixels: Int = 128 << 20, decodedBytes: Int = 512 << 20) {
+        self.pixels = pixels
+        self.decodedBytes = decodedBytes
+    }
+
+    /// Throws ``ImageError`` if an image of this size exceeds the limits.
+    ///
+    /// - Parameters:
+    ///   - size: The size of the image.
+    ///   - decoded: The size to which it is reduced while it is decoded; `nil`, the default, for none.
+    func check(_ size: PixelSize, decoded: PixelSize? = nil) throws(ImageError) {
+        guard size.pixels <= pixels else { throw .tooManyPixels(size, limit: pixels) }
+        let decoded = decoded ?? size
+        guard decoded.decodedBytes <= decodedBytes else { throw .tooManyBytes(decoded, limit: decodedBytes) }
+    }
+}

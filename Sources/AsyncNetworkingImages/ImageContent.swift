@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+
+public import FoundationEssentials
+
+/// A received image: its file, its format and size, and its pixels if it was decoded.
+public struct ImageContent: Hashable, Sendable {
+    /// The file.
+    public let data: Data
+    /// The format and the size.
+    public let header: ImageHeader
+    /// The number of pixels per point, 1 by default.
+    public let scale: Double
+    /// The pixels; `nil` if the image was not decoded when it was received. See ``decoded(by:options:)``.
+    public let bitmap: Bitmap?
+
+    /// Creates the content from a file after reading its header.
+    ///
+    /// - Parameters:
+    ///   - data: The file.
+    ///   - scale: The number of pixels per point; a value that is not positive counts as 1.
+    ///   - limits: The limits on the size.
+    /// - Throws: The errors of ``ImageHeader/init(_:)``; ``ImageError/tooManyPixels(_:limit:)`` or
+    ///   ``ImageError/tooManyBytes(_:limit:)`` if the image exceeds the limits.
+    public init(_ data: Data, scale: Double = 1, limits: ImageLimits = ImageLimits()) throws(ImageError) {
+        let header = try ImageHeader(data)
+        try limits.check(header.size)
+        self.init(data, header, scale: scale, bitmap: nil)
+    }
+
+    init(_ data: Data, _ header: ImageHeader, scale: Double, bitmap: Bitmap?) {
+        self.data = data
+        self.header = header
+        self.scale = scale > 0 ? scale : 1
+        self.bitmap = bitmap
+    }
+
+    /// The size in points: that of the bitmap, or else of the header, divided by ``scale``.
+    public var pointSize: (width: Double, height: Double) {
+        let size = bitmap?.size ?? header.size
+        return (Double(size.width) / scale, Double(size.height) / scale)
+    }
+
+    /// The memory that the image occupies in bytes: its file and its pixels.
+    public var memoryCost: Int { data.count + (bitmap?.pixels.count ?? 0) }
+
+    /// Returns the pixels, which are decoded off the caller's actor unless ``bitmap`` has them.
+    ///
+    /// - Parameters:
+    ///   - decoder: The decoder; libvips by default, if the package trait `ImageDecoding` is enabled.
+    ///   - options: The size, the orientation and the limits of the bitmap; they are not applied to an existing
+    ///     ``bitmap``.
+    /// - Throws: ``ImageError``, such as ``ImageError/decoderUnavailable``; `CancellationError`; the errors of another
+    ///   decoder.
+    @concurrent public func decoded(
+        by decoder: some ImageDecoder = BuiltInImageDecoder(), options: ImageDecodingOptions = ImageDecodingOptions()
+    ) async throws -> Bitmap {
+        if let bitmap { return bitmap }
+        try Task.checkCancellation()
+        return try decoder.decodeChecked(data, header, options)
+    }
+}
+
+extension ImageContent: CustomStringConvertible {
+    /// The format and the size as text, such as `png, 640 × 480`.
+    public var description: String { "\(header.format), \(header.size)" }
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+
+public import FoundationEssentials
+
+// ImageError
+// ├── unknownFormat       the data are no image of a known format
+// ├── truncated           the data end before the size of the image
+// ├── malformed           the size is missing or zero
+// ├── tooManyPixels       the image exceeds the limits
+// ├── tooManyBytes        the decoded image exceeds the limits
+// ├── decoderUnavailable  this build of the library has no decoder
+// └── decoding            the decoder failed
+
+/// The reason why data are not accepted as an image, or cannot be decoded.
+@nonexhaustive
+public enum ImageError: Error, Hashable, Sendable {
+    /// The format is not one of ``ImageFormat``.
+    case unknownFormat
+    /// The data end before the size of the image.
+    case truncated(ImageFormat)
+    /// The header has no size, or one of zero.
+    case malformed(ImageFormat)
+    /// The image has more pixels than ``ImageLimits/pixels``.
+    case tooManyPixels(PixelSize, limit: Int)
+    /// The decoded image has more bytes than ``ImageLimits/decodedBytes``.
+    case tooManyBytes(PixelSize, limit: Int)
+    /// The library was built without the package trait `ImageDecoding`, and the program specified no ``ImageDecoder``.
+    case decoderUnavailable
+    /// The decoder failed for this reason, for example because the data are damaged.
+    case decoding(reason: String)
+}
+
+extension ImageError: CustomStringConvertible, LocalizedError {
+    /// The ``description``, which Foundation returns as `localizedDescription`.
+    public var errorDescription: String? { description }
+
+    /// A sentence that says what happened and what to check.
+    public var description: String {
+        switch self {
+        case .unknownFormat: "The data are not an image of a known format."
+        case .truncated(let format): "The \(format) image ends before its size."
+        case .malformed(let format): "The header of the \(format) image has no valid size."
+        case .tooManyPixels(let size, let limit):
+            "The image has \(size) pixels, more than the limit of \(limit); see ImageLimits.pixels."
+        case .tooManyBytes(let size, let limit):
+            "The image has \(size) pixels, whose \(size.decodedBytes) bytes exceed the limit of \(limit); see "
+                + "ImageLimits.decodedBytes."
+        case .decoderUnavailable:
+            "There is no image decoder: enable the package trait ImageDecoding, or specify a decoder."
+        case .decoding(let reason): "The image cannot be decoded: \(reason)"
+        }
+    }
+}

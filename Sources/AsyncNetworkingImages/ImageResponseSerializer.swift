@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+
+public import AsyncNetworking
+public import FoundationEssentials
+
+/// A serializer that returns an image, available as `.image`.
+///
+/// ```swift
+/// let logo = try await api.get("logo.png", as: .image).value
+/// print(logo.header.format, logo.header.size)
+/// ```
+///
+/// It reads the format and the size from the header of the file. The format is that of the file, regardless of the
+/// media type. The image is decoded only if there is a ``decoder``.
+public struct ImageResponseSerializer: AdjustableResponseSerializer {
+    /// The statuses and media types that are accepted.
+    public var validation: ResponseValidation
+    /// The number of pixels per point, 1 by default.
+    public var scale = 1.0
+    /// The decoder with which the image is decoded at once, in the task that requested it; `nil`, the default, leaves
+    /// that to ``ImageContent/decoded(by:options:)``.
+    public var decoder: (any ImageDecoder)?
+    /// The options for the decoder, and the limits that apply without a decoder as well.
+    public var options = ImageDecodingOptions()
+
+    /// Creates a serializer, by default for the media types of images and without a decoder.
+    public init(decoder: (any ImageDecoder)? = nil, validation: ResponseValidation = .image) {
+        self.decoder = decoder
+        self.validation = validation
+    }
+
+    /// Returns the image.
+    ///
+    /// - Throws: ``ImageError`` for a file that is not an image, damaged, or exceeds the limits;
+    ///   `SerializationError.emptyBody` for an empty body; the errors of the decoder.
+    public func serialize(_ head: ResponseHead, _ body: Data) throws -> ImageContent {
+        guard !body.isEmpty else { throw SerializationError.emptyBody(status: head.status.code, wanted: "image") }
+        let header = try ImageHeader(body)
+        try check(header)
+        let bitmap = try decoder?.decodeChecked(body, header, options)
+        return ImageContent(body, header, scale: scale, bitmap: bitmap)
+    }
+
+    /// Throws if an image with this header exceeds the limits.
+    func check(_ header: ImageHeader) throws(ImageError) {
+        try options.limits.check(header.size, decoded: options.decodedSize(of: header.size))
+    }
+}
+
+extension ResponseSerializer where Self == ImageResponseSerializer {
+    /// A serializer that returns an image without decoding it.
+    public static var image: ImageResponseSerializer { ImageResponseSerializer() }
+
+    /// Returns a serializer that decodes the image.
+    ///
+    /// - Parameters:
+    ///   - decoder: The decoder; libvips by default, if the package trait `ImageDecoding` is enabled.
+    ///   - options: The size, the orientation and the limits of the bitmap.
+    public static func image(
+        decodedBy decoder: some ImageDecoder, options: ImageDecodingOptions = ImageDecodingOptions()
+    ) -> ImageResponseSerializer {
+        var serializer = ImageResponseSerializer(decoder: decoder)
+        serializer.options = options
+        return serializer
+    }
+}
+
+extension ResponseValidation {
+    /// A validation that accepts the statuses 200 to 299 with the media types of images: those of AFNetworking, and
+    /// those of AVIF, HEIF, HEIC and WebP.
+    public static let image = ResponseValidation(
+        mediaTypes: [
+            "image/tiff", "image/jpeg", "image/gif", "image/png", "image/ico", "image/x-icon", "image/bmp",
+            "image/x-bmp", "image/x-xbitmap", "image/x-win-bitmap", "image/webp", "image/avif", "image/heif",
+            "image/heic", "image/vnd.microsoft.icon",
+        ])
+}
