@@ -23,7 +23,7 @@ struct Delta: Decodable {
 }
 
 func ask(_ question: String, at url: URL, key: String?) async throws {
-    let message: Parameters = ["role": "user", "content": .string(question)]
+    let message: Parameters = ["role": "user", "content": question]
     try await withSession(configure: { $0.requestSerializer = .json }) { api in
         var request = try api.request(
             .post, url.absoluteString, parameters: ["model": "small", "stream": true, "messages": [message]])

@@ -48,7 +48,7 @@ func asynchronous(_ base: URL) async throws {
     let session = SessionManager(baseURL: base)
     let user = try await session.get("user", as: .decodable(User.self)).value
     print("async: the user is \(user.name)")
-    let response = try await session.post("notes", parameters: ["author": .string(user.name)])
+    let response = try await session.post("notes", parameters: ["author": user.name])
     print("async: status \(response.statusCode)")
 }
 

@@ -41,7 +41,7 @@ func refreshTokens(_ url: URL, logIn: SessionManager, stored: BearerToken?, gran
     // snippet.tokens
     let authenticator = Authenticator(for: [url], token: stored) { _ in
         let answer = try await logIn.post(
-            "token", parameters: ["grant": .string(grant)], as: .decodable(TokenResponse.self))
+            "token", parameters: ["grant": grant], as: .decodable(TokenResponse.self))
         return BearerToken(answer.value.token, expires: Date(timeIntervalSinceNow: answer.value.seconds))
     }
     let api = SessionManager(baseURL: url) { $0.authentication.authenticators = [authenticator] }

@@ -12,7 +12,7 @@ func callVerbs(_ api: SessionManager, user: User, password: String, token: Strin
     }
     let created = try await api.post("users", json: user, as: .decodable(User.self)).value
     let page = try await api.get("users", parameters: ["name": "Ada", "page": 2], as: .json).value
-    try await api.post("login", parameters: ["user": "ada", "password": .string(password)])
+    try await api.post("login", parameters: ["user": "ada", "password": password])
     let report = try await api.get("report", timeout: .seconds(5)).value
     let me = try await api.get("me", headers: [.authorization: "Bearer \(token)"]).value
     try await api.delete("users/7")

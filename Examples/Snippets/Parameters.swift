@@ -3,11 +3,11 @@
 import AsyncNetworking
 import FoundationEssentials
 
-func makeParameters(born: Date, portrait: Data) throws {
+func makeParameters(name: String, age: Int, manager: String?, tags: [String], born: Date) throws {
     // snippet.creating-parameters
     let literal: Parameters = [
-        "name": "Ada", "tags": ["math", "code"], "active": true, "born": .date(born), "portrait": .data(portrait),
-        "manager": nil,
+        "name": name, "age": age, "manager": manager, "tags": tags, "born": born, "active": true,
+        "address": ["city": "London", "floor": 2],
     ]
     // snippet.end
 
@@ -21,12 +21,13 @@ func makeParameters(born: Date, portrait: Data) throws {
     print(literal, encoded)
 }
 
-func sendParameters(_ api: SessionManager) async throws {
+func sendParameters(_ api: SessionManager, page: Int, cursor: String?, name: String) async throws {
     // snippet.creating-parameters-3
-    // GET …/users?page=2&sort%5B%5D=name&sort%5B%5D=age
-    let users = try await api.get("users", parameters: ["page": 2, "sort": ["name", "age"]], as: .json)
+    // GET …/users?page=2&sort%5B%5D=name&sort%5B%5D=age, without a cursor if it is nil
+    let users = try await api.get(
+        "users", parameters: ["page": page, "cursor": cursor, "sort": ["name", "age"]], as: .json)
     // POST …/users with the form name=Ada%20Lovelace
-    try await api.post("users", parameters: ["name": "Ada Lovelace"])
+    try await api.post("users", parameters: ["name": name])
     // snippet.end
     print(users.value)
 }

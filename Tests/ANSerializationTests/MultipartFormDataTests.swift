@@ -45,7 +45,7 @@ import Testing
 
     @Test func `parameters become fields with flat names in sorted order`() async throws {
         var form = try MultipartFormData(boundary: "B")
-        try form.append(["b": [1, true], "a": nil, "c": ["d e": "ü"]])
+        try form.append(["b": [1, true], "a": Parameters.null, "c": ["d e": "ü"]])
         #expect(
             try await text(of: form.makeBody().body)
                 == "--B\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n"
@@ -334,7 +334,7 @@ import Testing
 
     @Test func `bytes in parameters are sent unchanged, and text in the configured encoding`() async throws {
         var form = try MultipartFormData(boundary: "B")
-        try form.append(["a": .data(Data([0xFF, 0])), "b": ["ü"]], stringEncoding: .isoLatin1)
+        try form.append(["a": Parameters.data(Data([0xFF, 0])), "b": ["ü"]], stringEncoding: .isoLatin1)
         let bytes = try await chunks(of: form.makeBody().body).reduce(into: Data()) { $0 += $1 }
         #expect(
             bytes == Data("--B\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n".utf8) + Data([0xFF, 0])

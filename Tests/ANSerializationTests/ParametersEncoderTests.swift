@@ -28,14 +28,12 @@ import Testing
 
     @Test func `an encodable value is encoded in the order of its properties`() throws {
         let user = User(home: URL(string: "http://h/"))
-        #expect(
-            try Parameters(encoding: user) == [
-                "name": "Ada", "id": .unsigned(.max), "age": -36, "ratio": 0.1, "active": true,
-                "manager": .absent, "born": .date(Date(timeIntervalSince1970: 0)), "key": .data(Data([0, 255])),
-                "home": "http://h/",
-                "tags": ["x", "y"],
-                "inner": ["scores": [[1, 2], []], "price": 12.5],
-            ])
+        let expected: Parameters = [
+            "name": "Ada", "id": UInt64.max, "age": -36, "ratio": 0.1, "active": true, "manager": nil,
+            "born": Date(timeIntervalSince1970: 0), "key": Data([0, 255]), "home": "http://h/", "tags": ["x", "y"],
+            "inner": ["scores": [[1, 2], []], "price": 12.5] as Parameters,
+        ]
+        #expect(try Parameters(encoding: user) == expected)
     }
 
     /// Optional properties of every type with a function of its own in the protocol, and of other types.
@@ -81,7 +79,7 @@ import Testing
     }
 
     @Test func `an explicitly encoded nil is null`() throws {
-        #expect(try Parameters(encoding: ExplicitNull()) == ["manager": .null])
+        #expect(try Parameters(encoding: ExplicitNull()) == ["manager": Parameters.null])
     }
 
     @Test func `scalars, optionals and raw values are encoded as their values`() throws {
@@ -90,7 +88,8 @@ import Testing
         #expect(try Parameters(encoding: [1, nil] as [Int?]) == [1, nil])
         #expect(try Parameters(encoding: ["a": Color.red]) == ["a": "red"])
         #expect(try Parameters(encoding: Int?.none) == .null)
-        #expect(try Parameters(encoding: Parametric(value: ["b": 1, "a": 2])) == ["value": ["b": 1, "a": 2]])
+        #expect(
+            try Parameters(encoding: Parametric(value: ["b": 1, "a": 2])) == ["value": ["b": 1, "a": 2] as Parameters])
     }
 
     private struct Parametric: Encodable {

@@ -24,7 +24,7 @@ import Testing
     @Test func `dates since 1582 agree with the formatter of Foundation`() throws {
         for seconds in stride(from: -12_219_292_800.0, to: 253_402_300_799, by: 36_036_007) {
             let date = Date(timeIntervalSince1970: seconds)
-            let query = try URLEncodedFormEncoder().pairs(["d": .date(date)]).first?.value
+            let query = try URLEncodedFormEncoder().pairs(["d": Parameters.date(date)]).first?.value
             let expected = date.formatted(.iso8601).replacing("T", with: " ").replacing("Z", with: " +0000")
             guard query != expected else { continue }
             Issue.record("\(query ?? "nil") is not \(expected)")

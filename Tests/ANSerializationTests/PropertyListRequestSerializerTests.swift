@@ -8,9 +8,10 @@ import Testing
 
 @Suite struct PropertyListRequestSerializerTests {
     private static let parameters: Parameters = [
-        "text": "ü & <b>", "list": [1, 2.5, true, -3], "set": .set(["x"]),
-        "date": .date(Date(timeIntervalSince1970: 0)),
-        "data": .data(Data([0, 1, 254, 255])), "large": .unsigned(.max), "nested": ["empty": [:], "none": []],
+        "text": "ü & <b>", "list": [1, 2.5, true, -3], "set": Parameters.set(["x"]),
+        "date": Parameters.date(Date(timeIntervalSince1970: 0)),
+        "data": Parameters.data(Data([0, 1, 254, 255])), "large": Parameters.unsigned(.max),
+        "nested": ["empty": [:], "none": []],
     ]
 
     private struct Content: Codable, Equatable {
@@ -128,12 +129,12 @@ import Testing
         let date = Date(timeIntervalSince1970: seconds)
         let serializer = PropertyListRequestSerializer(format: format)
         guard format == .xml || !seconds.isFinite else {
-            let request = try serialize("POST", ["a": [.date(date)]], with: serializer)
+            let request = try serialize("POST", ["a": [Parameters.date(date)]], with: serializer)
             #expect(try PropertyListDecoder().decode([String: [Date]].self, from: data(request)) == ["a": [date]])
             return
         }
         expectFailure {
-            try serialize("POST", ["a": [.date(date)]], with: serializer)
+            try serialize("POST", ["a": [Parameters.date(date)]], with: serializer)
         } where: { error in
             if case .parameters(.dateOutOfRange(path: "a[0]")) = error { true } else { false }
         }
@@ -148,7 +149,7 @@ import Testing
     func `dates of the years 1 to 9999 are written in XML, before 1582 in the Julian calendar`(
         seconds: Double, text: String
     ) throws {
-        let request = try serialize("POST", ["a": .date(Date(timeIntervalSince1970: seconds))])
+        let request = try serialize("POST", ["a": Parameters.date(Date(timeIntervalSince1970: seconds))])
         #expect(String(decoding: try data(request), as: UTF8.self).contains("<date>\(text)</date>"))
     }
 
@@ -159,7 +160,7 @@ import Testing
 
     @Test func `raw text and deep nesting are rejected`() {
         expectFailure {
-            try serialize("POST", ["a": .raw("b")])
+            try serialize("POST", ["a": Parameters.raw("b")])
         } where: { error in
             if case .parameters(.rawText(path: "a")) = error { true } else { false }
         }

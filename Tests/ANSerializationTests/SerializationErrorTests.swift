@@ -27,7 +27,7 @@ import Testing
             "\(error)" == "“users/7” is relative, but there is no base URL; give one, or an absolute http or https URL."
         }
         expectFailure {
-            try URLEncodedFormEncoder().encode(["a": .double(.nan)])
+            try URLEncodedFormEncoder().encode(["a": Parameters.double(.nan)])
         } where: { error in
             "\(error)" == "The parameter “a” is NaN or infinite, which cannot be sent; check how it was computed."
         }

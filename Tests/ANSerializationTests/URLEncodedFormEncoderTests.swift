@@ -35,18 +35,21 @@ import Testing
             (["a": [[1], [2]]], "a%5B%5D%5B%5D=1&a%5B%5D%5B%5D=2"),
             (["a": ["y": 2, "x": ["z": 1]]], "a%5Bx%5D%5Bz%5D=1&a%5By%5D=2"),
             (["a": [["k": 1], ["k": 2]]], "a%5B%5D%5Bk%5D=1&a%5B%5D%5Bk%5D=2"),
-            (["a": .set(["q", "b", "c"])], "a=b&a=c&a=q"),
-            (["a": nil, "b": ""], "a&b="),
+            (["a": Parameters.set(["q", "b", "c"])], "a=b&a=c&a=q"),
+            (["a": Parameters.null, "b": "", "c": nil], "a&b="),
             (["a": true, "b": false], "a=1&b=0"),
             (["a": 1.0, "b": -2.5, "c": 0.1, "d": 1e21], "a=1&b=-2.5&c=0.1&d=1e%2B21"),
-            (["a": .integer(.min), "b": .unsigned(.max)], "a=-9223372036854775808&b=18446744073709551615"),
-            (["a": [], "b": [:], "c": .set([]), "d": 1], "d=1"),
-            (["d": .date(Date(timeIntervalSince1970: 0))], "d=1970-01-01%2000%3A00%3A00%20%2B0000"),
+            (
+                ["a": Parameters.integer(.min), "b": Parameters.unsigned(.max)],
+                "a=-9223372036854775808&b=18446744073709551615"
+            ),
+            (["a": [], "b": [:], "c": Parameters.set([]), "d": 1], "d=1"),
+            (["d": Parameters.date(Date(timeIntervalSince1970: 0))], "d=1970-01-01%2000%3A00%3A00%20%2B0000"),
             (["url": "http://h/p?q"], "url=http%3A//h/p?q"),
             (
                 [
-                    "a": .date(Date(timeIntervalSince1970: -62_135_596_800)),
-                    "b": .date(Date(timeIntervalSince1970: 253_402_300_799)),
+                    "a": Parameters.date(Date(timeIntervalSince1970: -62_135_596_800)),
+                    "b": Parameters.date(Date(timeIntervalSince1970: 253_402_300_799)),
                 ],
                 "a=0001-01-01%2000%3A00%3A00%20%2B0000&b=9999-12-31%2023%3A59%3A59%20%2B0000"
             ),
@@ -88,7 +91,7 @@ import Testing
     @Test(arguments: [Double.nan, .infinity, -.infinity])
     func `a number that is not finite fails with its path`(number: Double) {
         expectFailure {
-            try encoder.encode(["a": ["b": .double(number)]])
+            try encoder.encode(["a": ["b": Parameters.double(number)]])
         } where: { error in
             if case .parameters(.notFinite(path: "a[b]")) = error { true } else { false }
         }
@@ -97,7 +100,7 @@ import Testing
     @Test(arguments: [Double.nan, .infinity, 253_402_300_800, -62_135_596_801])
     func `a date outside of the years 1 to 9999 fails`(seconds: Double) {
         expectFailure {
-            try encoder.encode(["d": .date(Date(timeIntervalSince1970: seconds))])
+            try encoder.encode(["d": Parameters.date(Date(timeIntervalSince1970: seconds))])
         } where: { error in
             if case .parameters(.dateOutOfRange(path: "d")) = error { true } else { false }
         }

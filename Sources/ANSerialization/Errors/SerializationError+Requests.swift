@@ -79,6 +79,11 @@ extension SerializationError.ParametersFailure {
         Self(path, "The parameter “\(Excerpt.of(path))” cannot be in a property list: \(reason).")
     }
 
+    /// Creates the failure of a value that parameters do not support, for the given reason.
+    package static func unsupported(path: String, reason: String) -> Self {
+        Self(path, "The parameter “\(Excerpt.of(path))” cannot be sent: \(Excerpt.of(reason, limit: 300))")
+    }
+
     /// Creates the failure of text that cannot be represented in the selected encoding.
     package static func textEncoding(path: String) -> Self {
         Self(

@@ -3,7 +3,7 @@
 public import FoundationEssentials
 
 extension Parameters {
-    /// The encoding of dates in queries, forms and JSON.
+    /// The encoding of dates in queries and forms.
     @nonexhaustive
     public enum DateEncoding: Sendable {
         /// Text such as `1970-01-01 00:00:00 +0000`, in UTC and whole seconds, as with AFNetworking.
@@ -42,7 +42,7 @@ extension Parameters {
         }
     }
 
-    /// The encoding of bytes in queries, forms and JSON.
+    /// The encoding of bytes in queries and forms.
     @nonexhaustive
     public enum DataEncoding: Sendable {
         /// Base64 (RFC 4648 §4).

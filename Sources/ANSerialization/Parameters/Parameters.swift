@@ -5,10 +5,14 @@ public import FoundationEssentials
 /// The parameters of a query, form or JSON body: a tree of values that keeps its order.
 ///
 /// ```swift
-/// let parameters: Parameters = ["name": "Ada", "tags": ["math", "code"], "active": true, "manager": nil]
+/// let parameters: Parameters = ["name": name, "tags": ["math", "code"], "active": true, "manager": manager]
 /// ```
 ///
-/// Parameters can be created from literals, dictionaries, a ``JSONValue``, or any `Encodable` value. A tree may have
+/// The elements of a literal are literals, and values of any type that conforms to ``ParameterValue``; `nil` means
+/// ``absent``, except in arrays, and `Parameters.null` a null. A literal within a literal becomes a Swift array or dictionary first, whose
+/// names are sorted; `as Parameters` keeps their order.
+///
+/// Parameters can also be created from dictionaries, a ``JSONValue``, or any `Encodable` value. A tree may have
 /// any depth, but encoding one with more than 512 levels fails.
 @nonexhaustive
 public enum Parameters: Hashable, Sendable {
@@ -37,9 +41,10 @@ public enum Parameters: Hashable, Sendable {
     case raw(String)
     /// A null; by default a query contains the name without `=`.
     case null
-    /// The value of an optional property that is `nil`. In queries and forms it is encoded like ``null``, according to
-    /// ``URLEncodedFormEncoder/nulls``; JSON objects and property lists omit it together with its name.
+    /// The value of an optional that is `nil`. It is omitted together with its name.
     case absent
+    /// A value that cannot be represented, with the reason as a sentence; encoding it fails. See ``ParameterValue``.
+    case unsupported(String)
 
     /// The maximum nesting depth of parameters: 512 levels.
     package static let maximumDepth = 512
@@ -58,11 +63,6 @@ public enum Parameters: Hashable, Sendable {
         }
     }
 
-    /// Creates a dictionary whose entries are sorted by name, because a Swift dictionary has no order.
-    public init(_ values: [String: Parameters]) {
-        self = .dictionary(values.sorted { $0.key < $1.key }.map { Entry($0.key, $0.value) })
-    }
-
     /// The value of the first entry with a name; `nil` if there is no such entry or the value is not a dictionary.
     ///
     /// Setting a value replaces the first such entry or adds one; setting `nil` removes all such entries. It turns
@@ -77,7 +77,7 @@ public enum Parameters: Hashable, Sendable {
             switch self {
             case .dictionary(let existing): entries = existing
             case .null, .absent: entries = []
-            case .array, .set, .string, .integer, .unsigned, .double, .bool, .date, .data, .raw: return
+            case .array, .set, .string, .integer, .unsigned, .double, .bool, .date, .data, .raw, .unsupported: return
             }
             if let newValue {
                 if let index = entries.firstIndex(where: { $0.name == name }) {
@@ -100,17 +100,24 @@ extension [Parameters.Entry] {
     }
 }
 
+extension Parameters {
+    /// Creates parameters from an element of a literal.
+    fileprivate init(element: (any ParameterValue)?) {
+        self = element.map { Parameters(converting: $0, depth: 1) } ?? .absent
+    }
+}
+
 extension Parameters: ExpressibleByDictionaryLiteral {
     /// Creates a dictionary in the order of the literal.
-    public init(dictionaryLiteral elements: (String, Parameters)...) {
-        self = .dictionary(elements.map { Entry($0.0, $0.1) })
+    public init(dictionaryLiteral elements: (String, (any ParameterValue)?)...) {
+        self = .dictionary(elements.map { Entry($0.0, Parameters(element: $0.1)) })
     }
 }
 
 extension Parameters: ExpressibleByArrayLiteral {
     /// Creates an array.
-    public init(arrayLiteral elements: Parameters...) {
-        self = .array(elements)
+    public init(arrayLiteral elements: (any ParameterValue)?...) {
+        self = .array(elements.map { Parameters(element: $0).asElement })
     }
 }
 

@@ -65,7 +65,9 @@ struct ParametersFlattener<Sink: PairSink> {
             guard !sink.add(name, data: data) else { return }
             try flatten(try options.data.encode(data) { path }, depth: depth + 1)
         case .raw(let text): sink.add(name, raw: text)
-        case .null, .absent:
+        case .absent: break
+        case .unsupported(let reason): throw .parameters(.unsupported(path: path, reason: reason))
+        case .null:
             switch options.nulls {
             case .dropKey: break
             case .bareKey: sink.add(name, nil)

@@ -38,7 +38,7 @@ extension URLEncodedFormEncoder {
         case custom(@Sendable (String) -> String)
     }
 
-    /// The encoding of null and of optional properties that are `nil`, for the name `a`.
+    /// The encoding of null, for the name `a`.
     @nonexhaustive
     public enum NullEncoding: Hashable, Sendable {
         /// No pair.

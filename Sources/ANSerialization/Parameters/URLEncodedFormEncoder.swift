@@ -10,11 +10,11 @@ package import FoundationEssentials
 /// | `["b": 1, "a": "x y"]` | `a=x%20y&b=1`: names are sorted in the order of `String` |
 /// | `["a": ["x": 1]]` | `a%5Bx%5D=1` |
 /// | `["a": [1, 2]]` | `a%5B%5D=1&a%5B%5D=2` |
-/// | `["a": .set([2, 1])]` | `a=1&a=2` |
-/// | `["a": nil]`, `["a": ""]` | `a`, `a=` |
+/// | `["a": Set([2, 1])]` | `a=1&a=2` |
+/// | `["a": Parameters.null]`, `["a": ""]`, `["a": nil]` | `a`, `a=`, empty |
 /// | `["a": true]`, `["a": 1.0]` | `a=1` |
 /// | `["a": []]`, `["a": [:]]` | empty |
-/// | `["a": .raw("x%20y")]`, `.raw("a=b")` | `a=x%20y`, `a=b`: unchanged |
+/// | `["a": Parameters.raw("x%20y")]`, `.raw("a=b")` | `a=x%20y`, `a=b`: unchanged |
 ///
 /// Letters, digits and `-._~/?` are not encoded; every other byte of the UTF-8 text becomes `%XX`, including spaces and
 /// `%`. Options change the format for servers that expect another one:
@@ -42,7 +42,7 @@ public struct URLEncodedFormEncoder: Sendable {
     public var keys = KeyEncoding.asIs
     /// The syntax of names in nested dictionaries; `a[b]` by default.
     public var keyPaths = KeyPathEncoding.brackets
-    /// The encoding of null and of optional properties that are `nil`; the name alone by default.
+    /// The encoding of ``Parameters/null``; the name alone by default. Optionals that are `nil` are omitted.
     public var nulls = NullEncoding.bareKey
     /// Whether spaces are encoded as `+`; by default they are `%20`. A plus sign itself is then written as `%2B`, even if
     /// it is one of the ``allowedCharacters``.

@@ -12,7 +12,7 @@ struct PropertyListTree: Encodable {
     ) throws(SerializationError) -> Data {
         switch parameters {
         case .dictionary, .array, .set: break
-        case .string, .integer, .unsigned, .double, .bool, .date, .data, .raw, .null, .absent:
+        case .string, .integer, .unsigned, .double, .bool, .date, .data, .raw, .null, .absent, .unsupported:
             throw .parameters(
                 .notInPropertyList(path: "", reason: "the outermost value is neither a dictionary nor an array"))
         }
@@ -57,6 +57,8 @@ struct PropertyListTree: Encodable {
             }
         case .null, .absent: throw refusal(path, "property lists do not support null")
         case .raw: throw .parameters(.rawText(path: path.pathDescription))
+        case .unsupported(let reason):
+            throw .parameters(.unsupported(path: path.pathDescription, reason: reason))
         case .date(let date) where isXML:
             // For dates out of range the encoder would write a different date.
             _ = try Parameters.text(of: date) { path.pathDescription }
@@ -89,7 +91,7 @@ struct PropertyListTree: Encodable {
         case .bool(let value): try encode(value, to: encoder)
         case .date(let value): try encode(value, to: encoder)
         case .data(let value): try encode(value, to: encoder)
-        case .null, .absent:
+        case .null, .absent, .unsupported:
             var container = encoder.singleValueContainer()
             try container.encodeNil()
         }
