@@ -135,3 +135,13 @@ func readOutcome(_ api: SessionManager, _ request: Request) async throws {
     print(outcome.value ?? .null, outcome.rejection?.status ?? 200, outcome.failure ?? "no failure")
     // snippet.end
 }
+
+func configureJSON(_ url: URL) -> SessionManager {
+    // snippet.session-json
+    let api = SessionManager(baseURL: url) {
+        $0.json.encoder.keyEncodingStrategy = .convertToSnakeCase
+        $0.json.decoder.keyDecodingStrategy = .convertFromSnakeCase
+    }
+    // snippet.end
+    return api
+}

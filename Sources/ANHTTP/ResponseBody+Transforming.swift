@@ -9,7 +9,9 @@ extension ResponseBody {
     ///
     /// - Parameter transform: A function called for each chunk in order; an error that it throws ends the body.
     public func transforming(_ transform: @escaping @Sendable (Data) throws -> Data) -> ResponseBody {
-        ResponseBody(source: TransformedBodySource(base: source, transform: transform))
+        var body = ResponseBody(source: TransformedBodySource(base: source, transform: transform))
+        body.jsonDecoder = jsonDecoder
+        return body
     }
 }
 

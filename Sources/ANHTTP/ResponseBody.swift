@@ -9,6 +9,8 @@ public import HTTPTypes
 /// reader slows down the server (backpressure). Unread bytes are discarded when the scope that provides the body ends.
 public struct ResponseBody: AsyncSequence, Sendable {
     let source: any ResponseBodySource
+    /// The decoder of the session that received the response, for the values of a stream.
+    package var jsonDecoder: JSONDecoder?
 
     /// Creates a body that reads from a source.
     public init(source: some ResponseBodySource) {

@@ -17,6 +17,8 @@ public struct ResponseHead: Sendable {
     public var redirectHistory: [ResponseHead] = []
     /// The attempts before this response, and why no more were made; set by a session, otherwise empty.
     public var retryHistory = RetryHistory()
+    /// The decoder of the session that received the response, for serializers without one of their own.
+    package var jsonDecoder: JSONDecoder?
 
     /// Creates a head, by default without fields and for HTTP/1.1.
     public init(status: HTTPResponse.Status, headers: HTTPFields = [:], version: HTTPVersion = .http1_1, url: URL) {

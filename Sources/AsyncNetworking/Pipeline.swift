@@ -38,6 +38,7 @@ final class Pipeline: Sendable {
     private let headers: HTTPFields
     /// A request that carries the session's transfer options, inherited by requests without options.
     let template: Request
+    private let jsonDecoder: JSONDecoder
 
     init(
         transport: any Transport, configuration: SessionConfiguration, headers: HTTPFields, registry: TaskRegistry
@@ -59,6 +60,7 @@ final class Pipeline: Sendable {
         randomUnit = configuration.randomUnit
         uptime = Stopwatch(clock)
         self.headers = headers
+        jsonDecoder = configuration.json.decoder
         template = Request(url: URL(filePath: "/"), options: configuration.transfer)
     }
 
@@ -119,7 +121,13 @@ final class Pipeline: Sendable {
     ) async throws -> Value {
         var value: Value?
         do {
-            try await perform(call) { value = try await body($0, $1) }
+            try await perform(call) { head, responseBody in
+                var head = head
+                head.jsonDecoder = jsonDecoder
+                var responseBody = responseBody
+                responseBody.jsonDecoder = jsonDecoder
+                value = try await body(head, responseBody)
+            }
         } catch {
             throw call.request.namingTimeout(error)
         }

@@ -26,9 +26,9 @@ public struct SessionConfiguration: Sendable {
     /// The serializer that encodes the parameters of requests into queries and bodies; `.http` by default, which
     /// encodes bodies as forms.
     public var requestSerializer: any RequestSerializer = .http
-    /// The encoder for the JSON bodies of ``SessionManager/post(_:parameters:json:form:body:headers:timeout:options:as:)``
-    /// and the other verbs; one with the default strategies by default. It must not be modified once a manager uses it.
-    public var jsonEncoder = JSONEncoder()
+    /// The encoder and the decoder for the JSON of requests and responses, by default for dates by ISO 8601; see
+    /// ``ANSerialization/JSONCoding``.
+    public var json = JSONCoding()
     /// The transfer options for requests that do not change them.
     package var transfer = TransferOptions()
     /// The limits of the connection pool; see ``ANHTTP/ConnectionLimits``.

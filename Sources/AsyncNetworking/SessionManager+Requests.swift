@@ -83,7 +83,7 @@ extension SessionManager {
     ///   - target: A path or URL as a string, resolved against the base URL, or a `URL`; see
     ///     ``ANSerialization/URLResolver``.
     ///   - parameters: The parameters; `nil`, the default, for none, which differs from empty parameters.
-    ///   - json: A value for a JSON body, encoded by ``SessionConfiguration/jsonEncoder``. `Content-Type` is
+    ///   - json: A value for a JSON body, encoded by ``SessionConfiguration/json``. `Content-Type` is
     ///     `application/json` unless `headers` contain another.
     ///   - form: A multipart form for the body. Without parts and parameters, there is no body. `Content-Type` in
     ///     `headers` is an error, because the field contains the form's boundary.
@@ -100,13 +100,15 @@ extension SessionManager {
     ) throws -> Request {
         do throws(SerializationError) {
             var request = Request(method: method, url: try target.resolved(by: resolver), body: body)
-            if let json { try request.setBody(json: json, encoder: configuration.jsonEncoder) }
+            if let json { try request.setBody(json: json, encoder: configuration.json.encoder) }
+            if parameters != nil { request[SessionJSONEncoder.self] = configuration.json.encoder }
             if let form {
                 guard !headers.contains(.contentType) else { throw .multipart(.contentTypeReplaced) }
                 request = try configuration.requestSerializer.serialize(request, parameters: parameters, form: form)
             } else {
                 request = try configuration.requestSerializer.serialize(request, parameters: parameters)
             }
+            if parameters != nil { request[SessionJSONEncoder.self] = nil }
             request.headers.replace(with: headers)
             if let timeout { request.timeout = timeout }
             if let options { request.changeOptions(inheritingFrom: pipeline.template, by: options) }
@@ -122,6 +124,8 @@ extension Response<Data> {
     func serialized<Serializer: ResponseSerializer>(by serializer: Serializer) throws -> Response<Serializer.Output> {
         do {
             return try map { data in try serializer.value(of: head, data) }
+        } catch let error as SerializationError {
+            throw SessionError.serialization(error.naming(head.url.redactedDescription))
         } catch {
             throw SessionError.lifting(error)
         }

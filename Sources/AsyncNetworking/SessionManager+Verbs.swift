@@ -61,7 +61,7 @@ extension SessionManager {
     /// - Parameters:
     ///   - target: A path or URL as a string, resolved against the base URL, or a `URL`.
     ///   - parameters: Parameters for the body; `nil`, the default, for none.
-    ///   - json: A value for a JSON body, encoded by ``SessionConfiguration/jsonEncoder``; `nil`, the default, for none.
+    ///   - json: A value for a JSON body, encoded by ``SessionConfiguration/json``; `nil`, the default, for none.
     ///   - form: A multipart form for the body; `nil`, the default, for none.
     ///   - body: Any other body; ``ANHTTP/RequestBody/none`` by default.
     ///   - headers: Header fields that replace all others of the same name.
@@ -88,7 +88,7 @@ extension SessionManager {
     /// - Parameters:
     ///   - target: A path or URL as a string, resolved against the base URL, or a `URL`.
     ///   - parameters: Parameters for the body; `nil`, the default, for none.
-    ///   - json: A value for a JSON body, encoded by ``SessionConfiguration/jsonEncoder``; `nil`, the default, for none.
+    ///   - json: A value for a JSON body, encoded by ``SessionConfiguration/json``; `nil`, the default, for none.
     ///   - form: A multipart form for the body; `nil`, the default, for none.
     ///   - body: Any other body; ``ANHTTP/RequestBody/none`` by default.
     ///   - headers: Header fields that replace all others of the same name.
@@ -115,7 +115,7 @@ extension SessionManager {
     /// - Parameters:
     ///   - target: A path or URL as a string, resolved against the base URL, or a `URL`.
     ///   - parameters: Parameters for the body; `nil`, the default, for none.
-    ///   - json: A value for a JSON body, encoded by ``SessionConfiguration/jsonEncoder``; `nil`, the default, for none.
+    ///   - json: A value for a JSON body, encoded by ``SessionConfiguration/json``; `nil`, the default, for none.
     ///   - form: A multipart form for the body; `nil`, the default, for none.
     ///   - body: Any other body; ``ANHTTP/RequestBody/none`` by default.
     ///   - headers: Header fields that replace all others of the same name.
@@ -142,7 +142,7 @@ extension SessionManager {
     /// - Parameters:
     ///   - target: A path or URL as a string, resolved against the base URL, or a `URL`.
     ///   - parameters: Parameters for the query; `nil`, the default, for none.
-    ///   - json: A value for a JSON body, encoded by ``SessionConfiguration/jsonEncoder``; `nil`, the default, for none.
+    ///   - json: A value for a JSON body, encoded by ``SessionConfiguration/json``; `nil`, the default, for none.
     ///   - form: A multipart form for the body; `nil`, the default, for none.
     ///   - body: Any other body; ``ANHTTP/RequestBody/none`` by default.
     ///   - headers: Header fields that replace all others of the same name.

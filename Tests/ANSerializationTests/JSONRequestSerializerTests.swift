@@ -51,7 +51,9 @@ import Testing
     @Test func `an optional property that is nil is omitted, unlike null`() throws {
         #expect(try serialize("POST", Parameters(encoding: Person())).bytes == #"{"age":36}"#)
         #expect(
-            try serialize("POST", ["a": [.absent], "b": nil, "c": ["d": .absent]]).bytes
+            try serialize(
+                "POST", ["a": [Parameters.absent], "b": Parameters.null, "c": ["d": Parameters.absent], "e": nil]
+            ).bytes
                 == #"{"a":[null],"b":null,"c":{}}"#)
     }
 
@@ -60,7 +62,7 @@ import Testing
             (["s": "\"\\/\u{8}\u{F}\u{10}\n\r\t é"], "{\"s\":\"\\\"\\\\/\\u0008\\u000f\\u0010\\n\\r\\t é\"}"),
             (["s": "\u{0}\u{1F} \u{7F}"], "{\"s\":\"\\u0000\\u001f \u{7F}\"}"),
             ([1.0, -0.5, 1e21, 1e-7], "[1,-0.5,1e+21,1e-07]"),
-            ([.integer(.min), .unsigned(.max)], "[-9223372036854775808,18446744073709551615]"),
+            ([Parameters.integer(.min), Parameters.unsigned(.max)], "[-9223372036854775808,18446744073709551615]"),
             (.set([2, 1]), "[2,1]"),
             (.date(Date(timeIntervalSince1970: 0)), "\"1970-01-01T00:00:00Z\""),
             ("text", "\"text\""), (nil, "null"),
@@ -92,26 +94,73 @@ import Testing
         ] as [(JSONRequestSerializer.WritingOptions, String)])
     func `the layout is configurable`(options: JSONRequestSerializer.WritingOptions, json: String) throws {
         let request = try serialize(
-            "POST", ["b": ["d": 1, "c": []], "a": ["x/y", [:]]], with: JSONRequestSerializer(writingOptions: options))
+            "POST", ["b": ["d": 1, "c": []] as Parameters, "a": ["x/y", [:]]],
+            with: JSONRequestSerializer(writingOptions: options))
         #expect(request.bytes == json)
     }
 
     @Test func `the encodings of dates and bytes are configurable`() throws {
         var serializer = JSONRequestSerializer()
-        let parameters: Parameters = ["d": .date(Date(timeIntervalSince1970: 1.5)), "b": .data(Data([0, 255]))]
+        let encoder = JSONEncoder()
+        let parameters: Parameters = ["d": Date(timeIntervalSince1970: 1.5), "b": Data([0, 255])]
         #expect(
             try serialize("POST", parameters, with: serializer).bytes == #"{"d":"1970-01-01T00:00:01Z","b":"AP8="}"#)
-        serializer.dates = .milliseconds
-        serializer.data = .deferred
+        encoder.dateEncodingStrategy = .millisecondsSince1970
+        encoder.dataEncodingStrategy = .deferredToData
+        serializer.encoder = encoder
         #expect(try serialize("POST", parameters, with: serializer).bytes == #"{"d":1500,"b":[0,255]}"#)
-        serializer.dates = .custom { date in ["at": .double(date.timeIntervalSince1970)] }
-        #expect(try serialize("POST", parameters, with: serializer).bytes == #"{"d":{"at":1.5},"b":[0,255]}"#)
-        serializer.dates = .custom { .date($0) }
-        expectFailure {
-            try serialize("POST", parameters, with: serializer)
-        } where: { error in
-            if case .parameters(.tooDeep(limit: 512)) = error { true } else { false }
+        encoder.dateEncodingStrategy = .custom { date, encoder in
+            try ["at": date.timeIntervalSince1970].encode(to: encoder)
         }
+        #expect(try serialize("POST", parameters, with: serializer).bytes == #"{"d":{"at":1.5},"b":[0,255]}"#)
+        encoder.dateEncodingStrategy = .custom { _, _ in throw Refusal() }
+        expectFailure {
+            try serialize("POST", ["a": [parameters]], with: serializer)
+        } where: { error in
+            if case .parameters(let failure) = error { failure.path == "a[0].d" } else { false }
+        }
+    }
+
+    private struct Refusal: Error {}
+
+    @Test(
+        arguments: [
+            (.convertToSnakeCase, #"{"created_at":1,"parse_http_body":[{"is_read":true}]}"#),
+            (
+                .custom { path in Key(path.map(\.stringValue).joined(separator: "/")) },
+                #"{"createdAt":1,"parseHTTPBody":[{"parseHTTPBody/Index 0/isRead":true}]}"#
+            ),
+        ] as [(JSONEncoder.KeyEncodingStrategy, String)])
+    func `names are changed by the strategy of the encoder`(
+        strategy: JSONEncoder.KeyEncodingStrategy, json: String
+    ) throws {
+        let encoder = JSONEncoder()
+        encoder.keyEncodingStrategy = strategy
+        var serializer = JSONRequestSerializer()
+        serializer.encoder = encoder
+        let isRead = true
+        let parameters: Parameters = ["createdAt": 1, "parseHTTPBody": [["isRead": isRead]]]
+        #expect(try serialize("POST", parameters, with: serializer).bytes == json)
+    }
+
+    private struct Key: CodingKey {
+        let stringValue: String
+        var intValue: Int? { nil }
+
+        init(_ text: String) { stringValue = text }
+        init?(stringValue: String) { self.init(stringValue) }
+        init?(intValue: Int) { nil }
+    }
+
+    @Test func `infinite numbers and the layout follow the encoder`() throws {
+        let encoder = JSONEncoder()
+        encoder.nonConformingFloatEncodingStrategy = .convertToString(
+            positiveInfinity: "+", negativeInfinity: "-", nan: "?")
+        encoder.outputFormatting = .sortedKeys
+        var serializer = JSONRequestSerializer()
+        serializer.encoder = encoder
+        let parameters: Parameters = ["b": Double.infinity, "a": Double.nan]
+        #expect(try serialize("POST", parameters, with: serializer).bytes == #"{"a":"?","b":"+"}"#)
     }
 
     @Test func `a JSON document is encoded sorted by name`() throws {
@@ -124,7 +173,7 @@ import Testing
 
     @Test func `raw text cannot be encoded as JSON`() {
         expectFailure {
-            try serialize("POST", ["a": [.raw("b")]])
+            try serialize("POST", ["a": [Parameters.raw("b")]])
         } where: { error in
             if case .parameters(.rawText(path: "a[0]")) = error { true } else { false }
         }
@@ -132,7 +181,7 @@ import Testing
 
     @Test func `NaN and deep nesting fail with the path`() throws {
         expectFailure {
-            try serialize("POST", ["a": ["b": [1, .double(.nan)]]])
+            try serialize("POST", ["a": ["b": [1, Parameters.double(.nan)]]])
         } where: { error in
             if case .parameters(.notFinite(path: "a.b[1]")) = error { true } else { false }
         }

@@ -113,7 +113,7 @@ import Testing
     @Test(arguments: ["POST", "PUT", "PATCH", "DELETE"])
     func `a JSON value, a form and any other body are sent by each verb`(method: String) async throws {
         let transport = MockTransport(.text("ok"))
-        let manager = SessionManager(on: transport) { $0.jsonEncoder.keyEncodingStrategy = .convertToSnakeCase }
+        let manager = SessionManager(on: transport) { $0.json.encoder.keyEncodingStrategy = .convertToSnakeCase }
         var form = try MultipartFormData(boundary: "B")
         form.append("1", name: "a")
         let json = Note(isRead: true)

@@ -28,8 +28,9 @@ extension ResponseBody {
 
         /// Creates an iterator that reads the body's events.
         func makeAsyncIterator() -> Iterator {
-            Iterator(
-                chunks: body.makeAsyncIterator(), parser: ServerSentEventParser(maximumEventSize: maximumEventSize))
+            var parser = ServerSentEventParser(maximumEventSize: maximumEventSize)
+            parser.session.jsonDecoder = body.jsonDecoder
+            return Iterator(chunks: body.makeAsyncIterator(), parser: parser)
         }
 
         /// An iterator over events.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+package import FoundationEssentials
+
 /// A server-sent event, as defined in the WHATWG HTML standard, section “Server-sent events”.
 public struct ServerSentEvent: Hashable, Sendable {
     /// The type of the event; `message` unless the server names another one with `event:`.
@@ -10,6 +12,8 @@ public struct ServerSentEvent: Hashable, Sendable {
     ///
     /// An event without `id:` has the ID of the events before it.
     public var id: String
+    /// The session that received the event.
+    package var session = EventSession()
 
     /// Creates an event, by default of the type `message` and without an ID.
     public init(type: String = "message", data: String, id: String = "") {
@@ -17,4 +21,19 @@ public struct ServerSentEvent: Hashable, Sendable {
         self.data = data
         self.id = id
     }
+}
+
+/// What an event inherits from the session that received it. Does not take part in comparisons of events.
+package struct EventSession: Hashable, Sendable {
+    /// The decoder of the session; `nil` for an event that no session received.
+    package var jsonDecoder: JSONDecoder?
+
+    /// Creates the value for an event of no session.
+    package init() {}
+
+    /// Returns `true`.
+    package static func == (first: EventSession, second: EventSession) -> Bool { true }
+
+    /// Hashes nothing.
+    package func hash(into hasher: inout Hasher) {}
 }

@@ -16,6 +16,8 @@ package struct ServerSentEventParser {
     /// The last event ID buffer. It applies when the event ends.
     private var id: String
     private var isFirstLine = true
+    /// What the events inherit from the session.
+    package var session = EventSession()
 
     /// The ID of the last complete event, for `Last-Event-ID`; empty for none.
     package private(set) var lastEventID: String
@@ -106,7 +108,9 @@ package struct ServerSentEventParser {
         let type = type
         self.type = ""
         guard let data = data.take() else { return nil }
-        return ServerSentEvent(type: type.isEmpty ? "message" : type, data: data, id: id)
+        var event = ServerSentEvent(type: type.isEmpty ? "message" : type, data: data, id: id)
+        event.session = session
+        return event
     }
 
     /// Returns the field of a line and the range of its value; `nil` for a comment, whose name is empty, and for an

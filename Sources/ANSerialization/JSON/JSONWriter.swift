@@ -5,49 +5,87 @@ import FoundationEssentials
 /// A writer that encodes parameters as JSON (RFC 8259).
 struct JSONWriter {
     private let options: JSONRequestSerializer.WritingOptions
-    private let dates: Parameters.DateEncoding
-    private let data: Parameters.DataEncoding
+    /// The encoder whose strategies apply.
+    private let encoder: JSONEncoder
     private var bytes: [UInt8] = []
     /// The names and indices that lead to the current value.
     private var path: [PathStep] = []
 
     init(
-        options: JSONRequestSerializer.WritingOptions = [], dates: Parameters.DateEncoding = .iso8601,
-        data: Parameters.DataEncoding = .base64
+        options: JSONRequestSerializer.WritingOptions = [], encoder: JSONEncoder = JSONCoding.standard.encoder
     ) {
+        var options = options
+        if encoder.outputFormatting.contains(.sortedKeys) { options.insert(.sortedKeys) }
+        if encoder.outputFormatting.contains(.prettyPrinted) { options.insert(.prettyPrinted) }
         self.options = options
-        self.dates = dates
-        self.data = data
+        self.encoder = encoder
     }
 
     /// The JSON text written so far.
     var result: Data { Data(bytes) }
 
     /// Writes a value.
-    ///
-    /// `extraDepth` counts the closures that replaced the value by another one; it ends the recursion of a closure that
-    /// returns its argument.
-    mutating func write(_ value: Parameters, extraDepth: Int = 0) throws(SerializationError) {
-        guard path.count + extraDepth <= Parameters.maximumDepth else {
+    mutating func write(_ value: Parameters) throws(SerializationError) {
+        guard path.count <= Parameters.maximumDepth else {
             throw .parameters(.tooDeep(limit: Parameters.maximumDepth))
         }
         switch value {
         case .dictionary(let entries):
-            let present = entries.present
+            let present = try renamed(entries.present)
             try writeObject(options.contains(.sortedKeys) ? present.sorted { $0.name < $1.name } : present)
         case .array(let elements), .set(let elements):
             try writeArray(elements)
         case .string(let string): write(string: string)
         case .integer(let integer): write(text: String(integer))
         case .unsigned(let integer): write(text: String(integer))
-        case .double(let double): write(text: try Parameters.text(of: double) { path.pathDescription })
+        case .double(let double):
+            if !double.isFinite, case .convertToString = encoder.nonConformingFloatEncodingStrategy {
+                try write(encoding: double)
+            } else {
+                write(text: try Parameters.text(of: double) { path.pathDescription })
+            }
         case .bool(let bool): write(text: bool ? "true" : "false")
         case .date(let date):
-            try write(try dates.encode(date) { path.pathDescription }, extraDepth: extraDepth + 1)
-        case .data(let bytes):
-            try write(try data.encode(bytes) { path.pathDescription }, extraDepth: extraDepth + 1)
+            // Foundation writes dates before 1582 in the Julian calendar, unlike ISO 8601.
+            if case .iso8601 = encoder.dateEncodingStrategy {
+                let text = try Parameters.text(of: date) { path.pathDescription }
+                write(string: "\(text.date)T\(text.time)Z")
+            } else {
+                try write(encoding: date)
+            }
+        case .data(let data):
+            if case .base64 = encoder.dataEncodingStrategy {
+                write(string: data.base64EncodedString())
+            } else {
+                try write(encoding: data)
+            }
         case .null, .absent: write(text: "null")
         case .raw: throw .parameters(.rawText(path: path.pathDescription))
+        case .unsupported(let reason):
+            throw .parameters(.unsupported(path: path.pathDescription, reason: reason))
+        }
+    }
+
+    /// Writes the text of the encoder for a scalar.
+    private mutating func write(encoding value: some Encodable) throws(SerializationError) {
+        do {
+            bytes += try encoder.encode(value)
+        } catch {
+            let reason = (error as? EncodingError)?.reason ?? String(describing: error)
+            throw .parameters(.encodable(path: path.pathDescription, reason: reason, underlying: error))
+        }
+    }
+
+    /// Returns entries with the names that the encoder's strategy makes of theirs.
+    private func renamed(_ entries: [Parameters.Entry]) throws(SerializationError) -> [Parameters.Entry] {
+        if case .useDefaultKeys = encoder.keyEncodingStrategy { return entries }
+        let keys = path.map { NameKey($0) }
+        do {
+            return try entries.map { entry in
+                Parameters.Entry(try encoder.name(of: entry.name, below: keys), entry.value)
+            }
+        } catch {
+            throw .parameters(.encodable(path: path.pathDescription, reason: "\(error)", underlying: error))
         }
     }
 
@@ -106,4 +144,53 @@ struct JSONWriter {
         }
         bytes.append(UInt8(ascii: "\""))
     }
+}
+
+extension EncodingError {
+    /// The description of the encoder.
+    fileprivate var reason: String? {
+        if case .invalidValue(_, let context) = self { context.debugDescription } else { nil }
+    }
+}
+
+extension JSONEncoder {
+    /// Returns the name of a key by the strategy for keys.
+    fileprivate func name(of name: String, below path: [NameKey]) throws -> String {
+        if case .custom(let convert) = keyEncodingStrategy { return convert(path + [NameKey(name)]).stringValue }
+        // Foundation's conversion is not public, but the encoder applies it.
+        guard case .object(let members) = try JSONParser.parse(encode(SingleName(name: name)), options: []) else {
+            return name
+        }
+        return members.keys.first ?? name
+    }
+}
+
+/// An object whose only member has a name.
+private struct SingleName: Encodable {
+    let name: String
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: NameKey.self)
+        try container.encode(true, forKey: NameKey(name))
+    }
+}
+
+/// A name or index as a coding key.
+private struct NameKey: CodingKey {
+    let stringValue: String
+    var intValue: Int?
+
+    init(_ name: String) { stringValue = name }
+
+    init(_ step: PathStep) {
+        switch step {
+        case .name(let name): stringValue = name
+        case .index(let index):
+            stringValue = "Index \(index)"
+            intValue = index
+        }
+    }
+
+    init?(stringValue: String) { self.init(stringValue) }
+    init?(intValue: Int) { self.init(.index(intValue)) }
 }

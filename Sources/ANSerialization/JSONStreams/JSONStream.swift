@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 public import ANHTTP
-public import FoundationEssentials
+import FoundationEssentials
 
 /// The decoded values of a response body with several JSON texts, read as they arrive.
 private struct JSONStream<Value: Decodable & Sendable>: AsyncSequence, Sendable {
@@ -92,15 +92,15 @@ extension ResponseBody {
     ///
     /// - Parameters:
     ///   - type: The type to decode.
-    ///   - decoder: The decoder; one for JSON by default.
+    ///   - decoder: The decoder; `nil`, the default, for the session's for JSON. See ``ANSerialization/JSONCoding``.
     ///   - maximumSize: The maximum size of a line in bytes; 16 MiB by default.
     ///   - onFailure: Handles an invalid line: it throws to end the iteration, or returns to continue with the next
     ///     line. `nil`, the default, throws ``ANSerialization/SerializationError/jsonStream(_:)``.
     public func jsonLines<Value: Decodable & Sendable>(
-        of type: Value.Type, decoder: some ResponseDecoder = JSONDecoder(), maximumSize: Int = 16 << 20,
+        of type: Value.Type, decoder: (any ResponseDecoder)? = nil, maximumSize: Int = 16 << 20,
         onFailure: (@Sendable (SerializationError.JSONStreamFailure) throws -> Void)? = nil
     ) -> some AsyncSequence<Value, any Error> & Sendable {
-        JSONStream<Value>(body: self, decoder: decoder, format: .lines, maximumSize: maximumSize, onFailure: onFailure)
+        stream(.lines, decoder, maximumSize, onFailure)
     }
 
     /// Returns the values of a JSON text sequence (RFC 7464), regardless of its media type.
@@ -111,15 +111,23 @@ extension ResponseBody {
     ///
     /// - Parameters:
     ///   - type: The type to decode.
-    ///   - decoder: The decoder; one for JSON by default.
+    ///   - decoder: The decoder; `nil`, the default, for the session's for JSON. See ``ANSerialization/JSONCoding``.
     ///   - maximumSize: The maximum size of a text in bytes; 16 MiB by default.
     ///   - onFailure: Handles an invalid text: it throws to end the iteration, or returns to continue with the next
     ///     text. `nil`, the default, throws ``ANSerialization/SerializationError/jsonStream(_:)``.
     public func jsonSequence<Value: Decodable & Sendable>(
-        of type: Value.Type, decoder: some ResponseDecoder = JSONDecoder(), maximumSize: Int = 16 << 20,
+        of type: Value.Type, decoder: (any ResponseDecoder)? = nil, maximumSize: Int = 16 << 20,
         onFailure: (@Sendable (SerializationError.JSONStreamFailure) throws -> Void)? = nil
     ) -> some AsyncSequence<Value, any Error> & Sendable {
-        JSONStream<Value>(
-            body: self, decoder: decoder, format: .sequence, maximumSize: maximumSize, onFailure: onFailure)
+        stream(.sequence, decoder, maximumSize, onFailure)
+    }
+
+    private func stream<Value: Decodable & Sendable>(
+        _ format: JSONStreamFormat, _ decoder: (any ResponseDecoder)?, _ maximumSize: Int,
+        _ onFailure: JSONStream<Value>.FailureHandler?
+    ) -> JSONStream<Value> {
+        JSONStream(
+            body: self, decoder: decoder ?? jsonDecoder ?? JSONCoding.standard.decoder, format: format,
+            maximumSize: maximumSize, onFailure: onFailure)
     }
 }

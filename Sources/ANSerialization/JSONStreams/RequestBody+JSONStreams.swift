@@ -12,10 +12,12 @@ extension RequestBody {
     ///
     /// - Parameters:
     ///   - values: The values.
-    ///   - encoder: The encoder. Line breaks of pretty-printed JSON are omitted.
+    ///   - encoder: The encoder; `nil`, the default, for one that writes dates by ISO 8601. A body is created without a
+    ///     session, so pass the session's as `api.configuration.json.encoder` if it was changed. Line breaks of
+    ///     pretty-printed JSON are omitted.
     ///   - isReplayable: Whether the sequence yields the same values each time it is iterated; `false` by default.
     public static func jsonLines<Values: AsyncSequence & Sendable>(
-        _ values: Values, encoder: JSONEncoder = JSONEncoder(), isReplayable: Bool = false
+        _ values: Values, encoder: JSONEncoder? = nil, isReplayable: Bool = false
     ) -> RequestBody where Values.Element: Encodable {
         jsonStream(values, .lines, encoder, isReplayable: isReplayable)
     }
@@ -23,7 +25,7 @@ extension RequestBody {
     /// Creates a replayable body with a line of JSON for each element of a collection. See
     /// ``jsonLines(_:encoder:isReplayable:)``.
     public static func jsonLines<Values: Collection & Sendable>(
-        _ values: Values, encoder: JSONEncoder = JSONEncoder()
+        _ values: Values, encoder: JSONEncoder? = nil
     ) -> RequestBody where Values.Element: Encodable {
         jsonStream(AsyncElements(base: values), .lines, encoder, isReplayable: true)
     }
@@ -31,7 +33,7 @@ extension RequestBody {
     /// Creates a body with a JSON text sequence (RFC 7464, `application/json-seq`), sent chunked. See
     /// ``jsonLines(_:encoder:isReplayable:)``.
     public static func jsonSequence<Values: AsyncSequence & Sendable>(
-        _ values: Values, encoder: JSONEncoder = JSONEncoder(), isReplayable: Bool = false
+        _ values: Values, encoder: JSONEncoder? = nil, isReplayable: Bool = false
     ) -> RequestBody where Values.Element: Encodable {
         jsonStream(values, .sequence, encoder, isReplayable: isReplayable)
     }
@@ -39,15 +41,16 @@ extension RequestBody {
     /// Creates a replayable body with a JSON text sequence of the elements of a collection. See
     /// ``jsonSequence(_:encoder:isReplayable:)``.
     public static func jsonSequence<Values: Collection & Sendable>(
-        _ values: Values, encoder: JSONEncoder = JSONEncoder()
+        _ values: Values, encoder: JSONEncoder? = nil
     ) -> RequestBody where Values.Element: Encodable {
         jsonStream(AsyncElements(base: values), .sequence, encoder, isReplayable: true)
     }
 
     private static func jsonStream<Values: AsyncSequence & Sendable>(
-        _ values: Values, _ format: JSONStreamFormat, _ encoder: JSONEncoder, isReplayable: Bool
+        _ values: Values, _ format: JSONStreamFormat, _ encoder: JSONEncoder?, isReplayable: Bool
     ) -> RequestBody where Values.Element: Encodable {
-        .writer(length: nil, isReplayable: isReplayable) { writer in
+        let encoder = encoder ?? JSONCoding.standard.encoder
+        return .writer(length: nil, isReplayable: isReplayable) { writer in
             for try await value in values { try await writer.write(format.framed(encoder.encode(value))) }
         }
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 public import ANHTTP
+public import FoundationEssentials
 
 /// A request serializer that encodes parameters into the query or a JSON body, depending on the method.
 ///
@@ -16,10 +17,9 @@ public struct JSONRequestSerializer: FormFieldSerializer {
     package var base: HTTPRequestSerializer
     /// The layout of the JSON text; compact by default.
     package var writingOptions: WritingOptions
-    /// The encoding of dates; ISO 8601, such as `1970-01-01T00:00:00Z`, by default.
-    public var dates = Parameters.DateEncoding.iso8601
-    /// The encoding of bytes; Base64 by default.
-    public var data = Parameters.DataEncoding.base64
+    /// The encoder whose strategies for names, dates, bytes and numbers apply to JSON bodies; `nil`, the default, for
+    /// the session's. See ``JSONCoding``. It must not be modified once the serializer is used.
+    public var encoder: JSONEncoder?
 
     /// Creates a serializer, by default for compact JSON.
     public init(base: HTTPRequestSerializer = HTTPRequestSerializer(), writingOptions: WritingOptions = []) {
@@ -31,7 +31,9 @@ public struct JSONRequestSerializer: FormFieldSerializer {
     public func serialize(_ request: Request, parameters: Parameters?) throws(SerializationError) -> Request {
         try base.serialize(request, parameters: parameters, type: "application/json") {
             value throws(SerializationError) in
-            var writer = JSONWriter(options: writingOptions, dates: dates, data: data)
+            var writer = JSONWriter(
+                options: writingOptions,
+                encoder: encoder ?? request[SessionJSONEncoder.self] ?? JSONCoding.standard.encoder)
             try writer.write(value)
             return writer.result
         }

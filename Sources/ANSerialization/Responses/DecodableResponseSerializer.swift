@@ -15,14 +15,14 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Adjustab
     public var validation: ResponseValidation
     /// The statuses with which the body may be empty.
     public var emptyResponses: EmptyResponseRules
-    /// The decoder for the body.
+    /// The decoder for the body; `nil` for the session's.
     ///
     /// It is used concurrently, so configure it before creating the serializer and do not change it afterwards.
-    package let decoder: any ResponseDecoder
+    package let decoder: (any ResponseDecoder)?
 
-    /// Creates a serializer, by default for JSON and its media types.
+    /// Creates a serializer, by default for JSON and its media types, with the session's decoder.
     public init(
-        _ type: Value.Type, decoder: any ResponseDecoder = JSONDecoder(), validation: ResponseValidation = .json,
+        _ type: Value.Type, decoder: (any ResponseDecoder)? = nil, validation: ResponseValidation = .json,
         emptyResponses: EmptyResponseRules = .json
     ) {
         self.decoder = decoder
@@ -48,7 +48,7 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Adjustab
         guard !emptyResponses.isBlank(body) else {
             return try emptyResponses.emptyValue(Value.self, status: head.status.code)
         }
-        return try decoder.value(Value.self, from: body)
+        return try (decoder ?? head.jsonDecoder ?? JSONCoding.standard.decoder).value(Value.self, from: body)
     }
 }
 

@@ -3,7 +3,7 @@
 public import ANHTTP
 public import FoundationEssentials
 
-/// A serializer that transforms the value of another one, available as `.json.map { … }`.
+/// A serializer that transforms the value of another one, available as `StringResponseSerializer().map { … }`.
 public struct MappedResponseSerializer<Base: ResponseSerializer, Output: Sendable>: ResponseSerializer,
     EmptyAcceptingSerializer
 {
@@ -35,6 +35,14 @@ public struct MappedResponseSerializer<Base: ResponseSerializer, Output: Sendabl
 
 extension ResponseSerializer {
     /// Returns a serializer that transforms the value of this one.
+    ///
+    /// ```swift
+    /// let serializer = StringResponseSerializer().map { Int($0) ?? 0 }
+    /// ```
+    ///
+    /// Swift does not accept `as: .string.map { … }`, because the result of an implicit member must have the type that
+    /// declares the member. For a single call, transform the response instead:
+    /// `try await api.get("count", as: .string).map { Int($0) ?? 0 }`.
     public func map<Value: Sendable>(
         _ transform: @escaping @Sendable (Output) throws -> Value
     ) -> MappedResponseSerializer<Self, Value> {

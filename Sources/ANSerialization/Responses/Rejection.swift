@@ -32,10 +32,10 @@ public struct Rejection: Sendable {
     ///
     /// - Parameters:
     ///   - type: The type to decode.
-    ///   - decoder: The decoder; one for JSON by default.
+    ///   - decoder: The decoder; `nil`, the default, for the session's for JSON. See ``JSONCoding``.
     /// - Throws: ``SerializationError`` if the body cannot be decoded.
     public func decoded<Value: Decodable & Sendable>(
-        as type: Value.Type, decoder: some ResponseDecoder = JSONDecoder()
+        as type: Value.Type, decoder: (any ResponseDecoder)? = nil
     ) throws(SerializationError) -> Value {
         try DecodableResponseSerializer(type, decoder: decoder).decode(head, body)
     }
@@ -64,6 +64,7 @@ extension Rejection: CustomStringConvertible {
             text += mediaType.map { "media type \(Excerpt.of($0))" } ?? "no media type"
             text += ", expected \(wantedMediaTypes)"
         }
+        if head.retryHistory != RetryHistory() { text += " (\(head.retryHistory))" }
         return text + (body.isEmpty ? ". The body is empty." : ". The body begins with “\(Excerpt.of(body))”.")
     }
 

@@ -51,9 +51,9 @@ extension ResponseSerializer {
     ///
     /// - Parameters:
     ///   - type: The type to decode.
-    ///   - decoder: The decoder; one with the default strategies by default.
+    ///   - decoder: The decoder; `nil`, the default, for the session's. See ``JSONCoding``.
     public static func decodable<Value>(
-        _ type: Value.Type, decoder: JSONDecoder = JSONDecoder()
+        _ type: Value.Type, decoder: JSONDecoder? = nil
     ) -> Self where Self == DecodableResponseSerializer<Value> {
         DecodableResponseSerializer(type, decoder: decoder)
     }

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 
 public import ANHTTP
-public import FoundationEssentials
+import FoundationEssentials
 
 extension ServerSentEvent {
     /// Returns the data decoded as a type.
     ///
     /// - Parameters:
     ///   - type: The type to decode.
-    ///   - decoder: The decoder; one for JSON by default.
+    ///   - decoder: The decoder; `nil`, the default, for the session's for JSON. See ``JSONCoding``.
     /// - Throws: ``ANSerialization/SerializationError/json(_:)`` or another error of the decoder's format if the data is
     ///   malformed, ``ANSerialization/SerializationError/decoding(_:)`` if it does not match the type.
     public func decoded<Value: Decodable>(
-        as type: Value.Type, decoder: some ResponseDecoder = JSONDecoder()
+        as type: Value.Type, decoder: (any ResponseDecoder)? = nil
     ) throws(SerializationError) -> Value {
-        try decoder.value(type, from: Data(data.utf8))
+        try (decoder ?? session.jsonDecoder ?? JSONCoding.standard.decoder).value(type, from: Data(data.utf8))
     }
 }

@@ -28,6 +28,7 @@ final class EventReader {
         self.maximumEventSize = maximumEventSize
         parser = ServerSentEventParser(
             maximumEventSize: maximumEventSize, lastEventID: request.headers.first(.lastEventID) ?? "")
+        parser.session.jsonDecoder = session.configuration.json.decoder
         plan = ReconnectionPlan(
             request, request.retryPolicy ?? RetryPolicy(limit: .max), reconnectionTime: reconnectionTime)
         stopwatch = Stopwatch(session.configuration.clock)
@@ -87,6 +88,7 @@ final class EventReader {
         var request = request
         request.headers[.lastEventID] = id.isEmpty ? nil : id
         parser = ServerSentEventParser(maximumEventSize: maximumEventSize, lastEventID: id)
+        parser.session.jsonDecoder = session.configuration.json.decoder
         statuses.send(.connecting)
         let response = OpenResponse(request, on: session, validating: Self.validate)
         self.response = response

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+public import FoundationEssentials
+
+/// The encoder and the decoder for the JSON of a session.
+///
+/// | JSON | used |
+/// |---|---|
+/// | `json:` bodies | the encoder |
+/// | parameters of a ``JSONRequestSerializer`` | the encoder's strategies for names, dates, bytes and numbers, and its formatting |
+/// | ``ResponseSerializer/decodable(_:decoder:)``, and ``Rejection`` and events that are decoded | the decoder |
+/// | `ResponseBody.jsonLines(of:)` and `jsonSequence(of:)` | the decoder |
+///
+/// An encoder or decoder that is passed to one of these replaces it. Dates are text by ISO 8601 by default, in
+/// both directions and in whole seconds when encoded; the other strategies are Foundation's.
+///
+/// ```swift
+/// let api = SessionManager(baseURL: url) {
+///     $0.json.encoder.keyEncodingStrategy = .convertToSnakeCase
+///     $0.json.decoder.keyDecodingStrategy = .convertFromSnakeCase
+/// }
+/// ```
+public struct JSONCoding: Sendable {
+    /// The encoder. It must not be modified once a session uses it.
+    public var encoder = JSONEncoder()
+    /// The decoder. It must not be modified once a session uses it.
+    public var decoder = JSONDecoder()
+
+    /// Creates an encoder and a decoder for dates by ISO 8601.
+    package init() {
+        encoder.dateEncodingStrategy = .iso8601
+        decoder.dateDecodingStrategy = .iso8601
+    }
+
+    /// The values used outside of a session.
+    package static let standard = JSONCoding()
+}
+
+/// The key of the session's encoder, by which it reaches the serializer of a request.
+package enum SessionJSONEncoder: RequestAttribute {
+    /// No encoder.
+    package static var defaultValue: JSONEncoder? { nil }
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworking
+import AsyncNetworkingTesting
+import FoundationEssentials
+import HTTPTypes
+import Testing
+
+/// The session's encoder and decoder in all places where JSON is written or read.
+@Suite(.timeLimit(.minutes(1))) struct SessionJSONTests {
+    private struct Note: Codable, Sendable, Equatable {
+        var createdAt = Date(timeIntervalSince1970: 86_400)
+    }
+
+    /// A transport that returns the body of each request.
+    private static let echo = MockTransport { request in
+        guard case .bytes(let body) = request.body.content else { return .status(.badRequest) }
+        return MockResponse(headers: [.contentType: "application/json"], chunks: [body])
+    }
+
+    /// A session whose JSON has names in snake case, and dates in seconds.
+    private static func session(_ transport: any Transport) -> SessionManager {
+        SessionManager(on: transport) {
+            $0.requestSerializer = .json
+            $0.json.encoder.keyEncodingStrategy = .convertToSnakeCase
+            $0.json.encoder.dateEncodingStrategy = .secondsSince1970
+            $0.json.decoder.keyDecodingStrategy = .convertFromSnakeCase
+            $0.json.decoder.dateDecodingStrategy = .secondsSince1970
+        }
+    }
+
+    @Test func `dates that a session sends as JSON are read by default`() async throws {
+        let transport = Self.echo
+        let api = SessionManager(on: transport) { $0.requestSerializer = .json }
+        let note = Note()
+        #expect(try await api.post("x", json: note, as: .decodable(Note.self)).value == note)
+        let sent = try await api.post("x", parameters: ["createdAt": note.createdAt], as: .decodable(Note.self))
+        #expect(sent.value == note)
+        #expect(
+            transport.requests.map { String(decoding: $0.body, as: UTF8.self) }.suffix(2).allSatisfy {
+                $0 == #"{"createdAt":"1970-01-02T00:00:00Z"}"#
+            })
+        let line = RequestBody.jsonLines([note])
+        let lines = try api.request(.post, "x", body: line)
+        let streamed = SessionManager(on: MockTransport(.json(#"{"createdAt": "1970-01-02T01:00:00.000+01:00"}"#)))
+        try await streamed.withResponse(for: lines) { _, body in
+            for try await value in body.jsonLines(of: Note.self) { #expect(value == note) }
+        }
+    }
+
+    @Test func `bodies, parameters and values follow the session's strategies`() async throws {
+        let transport = Self.echo
+        let api = Self.session(transport)
+        let note = Note()
+        #expect(try await api.post("x", json: note, as: .decodable(Note.self)).value == note)
+        #expect(
+            try await api.post("x", parameters: ["createdAt": note.createdAt], as: .decodable(Note.self)).value == note)
+        let nested = try await api.post("x", json: note, as: .optional(.decodable(Note.self)))
+        #expect(nested.map { $0?.createdAt }.value == note.createdAt)
+        for received in transport.requests.suffix(3) {
+            #expect(String(decoding: received.body, as: UTF8.self) == #"{"created_at":86400}"#)
+        }
+    }
+
+    @Test func `streams, events and rejections follow the session's strategies`() async throws {
+        let text = #"{"created_at":86400}"#
+        let request = Request(url: try url("http://a.example/"))
+        let lines = Self.session(MockTransport(.text(text + "\n" + text)))
+        try await lines.withResponse(for: request) { _, body in
+            var values: [Note] = []
+            let observed = body.transforming { $0 }
+            for try await value in observed.jsonLines(of: Note.self) { values.append(value) }
+            #expect(values == [Note(), Note()])
+        }
+        let events = MockResponse(
+            headers: [.contentType: "text/event-stream"], chunks: [Data("data: \(text)\n\n".utf8)])
+        try await Self.session(MockTransport(events)).withResponse(for: request) { _, body in
+            for try await event in body.serverSentEvents { #expect(try event.decoded(as: Note.self) == Note()) }
+        }
+        let feed = Self.session(MockTransport(events, .status(.noContent)))
+        for try await event in feed.events(for: request) {
+            #expect(try event.decoded(as: Note.self) == Note())
+            break
+        }
+        let error = try await sessionError {
+            _ = try await Self.session(MockTransport(.json(text, status: .conflict))).get("x", as: .json)
+        }
+        #expect(try error.rejection?.decoded(as: Note.self) == Note())
+    }
+
+    @Test func `an encoder or decoder of a call or serializer takes precedence`() async throws {
+        let transport = Self.echo
+        let api = SessionManager(on: transport) {
+            var serializer = JSONRequestSerializer()
+            serializer.encoder = JSONEncoder()
+            $0.requestSerializer = serializer
+            $0.json.encoder.keyEncodingStrategy = .convertToSnakeCase
+        }
+        let note = Note(createdAt: Date(timeIntervalSinceReferenceDate: 5))
+        let response = try await api.post(
+            "x", parameters: ["createdAt": note.createdAt], as: .decodable(Note.self, decoder: JSONDecoder()))
+        #expect(response.value == note)
+        #expect(transport.requests.last.map { String(decoding: $0.body, as: UTF8.self) } == #"{"createdAt":5}"#)
+    }
+
+    @Test func `an error of reading a document contains the URL without secrets`() async throws {
+        let api = SessionManager(on: MockTransport(.json(#"{"createdAt": false}"#)))
+        for serializer in [.json(), .decodable(Note.self)] as [any ResponseSerializer] {
+            let manager = serializer is JSONResponseSerializer ? SessionManager(on: MockTransport(.json("{"))) : api
+            let error = try await sessionError {
+                _ = try await manager.erased("n", parameters: ["key": "s3"], serializer)
+            }
+            #expect(error.description.hasPrefix("The body of http://a.example/v1/n"))
+            #expect(!error.description.contains("s3"))
+        }
+    }
+}
+
+extension SessionManager {
+    /// Performs a request with a serializer whose type is not known.
+    fileprivate func erased(
+        _ path: String, parameters: Parameters, _ serializer: some ResponseSerializer
+    ) async throws -> any Sendable {
+        try await get(path, parameters: parameters, as: serializer).value
+    }
+}
