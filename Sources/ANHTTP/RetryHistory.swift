@@ -61,7 +61,7 @@ extension RetryHistory.StopReason: CustomStringConvertible {
     /// The reason as a clause that can end a sentence.
     package var description: String {
         switch self {
-        case .limit(let limit): "there were \(limit) retries"
+        case .limit(let limit): limit == 1 ? "there was 1 retry" : "there were \(limit) retries"
         case .method: "the server may have processed it and its method is not idempotent"
         case .body: "its body can be read only once"
         case .retryAfter(let wait): "the server asks to wait \(wait)"

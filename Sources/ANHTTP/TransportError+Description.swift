@@ -26,7 +26,7 @@ extension TransportError: CustomStringConvertible, LocalizedError {
         case .proxy(let failure):
             "The proxy failed: \(failure.clause)\(context.sentenceEnd)"
         case .tls(let failure):
-            "No trusted TLS connection could be made: \(failure)\(context.comparison(for: failure))\(context.sentenceEnd)"
+            "No trusted TLS connection could be made: \(context.clause(for: failure))\(context.sentenceEnd)"
         case .connectionLost(let phase):
             "The connection ended \(phase.clause)\(context.sentenceEnd)"
         case .invalidResponse(let failure):
@@ -52,9 +52,17 @@ extension FailureContext {
     /// The time limit as the end of a clause; empty for other failures than timeouts.
     fileprivate var limitClause: String { timeLimit.map { ", limit: \($0)" } ?? "" }
 
-    /// Returns the expected and the actual property of the server after a colon; empty if they are unknown.
-    fileprivate func comparison(for failure: TransportError.TLSFailure) -> String {
-        serverTrust?.comparison(for: failure).map { ": \($0)" } ?? ""
+    /// Returns the reason as a clause, followed by the expected and the actual property of the server if they are known.
+    fileprivate func clause(for failure: TransportError.TLSFailure) -> String {
+        guard failure != .handshake || !isAnsweredWithoutTLS else {
+            return "the port does not speak TLS; check the port, or use http"
+        }
+        return "\(failure)" + (serverTrust?.comparison(for: failure).map { ": \($0)" } ?? "")
+    }
+
+    /// Whether the answer to the first message of the handshake was not TLS, according to OpenSSL.
+    private var isAnsweredWithoutTLS: Bool {
+        ["wrong version number", "packet length too long", "http request"].contains { message?.contains($0) == true }
     }
 
     /// The end of a sentence with the URL, the address, libcurl's message and the error codes in parentheses.

@@ -46,8 +46,8 @@ public indirect enum SessionError: Error, Sendable {
     case file(FileFailure)
     /// A download could not be resumed, and ``DownloadOptions/startsOverIfNotResumable`` is `false`.
     case notResumable(ResumeFailure)
-    /// A download does not have the digest that the program or the server specified.
-    case digest(expected: ContentDigest, found: ContentDigest)
+    /// A download to this path from this URL does not have the digest that the program or the server specified.
+    case digest(expected: ContentDigest, found: ContentDigest, path: String, url: URL)
     /// A download failed for this reason, and can be resumed with this data.
     case interrupted(by: SessionError, ResumeData)
     /// The manager was invalidated or shut down before the request.
@@ -152,7 +152,8 @@ extension SessionError: CustomStringConvertible, LocalizedError {
         case .secondResponse(let type): "The interceptor \(type) responded twice."
         case .file(let failure): failure.description
         case .notResumable(let failure): failure.description
-        case .digest(let expected, let found): "The file's digest is \(found), but \(expected) is expected."
+        case .digest(let expected, let found, let path, let url):
+            "The digest of \(path) from \(url.redactedDescription) is \(found), but \(expected) is expected."
         case .interrupted(let error, let data): "\(error) The download can be resumed after \(data.offset) bytes."
         case .invalidated: "The session manager was invalidated; create a new one."
         }

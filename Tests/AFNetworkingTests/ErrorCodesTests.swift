@@ -50,7 +50,7 @@ import Testing
         Row(-1007, .redirect(.tooMany(limit: 20))), Row(-1021, .redirect(.bodyNotReplayable)),
         Row(-1010, .redirect(.location("x"))), Row(-1010, .redirect(.downgrade(to: "http://x/"))),
         Row(-1008, SessionError.notCached), Row(-1008, .notResumable(.changed)),
-        Row(-1015, .digest(expected: digest, found: digest)),
+        Row(-1015, .digest(expected: digest, found: digest, path: "file", url: URL(filePath: "/"))),
         Row(-3003, .file(.init(path: "/a", call: "open", errno: 2, message: ""))),
         Row(-1013, .authentication(.bodyNotReplayable)), Row(-1, .noResponse(ofInterceptor: "x")),
         Row(-1, SessionError.invalidated), Row(-1, .cookiesNotStored),

@@ -55,7 +55,9 @@ import Testing
     @Test func `descriptions are sentences`() {
         #expect(
             Self.errors["invalidated"]?.description == "The session manager was invalidated; create a new one.")
-        #expect(Self.errors["file"]?.description == "/a/b: No such file or directory (open)")
+        #expect(
+            Self.errors["file"]?.description == "/a/b: No such file or directory (open); create the directory, or set "
+                + "createsIntermediateDirectories of the download's destination")
         #expect(
             SessionError.redirect(.tooMany(limit: 20)).description
                 == "The server redirected more than 20 times; it may be a loop.")
@@ -105,5 +107,32 @@ import Testing
         #expect(!description.contains("secret"))
         task.cancel()
         _ = await task.result
+    }
+
+    @Test func `an https URL whose port does not speak TLS is named as the reason`() async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .text("x") }
+            let url = try url("https://127.0.0.1:\(try #require(server.url("/").port))/")
+            let error = try await sessionError {
+                _ = try await SessionManager(for: server).data(for: Request(url: url))
+            }
+            #expect(error.reason == .tls(.handshake))
+            #expect(error.description.contains("the port does not speak TLS; check the port, or use http"))
+        }
+    }
+
+    @Test func `a rejected response that was not retried contains the reason and the number of attempts`() async throws
+    {
+        for (method, reason) in [
+            (HTTPRequest.Method.get, "attempt 2, not retried because there was 1 retry"),
+            (.post, "attempt 1, not retried because the server may have processed it and its method is not idempotent"),
+        ] {
+            let manager = SessionManager(on: MockTransport(.status(.serviceUnavailable))) {
+                $0.retryPolicy = RetryPolicy(limit: 1).with { $0.backoff = Backoff(base: .zero) }
+            }
+            let request = try manager.request(method, "x")
+            let error = try await sessionError { _ = try await manager.value(for: request, as: .data) }
+            #expect(error.description.contains(reason))
+        }
     }
 }

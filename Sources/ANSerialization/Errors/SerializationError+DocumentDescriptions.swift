@@ -3,7 +3,7 @@
 extension SerializationError.JSONFailure: CustomStringConvertible {
     /// A sentence with the reason, the offset and an excerpt.
     public var description: String {
-        "The body is not JSON: \(reason.description) at byte \(offset), near “\(excerpt)”."
+        "The body\(url.ofClause) is not JSON: \(reason.description) at byte \(offset), near “\(excerpt)”."
     }
 }
 
@@ -28,7 +28,7 @@ extension SerializationError.JSONFailure.Reason: CustomStringConvertible {
 extension SerializationError.DecodingFailure: CustomStringConvertible {
     /// A sentence with the type, the path, the reason and an excerpt.
     public var description: String {
-        "The body does not fit \(type)\(path.isEmpty ? "" : " at “\(Excerpt.of(path))”"): \(reason) Near “\(excerpt)”."
+        "The body\(url.ofClause) does not fit \(type)\(path.isEmpty ? "" : " at “\(Excerpt.of(path))”"): \(reason) Near “\(excerpt)”."
     }
 }
 
@@ -42,7 +42,7 @@ extension SerializationError.PropertyListFailure: CustomStringConvertible {
             case .cycle: "is a property list with an object that contains itself"
             case .expansion: "is a property list that expands to an excessive size"
             }
-        return "The body \(reason). It begins with “\(excerpt)”."
+        return "The body\(url.ofClause) \(reason). It begins with “\(excerpt)”."
     }
 }
 
@@ -60,7 +60,7 @@ extension SerializationError.XMLFailure: CustomStringConvertible {
             case .tooManyAttributes(let limit): "has an element with more than \(limit) attributes"
             case .aborted: "was not parsed completely, because the delegate aborted parsing"
             }
-        return "The body \(reason)\(line.map { ", in line \($0)" } ?? ""). Near “\(excerpt)”."
+        return "The body\(url.ofClause) \(reason)\(line.map { ", in line \($0)" } ?? ""). Near “\(excerpt)”."
     }
 }
 

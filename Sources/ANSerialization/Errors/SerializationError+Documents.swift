@@ -11,6 +11,8 @@ extension SerializationError {
         public var offset: Int
         /// The text around the offset.
         public var excerpt: String
+        /// The URL of the response; see ``DecodingFailure/url``.
+        package var url: String?
 
         /// The reason for a syntax error in JSON.
         package enum Reason: Hashable, Sendable {
@@ -47,6 +49,9 @@ extension SerializationError {
         public var excerpt: String
         /// The error of the decoder, usually a `DecodingError`.
         public var underlying: any Error
+        /// The URL of the response, without user information and query values; `nil` if the document was not read by a
+        /// session.
+        public package(set) var url: String?
     }
 
     /// A property list that is malformed or rejected.
@@ -55,6 +60,8 @@ extension SerializationError {
         package var reason: Reason
         /// The beginning of the body.
         public var excerpt: String
+        /// The URL of the response; see ``DecodingFailure/url``.
+        package var url: String?
 
         /// The reason why a property list cannot be decoded.
         package enum Reason: Hashable, Sendable {
@@ -78,6 +85,8 @@ extension SerializationError {
         public var line: Int?
         /// The text at that line, or the beginning of the document.
         public var excerpt: String
+        /// The URL of the response; see ``DecodingFailure/url``.
+        package var url: String?
 
         /// Creates a failure with its reason and location.
         package init(reason: Reason, line: Int?, excerpt: String) {
@@ -109,4 +118,31 @@ extension SerializationError {
         /// A sentence that describes the problem and what to check.
         public let description: String
     }
+
+    /// Returns the error with the URL of the response whose document could not be read.
+    package func naming(_ url: String) -> SerializationError {
+        switch self {
+        case .json(var failure):
+            failure.url = url
+            return .json(failure)
+        case .decoding(var failure):
+            failure.url = url
+            return .decoding(failure)
+        case .propertyList(var failure):
+            failure.url = url
+            return .propertyList(failure)
+        case .xml(var failure):
+            failure.url = url
+            return .xml(failure)
+        case .compound(let errors):
+            return .compound(errors.map { ($0 as? SerializationError)?.naming(url) ?? $0 })
+        case .url, .parameters, .multipart, .rejected, .emptyBody, .text, .jsonStream, .parts:
+            return self
+        }
+    }
+}
+
+extension Optional<String> {
+    /// The URL of a body as part of a sentence, after a space; empty for `nil`.
+    var ofClause: String { map { " of \($0)" } ?? "" }
 }

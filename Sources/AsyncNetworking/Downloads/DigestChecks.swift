@@ -26,14 +26,16 @@ struct DigestChecks {
 
     /// Compares the digests of all bytes so far with the expected ones.
     ///
-    /// - Throws: ``SessionError/digest(expected:found:)`` for the first one that differs.
-    func verify() throws(SessionError) {
+    /// - Throws: ``SessionError/digest(expected:found:path:url:)`` for the first one that differs, with the path and the
+    ///   URL of the download.
+    func verify(_ path: String, from url: URL) throws(SessionError) {
         for (expected, digest) in checks {
             guard let value = digest.value else {
                 throw .transport(TransportError(.internalInconsistency("OpenSSL could not compute a digest.")))
             }
             guard expected.value.elementsEqual(value) else {
-                throw .digest(expected: expected, found: ContentDigest(expected.algorithm, Data(value)))
+                throw .digest(
+                    expected: expected, found: ContentDigest(expected.algorithm, Data(value)), path: path, url: url)
             }
         }
     }

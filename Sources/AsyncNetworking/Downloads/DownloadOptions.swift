@@ -27,7 +27,7 @@ public struct DownloadOptions: Sendable {
     /// `false`, or calls ``ResumeData/discard()``.
     public var keepsPartialFile = true
     /// The expected digest of the file; `nil`, the default, expects none. If the digest differs, the download fails
-    /// with ``SessionError/digest(expected:found:)`` and the file is removed.
+    /// with ``SessionError/digest(expected:found:path:url:)`` and the file is removed.
     ///
     /// Digests that the server sends in `Repr-Digest` and `Content-Digest` (RFC 9530) are always verified if they are
     /// SHA-256 or SHA-512 and the content was not decoded.

@@ -85,7 +85,12 @@ extension SessionError {
 
 extension SessionError.FileFailure: CustomStringConvertible {
     /// The path, the system's message and the system call.
-    public var description: String { "\(path): \(message) (\(call))" }
+    public var description: String {
+        let advice =
+            reason == .missingDirectory
+            ? "; create the directory, or set createsIntermediateDirectories of the download's destination" : ""
+        return "\(path): \(message) (\(call))\(advice)"
+    }
 }
 
 extension SessionError.ResumeFailure {

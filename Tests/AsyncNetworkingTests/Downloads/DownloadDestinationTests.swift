@@ -50,6 +50,7 @@ import Testing
         let path = "\(directory.path)/a/b/file"
         let error = try await sessionError { _ = try await manager.download("x", to: .file(path)).value }
         #expect(error.fileFailure?.reason == .missingDirectory)
+        #expect(error.description.contains("createsIntermediateDirectories"))
         _ = try await manager.download("x", to: .file(path, createsIntermediateDirectories: true)).value
         #expect(try directory.read("a/b/file") == Data("new".utf8))
     }

@@ -12,7 +12,7 @@ extension SessionError {
     }
 
     var digestFailure: DigestMismatch? {
-        if case .digest(let expected, let found) = cause {
+        if case .digest(let expected, let found, _, _) = cause {
             DigestMismatch(expected: expected, found: found)
         } else {
             nil
