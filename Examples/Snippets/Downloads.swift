@@ -12,6 +12,15 @@ func downloadFile(_ api: SessionManager) async throws {
     // snippet.end
 }
 
+func downloadOverALossyLink(_ request: Request, _ api: SessionManager) async throws {
+    var request = request
+    // snippet.continuing
+    request.retryPolicy = RetryPolicy(limit: 10)
+    let file = try await api.download(request, to: "disk.iso").value
+    // snippet.end
+    print(file.path)
+}
+
 func downloadCarefully(_ api: SessionManager) async throws {
     // snippet.destinations
     let destination = DownloadDestination.file(

@@ -135,11 +135,20 @@ final class DownloadFile {
 
     /// Changes a request to ask for the missing bytes, in a form that a later request can continue.
     func prepare(_ request: inout Request) {
-        for field in plan.fields { request.headers[field.name] = field.value }
-        guard asksForIdentity else { return }
-        // A range of the compressed content is not a range of the file.
-        request.options = (request.options ?? session).with { $0.decodesContent = false }
-        if request.headers[.acceptEncoding] == nil { request.headers[.acceptEncoding] = "identity" }
+        request.ask(for: plan, asIdentity: asksForIdentity, session: session)
+    }
+
+    /// Makes the next response continue the bytes written so far, after its predecessor has failed.
+    ///
+    /// - Returns: The error for the step that retries; `nil` if the download cannot be continued.
+    func interruption(by error: TransportError) -> InterruptedResponse? {
+        guard let data = currentResumeData else { return nil }
+        plan = ResumePlan(
+            offset: data.offset, validator: data.validator, total: data.totalBytes,
+            startsOver: job.options.startsOverIfNotResumable)
+        return InterruptedResponse(error: error) { [plan, session] in
+            $0.ask(for: plan, asIdentity: true, session: session)
+        }
     }
 
     private var asksForIdentity: Bool { isDurable || plan.offset > 0 }
@@ -232,7 +241,7 @@ final class DownloadFile {
     ///
     /// A server may send less than the requested range; the next request then asks for the rest.
     func endBody() throws(SessionError) -> Bool {
-        try part.verify()
+        try part.verify(job.path, from: request.url)
         if let range, let bytes = range.bytes {
             guard bytes.contains(size - 1) else {
                 // It is unknown which of the bytes are correct.
@@ -253,7 +262,7 @@ final class DownloadFile {
 
     /// Moves the complete file to its final path, and returns it.
     func commit(_ response: Response<Void>) async throws -> DownloadedFile {
-        try whole.verify()
+        try whole.verify(job.path, from: request.url)
         var file = DownloadedFile(path: partial?.path ?? "", size: size, response: response)
         switch job.destination.target {
         case .path(let path): file.path = path
@@ -289,5 +298,20 @@ final class DownloadFile {
         let data = currentResumeData
         if isDurable || isWanted && data != nil { partial.take()?.keep() }
         return isDurable || isWanted ? data : nil
+    }
+}
+
+extension Request {
+    /// Changes a request to ask for the range of a plan.
+    ///
+    /// - Parameters:
+    ///   - plan: The plan.
+    ///   - isIdentity: Whether the content must not be encoded, because a range of it is not one of the file.
+    ///   - session: The options of the session, for a request without its own.
+    fileprivate mutating func ask(for plan: ResumePlan, asIdentity isIdentity: Bool, session: TransferOptions) {
+        for field in plan.fields { headers[field.name] = field.value }
+        guard isIdentity else { return }
+        options = (options ?? session).with { $0.decodesContent = false }
+        if headers[.acceptEncoding] == nil { headers[.acceptEncoding] = "identity" }
     }
 }

@@ -48,6 +48,7 @@ extension SessionManager {
     /// Requests the missing bytes of a file and writes them; returns `nil` if another request is necessary.
     private nonisolated func fill(_ file: DownloadFile, by task: RunningTask) async throws -> Response<Void>? {
         let core = task.core
+        let mayRetry = (task.request.retryPolicy ?? pipeline.retryPolicy).limit > 0
         return try await perform(
             task.erased, task.gatedRequest { file.prepare(&$0) }, delivery: .streamed, reporting: core
         ) { head, body -> Response<Void>? in
@@ -75,9 +76,13 @@ extension SessionManager {
                 core.accept(offset: file.size, total: file.size)
                 return Response((), head: head)
             }
-            for try await chunk in body {
-                try file.write(chunk)
-                try await core.waitUntilRunning()
+            do {
+                for try await chunk in body {
+                    try file.write(chunk)
+                    try await core.waitUntilRunning()
+                }
+            } catch let error as TransportError where mayRetry {
+                throw file.interruption(by: error) ?? error
             }
             return try file.endBody() ? Response((), head: head, ending: body.ending ?? ResponseEnding()) : nil
         }

@@ -5,10 +5,12 @@ import ANSystem
 import FoundationEssentials
 
 extension Pipeline {
-    /// Performs a call, and repeats it as long as it fails and the retry policy permits another attempt.
+    /// Performs a call, and repeats it as long as it fails and the retry policy permits another attempt. If a response that
+    /// was passed on is interrupted and can be continued, the next attempt asks for the rest.
     func retry(
         _ call: PipelineCall, respond: (ResponseHead, ResponseBody) async throws -> Void
     ) async throws {
+        var call = call
         let policy = policyOfRetries(for: call.request)
         var plan = RetryPlan(policy)
         let origin = Origin(call.request.url)
@@ -35,7 +37,13 @@ extension Pipeline {
                     }
                 }
             } catch {
-                guard !isDecided, !(error is CancellationError) else { throw error }
+                var error = error
+                if let interruption = error as? InterruptedResponse {
+                    error = interruption.error
+                    interruption.prepare(&call.request)
+                } else {
+                    guard !isDecided, !(error is CancellationError) else { throw error }
+                }
                 guard let wait = try await decide(.failure(error), on: call.request, &plan, stopwatch, origin) else {
                     throw Self.adding(plan.history, to: error)
                 }

@@ -30,7 +30,8 @@ public import HTTPTypes
 ///
 /// The wait before a retry is the longer of `Retry-After`, given in seconds or as a date, and ``backoff``. Cancelling
 /// the task ends the wait immediately. Each attempt follows redirects from the original URL. A request is never
-/// repeated once its response has been passed to the caller.
+/// repeated once its response has been passed to the caller. A download to a file whose response ends early is continued
+/// from the byte where it ended, if ``ResumeData`` would permit it; that, too, counts as a retry.
 public struct RetryPolicy: Sendable {
     /// The maximum number of retries; 0 disables them.
     public var limit: Int
