@@ -285,6 +285,22 @@ import Testing
         }
     }
 
+    @Test func `the core session has the base URL, also of a copy, an archive and after a reset`() throws {
+        let base = URL(string: "http://a.example/v1/")
+        let manager = AFHTTPSessionManager(baseURL: base)
+        #expect(manager.coreSession.configuration.baseURL == base)
+        #expect((manager.copy() as? AFHTTPSessionManager)?.coreSession.configuration.baseURL == base)
+        let archive = try NSKeyedArchiver.archivedData(withRootObject: manager, requiringSecureCoding: true)
+        let restored = try NSKeyedUnarchiver.unarchivedObject(ofClass: AFHTTPSessionManager.self, from: archive)
+        #expect(restored?.coreSession.configuration.baseURL == base)
+        let old = manager.coreSession
+        manager.invalidateSessionCancelingTasks(true, resetSession: true)
+        let task = manager.dataTask(with: URLRequest(url: try #require(base)), completionHandler: nil)
+        #expect(task.transfer != nil)
+        #expect(manager.coreSession !== old)
+        #expect(manager.coreSession.configuration.baseURL == base)
+    }
+
     @Test func `a copy of a manager with a shared core session shares the session`() {
         let session = SessionManager()
         let copy = AFHTTPSessionManager(session: session).copy() as? AFHTTPSessionManager

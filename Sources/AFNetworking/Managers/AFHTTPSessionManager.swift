@@ -29,6 +29,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         base = URLResolver(base: url ?? configuration?.sharedSession?.configuration.baseURL)
         serializer = Lock(UncheckedSendable(AFHTTPRequestSerializer()))
         super.init(sessionConfiguration: configuration)
+        state.withLock { [url = base.base] in $0.baseURL = url }
     }
 
     /// The URL against which relative URLs are resolved, with a slash at the end of its path, or `nil`.
@@ -212,6 +213,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         base = URLResolver(base: coder.decodeValue(URL.self, forKey: "baseURL"))
         serializer = Lock(UncheckedSendable(AFHTTPRequestSerializer()))
         super.init(coder: coder)
+        state.withLock { [url = base.base] in $0.baseURL = url }
         if let archived = coder.decodeObject(of: AFHTTPRequestSerializer.self, forKey: "requestSerializer") {
             requestSerializer = archived
         }

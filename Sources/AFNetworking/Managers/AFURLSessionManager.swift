@@ -40,7 +40,8 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
 
     // MARK: Parts
 
-    /// The AsyncNetworking session that performs the requests. Calling
+    /// The AsyncNetworking session that performs the requests. It has the base URL of an ``AFHTTPSessionManager``, but
+    /// neither the header fields of its request serializer nor its security policy, which may change later. Calling
     /// ``invalidateSessionCancelingTasks(_:resetSession:)`` with `resetSession` replaces it.
     public var coreSession: SessionManager { state.withLock { $0.core } }
 

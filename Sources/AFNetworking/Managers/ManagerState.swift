@@ -6,7 +6,10 @@ import Dispatch
 /// The settings, session and unfinished tasks of a manager.
 struct ManagerState: Sendable {
     let configuration: URLSessionConfiguration
-    private(set) var core: SessionManager
+    /// The core session; `nil` until it is needed for the first time, or again after a reset.
+    private var existingCore: SessionManager?
+    /// The base URL of the core session, unless that was passed in. Set before the session is needed.
+    var baseURL: URL?
     /// Whether the core session was passed in and may have other users.
     let isShared: Bool
 
@@ -33,8 +36,20 @@ struct ManagerState: Sendable {
     init(_ configuration: URLSessionConfiguration) {
         self.configuration = configuration.copy() as? URLSessionConfiguration ?? configuration
         let shared = self.configuration.takeSharedSession()
-        core = shared ?? SessionManager(SessionConfiguration(self.configuration))
+        existingCore = shared
         isShared = shared != nil
+    }
+
+    /// The session that performs the requests.
+    var core: SessionManager {
+        mutating get {
+            if let existingCore { return existingCore }
+            var configuration = SessionConfiguration(configuration)
+            configuration.baseURL = baseURL
+            let core = SessionManager(configuration)
+            existingCore = core
+            return core
+        }
     }
 
     // MARK: Tasks
@@ -101,7 +116,7 @@ struct ManagerState: Sendable {
         guard nextIsNew else { return }
         nextIsNew = false
         isInvalid = false
-        if !isShared { core = SessionManager(SessionConfiguration(configuration)) }
+        if !isShared { existingCore = nil }
     }
 
     // MARK: Requests
