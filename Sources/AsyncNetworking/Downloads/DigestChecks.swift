@@ -24,6 +24,11 @@ struct DigestChecks {
         for check in checks { check.digest.update(bytes) }
     }
 
+    /// Whether the digests of all bytes so far are the expected ones.
+    var isVerified: Bool {
+        checks.allSatisfy { check in check.digest.value.map { check.expected.value.elementsEqual($0) } ?? false }
+    }
+
     /// Compares the digests of all bytes so far with the expected ones.
     ///
     /// - Throws: ``SessionError/digest(expected:found:path:url:)`` for the first one that differs, with the path and the

@@ -2,6 +2,7 @@
 
 import ANHTTP
 import ANSerialization
+import ANSystem
 import FoundationEssentials
 import HTTPTypes
 
@@ -21,10 +22,35 @@ struct DownloadJob: Sendable {
     }
 }
 
+extension DownloadJob {
+    /// Returns the size of the destination if it has the expected digest and need not be downloaded; otherwise `nil`.
+    ///
+    /// - Throws: The errors of `waitUntilRunning`, which is awaited between two reads.
+    fileprivate func verifiedSize(waitUntilRunning: () async throws -> Void) async throws -> Int64? {
+        guard options.skipsVerifiedFile, let digest = options.expectedDigest, case .path(let path) = destination.target,
+            let file = try? RegularFile(path: ProcessDirectories.absolute(path))
+        else { return nil }
+        var checks = DigestChecks([], and: digest)
+        var bytes = Data(count: 256 << 10)
+        while file.remaining > 0 {
+            var span = bytes.mutableBytes
+            guard let count = try? file.read(into: &span), count > 0 else { return nil }
+            checks.update(bytes.bytes.extracting(first: count))
+            try await waitUntilRunning()
+        }
+        return checks.isVerified ? file.size : nil
+    }
+}
+
 extension SessionManager {
     /// Performs a task's request and writes the body to a file; waits whenever the task is suspended.
     nonisolated func download(_ task: RunningTask, _ job: DownloadJob) async throws -> DownloadedFile {
         let core = task.core
+        if let size = try await job.verifiedSize(waitUntilRunning: { try await core.waitUntilRunning() }) {
+            core.complete(size)
+            let head = ResponseHead(status: .notModified, url: task.request.url)
+            return DownloadedFile(path: job.path, size: size, response: Response((), head: head))
+        }
         let file = try DownloadFile(
             job, for: task.request, session: configuration.transfer,
             stopwatch: Stopwatch(configuration.clock))

@@ -32,6 +32,12 @@ public struct DownloadOptions: Sendable {
     /// Digests that the server sends in `Repr-Digest` and `Content-Digest` (RFC 9530) are always verified if they are
     /// SHA-256 or SHA-512 and the content was not decoded.
     public var expectedDigest: ContentDigest?
+    /// Whether the download succeeds without a request if the destination exists and has the ``expectedDigest``; `false` by
+    /// default.
+    ///
+    /// The file is read to compute its digest. The response of such a ``DownloadedFile`` has the status 304 and no header
+    /// fields. The option is ignored without a digest, and if a closure chooses the path.
+    public var skipsVerifiedFile = false
     /// The number of bytes after which a durable download flushes its file to the disk and updates its record; 8 MiB by
     /// default. It also does so once per second. At most the bytes since the last flush are lost with the process.
     public var flushInterval: Int64 = 8 << 20

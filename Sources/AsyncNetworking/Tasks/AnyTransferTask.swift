@@ -133,6 +133,13 @@ public struct AnyTransferTask: Hashable, Identifiable, Sendable {
         nonmutating set { core?.label = newValue }
     }
 
+    /// The number of bytes that the task is expected to transfer in its main direction, for the total of a
+    /// ``TransferGroup`` until the transfer itself reports one; the length of an upload's body by default, otherwise `nil`.
+    public var expectedBytes: Int64? {
+        get { core?.expectedBytes }
+        nonmutating set { core?.expectedBytes = newValue }
+    }
+
     /// The tags by which ``SessionManager/transfers(tagged:)`` finds the task; empty by default.
     public var tags: Set<String> {
         get { core?.tags ?? [] }

@@ -21,6 +21,7 @@ package final class TransferCore: Sendable {
         fileprivate var priority: TransferPriority
         fileprivate var label: String?
         fileprivate var tags: Set<String> = []
+        fileprivate var expectedBytes: Int64?
         fileprivate var isResumeDataWanted = false
         fileprivate var resumeData: ResumeData?
         /// Cancels the work; `nil` before the work begins and after it ends.
@@ -118,6 +119,12 @@ package final class TransferCore: Sendable {
     var tags: Set<String> {
         get { state.withLock { $0.tags } }
         set { state.withLock { $0.tags = newValue } }
+    }
+
+    /// The size that the program expects, or the declared length of an upload's body.
+    var expectedBytes: Int64? {
+        get { state.withLock { $0.expectedBytes } ?? (kind == .upload ? request?.body.length : nil) }
+        set { state.withLock { $0.expectedBytes = newValue } }
     }
 
     /// Whether the partial file of a download is kept when the task is cancelled.

@@ -50,13 +50,15 @@ public struct TransferGroup: Sendable {
     /// The combined progress of all tasks: of the request's body for upload tasks, and of the response's body for
     /// others. Yields the latest sum first, then newer ones until all tasks have ended.
     ///
-    /// The total is `nil` until it is known for every task that has not ended. A task that has ended counts as its
-    /// completed bytes, in the total as well.
+    /// The total is `nil` until it is known for every task that has not ended. A task that has not reported its total counts
+    /// as ``AnyTransferTask/expectedBytes`` at the time of this call; see ``SessionManager/requestSizes(of:)``. A task
+    /// that has ended counts as its completed bytes, in the total as well.
     public var progress: BroadcastStream<TransferProgress> {
         let cores = tasks.compactMap(\.core)
         let sum = Broadcast<TransferProgress>()
-        let state = Lock(ProgressSum(count: cores.count))
-        if cores.isEmpty { sum.finish() }
+        let expected = cores.map(\.expectedBytes)
+        let state = Lock(ProgressSum(expecting: expected))
+        if cores.isEmpty { sum.finish() } else if !expected.contains(nil) { sum.send(state.withLock { $0.value }) }
         for (index, core) in cores.enumerated() {
             let isUpload = core.kind == .upload
             // The observer is removed when the task ends.
@@ -93,18 +95,25 @@ package struct ProgressSum: Sendable {
 
     private struct Part {
         var progress: TransferProgress?
+        var expected: Int64?
         var isOver = false
 
         var completed: Int64 { progress?.completedBytes ?? 0 }
-        var total: Int64? { isOver ? completed : progress?.totalBytes }
+        var total: Int64? { isOver ? completed : progress?.totalBytes ?? expected }
         var rate: Double { isOver ? 0 : progress?.bytesPerSecond ?? 0 }
     }
 
-    /// Creates the sum for `count` tasks that have not started.
+    /// Creates the sum for tasks that have not started, with the size that is expected of each of them.
+    package init(expecting sizes: [Int64?]) {
+        parts = sizes.map { Part(expected: $0) }
+        total = sizes.reduce(0) { $0 &+ ($1 ?? 0) }
+        unknownTotals = sizes.count { $0 == nil }
+        unfinished = sizes.count
+    }
+
+    /// Creates the sum for `count` tasks that have not started, and of which no size is expected.
     package init(count: Int) {
-        parts = Array(repeating: Part(), count: count)
-        unknownTotals = count
-        unfinished = count
+        self.init(expecting: Array(repeating: nil, count: count))
     }
 
     /// Whether all tasks have ended.

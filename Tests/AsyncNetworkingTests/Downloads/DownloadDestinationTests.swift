@@ -55,6 +55,28 @@ import Testing
         #expect(try directory.read("a/b/file") == Data("new".utf8))
     }
 
+    @Test func `a file with the expected digest is not requested`() async throws {
+        let path = "\(directory.path)/file"
+        let transport = MockTransport(.text("new"))
+        let api = SessionManager(on: transport)
+        // The SHA-256 of "new".
+        let digest = ContentDigest("sha256:11507a0e2f5e69d5dfa40a62a1bd7b6ee57e6bcd85c67c9b8431b36fff21c437")
+        let options = DownloadOptions().with {
+            $0.expectedDigest = digest
+            $0.skipsVerifiedFile = true
+        }
+        for (content, status, count) in [(nil, 200, 1), ("old", 200, 2), ("new", 304, 2)] {
+            if let content { _ = try directory.write(Data(content.utf8), to: "file") }
+            let file = try await api.download("x", to: .file(path), options: options).value
+            #expect(file.words == "\(path): 3 bytes")
+            #expect(file.response.statusCode == status)
+            #expect(transport.requests.count == count)
+            #expect(try directory.read("file") == Data("new".utf8))
+        }
+        _ = try await api.download("x", to: .file(path), options: options.with { $0.skipsVerifiedFile = false }).value
+        #expect(transport.requests.count == 3)
+    }
+
     @Test func `a closure chooses the path by the file and its response`() async throws {
         let directory = directory
         let destination = DownloadDestination.chosen(temporaryDirectory: directory.path) { file in

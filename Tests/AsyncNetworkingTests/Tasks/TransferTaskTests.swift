@@ -449,6 +449,44 @@ extension TransferTask {
     }
 }
 
+@Suite(.timeLimit(.minutes(1))) struct ExpectedSizesTests {
+    @Test func `a group knows its total before its tasks start if the program gives it`() async throws {
+        let directory = try TemporaryDirectory()
+        let manager = SessionManager(on: MockTransport(.text("12345")))
+        let download = try manager.makeDownloadTask(for: manager.request(.get, "x"), to: "\(directory.path)/file")
+        let upload = try manager.makeUploadTask(for: manager.request(.post, "x", body: .string("abc")))
+        #expect(upload.expectedBytes == 3)
+        download.expectedBytes = 7
+        let group = TransferGroup([download.erased, upload.erased])
+        #expect(await group.progress.first { _ in true }?.counts == TransferProgress(completedBytes: 0, totalBytes: 10))
+        group.resume()
+        // What was transferred takes the place of what was expected.
+        #expect(await group.progress.reduce(nil) { $1 }?.counts == TransferProgress(completedBytes: 8, totalBytes: 8))
+    }
+
+    @Test func `the sizes that are unknown are requested by HEAD`() async throws {
+        let directory = try TemporaryDirectory()
+        let transport = MockTransport { request in
+            switch request.url.lastPathComponent {
+            case "missing": .status(.notFound, headers: [.contentLength: "99"])
+            case "chunked": .status(.ok)
+            case "lost": .failure(Planned())
+            default: .status(.ok, headers: [.contentLength: "5000000000"])
+            }
+        }
+        let manager = SessionManager(on: transport)
+        let names = ["known", "missing", "chunked", "lost"] + (1...20).map { "file\($0)" }
+        let tasks = try names.map { name in
+            try manager.makeDownloadTask(for: manager.request(.get, name), to: .file("\(directory.path)/\(name)"))
+        }
+        tasks[0].expectedBytes = 1
+        await manager.requestSizes(of: TransferGroup(tasks))
+        #expect(tasks.map(\.expectedBytes) == [1, nil, nil, nil] + Array(repeating: 5_000_000_000, count: 20))
+        #expect(transport.requests.allSatisfy { $0.request.method == .head })
+        #expect(transport.requests.count == 23)
+    }
+}
+
 @Suite(.timeLimit(.minutes(1))) struct ScopedTransfersTests {
     @Test func `a task that is running at the end of the scope is cancelled, and has ended`() async throws {
         let directory = try TemporaryDirectory()
