@@ -116,6 +116,12 @@ let package = Package(
             name: "ChangeFeed", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting"],
             path: "Examples/ChangeFeed", swiftSettings: settings),
         .executableTarget(
+            name: "WeatherSync", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting"],
+            path: "Examples/WeatherSync", swiftSettings: settings),
+        .executableTarget(
+            name: "DownloadDaemon", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting"],
+            path: "Examples/DownloadDaemon", swiftSettings: settings),
+        .executableTarget(
             name: "DecodeErrors", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting"],
             path: "Examples/DecodeErrors", swiftSettings: settings),
         .executableTarget(

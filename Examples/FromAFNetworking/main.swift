@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-// The same program three times: it requests a user and posts a note with callbacks, with callbacks and async functions,
-// and with async functions only. The server runs in this process.
+// The same program three times: with callbacks, with both interfaces on one session, and with async functions only. It
+// requests a user, posts a note and downloads a file, with a token. The server runs in this process.
 //
 //     swift run FromAFNetworking
 
@@ -14,50 +14,57 @@ struct User: Decodable, Sendable {
 }
 
 /// 1. As written for AFNetworking: callbacks on the main queue, which an asynchronous `main` serves while it awaits.
-func withCallbacks(_ base: URL, done: @escaping @Sendable () -> Void) {
+func withCallbacks(_ base: URL, done: @escaping @Sendable (String) -> Void) {
     let manager = AFHTTPSessionManager(baseURL: base)
-    manager.get("user", parameters: nil, headers: nil, progress: nil) { _, json in
-        let name = (json as? [String: Any])?["name"] as? String ?? "unknown"
-        print("callbacks: the user is \(name)")
-        manager.post("notes", parameters: ["author": name], headers: nil, progress: nil) { task, _ in
-            print("callbacks: status \((task.response as? HTTPURLResponse)?.statusCode ?? 0)")
-            done()
-        } failure: { _, error in
-            print("callbacks: \(error.localizedDescription)")
-            done()
-        }
-    } failure: { _, error in
-        print("callbacks: \(error.localizedDescription)")
-        done()
-    }
+    manager.requestSerializer.setValue("Bearer token", forHTTPHeaderField: "Authorization")
+    let failed = { (_: URLSessionDataTask?, error: any Error) in done(error.localizedDescription) }
+    manager.get(
+        "user", parameters: nil, headers: nil, progress: nil,
+        success: { _, json in
+            let name = (json as? [String: Any])?["name"] as? String ?? "unknown"
+            manager.post(
+                "notes", parameters: ["author": name], headers: nil, progress: nil,
+                success: { task, _ in
+                    let status = (task.response as? HTTPURLResponse)?.statusCode ?? 0
+                    let request = URLRequest(url: base.appending(path: "file"))
+                    manager.downloadTask(with: request, progress: nil, destination: { _, _ in URL(filePath: "copy") }) {
+                        _, file, _ in
+                        done("callbacks: \(name), status \(status), \(file?.lastPathComponent ?? "no file")")
+                    }.resume()
+                }, failure: failed)
+        }, failure: failed)
 }
 
-/// 2. During the migration: both interfaces share one session. The first call uses AsyncNetworking; the second awaits
-///   an async verb of the AFNetworking module.
+/// 2. During the migration: one session for both. Its header fields belong to the configuration, not to a serializer.
 func mixed(_ base: URL) async throws {
-    let session = SessionManager(baseURL: base)
+    let session = SessionManager(baseURL: base) { $0.headers[.authorization] = "Bearer token" }
     let manager = AFHTTPSessionManager(session: session)
     let user = try await session.get("user", as: .decodable(User.self)).value
-    print("mixed: the user is \(user.name)")
-    let response = try await manager.post("notes", parameters: ["author": user.name])
-    print("mixed: status \((response.task.response as? HTTPURLResponse)?.statusCode ?? 0)")
+    let note = try await manager.post("notes", parameters: ["author": user.name])
+    let file = try await session.download("file", to: "copy").value
+    print("mixed: \(user.name), status \((note.task.response as? HTTPURLResponse)?.statusCode ?? 0), \(file.path)")
 }
 
 /// 3. After the migration: nothing of the AFNetworking module is used.
 func asynchronous(_ base: URL) async throws {
-    let session = SessionManager(baseURL: base)
+    let session = SessionManager(baseURL: base) { $0.headers[.authorization] = "Bearer token" }
     let user = try await session.get("user", as: .decodable(User.self)).value
-    print("async: the user is \(user.name)")
-    let response = try await session.post("notes", parameters: ["author": user.name])
-    print("async: status \(response.statusCode)")
+    let note = try await session.post("notes", parameters: ["author": user.name])
+    let file = try await session.download("file", to: "copy").value
+    print("async: \(user.name), status \(note.statusCode), \(file.path)")
 }
 
 try await StubServer.with { server in
-    server.route("/user", .json(#"{"name": "Ada"}"#))
-    server.route("/notes", .json("{}", status: 201))
-    await withCheckedContinuation { continuation in
-        withCallbacks(server.url("/")) { continuation.resume() }
+    func authorized(_ script: Script) -> @Sendable (RecordedRequest) -> Script {
+        { $0.headers["Authorization"] == "Bearer token" ? script : .status(401) }
     }
+    server.route("/user", authorized(.json(#"{"name": "Ada"}"#)))
+    server.route("/notes", authorized(.json("{}", status: 201)))
+    server.route("/file", .text("content"))
+    print(
+        await withCheckedContinuation { continuation in
+            withCallbacks(server.url("/")) { continuation.resume(returning: $0) }
+        })
     try await mixed(server.url("/"))
     try await asynchronous(server.url("/"))
 }

@@ -9,17 +9,50 @@ import Testing
     private static let directory = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
 
     @Test(arguments: [
-        "CachedFeed", "ChangeFeed", "ChatStream", "DecodeErrors", "DownloadWithProgress", "FromAFNetworking",
-        "MutualTLS", "PostForm", "RefreshAToken", "ResumeDownload", "RetryWithBackoff", "UploadMultipart",
-        "UploadWithProgress",
+        "CachedFeed", "ChangeFeed", "ChatStream", "DecodeErrors", "DownloadWithProgress", "MutualTLS",
+        "PostForm", "RefreshAToken", "ResumeDownload", "RetryWithBackoff", "UploadMultipart", "UploadWithProgress",
     ])
     func `an example runs to its end`(name: String) async throws {
+        let (_, directory) = try await Self.run(name)
+        try FileManager.default.removeItem(at: directory)
+    }
+
+    @Test func `a synchronization refreshes its token, follows pages, and continues after the last value`() async throws
+    {
+        let (lines, directory) = try await Self.run("WeatherSync")
+        defer { try? FileManager.default.removeItem(at: directory) }
+        #expect(
+            lines == [
+                "Token 1 by login", "Token 2 by refresh", "10 new observations", "Token 3 by login",
+                "0 new observations",
+            ])
+        let file = try String(contentsOf: directory.appending(path: "observations.jsonl"), encoding: .utf8)
+        #expect(file.split(separator: "\n").count == 10)
+        #expect(file.contains(#""taken_at":"2026-01-19T12:00:00Z""#))
+    }
+
+    @Test func `the steps of a migration have the same results`() async throws {
+        let (lines, directory) = try await Self.run("FromAFNetworking")
+        defer { try? FileManager.default.removeItem(at: directory) }
+        #expect(lines == ["callbacks", "mixed", "async"].map { "\($0): Ada, status 201, copy" })
+    }
+
+    @Test func `a killed daemon continues its download`() async throws {
+        let (lines, directory) = try await Self.run("DownloadDaemon")
+        defer { try? FileManager.default.removeItem(at: directory) }
+        #expect(lines.first?.hasPrefix("Continued after ") == true, "\(lines)")
+        #expect(lines.dropFirst() == ["Complete: 2000000 bytes", "The file is intact."])
+        #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path()) == ["disk.iso"])
+    }
+
+    /// Runs an example in a new directory, and returns the lines that it prints, and the directory.
+    private static func run(_ name: String) async throws -> (lines: [String], directory: URL) {
         let scratch = FileManager.default.temporaryDirectory.appending(path: "an-example-\(UUID())")
         try FileManager.default.createDirectory(at: scratch, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: scratch) }
-        var command = Command(Self.directory.appending(path: name).path())
+        var command = Command(directory.appending(path: name).path())
         command.directory = scratch.path()
         let outcome = try await command.run()
         #expect(outcome.status == 0, "\(outcome.text)")
+        return (String(decoding: outcome.output, as: UTF8.self).split(separator: "\n").map(String.init), scratch)
     }
 }

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+
+// Downloads files into a directory, and continues after it was killed, also by SIGKILL. SIGTERM ends it in order.
+//
+//     swift run DownloadDaemon                  a daemon that this program kills and starts again, and a server
+//     swift run DownloadDaemon DIRECTORY URL…
+
+import AsyncNetworking
+import AsyncNetworkingTesting
+import Foundation
+
+/// Downloads the files that are missing, and those that an earlier process left unfinished.
+func download(_ urls: [URL], to directory: String) async throws {
+    let api = SessionManager {
+        $0.retryPolicy = RetryPolicy(limit: 10)
+        $0.maximumConcurrentTransfers = 4
+    }
+    signal(SIGTERM, SIG_IGN)
+    let termination = DispatchSource.makeSignalSource(signal: SIGTERM)
+    // Unfinished downloads are cancelled after two seconds, and keep what has arrived.
+    termination.setEventHandler { Task { await api.shutdown(draining: .seconds(2)) } }
+    termination.activate()
+    let options = DownloadOptions.durable.with { $0.flushInterval = 500_000 }
+    var tasks = try api.restoredDownloads(in: directory, options: options)
+    let restored = Set(tasks.compactMap { $0.request?.url })
+    for url in urls where !restored.contains(url) {
+        let path = "\(directory)/\(url.lastPathComponent)"
+        guard !FileManager.default.fileExists(atPath: path) else { continue }
+        tasks.append(api.makeDownloadTask(for: Request(url: url), to: .file(path), options: options))
+    }
+    try await withThrowingTaskGroup { group in
+        for task in tasks {
+            task.resume()
+            group.addTask {
+                for await case .continued(let offset, _) in task.events { print("Continued after \(offset) bytes") }
+                print("Complete: \(try await task.value.size) bytes")
+            }
+        }
+        try await group.waitForAll()
+    }
+}
+
+/// Starts the daemon, kills it when a part of the file has arrived, and starts it again.
+func demonstrate() async throws {
+    let bytes = StubServer.generatedBytes(2_000_000)
+    try await StubServer.with { server in
+        server.route("/disk.iso") { request in
+            let isCut = request.headers["Range"] == nil
+            return ServedFile(bytes, interruption: isCut ? .hang(after: 1_000_000) : nil).script(for: request)
+        }
+        let daemon = {
+            let directory = FileManager.default.currentDirectoryPath
+            return try Process.run(
+                URL(filePath: "/proc/self/exe").resolvingSymlinksInPath(),
+                arguments: [directory, server.url("/disk.iso").absoluteString])
+        }
+        let first = try daemon()
+        while ResumeData.left(at: "disk.iso")?.offset ?? 0 == 0 { try await Task.sleep(for: .milliseconds(20)) }
+        kill(first.processIdentifier, SIGKILL)
+        first.waitUntilExit()
+        try daemon().waitUntilExit()
+        print(try Data(contentsOf: URL(filePath: "disk.iso")) == bytes ? "The file is intact." : "The file is damaged.")
+    }
+}
+
+let words = CommandLine.arguments
+if words.count > 2 {
+    try await download(words.dropFirst(2).compactMap { URL(string: $0) }, to: words[1])
+} else {
+    try await demonstrate()
+}
