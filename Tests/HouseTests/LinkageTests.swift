@@ -26,6 +26,15 @@ struct LinkageTests {
         #expect(libraries.intersection(Self.heavy) == [])
     }
 
+    @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/dpkg"), "The system has other packages."))
+    func `the README lists the packages that a program needs at run time`() async throws {
+        let readme = try #require(SourceTree.text(of: "README.md"))
+        let list = try #require(readme.firstMatch(of: /--no-install-recommends (.+)/)).1.split(separator: " ")
+        let packages = try await Build.systemPackages(of: "Start")
+        // The first two are essential packages of any image, the last has the trust store.
+        #expect(Set(list.map(String.init)) == packages.subtracting(["libc6", "libgcc-s1"]).union(["ca-certificates"]))
+    }
+
     @Test func `the check detects Foundation if it is linked`() async throws {
         let libraries = try await Build.librariesOfProgram(
             """
@@ -74,6 +83,21 @@ private enum Build {
                 + ["-lcurl", "-lssl", "-lcrypto"])
         let dynamic = try await run(["readelf", "-d", program.path()])
         return Set(dynamic.matches(of: /\(NEEDED\).*\[(.+?)\]/).map { String($0.1) })
+    }
+
+    /// Returns the packages with the system's libraries that a program and the libraries of Swift are linked with.
+    static func systemPackages(of name: String) async throws -> Set<String> {
+        let program = directory.appending(path: name).path()
+        let paths = try await run(["ldd", program]).matches(of: /=> (\S+)/).map { String($0.1) }
+        let (own, system) = (paths.filter { $0.contains("/swift/") }, paths.filter { !$0.contains("/swift/") })
+        var needed: Set<String> = []
+        for path in [program] + own {
+            let dynamic = try await run(["readelf", "-d", path])
+            needed.formUnion(dynamic.matches(of: /\(NEEDED\).*\[(.+?)\]/).map { String($0.1) })
+        }
+        let files = system.filter { path in needed.contains { path.hasSuffix("/\($0)") } }
+        let owners = try await run(["dpkg", "-S"] + files.map { "*/" + $0.split(separator: "/").suffix(1).joined() })
+        return Set(owners.matches(of: /(?m)^([^:\s]+):/).map { String($0.1) }.filter { !$0.hasSuffix("-cross") })
     }
 
     /// Whether an object file belongs to a source file that no longer exists.
