@@ -8,7 +8,7 @@ enum Form {
     static let parameters: Parameters = .dictionary(
         (0..<10).map { index in
             let user: Parameters = [
-                "name": "Ada Lovelace \(index)", "city": "São Paulo", "age": .integer(Int64(30 + index)),
+                "name": "Ada Lovelace \(index)", "city": "São Paulo", "age": 30 + index,
                 "address": ["street": "12 St James Square", "postcode": "SW1Y 4LB"],
             ]
             return .init("user\(index)", user)
