@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+
+import FoundationEssentials
+
+/// The times at which the system lacks memory, as an asynchronous sequence.
+///
+/// It reads the kernel's pressure stall information (`Documentation/accounting/psi.rst`) at intervals: of the process's
+/// control group if it has one, otherwise of the system. An element is yielded if tasks waited for memory for more than
+/// a tenth of the interval. The sequence ends if the information is not available, or the calling task is cancelled.
+public struct MemoryPressure: AsyncSequence, Sendable {
+    private let interval: Duration
+    private let clock: any Clock<Duration>
+    private let stallTime: @Sendable () -> Duration?
+
+    /// Creates the sequence.
+    ///
+    /// - Parameter interval: The time between two readings; 2 seconds by default, which is the kernel's own interval.
+    public init(interval: Duration = .seconds(2)) {
+        let files = Self.files()
+        self.init(interval: interval, clock: ContinuousClock()) { files.lazy.compactMap(Self.stallTime(in:)).first }
+    }
+
+    /// Creates the sequence.
+    ///
+    /// - Parameters:
+    ///   - interval: The time between two readings.
+    ///   - clock: The clock for the interval.
+    ///   - stallTime: Returns the total time for which some task waited for memory; `nil` if it is not available.
+    package init(
+        interval: Duration, clock: any Clock<Duration>, stallTime: @escaping @Sendable () -> Duration?
+    ) {
+        self.interval = interval
+        self.clock = clock
+        self.stallTime = stallTime
+    }
+
+    /// Creates an iterator, which starts to observe with its first call.
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(sequence: self)
+    }
+
+    /// An iterator over the times at which the system lacks memory.
+    public struct Iterator: AsyncIteratorProtocol {
+        fileprivate let sequence: MemoryPressure
+        private var last: Duration?
+
+        fileprivate init(sequence: MemoryPressure) {
+            self.sequence = sequence
+        }
+
+        /// Waits until the system lacks memory; returns `nil` if that cannot be observed, or the calling task is
+        /// cancelled.
+        public mutating func next() async -> Void? {
+            if last == nil { last = sequence.stallTime() }
+            while let before = last {
+                do {
+                    try await sequence.clock.sleep(for: sequence.interval)
+                } catch {
+                    return nil
+                }
+                last = sequence.stallTime()
+                if let last, (last - before) * 10 > sequence.interval { return () }
+            }
+            return nil
+        }
+    }
+
+    // MARK: The kernel's files
+
+    /// The files with the pressure of the process's control group (version 2), and of the system.
+    private static func files() -> [String] {
+        let groups = (try? String(contentsOfFile: "/proc/self/cgroup", encoding: .utf8)) ?? ""
+        let group = groups.split(separator: "\n").first { $0.hasPrefix("0::") }?.dropFirst(3)
+        let own = group.map { "/sys/fs/cgroup\($0 == "/" ? "" : $0)/memory.pressure" }
+        return [own, "/proc/pressure/memory"].compactMap(\.self)
+    }
+
+    /// Returns the total time for which some task waited, according to a file; `nil` if the file has none.
+    package static func stallTime(in file: String) -> Duration? {
+        (try? String(contentsOfFile: file, encoding: .utf8)).flatMap(stallTime(inText:))
+    }
+
+    /// Returns the field `total` of the line `some`, in microseconds.
+    package static func stallTime(inText text: String) -> Duration? {
+        text.split(separator: "\n").first { $0.hasPrefix("some ") }?
+            .split(separator: " ").first { $0.hasPrefix("total=") }
+            .flatMap { Int64($0.dropFirst(6)) }.map { .microseconds($0) }
+    }
+}
