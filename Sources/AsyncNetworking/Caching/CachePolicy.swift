@@ -62,6 +62,11 @@ extension Request {
         get { self[CachePolicy.OfRequest.self] }
         set { self[CachePolicy.OfRequest.self] = newValue }
     }
+
+    /// Whether the request has options, policies or other attributes of its own, apart from the cache policy.
+    package var hasOwnPolicies: Bool {
+        options != nil || attributes.hasAttributes(besides: CachePolicy.OfRequest.self)
+    }
 }
 
 extension HTTPRequestSerializer {

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+
+public import AsyncNetworking
+
+/// The receipt of one request to an ``ImageDownloader``: it observes and cancels the request.
+///
+/// Several receipts may share a transfer, which ends early only if all of them are cancelled. Releasing a receipt does
+/// not cancel the request.
+public final class ImageDownload: Identifiable, Sendable {
+    /// The identifier of the receipt, unique within its downloader; 0 if the image was in the memory cache.
+    public let id: Int
+    /// The request.
+    public let request: Request
+
+    let broadcast = Broadcast<Status>()
+    private let downloader: ImageDownloader?
+
+    /// The state of a request.
+    public struct Status: Sendable {
+        /// The format and the size of the image; `nil` before its header has arrived.
+        public var header: ImageHeader?
+        /// The progress of receiving the file; `nil` before it has begun.
+        public var progress: TransferProgress?
+        /// The image or the error; `nil` before the request has ended.
+        public var result: Result<ImageContent, any Error>?
+    }
+
+    init(id: Int, request: Request, downloader: ImageDownloader?) {
+        self.id = id
+        self.request = request
+        self.downloader = downloader
+    }
+
+    /// The states of the request: yields the latest first, then newer ones, and ends with the one that has a result.
+    ///
+    /// The header of the image is known as soon as it has arrived, so that a place for the image can be laid out. A slow
+    /// reader skips states, but never the last.
+    public var updates: BroadcastStream<Status> { broadcast.stream }
+
+    /// The image, available when it was downloaded. Cancelling the task that awaits it cancels this request, but no
+    /// other one that shares its transfer.
+    ///
+    /// - Throws: `SessionError`, ``ImageError``, or `CancellationError`.
+    public var image: ImageContent {
+        get async throws {
+            try await withTaskCancellationHandler {
+                for await status in updates {
+                    if let result = status.result { return try result.get() }
+                }
+                throw CancellationError()
+            } onCancel: {
+                cancel()
+            }
+        }
+    }
+
+    /// Cancels this request, whose ``image`` then throws `CancellationError`. Has no effect if it has ended.
+    public func cancel() {
+        downloader?.cancel(self)
+    }
+
+    /// Ends the request.
+    func end(_ status: Status) {
+        broadcast.send(status)
+        broadcast.finish()
+    }
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+
+package import AsyncNetworking
+
+/// The order in which an ``ImageDownloader`` starts waiting downloads of the same priority.
+public enum ImageDownloadOrder: Hashable, Sendable {
+    /// First in, first out.
+    case fifo
+    /// Last in, first out: what a user has scrolled to comes before what is out of sight.
+    case lifo
+}
+
+/// The decisions of an image downloader: which requests share a download, and which download starts when.
+///
+/// A pure value. A download is waiting, active, or stopping: stopping downloads have no receipts left, and occupy a
+/// place until their transfer has ended.
+package struct ImageDownloadQueue<Key: Hashable & Sendable>: Sendable {
+    /// The order in which downloads that are added later are started.
+    package var order: ImageDownloadOrder
+    private let limit: Int
+    private var downloads: [Int: Download] = [:]
+    /// The downloads that requests can join.
+    private var joinable: [Key: Int] = [:]
+    private var receipts: [Int: Int] = [:]
+    /// The waiting downloads, next one first.
+    private var waiting: [Int] = []
+    private var lastNumber = 0
+    /// The number of downloads that occupy a place.
+    package private(set) var activeCount = 0
+
+    private struct Download: Sendable {
+        let key: Key?
+        var receipts: [Int]
+        var priority: TransferPriority
+        var isActive = false
+    }
+
+    /// The result of adding a request.
+    package enum Admission: Hashable, Sendable {
+        /// The request shares a download that was added before.
+        case joined(Int)
+        /// A new download must be started.
+        case started(Int)
+        /// A new download waits.
+        case waiting(Int)
+
+        /// The number of the download.
+        package var download: Int {
+            switch self {
+            case .joined(let download), .started(let download), .waiting(let download): download
+            }
+        }
+    }
+
+    /// The result of cancelling a receipt.
+    package enum Cancellation: Hashable, Sendable {
+        /// There is no such receipt, or its download has ended.
+        case unknown
+        /// Others share the download, which continues.
+        case left(Int)
+        /// The download, which was waiting, is removed.
+        case removed(Int)
+        /// The transfer of the download must be stopped. The download ends with its transfer.
+        case stopped(Int)
+    }
+
+    /// Creates an empty queue.
+    ///
+    /// - Parameters:
+    ///   - limit: The maximum number of active downloads; a value below 1 counts as 1.
+    ///   - order: The order in which waiting downloads are started.
+    package init(limit: Int, order: ImageDownloadOrder) {
+        self.limit = max(limit, 1)
+        self.order = order
+    }
+
+    /// Whether there are no downloads.
+    package var isEmpty: Bool { downloads.isEmpty }
+
+    /// The numbers of the waiting downloads, next one first.
+    package var waitingDownloads: [Int] { waiting }
+
+    /// Adds a request.
+    ///
+    /// - Parameters:
+    ///   - receipt: A number that identifies the request.
+    ///   - key: The key of requests that may share a download; `nil` if this one may not.
+    ///   - priority: The priority of the request. A download has the highest one of its requests.
+    package mutating func add(_ receipt: Int, key: Key?, priority: TransferPriority = .normal) -> Admission {
+        if let key, let number = joinable[key], let priorityBefore = downloads[number]?.priority {
+            downloads[number]?.receipts.append(receipt)
+            receipts[receipt] = number
+            if priority > priorityBefore {
+                downloads[number]?.priority = priority
+                if let place = waiting.firstIndex(of: number) {
+                    waiting.remove(at: place)
+                    enqueue(number, priority)
+                }
+            }
+            return .joined(number)
+        }
+        lastNumber += 1
+        downloads[lastNumber] = Download(key: key, receipts: [receipt], priority: priority)
+        receipts[receipt] = lastNumber
+        if let key { joinable[key] = lastNumber }
+        enqueue(lastNumber, priority)
+        return start() == lastNumber ? .started(lastNumber) : .waiting(lastNumber)
+    }
+
+    /// Cancels a receipt. Only that of its download's last request stops the download.
+    package mutating func cancel(_ receipt: Int) -> Cancellation {
+        guard let number = receipts.removeValue(forKey: receipt), let download = downloads[number] else {
+            return .unknown
+        }
+        downloads[number]?.receipts.removeAll { $0 == receipt }
+        guard download.receipts.count == 1 else { return .left(number) }
+        forget(download.key, number)
+        guard !download.isActive else { return .stopped(number) }
+        downloads[number] = nil
+        waiting.removeAll { $0 == number }
+        return .removed(number)
+    }
+
+    /// Ends an active download.
+    ///
+    /// - Returns: The receipts of its requests in the order in which they were added, and the download to start next.
+    package mutating func end(_ number: Int) -> (receipts: [Int], next: Int?) {
+        guard let download = downloads[number], download.isActive else { return ([], nil) }
+        downloads[number] = nil
+        forget(download.key, number)
+        for receipt in download.receipts { receipts[receipt] = nil }
+        activeCount -= 1
+        return (download.receipts, start())
+    }
+
+    /// Returns the receipts of a download.
+    package func receipts(of number: Int) -> [Int] { downloads[number]?.receipts ?? [] }
+
+    /// Returns the download of a receipt; `nil` if it was cancelled or has ended.
+    package func download(of receipt: Int) -> Int? { receipts[receipt] }
+
+    private mutating func forget(_ key: Key?, _ number: Int) {
+        // A later request with the same key may have its own download by now.
+        if let key, joinable[key] == number { joinable[key] = nil }
+    }
+
+    private mutating func enqueue(_ number: Int, _ priority: TransferPriority) {
+        let place = waiting.firstIndex { other in
+            let other = downloads[other]?.priority ?? .normal
+            return switch order {
+            case .fifo: other < priority
+            case .lifo: other <= priority
+            }
+        }
+        waiting.insert(number, at: place ?? waiting.endIndex)
+    }
+
+    /// Starts the next download if there is a place for it, and returns it.
+    private mutating func start() -> Int? {
+        guard activeCount < limit, !waiting.isEmpty else { return nil }
+        let number = waiting.removeFirst()
+        activeCount += 1
+        downloads[number]?.isActive = true
+        return number
+    }
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+
+import ANSystem
+public import AsyncNetworking
+public import FoundationEssentials
+
+/// A downloader of images, with a cache in memory and a bound on the number of concurrent downloads.
+///
+/// ```swift
+/// let images = ImageDownloader()
+/// let logo = try await images.image(for: URL(string: "https://example.com/logo.png"))
+/// ```
+///
+/// An image comes from the memory cache, from the session's response cache, or from the server, in this order. Equal
+/// requests share one transfer, and each has a receipt of its own. Requests are equal if their URLs, header fields and
+/// cache policies are. A request with another method than GET, a body, transfer options, or policies of its own
+/// (other than the cache policy) shares nothing, neither a transfer nor an image in the memory cache.
+///
+/// Downloads keep the downloader alive until they have ended. All members may be used from any thread or task at any
+/// time.
+public final class ImageDownloader: Sendable {
+    /// The session that performs the requests.
+    public let session: SessionManager
+    /// The cache in memory; `nil` if there is none.
+    public let cache: AutoPurgingImageCache?
+    private let serializer: ImageResponseSerializer
+    private let identifier: String?
+    private let state: Lock<State>
+
+    private struct State: Sendable {
+        var queue: ImageDownloadQueue<Key>
+        var downloads: [Int: Download] = [:]
+        var receipts: [Int: ImageDownload] = [:]
+        var lastReceipt = 0
+    }
+
+    /// What requests that share a transfer have in common.
+    private struct Key: Hashable, Sendable {
+        let key: ImageCacheKey
+        let policy: CachePolicy?
+    }
+
+    private struct Download: Sendable {
+        let request: Request
+        /// The key in the memory cache; `nil` if the image is not stored there.
+        let cacheKey: ImageCacheKey?
+        var status = ImageDownload.Status()
+        /// The transfer; `nil` while the download waits. Ends with the transfer, which ``cancel(_:)`` stops.
+        var task: Task<Void, Never>?
+    }
+
+    /// Creates a downloader.
+    ///
+    /// - Parameters:
+    ///   - session: The session that performs the requests; by default a new one with the response cache of the
+    ///     program, `ResponseCache.standard`.
+    ///   - cache: The cache in memory, which downloaders may share; a new one by default, `nil` for none.
+    ///   - serializer: Validates the responses, and decodes the images if it has a decoder.
+    ///   - identifier: Distinguishes the images in a shared cache from those of downloaders with other decoding options;
+    ///     `nil` by default.
+    ///   - maximumActiveDownloads: The maximum number of concurrent downloads, 4 by default; a value below 1 counts as 1.
+    ///   - order: The order in which waiting downloads of the same priority are started; FIFO by default.
+    public init(
+        session: SessionManager = SessionManager { $0.cache = .standard },
+        cache: AutoPurgingImageCache? = AutoPurgingImageCache(),
+        serializer: ImageResponseSerializer = ImageResponseSerializer(), identifier: String? = nil,
+        maximumActiveDownloads: Int = 4, order: ImageDownloadOrder = .fifo
+    ) {
+        self.session = session
+        self.cache = cache
+        self.serializer = serializer
+        self.identifier = identifier
+        state = Lock(State(queue: ImageDownloadQueue(limit: maximumActiveDownloads, order: order)))
+    }
+
+    /// The order in which downloads that are requested from now on are started.
+    public var order: ImageDownloadOrder {
+        get { state.withLock { $0.queue.order } }
+        set { state.withLock { $0.queue.order = newValue } }
+    }
+
+    // MARK: Requests
+
+    /// Returns an image. Cancelling the calling task cancels this request, but no other one that shares its transfer.
+    ///
+    /// - Parameters:
+    ///   - url: The URL of the image, sent with `Accept: image/*`.
+    ///   - priority: The priority among waiting downloads.
+    /// - Throws: `SessionError`, ``ImageError``, or `CancellationError`.
+    public func image(for url: URL, priority: TransferPriority = .normal) async throws -> ImageContent {
+        try await image(for: Request(url: url, headers: [.accept: "image/*"]), priority: priority)
+    }
+
+    /// Returns an image; see ``image(for:priority:)-(URL,_)``.
+    public func image(for request: Request, priority: TransferPriority = .normal) async throws -> ImageContent {
+        if let image = cachedImage(for: request) { return image }
+        return try await download(request, priority: priority).image
+    }
+
+    /// Returns the image for a request if it is in the memory cache and the request's cache policy permits that.
+    public func cachedImage(for request: Request) -> ImageContent? {
+        guard let cache, let key = sharedKey(of: request) else { return nil }
+        switch request.cachePolicy ?? session.configuration.cachePolicy {
+        case .protocolPolicy, .returnCacheElseLoad, .returnCacheDontLoad: return cache.image(for: key.key)
+        case .reload, .revalidate: return nil
+        }
+    }
+
+    /// Requests an image, and returns the receipt.
+    ///
+    /// - Parameters:
+    ///   - request: The request to send.
+    ///   - priority: The priority among waiting downloads. If a request joins a waiting download, the higher priority
+    ///     counts.
+    public func download(_ request: Request, priority: TransferPriority = .normal) -> ImageDownload {
+        let key = sharedKey(of: request)
+        return state.withLock { state in
+            // Under the lock: a download that has just ended left its image in the cache before it left the queue.
+            if let image = cachedImage(for: request) {
+                let receipt = ImageDownload(id: 0, request: request, downloader: nil)
+                receipt.end(ImageDownload.Status(header: image.header, result: .success(image)))
+                return receipt
+            }
+            state.lastReceipt += 1
+            let receipt = ImageDownload(id: state.lastReceipt, request: request, downloader: self)
+            state.receipts[receipt.id] = receipt
+            let admission = state.queue.add(receipt.id, key: key, priority: priority)
+            switch admission {
+            case .joined(let number):
+                if let status = state.downloads[number]?.status { receipt.broadcast.send(status) }
+            case .started(let number), .waiting(let number):
+                state.downloads[number] = Download(request: request, cacheKey: key?.key)
+                if case .started = admission { start(number, &state) }
+            }
+            return receipt
+        }
+    }
+
+    /// Returns the key of a request; `nil` if its response must not be shared.
+    private func sharedKey(of request: Request) -> Key? {
+        guard request.method == .get, request.body.length == 0, request.trailers == nil, !request.hasOwnPolicies
+        else { return nil }
+        return Key(key: ImageCacheKey(request, identifier: identifier), policy: request.cachePolicy)
+    }
+
+    // MARK: Ends
+
+    func cancel(_ receipt: ImageDownload) {
+        let (isKnown, task) = state.withLock { state -> (Bool, Task<Void, Never>?) in
+            let isKnown = state.receipts.removeValue(forKey: receipt.id) != nil
+            switch state.queue.cancel(receipt.id) {
+            case .unknown, .left: return (isKnown, nil)
+            case .removed(let number):
+                state.downloads[number] = nil
+                return (isKnown, nil)
+            case .stopped(let number): return (isKnown, state.downloads[number]?.task)
+            }
+        }
+        task?.cancel()
+        if isKnown { receipt.end(ImageDownload.Status(result: .failure(CancellationError()))) }
+    }
+
+    /// Starts the transfer of a download.
+    private func start(_ number: Int, _ state: inout State) {
+        guard let download = state.downloads[number] else { return }
+        state.downloads[number]?.task = Task {
+            let result: Result<ImageContent, any Error>
+            do {
+                result = .success(try await self.load(download.request, of: number))
+            } catch {
+                result = .failure(error)
+            }
+            self.end(number, result)
+        }
+    }
+
+    private func end(_ number: Int, _ result: Result<ImageContent, any Error>) {
+        let (receipts, status) = state.withLock { state in
+            var status = state.downloads[number]?.status ?? ImageDownload.Status()
+            status.result = result
+            if let cache, let key = state.downloads[number]?.cacheKey, case .success(let image) = result {
+                cache.add(image, for: key)
+            }
+            state.downloads[number] = nil
+            let (receipts, next) = state.queue.end(number)
+            if let next { start(next, &state) }
+            return (receipts.compactMap { state.receipts.removeValue(forKey: $0) }, status)
+        }
+        for receipt in receipts { receipt.end(status) }
+    }
+
+    // MARK: Transfers
+
+    /// Performs the request of a download.
+    private func load(_ request: Request, of number: Int) async throws -> ImageContent {
+        let limit = request.maximumBodySize(inheritingFrom: Request(url: request.url, options: transferOptions))
+        return try await session.withResponse(for: request, validating: serializer.validation) { head, body in
+            var file = PartialImage(totalBytes: head.headers[.contentLength].flatMap(Int64.init))
+            for try await chunk in body {
+                if let header = try file.append(chunk, upTo: limit) { try serializer.check(header) }
+                update(number, ImageDownload.Status(header: file.header, progress: file.progress))
+            }
+            return try serializer.serialize(head, file.data)
+        }
+    }
+
+    private var transferOptions: TransferOptions { session.configuration.transfer }
+
+    /// Reports the state of a download to its receipts.
+    private func update(_ number: Int, _ status: ImageDownload.Status) {
+        let receipts = state.withLock { state in
+            state.downloads[number]?.status = status
+            return state.queue.receipts(of: number).compactMap { state.receipts[$0] }
+        }
+        for receipt in receipts { receipt.broadcast.send(status) }
+    }
+}
