@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+
+import ANSystem
+public import AsyncNetworking
+public import FoundationEssentials
+
+/// A place for one image, such as a view: it follows the newest request and ignores the answers to older ones.
+///
+/// ```swift
+/// let avatar = ImageSlot(images)
+/// avatar.show(user.avatar, placeholder: silhouette)
+/// for await state in avatar.states { view.draw(state.image) }
+/// ```
+///
+/// All members may be used from any thread or task at any time, and return immediately. Releasing the slot cancels its
+/// request.
+public final class ImageSlot: Sendable {
+    private let downloader: ImageDownloader
+    private let machine = Lock(ImageSlotStateMachine())
+    private let broadcast = Broadcast<State>()
+
+    /// What a slot shows.
+    public struct State: Sendable {
+        /// The image to show: the one requested, a placeholder, or the one shown before; `nil` for none.
+        public var image: ImageContent?
+        /// The state of the newest request.
+        public var phase = Phase.idle
+    }
+
+    /// The state of a slot's newest request.
+    public enum Phase: Sendable {
+        /// There is no request, or it was cancelled.
+        case idle
+        /// The image is being downloaded.
+        case loading
+        /// The image is shown.
+        case loaded
+        /// The image could not be downloaded.
+        case failed(any Error)
+    }
+
+    /// Creates an empty slot.
+    ///
+    /// - Parameter downloader: The downloader for the images, which slots may share.
+    public init(_ downloader: ImageDownloader) {
+        self.downloader = downloader
+        broadcast.send(State())
+    }
+
+    deinit {
+        machine.withLock { $0.cancel() }?.cancel()
+        broadcast.finish()
+    }
+
+    /// What the slot shows now.
+    public var state: State { machine.withLock { $0.state } }
+
+    /// What the slot shows: yields the latest state first, then newer ones until the slot is released. A slow reader
+    /// skips states, but never the last.
+    public var states: BroadcastStream<State> { broadcast.stream }
+
+    // MARK: Requests
+
+    /// Shows the image at a URL; see ``show(_:placeholder:)-(Request?,_)``. The request has `Accept: image/*`.
+    public func show(_ url: URL?, placeholder: ImageContent? = nil) {
+        show(url.map { Request(url: $0, headers: [.accept: "image/*"]) }, placeholder: placeholder)
+    }
+
+    /// Shows an image: at once if it is in the memory cache, otherwise when it was downloaded.
+    ///
+    /// If the same image is being downloaded already, the download continues. A download of another image is cancelled.
+    ///
+    /// - Parameters:
+    ///   - request: The request for the image; `nil` shows the placeholder or nothing.
+    ///   - placeholder: The image to show meanwhile; `nil`, the default, leaves what is shown.
+    public func show(_ request: Request?, placeholder: ImageContent? = nil) {
+        guard let request else { return change { $0.clear(placeholder) } }
+        let cached = downloader.cachedImage(for: request)
+        let (old, token) = machine.withLock { machine in
+            let result = machine.show(request, cached: cached, placeholder: placeholder)
+            broadcast.send(machine.state)
+            return result
+        }
+        old?.cancel()
+        guard let token else { return }
+        let download = downloader.download(request)
+        guard machine.withLock({ $0.begin(download, token) }) else { return download.cancel() }
+        // Ends with the download, which the slot cancels when it is released.
+        Task { [weak self] in
+            let result: Result<ImageContent, any Error>
+            do {
+                result = .success(try await download.image)
+            } catch {
+                result = .failure(error)
+            }
+            self?.end(token, result)
+        }
+    }
+
+    /// Cancels the request, and leaves what is shown.
+    public func cancel() {
+        change { $0.cancel() }
+    }
+
+    private func change(_ change: (inout ImageSlotStateMachine) -> ImageDownload?) {
+        let old = machine.withLock { machine in
+            let old = change(&machine)
+            broadcast.send(machine.state)
+            return old
+        }
+        old?.cancel()
+    }
+
+    private func end(_ token: Int, _ result: Result<ImageContent, any Error>) {
+        machine.withLock { machine in
+            if machine.end(token, result) { broadcast.send(machine.state) }
+        }
+    }
+}
