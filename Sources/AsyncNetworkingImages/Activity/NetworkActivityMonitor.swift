@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+
+import ANSystem
+public import AsyncNetworking
+
+/// A monitor that says when to show an indicator of network activity.
+///
+/// ```swift
+/// let activity = NetworkActivityMonitor()
+/// let api = SessionManager { $0.eventMonitors = [activity] }
+/// for await isVisible in activity.visibility { spinner.isHidden = !isVisible }
+/// ```
+///
+/// The indicator is shown after requests have been running for one second, so that short requests do not flicker, and
+/// hidden after none has been running for 0.17 seconds, so that a series of requests shows it once. Each request of the
+/// sessions counts once, from its beginning to its end, including retries and redirects. A monitor may belong to several
+/// sessions.
+public final class NetworkActivityMonitor: EventMonitor {
+    private let running = Lock<Set<UInt64>>([])
+    private let indicator: ActivityIndicator
+    private let broadcast = Broadcast<Bool>()
+
+    /// Creates a monitor, to be added to the `eventMonitors` of sessions.
+    ///
+    /// - Parameters:
+    ///   - activationDelay: The time for which requests must run before the indicator is shown; 1 second by default.
+    ///   - completionDelay: The time without requests after which the indicator is hidden; 0.17 seconds by default.
+    ///   - clock: The clock for the delays; `ContinuousClock` by default.
+    public init(
+        activationDelay: Duration = .seconds(1), completionDelay: Duration = .milliseconds(170),
+        clock: any Clock<Duration> = ContinuousClock()
+    ) {
+        indicator = ActivityIndicator(
+            activationDelay: activationDelay, completionDelay: completionDelay, clock: clock
+        ) { [broadcast] in broadcast.send($0) }
+        broadcast.send(false)
+    }
+
+    deinit {
+        broadcast.finish()
+    }
+
+    /// Whether the indicator is to be shown.
+    public var isVisible: Bool { indicator.isVisible }
+
+    /// Whether the indicator is to be shown: yields the current value first, then changes until the monitor is released.
+    public var visibility: BroadcastStream<Bool> { broadcast.stream }
+
+    /// Counts the requests; called by sessions.
+    public func receive(_ event: RequestEvent, of task: AnyTransferTask) {
+        switch event {
+        case .began: change { $0.insert(task.id).inserted }
+        case .ended: change { $0.remove(task.id) != nil }
+        default: break
+        }
+    }
+
+    private func change(_ change: (inout Set<UInt64>) -> Bool) {
+        running.withLock { running in
+            let wasActive = !running.isEmpty
+            // Under the lock, so that the indicator receives changes in order.
+            if change(&running), running.isEmpty == wasActive { indicator.receive(activity: !running.isEmpty) }
+        }
+    }
+}
