@@ -63,7 +63,8 @@ let package = Package(
 
         // Layer 5: products for particular uses.
         .target(
-            name: "AFNetworking", dependencies: ["AsyncNetworking", "AsyncNetworkingXML", "ANSystem", httpTypes],
+            name: "AFNetworking",
+            dependencies: ["AsyncNetworking", "AsyncNetworkingImages", "AsyncNetworkingXML", "ANSystem", httpTypes],
             swiftSettings: settings),
         .target(name: "AsyncNetworkingXML", dependencies: ["AsyncNetworking"], swiftSettings: settings),
         .target(name: "AsyncNetworkingImages", dependencies: ["AsyncNetworking", "ANSystem"], swiftSettings: settings),
@@ -200,8 +201,8 @@ let package = Package(
         .testTarget(
             name: "AFNetworkingTests",
             dependencies: [
-                "AFNetworking", "AFNetworkingCallSites", "AsyncNetworking", "AsyncNetworkingTesting", "ANSystem",
-                "TestSupport", httpTypes,
+                "AFNetworking", "AFNetworkingCallSites", "AsyncNetworking", "AsyncNetworkingImages",
+                "AsyncNetworkingTesting", "ANSystem", "TestSupport", httpTypes,
             ],
             swiftSettings: settings),
         .testTarget(

@@ -60,6 +60,14 @@ public struct ImageContent: Hashable, Sendable {
     }
 }
 
+extension ImageContent {
+    /// Returns the image with its pixels, decoded in the calling thread; `nil` if there is no decoder, or it fails.
+    package func inflated() -> ImageContent? {
+        let bitmap = try? BuiltInImageDecoder().decodeChecked(data, header, ImageDecodingOptions())
+        return bitmap.map { ImageContent(data, header, scale: scale, bitmap: $0) }
+    }
+}
+
 extension ImageContent: CustomStringConvertible {
     /// The format and the size as text, such as `png, 640 × 480`.
     public var description: String { "\(header.format), \(header.size)" }

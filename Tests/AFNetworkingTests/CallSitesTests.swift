@@ -35,6 +35,8 @@ import Testing
         server.route("/xml", .reply(headers: ["Content-Type": "application/xml"], body: .string("<note/>")))
         server.route(
             "/report.bin", .reply(headers: ["Content-Type": "application/json"], body: .generated(100_000)))
+        let png = Data(base64Encoded: "iVBORw0KGgoAAAANSUhEUgAAA1IAAAEsCAIAAAA=") ?? Data()
+        server.route("/picture.png", .data(png, headers: ["Content-Type": "image/png"]))
         server.route("/redirect", .redirect(302, to: "/target"))
         server.route("/private") { request in
             guard request.headers["Authorization"] == "Basic YWRhOnNlY3JldA==" else {

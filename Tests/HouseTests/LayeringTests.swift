@@ -31,8 +31,8 @@ import Testing
         "AsyncNetworkingXML": ["AsyncNetworking", "FoundationXML", "Foundation"],
         "AsyncNetworkingImages": ["AsyncNetworking", "ANSystem", "FoundationEssentials"],
         "AFNetworking": [
-            "AsyncNetworking", "AsyncNetworkingXML", "ANSystem", "HTTPTypes", "Dispatch", "Foundation",
-            "FoundationNetworking", "FoundationXML", "Synchronization",
+            "AsyncNetworking", "AsyncNetworkingImages", "AsyncNetworkingXML", "ANSystem", "HTTPTypes", "Dispatch",
+            "Foundation", "FoundationNetworking", "FoundationXML", "Synchronization",
         ],
         // Beside the layers: test support.
         "AsyncNetworkingTesting": [

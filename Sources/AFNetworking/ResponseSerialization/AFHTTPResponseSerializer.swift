@@ -18,6 +18,10 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, NSSec
         var options: UInt = 0
         var format = PropertyListSerialization.PropertyListFormat.xml.rawValue
         var removesNulls = false
+        /// The number of pixels per point of images; `nil` for 1.
+        var imageScale: Double?
+        /// Whether images are decoded at once; `nil` for `true`.
+        var inflatesImages: Bool?
     }
 
     /// Creates a serializer that accepts the status codes 200 to 299 and any media type.
@@ -83,7 +87,7 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, NSSec
         let type = type(of: self)
         return type == AFJSONResponseSerializer.self || type == AFHTTPResponseSerializer.self
             || type == AFPropertyListResponseSerializer.self || type == AFXMLParserResponseSerializer.self
-            || type == AFXMLDocumentResponseSerializer.self
+            || type == AFXMLDocumentResponseSerializer.self || type == AFImageResponseSerializer.self
     }
 
     /// Validates a response by status code and media type.

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+
+import AsyncNetworkingImages
+
+/// A cache of images in memory that removes those accessed least recently when it exceeds its capacity.
+///
+/// An image counts 4 bytes per pixel. Under memory pressure all images are removed. A request's identifier is its URL,
+/// to which AFNetworking appended the additional identifier; here they are compared separately, so that `a/b` with `c`
+/// differs from `a/bc`. All members may be used from any thread.
+open class AFAutoPurgingImageCache: NSObject, AFImageRequestCache, @unchecked Sendable {
+    private let store: PurgingCache<Key, AFImage>
+
+    private struct Key: Hashable, Sendable {
+        let identifier: String
+        var additional: String?
+
+        init(_ identifier: String) {
+            self.identifier = identifier
+        }
+
+        init(_ request: URLRequest, _ additional: String?) {
+            identifier = request.url?.absoluteString ?? ""
+            self.additional = additional
+        }
+    }
+
+    /// Creates a cache with a capacity of 100 MiB, of which 60 MiB remain after a purge.
+    public override convenience init() {
+        self.init(memoryCapacity: 100 << 20, preferredMemoryCapacity: 60 << 20)
+    }
+
+    /// Creates a cache.
+    ///
+    /// - Parameters:
+    ///   - memoryCapacity: The memory in bytes above which images are removed.
+    ///   - preferredMemoryCapacity: The memory in bytes that remains in use; at most the capacity.
+    public init(memoryCapacity: UInt64, preferredMemoryCapacity: UInt64) {
+        store = PurgingCache(
+            capacity: Int(clamping: memoryCapacity), preferredUse: Int(clamping: preferredMemoryCapacity),
+            memoryPressure: MemoryPressure())
+        super.init()
+    }
+
+    // MARK: Memory
+
+    /// The memory in bytes above which images are removed. A change takes effect when the next image is added.
+    open var memoryCapacity: UInt64 {
+        get { UInt64(store.capacity) }
+        set { store.capacity = Int(clamping: newValue) }
+    }
+
+    /// The memory in bytes that remains in use after images were removed. A change takes effect when the next image is
+    /// added.
+    open var preferredMemoryUsageAfterPurge: UInt64 {
+        get { UInt64(store.preferredUse) }
+        set { store.preferredUse = Int(clamping: newValue) }
+    }
+
+    /// The memory in bytes that the images count.
+    open var memoryUsage: UInt64 { UInt64(store.use) }
+
+    // MARK: Identifiers
+
+    /// Adds an image, in place of one with the same identifier, and removes others if the capacity is exceeded.
+    open func add(_ image: UIImage, withIdentifier identifier: String) {
+        add(image, Key(identifier))
+    }
+
+    /// Removes an image. Returns whether the cache had it.
+    @discardableResult
+    open func removeImage(withIdentifier identifier: String) -> Bool {
+        store.remove(Key(identifier))
+    }
+
+    /// Removes all images. Returns whether there were any.
+    @discardableResult
+    open func removeAllImages() -> Bool {
+        store.removeAll()
+    }
+
+    /// Returns an image and marks it as accessed; `nil` if the cache does not have it.
+    open func image(withIdentifier identifier: String) -> UIImage? {
+        store.value(for: Key(identifier))
+    }
+
+    // MARK: Requests
+
+    /// Always `true`; a subclass may decide otherwise.
+    open func shouldCache(
+        _ image: UIImage, for request: URLRequest, withAdditionalIdentifier identifier: String?
+    ) -> Bool { true }
+
+    /// Adds an image, in place of one with the same URL and identifier, and removes others if the capacity is exceeded.
+    open func add(_ image: UIImage, for request: URLRequest, withAdditionalIdentifier identifier: String?) {
+        add(image, Key(request, identifier))
+    }
+
+    /// Removes an image. Returns whether the cache had it.
+    @discardableResult
+    open func removeImageforRequest(_ request: URLRequest, withAdditionalIdentifier identifier: String?) -> Bool {
+        store.remove(Key(request, identifier))
+    }
+
+    /// Returns an image and marks it as accessed; `nil` if the cache does not have it.
+    open func imageforRequest(_ request: URLRequest, withAdditionalIdentifier identifier: String?) -> UIImage? {
+        store.value(for: Key(request, identifier))
+    }
+
+    private func add(_ image: AFImage, _ key: Key) {
+        store.add(image, for: key, cost: image.content.header.size.decodedBytes)
+    }
+}

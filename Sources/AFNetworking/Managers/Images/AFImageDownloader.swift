@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: MIT
+
+import ANSystem
+import AsyncNetworking
+import AsyncNetworkingImages
+import Dispatch
+
+/// The order in which an ``AFImageDownloader`` starts waiting downloads.
+public enum AFImageDownloadPrioritization: Int, Sendable {
+    /// First in, first out.
+    case fifo
+    /// Last in, first out.
+    case lifo
+}
+
+/// The receipt of a request to an ``AFImageDownloader``.
+open class AFImageDownloadReceipt: NSObject, @unchecked Sendable {
+    /// The task, which equal requests share.
+    public let task: URLSessionDataTask
+    /// The identifier of this request.
+    public let receiptID: UUID
+    /// The number of the request in the downloader's queue.
+    let number: Int
+
+    init(_ task: URLSessionDataTask, receiptID: UUID, number: Int) {
+        self.task = task
+        self.receiptID = receiptID
+        self.number = number
+        super.init()
+    }
+}
+
+/// A downloader of images with callbacks, which are called on the main queue.
+///
+/// Requests for the same URL with the same method and header fields share a task. AFNetworking compared the URLs only;
+/// its known faults are corrected: cancelling a waiting request does not start more downloads than permitted, and
+/// data that are not an image are a failure. All members may be used from any thread.
+open class AFImageDownloader: NSObject, @unchecked Sendable {
+    /// Makes the look-up in the cache and the admission of a request one step.
+    private let serialQueue = DispatchQueue(label: "com.alamofire.imagedownloader")
+    private let state: Lock<State>
+
+    private struct State: Sendable {
+        var queue: ImageDownloadQueue<Key>
+        var imageCache: UncheckedSendable<(any AFImageRequestCache)?>
+        var sessionManager: AFHTTPSessionManager
+        var prioritization: AFImageDownloadPrioritization
+        var downloads: [Int: Download] = [:]
+        var receipts: [Int: Handler] = [:]
+        var lastReceipt = 0
+    }
+
+    private struct Key: Hashable, Sendable {
+        let url: String
+        let method: String?
+        let headers: [String: String]?
+
+        init(_ request: URLRequest, _ url: URL) {
+            self.url = url.absoluteString
+            method = request.httpMethod
+            headers = request.allHTTPHeaderFields
+        }
+    }
+
+    private struct Download: Sendable {
+        let task: URLSessionDataTask
+        let request: URLRequest
+    }
+
+    /// The callbacks of a request.
+    private struct Handler: Sendable {
+        let request: URLRequest
+        let success: UncheckedSendable<(URLRequest, HTTPURLResponse?, UIImage) -> Void>?
+        let failure: UncheckedSendable<(URLRequest, HTTPURLResponse?, any Error) -> Void>?
+
+        func succeed(_ response: HTTPURLResponse?, _ image: AFImage) {
+            guard let success else { return }
+            MainQueueBuffer.shared.send { success.value(request, response, image) }
+        }
+
+        func fail(_ response: HTTPURLResponse?, _ error: NSError) {
+            guard let failure else { return }
+            MainQueueBuffer.shared.send { failure.value(request, response, error) }
+        }
+    }
+
+    private static let shared = AFImageDownloader()
+
+    /// Creates a downloader with ``defaultURLSessionConfiguration()`` and an ``AFAutoPurgingImageCache``: at most 4
+    /// concurrent downloads, first in, first out.
+    public override convenience init() {
+        self.init(sessionConfiguration: Self.defaultURLSessionConfiguration())
+    }
+
+    /// Creates a downloader with a configuration; otherwise as ``init()``.
+    public convenience init(sessionConfiguration configuration: URLSessionConfiguration) {
+        let manager = AFHTTPSessionManager(sessionConfiguration: configuration)
+        manager.responseSerializer = AFImageResponseSerializer()
+        self.init(
+            sessionManager: manager, downloadPrioritization: .fifo, maximumActiveDownloads: 4,
+            imageCache: AFAutoPurgingImageCache())
+    }
+
+    /// Creates a downloader.
+    ///
+    /// - Parameters:
+    ///   - sessionManager: The manager of the tasks. Its response serializer must return an ``AFImage``.
+    ///   - downloadPrioritization: The order in which waiting downloads are started.
+    ///   - maximumActiveDownloads: The maximum number of concurrent downloads; a value below 1 counts as 1.
+    ///   - imageCache: The cache; `nil` for none.
+    public init(
+        sessionManager: AFHTTPSessionManager, downloadPrioritization: AFImageDownloadPrioritization,
+        maximumActiveDownloads: Int, imageCache: (any AFImageRequestCache)?
+    ) {
+        state = Lock(
+            State(
+                queue: ImageDownloadQueue(limit: maximumActiveDownloads, order: .fifo),
+                imageCache: UncheckedSendable(imageCache), sessionManager: sessionManager,
+                prioritization: downloadPrioritization))
+        super.init()
+        self.downloadPrioritization = downloadPrioritization
+    }
+
+    // MARK: Defaults
+
+    /// Returns the shared downloader, which is created at the first call.
+    open class func defaultInstance() -> AFImageDownloader { shared }
+
+    /// Returns a new cache of 20 MB in memory and 150 MB on the disk. A manager uses its capacities only: the files are
+    /// in the directory of `ResponseCache.standard`.
+    open class func defaultURLCache() -> URLCache {
+        URLCache(
+            memoryCapacity: 20 * 1_024 * 1_024, diskCapacity: 150 * 1_024 * 1_024,
+            diskPath: "com.alamofire.imagedownloader")
+    }
+
+    /// Returns a new configuration with the protocol's cache policy, a timeout of 60 seconds and ``defaultURLCache()``.
+    open class func defaultURLSessionConfiguration() -> URLSessionConfiguration {
+        let configuration = URLSessionConfiguration.default
+        configuration.requestCachePolicy = .useProtocolCachePolicy
+        configuration.timeoutIntervalForRequest = 60
+        configuration.urlCache = defaultURLCache()
+        return configuration
+    }
+
+    // MARK: Parts
+
+    /// The cache; `nil` if there is none, and every request is sent.
+    open var imageCache: (any AFImageRequestCache)? {
+        get { state.withLock { $0.imageCache.value } }
+        set { state.set(\.imageCache, to: UncheckedSendable(newValue)) }
+    }
+
+    /// The manager of the tasks.
+    open var sessionManager: AFHTTPSessionManager {
+        get { state.withLock { $0.sessionManager } }
+        set { state.set(\.sessionManager, to: newValue) }
+    }
+
+    /// The order in which downloads that are requested from now on are started.
+    open var downloadPrioritization: AFImageDownloadPrioritization {
+        get { state.withLock { $0.prioritization } }
+        set {
+            state.withLock { state in
+                state.prioritization = newValue
+                state.queue.order = newValue == .fifo ? .fifo : .lifo
+            }
+        }
+    }
+
+    // MARK: Requests
+
+    /// Downloads an image; see ``downloadImage(for:withReceiptID:success:failure:)``. The receipt has a new identifier.
+    @discardableResult
+    open func downloadImage(
+        for request: URLRequest, success: ((URLRequest, HTTPURLResponse?, UIImage) -> Void)?,
+        failure: ((URLRequest, HTTPURLResponse?, any Error) -> Void)?
+    ) -> AFImageDownloadReceipt? {
+        downloadImage(for: request, withReceiptID: UUID(), success: success, failure: failure)
+    }
+
+    /// Downloads an image, or takes it from the cache if the cache policy of the request permits that.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - receiptID: The identifier for the receipt.
+    ///   - success: Called on the main queue with the request, the response and the image. For an image from the cache,
+    ///     the response is `nil`.
+    ///   - failure: Called on the main queue with the request, the response and the error. For a cancelled request it is
+    ///     that of the code -999.
+    /// - Returns: The receipt; `nil` for an image from the cache, or a request without a URL.
+    @discardableResult
+    open func downloadImage(
+        for request: URLRequest, withReceiptID receiptID: UUID,
+        success: ((URLRequest, HTTPURLResponse?, UIImage) -> Void)?,
+        failure: ((URLRequest, HTTPURLResponse?, any Error) -> Void)?
+    ) -> AFImageDownloadReceipt? {
+        let handler = Handler(
+            request: request, success: success.map { UncheckedSendable($0) },
+            failure: failure.map { UncheckedSendable($0) })
+        guard let url = request.url else {
+            handler.fail(nil, NSError(domain: NSURLErrorDomain, code: NSURLErrorBadURL))
+            return nil
+        }
+        return serialQueue.sync {
+            if let image = cachedImage(for: request) {
+                handler.succeed(nil, image)
+                return nil
+            }
+            return admit(handler, Key(request, url), receiptID)
+        }
+    }
+
+    private func cachedImage(for request: URLRequest) -> AFImage? {
+        switch request.cachePolicy {
+        case .useProtocolCachePolicy, .returnCacheDataElseLoad, .returnCacheDataDontLoad:
+            imageCache?.imageforRequest(request, withAdditionalIdentifier: nil)
+        default: nil
+        }
+    }
+
+    /// Adds a request to the queue and starts its download if there is a place for it.
+    private func admit(_ handler: Handler, _ key: Key, _ receiptID: UUID) -> AFImageDownloadReceipt? {
+        let (number, admission) = state.withLock { state in
+            state.lastReceipt += 1
+            state.receipts[state.lastReceipt] = handler
+            return (state.lastReceipt, state.queue.add(state.lastReceipt, key: key))
+        }
+        let download = admission.download
+        if case .joined = admission {
+            return state.withLock { $0.downloads[download] }.map {
+                AFImageDownloadReceipt($0.task, receiptID: receiptID, number: number)
+            }
+        }
+        let task = sessionManager.dataTask(
+            with: handler.request, uploadProgress: nil, downloadProgress: nil
+        ) { [self] response, object, error in
+            end(download, response as? HTTPURLResponse, object as? AFImage, error as NSError?)
+        }
+        state.withLock { $0.downloads[download] = Download(task: task, request: handler.request) }
+        if case .started = admission { task.resume() }
+        return AFImageDownloadReceipt(task, receiptID: receiptID, number: number)
+    }
+
+    /// Cancels a request, whose `failure` is called. The task is cancelled if no other request shares it.
+    open func cancelTask(for imageDownloadReceipt: AFImageDownloadReceipt) {
+        let number = imageDownloadReceipt.number
+        let (handler, task) = serialQueue.sync {
+            state.withLock { state -> (Handler?, URLSessionDataTask?) in
+                guard let download = state.queue.download(of: number),
+                    state.downloads[download]?.task === imageDownloadReceipt.task
+                else { return (nil, nil) }
+                let handler = state.receipts.removeValue(forKey: number)
+                switch state.queue.cancel(number) {
+                case .unknown, .left: return (handler, nil)
+                case .removed(let download): return (handler, state.downloads.removeValue(forKey: download)?.task)
+                case .stopped(let download): return (handler, state.downloads[download]?.task)
+                }
+            }
+        }
+        task?.cancel()
+        guard let handler else { return }
+        let reason = "ImageDownloader cancelled URL request: \(handler.request.url?.absoluteString ?? "")"
+        handler.fail(
+            nil,
+            NSError(
+                domain: NSURLErrorDomain, code: NSURLErrorCancelled,
+                userInfo: [NSLocalizedFailureReasonErrorKey: reason]))
+    }
+
+    /// Ends a download, tells its requests, and starts the next one.
+    private func end(_ number: Int, _ response: HTTPURLResponse?, _ image: AFImage?, _ error: NSError?) {
+        let (handlers, next) = serialQueue.sync {
+            let request = state.withLock { $0.queue.receipts(of: number).isEmpty ? nil : $0.downloads[number]?.request }
+            if let request, let image, error == nil, let imageCache,
+                imageCache.shouldCache(image, for: request, withAdditionalIdentifier: nil)
+            {
+                imageCache.add(image, for: request, withAdditionalIdentifier: nil)
+            }
+            return state.withLock { state in
+                state.downloads[number] = nil
+                let (receipts, next) = state.queue.end(number)
+                let handlers = receipts.compactMap { state.receipts.removeValue(forKey: $0) }
+                return (handlers, next.flatMap { state.downloads[$0]?.task })
+            }
+        }
+        for handler in handlers {
+            if let image, error == nil {
+                handler.succeed(response, image)
+            } else {
+                handler.fail(response, error ?? URLError(.cannotDecodeContentData) as NSError)
+            }
+        }
+        next?.resume()
+    }
+}

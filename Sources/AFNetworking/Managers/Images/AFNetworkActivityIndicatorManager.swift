@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+
+import ANSystem
+import AsyncNetworkingImages
+
+/// A manager that says when to show an indicator of network activity.
+///
+/// It counts the tasks of all managers of this module from their start to their end or suspension, each task once, and
+/// the calls of ``incrementActivityCount()``. There is no status bar on Linux: set a block with
+/// ``setNetworkingActivityActionWith(_:)``. Tasks are counted by notifications, which the program's main queue must
+/// deliver. All members may be used from any thread.
+open class AFNetworkActivityIndicatorManager: NSObject, @unchecked Sendable {
+    private let indicator: ActivityIndicator
+    private let action: Lock<Action>
+    private let activity = Lock(Activity())
+
+    private struct Action: Sendable {
+        var block: UncheckedSendable<(Bool) -> Void>?
+    }
+
+    private struct Activity: Sendable {
+        var count = 0
+        var tasks: Set<ObjectIdentifier> = []
+        var observers: [UncheckedSendable<any NSObjectProtocol>] = []
+
+        var isActive: Bool { count > 0 || !tasks.isEmpty }
+    }
+
+    private static let sharedManager = AFNetworkActivityIndicatorManager()
+
+    /// Creates a manager, which counts from now on, but is not enabled.
+    public override init() {
+        let action = Lock(Action())
+        self.action = action
+        indicator = ActivityIndicator(isEnabled: false) { isVisible in
+            MainQueueBuffer.shared.send { action.withLock { $0.block }?.value(isVisible) }
+        }
+        super.init()
+        observe(.AFNetworkingTaskDidResume) { $0.tasks.insert($1) }
+        observe(.AFNetworkingTaskDidSuspend) { $0.tasks.remove($1) }
+        observe(.AFNetworkingTaskDidComplete) { $0.tasks.remove($1) }
+    }
+
+    deinit {
+        for observer in activity.withLock({ $0.observers }) {
+            NotificationCenter.default.removeObserver(observer.value)
+        }
+    }
+
+    /// Returns the shared manager.
+    open class func shared() -> AFNetworkActivityIndicatorManager { sharedManager }
+
+    /// Whether the indicator may be shown. Default: `false`. Enabling has no effect until a task starts or ends.
+    open var isEnabled: Bool {
+        get { indicator.isEnabled }
+        set { indicator.isEnabled = newValue }
+    }
+
+    /// Whether the indicator is to be shown.
+    open var isNetworkActivityIndicatorVisible: Bool { indicator.isVisible }
+
+    /// The time in seconds for which there must be activity before the indicator is shown. Default: 1.
+    open var activationDelay: TimeInterval {
+        get { indicator.activationDelay / .seconds(1) }
+        set { indicator.activationDelay = newValue.delay }
+    }
+
+    /// The time in seconds without activity after which the indicator is hidden. Default: 0.17.
+    open var completionDelay: TimeInterval {
+        get { indicator.completionDelay / .seconds(1) }
+        set { indicator.completionDelay = newValue.delay }
+    }
+
+    /// Counts an activity that is not a task of this module.
+    open func incrementActivityCount() {
+        change { $0.count += 1 }
+    }
+
+    /// Ends an activity counted by ``incrementActivityCount()``; without one, it has no effect.
+    open func decrementActivityCount() {
+        change { $0.count = max(0, $0.count - 1) }
+    }
+
+    /// Sets a block that is called on the main queue whenever the indicator is to be shown (`true`) or hidden (`false`);
+    /// `nil` removes it.
+    open func setNetworkingActivityActionWith(_ block: ((Bool) -> Void)?) {
+        action.set(\.block, to: block.map { UncheckedSendable($0) })
+    }
+
+    private func observe(
+        _ name: NSNotification.Name, _ change: @escaping @Sendable (inout Activity, ObjectIdentifier) -> Void
+    ) {
+        let observer = NotificationCenter.default.addObserver(forName: name, object: nil, queue: nil) {
+            [weak self] notification in
+            guard let task = notification.object as? URLSessionTask, task.originalRequest?.url != nil else { return }
+            let identifier = ObjectIdentifier(task)
+            self?.change { change(&$0, identifier) }
+        }
+        activity.withLock { $0.observers.append(UncheckedSendable(observer)) }
+    }
+
+    private func change(_ change: (inout Activity) -> Void) {
+        activity.withLock { activity in
+            change(&activity)
+            // Under the lock, so that the indicator receives changes in order.
+            indicator.receive(activity: activity.isActive)
+        }
+    }
+}
+
+extension TimeInterval {
+    /// The duration of this number of seconds: zero for negative numbers, 30 years (10⁹ seconds) at most.
+    fileprivate var delay: Duration { .seconds(self > 0 ? min(self, 1e9) : 0) }
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+
+import ANSystem
+import AsyncNetworkingImages
+
+/// A serializer that returns an ``AFImage``.
+///
+/// It accepts the media types of AFNetworking: TIFF, JPEG, GIF, PNG, icons and bitmaps. Others, such as `image/webp`, can
+/// be added to ``AFHTTPResponseSerializer/acceptableContentTypes``. For data that are not an image there is an error of
+/// ``AFURLResponseSerializationErrorDomain``, where AFNetworking returned neither an object nor an error.
+open class AFImageResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
+    private static let contentTypes: Set = [
+        "image/tiff", "image/jpeg", "image/gif", "image/png", "image/ico", "image/x-icon", "image/bmp", "image/x-bmp",
+        "image/x-xbitmap", "image/x-win-bitmap",
+    ]
+    /// AFNetworking decoded no larger images at once.
+    private static let maximumInflatedPixels = 1_024 * 1_024
+
+    /// Creates a serializer for images.
+    public override init() {
+        super.init(Settings(contentTypes: Self.contentTypes))
+    }
+
+    /// The number of pixels per point of the images. Default: 1, as there is no screen.
+    open var imageScale: CGFloat {
+        get { CGFloat(settings.withLock { $0.imageScale } ?? 1) }
+        set { settings.withLock { $0.imageScale = Double(newValue) } }
+    }
+
+    /// Whether PNG and JPEG images of up to 1024 × 1024 pixels are decoded at once, on the manager's queue, if the package
+    /// trait `ImageDecoding` is enabled. Default: `true`.
+    open var automaticallyInflatesResponseImage: Bool {
+        get { settings.withLock { $0.inflatesImages } ?? true }
+        set { settings.withLock { $0.inflatesImages = newValue } }
+    }
+
+    override func object(of data: Data?, _ validity: ResponseValidity, _ error: NSErrorPointer) -> Any? {
+        validity.object(of: data, error) { data in
+            guard let data, !data.isEmpty else { return nil }
+            do throws(ImageError) {
+                return AFImage(inflated(try ImageContent(data, scale: imageScale)))
+            } catch {
+                throw NSError(
+                    domain: AFURLResponseSerializationErrorDomain, code: URLError.Code.cannotDecodeContentData.rawValue,
+                    userInfo: [NSLocalizedDescriptionKey: error.description, NSUnderlyingErrorKey: error])
+            }
+        }
+    }
+
+    /// Returns the image with its pixels if it is to be decoded at once, and can be; otherwise the image itself.
+    private func inflated(_ image: ImageContent) -> ImageContent {
+        guard automaticallyInflatesResponseImage, image.header.format == .png || image.header.format == .jpeg,
+            image.header.size.pixels <= Self.maximumInflatedPixels
+        else { return image }
+        return image.inflated() ?? image
+    }
+
+    /// Creates a serializer from an archive of its acceptable responses and options.
+    public required init?(coder: NSCoder) {
+        super.init(coder: coder)
+    }
+
+    override func makeEmptyCopy() -> AFHTTPResponseSerializer { AFImageResponseSerializer() }
+}

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: MIT
+
+import AFNetworking
+import ANSystem
+import AsyncNetworking
+import AsyncNetworkingImages
+import AsyncNetworkingTesting
+import Testing
+
+/// The beginning of a PNG of a size.
+private func png(_ width: UInt32 = 850, _ height: UInt32 = 300) -> Data {
+    func bytes(_ value: UInt32) -> [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: value >> (24 - 8 * $0)) } }
+    return Data([0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 13]) + Data("IHDR".utf8)
+        + Data(bytes(width) + bytes(height)) + Data([8, 2, 0, 0, 0])
+}
+
+@Suite struct AFImageResponseSerializerTests {
+    private let serializer = AFImageResponseSerializer()
+
+    private func object(_ data: Data?, type: String) throws -> (Any?, NSError?) {
+        let url = try #require(URL(string: "http://localhost/"))
+        let response = HTTPURLResponse(
+            url: url, statusCode: 200, httpVersion: "HTTP/1.1", headerFields: ["Content-Type": type])
+        var error: NSError?
+        let object = serializer.responseObject(for: response, data: data, error: &error)
+        return (object, error)
+    }
+
+    @Test func `the media types are those of AFNetworking`() {
+        #expect(
+            serializer.acceptableContentTypes == [
+                "image/tiff", "image/jpeg", "image/gif", "image/png", "image/ico", "image/x-icon", "image/bmp",
+                "image/x-bmp", "image/x-xbitmap", "image/x-win-bitmap",
+            ])
+    }
+
+    @Test func `an image has a size in points`() throws {
+        serializer.imageScale = 2
+        let image = try #require(try object(png(), type: "image/png").0 as? UIImage)
+        #expect(image.size == CGSize(width: 425, height: 150))
+        #expect(image.scale == 2)
+        #expect(image.content.header.format == .png)
+        #expect(image.description == "<AFImage: png, 850 × 300>")
+        #expect(UIImage(data: png())?.size.width == 850)
+        #expect(UIImage(data: Data("x".utf8)) == nil)
+    }
+
+    @Test func `an unacceptable media type, data that are no image, and an empty body have different results`() throws {
+        let rejected = try object(png(), type: "image/webp")
+        #expect(rejected.0 == nil)
+        #expect(rejected.1?.code == URLError.Code.cannotDecodeContentData.rawValue)
+        let damaged = try object(Data("<html>".utf8), type: "image/png")
+        #expect(damaged.0 == nil)
+        #expect(damaged.1?.domain == AFURLResponseSerializationErrorDomain)
+        #expect(damaged.1?.code == URLError.Code.cannotDecodeContentData.rawValue)
+        #expect(damaged.1?.userInfo[NSUnderlyingErrorKey] as? ImageError == .unknownFormat)
+        let bomb = try object(png(50_000, 50_000), type: "image/png")
+        #expect(bomb.0 == nil && bomb.1 != nil)
+        let empty = try object(Data(), type: "image/png")
+        #expect(empty.0 == nil && empty.1 == nil)
+    }
+
+    @Test func `copies and archives keep the scale and the inflation`() throws {
+        #expect(serializer.automaticallyInflatesResponseImage)
+        #expect(serializer.imageScale == 1)
+        serializer.imageScale = 3
+        serializer.automaticallyInflatesResponseImage = false
+        let copy = try #require(serializer.copy() as? AFImageResponseSerializer)
+        let data = try JSONEncoder().encode(AFArchived(serializer))
+        let restored = try JSONDecoder().decode(AFArchived<AFImageResponseSerializer>.self, from: data).object
+        for other in [copy, restored] {
+            #expect(other.imageScale == 3)
+            #expect(!other.automaticallyInflatesResponseImage)
+            #expect(other.acceptableContentTypes == serializer.acceptableContentTypes)
+        }
+    }
+}
+
+@Suite struct AFAutoPurgingImageCacheTests {
+    @Test func `limits and costs are those of AFNetworking`() throws {
+        let cache = AFAutoPurgingImageCache()
+        #expect(cache.memoryCapacity == 104_857_600)
+        #expect(cache.preferredMemoryUsageAfterPurge == 62_914_560)
+        let image = try #require(UIImage(data: png()))
+        cache.add(image, withIdentifier: "logo")
+        #expect(cache.memoryUsage == 1_020_000)
+        #expect(cache.image(withIdentifier: "logo") === image)
+        #expect(cache.removeImage(withIdentifier: "logo"))
+        #expect(!cache.removeImage(withIdentifier: "logo"))
+        #expect(!cache.removeAllImages())
+        #expect(cache.memoryUsage == 0)
+    }
+
+    @Test func `the eleventh image purges down to six`() throws {
+        let cache = AFAutoPurgingImageCache(memoryCapacity: 10_200_000, preferredMemoryCapacity: 6_120_000)
+        let image = try #require(UIImage(data: png()))
+        for index in 0..<10 { cache.add(image, withIdentifier: "\(index)") }
+        #expect(cache.memoryUsage == 10_200_000)
+        _ = cache.image(withIdentifier: "0")
+        cache.add(image, withIdentifier: "10")
+        #expect(cache.memoryUsage == 6_120_000)
+        #expect((0...10).filter { cache.image(withIdentifier: "\($0)") != nil } == [0, 6, 7, 8, 9, 10])
+        cache.memoryCapacity = .max
+        cache.preferredMemoryUsageAfterPurge = .max
+        #expect(cache.memoryCapacity == UInt64(Int.max))
+        #expect(cache.preferredMemoryUsageAfterPurge == UInt64(Int.max))
+    }
+
+    @Test func `a request is identified by its URL and the additional identifier`() throws {
+        let cache = AFAutoPurgingImageCache()
+        let image = try #require(UIImage(data: png()))
+        let request = URLRequest(url: try #require(URL(string: "https://example.com/b")))
+        #expect(cache.shouldCache(image, for: request, withAdditionalIdentifier: nil))
+        cache.add(image, for: request, withAdditionalIdentifier: nil)
+        #expect(cache.image(withIdentifier: "https://example.com/b") === image)
+        #expect(cache.imageforRequest(request, withAdditionalIdentifier: "c") == nil)
+        cache.add(image, for: request, withAdditionalIdentifier: "c")
+        #expect(cache.imageforRequest(request, withAdditionalIdentifier: "c") === image)
+        // AFNetworking appended the identifier to the URL.
+        #expect(cache.image(withIdentifier: "https://example.com/bc") == nil)
+        #expect(cache.removeImageforRequest(request, withAdditionalIdentifier: nil))
+        #expect(cache.imageforRequest(request, withAdditionalIdentifier: nil) == nil)
+        #expect(cache.removeAllImages())
+        #expect(cache.imageforRequest(request, withAdditionalIdentifier: "c") == nil)
+    }
+}
+
+@Suite(.timeLimit(.minutes(1))) struct AFImageDownloaderTests {
+    /// Creates a downloader, and a cache that does not observe the machine.
+    private func downloader(maximum: Int = 4, cached: Bool = true) -> AFImageDownloader {
+        let manager = AFHTTPSessionManager(sessionConfiguration: nil)
+        manager.responseSerializer = AFImageResponseSerializer()
+        return AFImageDownloader(
+            sessionManager: manager, downloadPrioritization: .fifo, maximumActiveDownloads: maximum,
+            imageCache: cached ? AFAutoPurgingImageCache() : nil)
+    }
+
+    private func start(
+        _ downloader: AFImageDownloader, _ request: URLRequest, _ done: @escaping @Sendable (Callback) -> Void
+    ) -> AFImageDownloadReceipt? {
+        downloader.downloadImage(
+            for: request, success: { _, response, image in done(Callback(response: response, object: image)) },
+            failure: { _, response, error in done(Callback(response: response, error: error as NSError)) })
+    }
+
+    @Test func `defaults are those of AFNetworking`() {
+        let configuration = AFImageDownloader.defaultURLSessionConfiguration()
+        #expect(configuration.requestCachePolicy == .useProtocolCachePolicy)
+        #expect(configuration.timeoutIntervalForRequest == 60)
+        #expect(configuration.urlCache?.memoryCapacity == 20_971_520)
+        #expect(configuration.urlCache?.diskCapacity == 157_286_400)
+        let downloader = AFImageDownloader.defaultInstance()
+        #expect(downloader === AFImageDownloader.defaultInstance())
+        #expect(downloader.downloadPrioritization == .fifo)
+        #expect(downloader.imageCache is AFAutoPurgingImageCache)
+        #expect(downloader.sessionManager.responseSerializer is AFImageResponseSerializer)
+        #expect(AFImageDownloadPrioritization.fifo.rawValue == 0)
+        #expect(AFImageDownloadPrioritization.lifo.rawValue == 1)
+    }
+
+    @Test func `a request without a URL fails with -1000 and has no receipt`() async throws {
+        var request = URLRequest(url: URL(filePath: "/"))
+        request.url = nil
+        let result = await callback { done in #expect(start(downloader(), request, done) == nil) }
+        #expect(result.error?.domain == NSURLErrorDomain)
+        #expect(result.error?.code == -1_000)
+        #expect(result.response == nil)
+        #expect(result.isOnMainQueue)
+    }
+
+    @Test func `the second time an image comes from the cache, without a receipt and a response`() async throws {
+        try await StubServer.with { server in
+            server.route("/a", .data(png(), headers: ["Content-Type": "image/png"]))
+            let downloader = downloader()
+            let first = await callback { done in
+                let receipt = start(downloader, URLRequest(url: server.url("/a")), done)
+                #expect(receipt?.task.originalRequest?.url == server.url("/a"))
+            }
+            #expect((first.response as? HTTPURLResponse)?.statusCode == 200)
+            #expect((first.object as? UIImage)?.size.width == 850)
+            #expect(first.isOnMainQueue)
+            let second = await callback { done in
+                #expect(start(downloader, URLRequest(url: server.url("/a")), done) == nil)
+            }
+            #expect(second.response == nil)
+            #expect(second.object as? UIImage === first.object as? UIImage)
+            // A reload does not use the cache.
+            let third = await callback { done in
+                let reload = URLRequest(url: server.url("/a"), cachePolicy: .reloadIgnoringLocalCacheData)
+                #expect(start(downloader, reload, done) != nil)
+            }
+            #expect(third.response != nil)
+            #expect(server.activity.requests.count == 2)
+        }
+    }
+
+    @Test func `equal requests share a task, and each is cancelled by its own receipt`() async throws {
+        try await StubServer.with { server in
+            let gate = try ScriptGate()
+            server.route(
+                "/a", Script([.wait(gate), .reply(Reply(headers: ["Content-Type": "image/png"], body: .bytes(png())))]))
+            let downloader = downloader()
+            let request = URLRequest(url: server.url("/a"))
+            let cancelled = await callback { done in
+                let receipt = start(downloader, request, done)
+                let other = start(downloader, request) { _ in }
+                #expect(receipt?.task === other?.task)
+                #expect(receipt?.receiptID != other?.receiptID)
+                if let receipt { downloader.cancelTask(for: receipt) }
+                if let receipt { downloader.cancelTask(for: receipt) }
+            }
+            #expect(cancelled.error?.domain == NSURLErrorDomain)
+            #expect(cancelled.error?.code == -999)
+            #expect(
+                cancelled.error?.localizedFailureReason
+                    == "ImageDownloader cancelled URL request: \(server.url("/a").absoluteString)")
+            let shared = await callback { done in
+                #expect(start(downloader, request, done)?.task.state == .running)
+                gate.open()
+            }
+            #expect((shared.object as? UIImage)?.size.height == 300)
+            #expect(server.activity.requests.count == 1)
+        }
+    }
+
+    @Test func `cancelling a waiting request does not start another one`() async throws {
+        try await StubServer.with { server in
+            let gate = try ScriptGate()
+            server.fallback { _ in
+                Script([.wait(gate), .reply(Reply(headers: ["Content-Type": "image/png"], body: .bytes(png())))])
+            }
+            let downloader = downloader(maximum: 1, cached: false)
+            let receipts = (0..<4).map { start(downloader, URLRequest(url: server.url("/\($0)"))) { _ in } }
+            #expect(receipts.map { $0?.task.state } == [.running, .suspended, .suspended, .suspended])
+            if let receipt = receipts[1] { downloader.cancelTask(for: receipt) }
+            #expect(receipts[2]?.task.state == .suspended)
+            let last = await callback { done in
+                _ = start(downloader, URLRequest(url: server.url("/last")), done)
+                gate.open()
+            }
+            #expect(last.object is UIImage)
+            #expect(server.activity.requests.map(\.target) == ["/0", "/2", "/3", "/last"])
+        }
+    }
+
+    @Test func `a response that is not an image is a failure`() async throws {
+        try await StubServer.with { server in
+            server.route("/a", .data(Data("<html>".utf8), headers: ["Content-Type": "image/png"]))
+            server.route("/empty", .data(Data(), headers: ["Content-Type": "image/png"]))
+            server.route("/missing", .status(404))
+            let downloader = downloader()
+            for (path, code) in [("/a", -1_016), ("/empty", -1_016), ("/missing", -1_011)] {
+                let result = await callback { _ = start(downloader, URLRequest(url: server.url(path)), $0) }
+                #expect(result.object == nil)
+                #expect(result.error?.code == code, "\(path)")
+            }
+        }
+    }
+}
+
+@Suite(.timeLimit(.minutes(1)), .serialized) struct AFNetworkActivityIndicatorManagerTests {
+    private func manager() -> (AFNetworkActivityIndicatorManager, AsyncStream<Bool>.Iterator) {
+        let manager = AFNetworkActivityIndicatorManager()
+        let (stream, continuation) = AsyncStream.makeStream(of: Bool.self)
+        manager.setNetworkingActivityActionWith { continuation.yield($0) }
+        return (manager, stream.makeAsyncIterator())
+    }
+
+    @Test func `defaults are those of AFNetworking`() {
+        let manager = AFNetworkActivityIndicatorManager()
+        #expect(!manager.isEnabled)
+        #expect(!manager.isNetworkActivityIndicatorVisible)
+        #expect(manager.activationDelay == 1)
+        #expect(manager.completionDelay == 0.17)
+        #expect(AFNetworkActivityIndicatorManager.shared() === AFNetworkActivityIndicatorManager.shared())
+        for delay in [-1, .nan, .infinity, 1e300] { manager.activationDelay = delay }
+        #expect(manager.activationDelay == 1e9)
+    }
+
+    @Test func `the block is called when the indicator appears and disappears`() async {
+        var (manager, visibility) = manager()
+        (manager.activationDelay, manager.completionDelay) = (0, 0)
+        manager.isEnabled = true
+        manager.incrementActivityCount()
+        #expect(await visibility.next() == true)
+        #expect(manager.isNetworkActivityIndicatorVisible)
+        manager.incrementActivityCount()
+        manager.decrementActivityCount()
+        manager.decrementActivityCount()
+        #expect(await visibility.next() == false)
+        // More ends than beginnings do not count.
+        manager.decrementActivityCount()
+        manager.incrementActivityCount()
+        #expect(await visibility.next() == true)
+        manager.isEnabled = false
+        #expect(await visibility.next() == false)
+        #expect(!manager.isNetworkActivityIndicatorVisible)
+    }
+
+    @Test func `a task counts once from its start to its end`() async throws {
+        try await StubServer.with { server in
+            let gate = try ScriptGate()
+            server.route("/a", Script([.wait(gate), .reply(Reply(body: .string("{}")))]))
+            var (manager, visibility) = manager()
+            (manager.activationDelay, manager.completionDelay) = (0, 0)
+            manager.isEnabled = true
+            let session = AFHTTPSessionManager(for: server)
+            let done = await callback { done in
+                session.get(
+                    "/a", parameters: nil, success: { task, _ in done(Callback(task: task)) },
+                    failure: { task, error in done(Callback(task: task, error: error as NSError)) })
+                gate.open()
+            }
+            #expect(done.error == nil || done.error?.code == -1_016)
+            #expect(await visibility.next() == true)
+            #expect(await visibility.next() == false)
+        }
+    }
+}
