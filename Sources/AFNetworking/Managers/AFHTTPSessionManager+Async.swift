@@ -12,6 +12,43 @@ public struct AFResponse {
 
 // Each async verb calls the verb with callbacks, and so uses the same serializers, blocks and overrides.
 
+/// The verbs with callbacks. Called by these requirements they give no warning, whereas a program's own calls do with the
+/// trait `MigrationHints`.
+private protocol CallbackVerbs {
+    typealias Done = AFHTTPSessionManager.Success
+    typealias Failed = AFHTTPSessionManager.Failure
+    typealias Fields = [String: String]
+
+    func get(
+        _ urlString: String, parameters: Any?, headers: Fields?, progress: ((Progress) -> Void)?, success: Done?,
+        failure: Failed?
+    ) -> URLSessionDataTask?
+    func head(
+        _ urlString: String, parameters: Any?, headers: Fields?, success: ((URLSessionDataTask) -> Void)?,
+        failure: Failed?
+    ) -> URLSessionDataTask?
+    func post(
+        _ urlString: String, parameters: Any?, headers: Fields?, progress: ((Progress) -> Void)?, success: Done?,
+        failure: Failed?
+    ) -> URLSessionDataTask?
+    func post(
+        _ urlString: String, parameters: Any?, headers: Fields?,
+        constructingBodyWith block: ((any AFMultipartFormData) -> Void)?,
+        progress: ((Progress) -> Void)?, success: Done?, failure: Failed?
+    ) -> URLSessionDataTask?
+    func put(
+        _ urlString: String, parameters: Any?, headers: Fields?, success: Done?, failure: Failed?
+    ) -> URLSessionDataTask?
+    func patch(
+        _ urlString: String, parameters: Any?, headers: Fields?, success: Done?, failure: Failed?
+    ) -> URLSessionDataTask?
+    func delete(
+        _ urlString: String, parameters: Any?, headers: Fields?, success: Done?, failure: Failed?
+    ) -> URLSessionDataTask?
+}
+
+extension AFHTTPSessionManager: CallbackVerbs {}
+
 extension AFHTTPSessionManager {
     /// Performs a GET request with the encoded parameters in its query. The arguments are those of the variant with
     /// callbacks. Cancelling the calling task cancels the request.
@@ -21,15 +58,18 @@ extension AFHTTPSessionManager {
     public func get(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
     ) async throws -> AFResponse {
-        try await awaiting { get(urlString, parameters: parameters, headers: headers, success: $0, failure: $1) }
+        try await awaiting {
+            $0.get(urlString, parameters: parameters, headers: headers, progress: nil, success: $1, failure: $2)
+        }
     }
 
     /// Performs a HEAD request, as ``get(_:parameters:headers:)`` does a GET request. The object of the result is `nil`.
     public func head(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
     ) async throws -> AFResponse {
-        try await awaiting { success, failure in
-            head(urlString, parameters: parameters, headers: headers, success: { success($0, nil) }, failure: failure)
+        try await awaiting { verbs, success, failure in
+            verbs.head(
+                urlString, parameters: parameters, headers: headers, success: { success($0, nil) }, failure: failure)
         }
     }
 
@@ -38,7 +78,9 @@ extension AFHTTPSessionManager {
     public func post(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
     ) async throws -> AFResponse {
-        try await awaiting { post(urlString, parameters: parameters, headers: headers, success: $0, failure: $1) }
+        try await awaiting {
+            $0.post(urlString, parameters: parameters, headers: headers, progress: nil, success: $1, failure: $2)
+        }
     }
 
     /// Performs a POST request with a multipart form (RFC 7578): one field per parameter, followed by the parts that
@@ -49,9 +91,9 @@ extension AFHTTPSessionManager {
         constructingBodyWith block: ((any AFMultipartFormData) -> Void)?
     ) async throws -> AFResponse {
         try await awaiting {
-            post(
-                urlString, parameters: parameters, headers: headers, constructingBodyWith: block, success: $0,
-                failure: $1)
+            $0.post(
+                urlString, parameters: parameters, headers: headers, constructingBodyWith: block, progress: nil,
+                success: $1, failure: $2)
         }
     }
 
@@ -60,7 +102,7 @@ extension AFHTTPSessionManager {
     public func put(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
     ) async throws -> AFResponse {
-        try await awaiting { put(urlString, parameters: parameters, headers: headers, success: $0, failure: $1) }
+        try await awaiting { $0.put(urlString, parameters: parameters, headers: headers, success: $1, failure: $2) }
     }
 
     /// Performs a PATCH request with the encoded parameters as its body. See ``get(_:parameters:headers:)``.
@@ -68,7 +110,7 @@ extension AFHTTPSessionManager {
     public func patch(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
     ) async throws -> AFResponse {
-        try await awaiting { patch(urlString, parameters: parameters, headers: headers, success: $0, failure: $1) }
+        try await awaiting { $0.patch(urlString, parameters: parameters, headers: headers, success: $1, failure: $2) }
     }
 
     /// Performs a DELETE request with the encoded parameters in its query. See ``get(_:parameters:headers:)``.
@@ -76,12 +118,12 @@ extension AFHTTPSessionManager {
     public func delete(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
     ) async throws -> AFResponse {
-        try await awaiting { delete(urlString, parameters: parameters, headers: headers, success: $0, failure: $1) }
+        try await awaiting { $0.delete(urlString, parameters: parameters, headers: headers, success: $1, failure: $2) }
     }
 
     /// Starts a task and suspends until one of its callbacks is called.
     private func awaiting(
-        _ start: (@escaping Success, @escaping Failure) -> URLSessionDataTask?
+        _ start: (any CallbackVerbs, @escaping Success, @escaping Failure) -> URLSessionDataTask?
     ) async throws -> AFResponse {
         let started = Lock<URLSessionDataTask?>(nil)
         return try await withTaskCancellationHandler {
@@ -89,7 +131,7 @@ extension AFHTTPSessionManager {
                 return try await withCheckedThrowingContinuation {
                     (waiter: CheckedContinuation<UncheckedSendable<AFResponse>, any Error>) in
                     let task = start(
-                        { waiter.resume(returning: UncheckedSendable(AFResponse(task: $0, object: $1))) },
+                        self, { waiter.resume(returning: UncheckedSendable(AFResponse(task: $0, object: $1))) },
                         { waiter.resume(throwing: $1) })
                     started.set(\.self, to: task)
                     // The handler may have run before the task was stored.
