@@ -31,6 +31,37 @@ import Testing
         #expect(received.body == Data("abc".utf8))
     }
 
+    @Test(
+        arguments: [
+            (
+                MockResponse.status(.notFound, headers: [.retryAfter: "5"]),
+                Script.status(.notFound, headers: [.retryAfter: "5"])
+            ),
+            (.status(404, headers: ["Retry-After": "5"]), .status(404, headers: ["Retry-After": "5"])),
+            (.status(.notFound), .status(.notFound)), (.status(404), .status(404)),
+            (.json("{}", status: .created), .json("{}", status: .created)),
+            (.json("{}", status: 201), .json("{}", status: 201)),
+            (.text("x", status: .accepted), .text("x", status: .accepted)),
+            (.redirect(.found, to: "/b"), .redirect(.found, to: "/b")),
+            (.redirect(302, to: "/b"), .redirect(302, to: "/b")),
+            (.data(Data([1]), headers: [.contentType: "a/b"]), .data(Data([1]), headers: [.contentType: "a/b"])),
+            (.data(Data([1]), headers: ["Content-Type": "a/b"]), .data(Data([1]), headers: ["Content-Type": "a/b"])),
+        ] as [(MockResponse, Script)])
+    func `a mock and a server respond alike, in the same notation`(mock: MockResponse, script: Script) async throws {
+        var responses: [[String]] = []
+        for transport in [MockTransport(mock), MockTransport(script: script)] {
+            let lines = try await transport.perform(
+                Request(url: url), delivery: .collected(upTo: 100), reporting: nil
+            ) { head, body in
+                let fields = head.headers.filter { $0.name != .contentLength }.map(\.description)
+                return ["\(head.status.code)", String(decoding: try await body.collect(upTo: 100), as: UTF8.self)]
+                    + fields
+            }
+            responses.append(lines)
+        }
+        #expect(responses[0] == responses[1])
+    }
+
     @Test func `responses are returned in turn, and the last one is repeated`() async throws {
         let transport = MockTransport(.status(.serviceUnavailable), .text("a"), .json("{}"))
         var answers: [String] = []

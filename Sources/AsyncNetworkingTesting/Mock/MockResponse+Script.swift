@@ -102,7 +102,7 @@ extension HTTPResponse.Status {
 
 extension HTTPFields {
     /// Creates fields from the pairs whose names are tokens.
-    fileprivate init(lenient pairs: HeaderPairs) {
+    init(lenient pairs: HeaderPairs) {
         self.init()
         for pair in pairs {
             guard let name = HTTPField.Name(pair.name) else { continue }
@@ -120,11 +120,11 @@ extension RecordedRequest {
             method: received.request.method.rawValue,
             target: (path.isEmpty ? "/" : path) + (url.query(percentEncoded: true).map { "?" + $0 } ?? ""),
             version: "HTTP/1.1",
-            headers: HeaderPairs(received.request.headers.map { HeaderPair($0.name.rawName, $0.value) }), connection: 0,
+            headers: HeaderPairs(received.request.headers), connection: 0,
             positionOnConnection: 0)
         body = received.body
         bodyLength = Int64(received.body.count)
-        trailers = HeaderPairs(received.trailers.map { HeaderPair($0.name.rawName, $0.value) })
+        trailers = HeaderPairs(received.trailers)
         isComplete = true
     }
 }
