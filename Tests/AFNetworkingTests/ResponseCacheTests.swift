@@ -35,6 +35,26 @@ import Testing
         }
     }
 
+    @Test func `the cache survives a reset of the session, and is that of all managers with its URLCache`()
+        async throws
+    {
+        try await StubServer.with { server in
+            server.route("/", Self.fresh)
+            let cache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0, diskPath: nil)
+            let manager = AFHTTPSessionManager(for: server) { $0.urlCache = cache }
+            #expect(await number(manager) == 1)
+            manager.invalidateSessionCancelingTasks(true, resetSession: true)
+            #expect(await number(manager) == 1)
+            let other = AFHTTPSessionManager(for: server) { $0.urlCache = cache }
+            #expect(await number(other) == 1)
+            let sent1 = try await server.requests(count: 1)
+            #expect(sent1.count == 1)
+            #expect(await number(self.manager(for: server)) == 1)
+            let sent2 = try await server.requests(count: 2)
+            #expect(sent2.count == 2)
+        }
+    }
+
     @Test func `the default configuration gives the manager no cache`() async throws {
         try await StubServer.with { server in
             server.route("/", Self.fresh)

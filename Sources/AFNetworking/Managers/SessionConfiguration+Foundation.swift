@@ -13,7 +13,7 @@ extension SessionConfiguration {
     /// | `httpAdditionalHeaders` | header fields for requests that lack them |
     /// | `httpMaximumConnectionsPerHost` | the maximum number of connections per host |
     /// | `requestCachePolicy` | the cache policy |
-    /// | `urlCache` | a response cache of the same capacities; none for `URLCache.shared` |
+    /// | `urlCache` | its response cache of the same capacities; none for `URLCache.shared` |
     /// | `httpShouldSetCookies`, `httpCookieAcceptPolicy` | whether cookies are handled, in the session's own store |
     /// | `connectionProxyDictionary` | the proxy; by default the proxy from the environment variables |
     init(_ configuration: URLSessionConfiguration) {
@@ -23,12 +23,7 @@ extension SessionConfiguration {
             configuration.timeoutIntervalForResource < 604_800 ? configuration.timeoutIntervalForResource.limit : nil
         connectionLimits.maximumConnectionsPerHost = configuration.httpMaximumConnectionsPerHost
         cachePolicy = CachePolicy(configuration.requestCachePolicy)
-        if let original = configuration.urlCache, original !== URLCache.shared {
-            cache =
-                original.diskCapacity > 0
-                ? .makeStandard(capacity: Int64(original.diskCapacity), memory: original.memoryCapacity)
-                : .memory(original.memoryCapacity)
-        }
+        if let original = configuration.urlCache, original !== URLCache.shared { cache = original.responseCache }
         transfer.handlesCookies = configuration.httpShouldSetCookies && configuration.httpCookieAcceptPolicy != .never
         for (name, value) in configuration.httpAdditionalHeaders ?? [:] {
             guard let name = HTTPField.Name("\(name)") else { continue }

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+
+import ANSystem
+import AsyncNetworking
+
+extension URLCache {
+    /// The response cache of the same capacities that managers use in place of this cache. It exists as long as this
+    /// object, and so survives the sessions of a manager.
+    var responseCache: ResponseCache {
+        Self.responseCaches.withLock { caches in
+            let key = ObjectIdentifier(self)
+            caches = caches.filter { $0.value.original.value.object != nil }
+            if let known = caches[key] { return known.cache }
+            let made: ResponseCache =
+                diskCapacity > 0
+                ? .makeStandard(capacity: Int64(diskCapacity), memory: memoryCapacity) : .memory(memoryCapacity)
+            caches[key] = Counterpart(original: UncheckedSendable(WeakReference(self)), cache: made)
+            return made
+        }
+    }
+
+    private static let responseCaches = Lock<[ObjectIdentifier: Counterpart]>([:])
+
+    /// The response cache of a `URLCache`.
+    private struct Counterpart: Sendable {
+        let original: UncheckedSendable<WeakReference>
+        let cache: ResponseCache
+    }
+
+    private final class WeakReference {
+        private(set) weak var object: URLCache?
+
+        init(_ object: URLCache) {
+            self.object = object
+        }
+    }
+}
