@@ -73,6 +73,20 @@ public protocol ResponseBodySource: Sendable {
     var ending: ResponseEnding? { get }
 }
 
+/// A source that makes use of the file to which its reader writes it.
+package protocol FileBodySource: ResponseBodySource {
+    /// Announces a file before the first byte is read. The file is empty, and contains each chunk, and nothing else, when
+    /// the next one is requested.
+    func willBeWritten(to path: String) async
+}
+
+extension ResponseBody {
+    /// Announces that the reader writes the whole body to a file; see ``FileBodySource/willBeWritten(to:)``.
+    package func willBeWritten(to path: String) async {
+        await (source as? any FileBodySource)?.willBeWritten(to: path)
+    }
+}
+
 extension ResponseBodySource {
     /// Collects the remaining bytes chunk by chunk.
     public func collect(upTo limit: Int) async throws -> Data {

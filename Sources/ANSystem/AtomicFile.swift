@@ -15,6 +15,8 @@ public struct AtomicFile: ~Copyable {
     private var partial: PartialFile?
     /// The destination, opened for writing, if it is a device or a pipe; otherwise `nil`.
     private let device: FileDescriptor?
+    /// The path of the temporary file; `nil` if the bytes are written to the destination directly.
+    package let temporaryPath: String?
     /// The number of bytes written so far.
     public private(set) var size: Int64 = 0
 
@@ -28,15 +30,14 @@ public struct AtomicFile: ~Copyable {
     public init(destination: String, mode: UInt32 = 0o666) throws(SystemError) {
         let location = FileLocation(destination)
         let device = try location.openDevice()
-        let partial = try Self.partialFile(for: location, mode)
+        let temporaryPath = location.isReplaceable ? Self.temporaryPath(for: location.path) : nil
+        let partial = try temporaryPath.map { path throws(SystemError) in
+            try PartialFile(path: path, opening: .new, mode: mode)
+        }
         self.destination = location.path
+        self.temporaryPath = temporaryPath
         self.device = device
         self.partial = partial
-    }
-
-    private static func partialFile(for location: FileLocation, _ mode: UInt32) throws(SystemError) -> PartialFile? {
-        guard location.isReplaceable else { return nil }
-        return try PartialFile(path: temporaryPath(for: location.path), opening: .new, mode: mode)
     }
 
     /// Appends all bytes.

@@ -77,10 +77,26 @@ public struct FileDescriptor: ~Copyable, Sendable {
     ///
     /// - Throws: `EISDIR` for a directory, `EINVAL` for any other file that is not regular.
     public func regularFileSize() throws(SystemError) -> Int64 {
+        Int64(try regularFileStatus().st_size)
+    }
+
+    /// Returns the size of a regular file in bytes if only the user of this process, or root, can modify it. See
+    /// fstat(2).
+    ///
+    /// - Throws: `EPERM` if another user can modify the file; otherwise as ``regularFileSize()``.
+    package func protectedFileSize() throws(SystemError) -> Int64 {
+        let status = try regularFileStatus()
+        guard status.st_mode & (S_IWGRP | S_IWOTH) == 0, status.st_uid == geteuid() || status.st_uid == 0 else {
+            throw SystemError(call: "open", code: EPERM)
+        }
+        return Int64(status.st_size)
+    }
+
+    private func regularFileStatus() throws(SystemError) -> stat {
         var status = stat()
         guard unsafe fstat(number, &status) == 0 else { throw SystemError.last("fstat") }
         switch status.st_mode & S_IFMT {
-        case S_IFREG: return Int64(status.st_size)
+        case S_IFREG: return status
         case S_IFDIR: throw SystemError(call: "open", code: EISDIR)
         default: throw SystemError(call: "open", code: EINVAL)
         }

@@ -100,6 +100,14 @@ public struct FileLocation: Hashable, Sendable {
         unsafe unlink(path) == 0
     }
 
+    /// Creates another name for a file of the same file system. See link(2).
+    ///
+    /// - Throws: `EXDEV` if the file systems differ, `EPERM` if links are not supported or not permitted; otherwise the
+    ///   error of link(2).
+    package static func link(_ path: String, to other: String) throws(SystemError) {
+        guard unsafe Glibc.link(path, other) == 0 else { throw SystemError.last("link") }
+    }
+
     /// Sets the access and modification times of a file to the current time. See utimensat(2).
     package static func touch(_ path: String) {
         unsafe _ = utimensat(AT_FDCWD, path, nil, 0)

@@ -6,7 +6,8 @@ package import FoundationEssentials
 
 /// Stores a body while it is received. What is not finished leaves nothing behind.
 ///
-/// A failure, such as a full disk, ends the storing and not the response.
+/// A failure, such as a full disk, ends the storing and not the response. If the reader writes the body to a file that
+/// can be linked to, the file is not written a second time.
 package actor CacheWriter {
     private let disk: DiskStore?
     private let key: CacheKey
@@ -14,14 +15,21 @@ package actor CacheWriter {
     private let limit: Int64
     private var length: Int64 = 0
     private var buffer = Data()
-    private var checksum = Checksum()
+    private var checksum = BodyChecksum()
     private var file: PartialFile?
+    /// The file to which the reader writes the body, if it can be linked to.
+    private var linkedFile: String?
     private var isAbandoned = false
 
     init(disk: DiskStore?, key: CacheKey, limit: Int64) {
         self.disk = disk
         self.key = key
         self.limit = limit
+    }
+
+    /// Announces the file to which the reader writes the body; see ``ANHTTP/FileBodySource``.
+    package func willBeWritten(to path: String) {
+        if length == 0, let disk, disk.canLink(path) { linkedFile = path }
     }
 
     /// Appends bytes. A body that becomes too large for memory continues in a file.
@@ -34,11 +42,9 @@ package actor CacheWriter {
             return
         }
         do throws(SystemError) {
-            if file == nil {
-                file = try disk.newFile()
-                try write(buffer)
-                buffer = Data()
-            }
+            if file == nil, linkedFile == nil { file = try disk.newFile() }
+            try write(buffer)
+            buffer = Data()
             try write(bytes)
         } catch {
             abandon()
@@ -65,10 +71,12 @@ package actor CacheWriter {
             return nil
         }
         isAbandoned = true
-        guard file != nil, let disk else { return .memory(buffer) }
+        guard length > Self.longestInline, let disk else { return .memory(buffer) }
         do throws(SystemError) {
             let id = UInt64.random(in: 1 ... .max)
-            try file?.move(to: disk.path(ofBody: id, key))
+            let path = disk.path(ofBody: id, key)
+            if let linkedFile { try disk.link(linkedFile, to: path, size: length) }
+            try file?.move(to: path)
             file = nil
             return .file(CacheEntry.BodyFile(id: id, length: length, checksum: checksum.value))
         } catch {

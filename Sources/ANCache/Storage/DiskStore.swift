@@ -6,8 +6,9 @@ import FoundationEssentials
 
 /// The files of a cache in a directory.
 ///
-/// Each file is written under a temporary name and renamed when it is complete, and is never changed afterwards. A
-/// checksum detects bytes that were lost or damaged, so that nothing is flushed to the disk. Several processes can use
+/// Each file is written under a temporary name and renamed when it is complete, and is never changed afterwards; or it is
+/// a link to a file that the program downloaded, and may change. A checksum detects bytes that were lost, damaged or
+/// changed, so that nothing is flushed to the disk. Several processes can use
 /// a directory: each of them sees the other's files when it scans the directory. Errors are misses.
 struct DiskStore: Sendable {
     let directory: String
@@ -64,13 +65,40 @@ struct DiskStore: Sendable {
 
     /// Creates a temporary file.
     func newFile() throws(SystemError) -> PartialFile {
-        let name = String(UInt64.random(in: .min ... .max), radix: 36)
-        return try PartialFile(path: path(name + Self.temporarySuffix), opening: .new, mode: 0o600)
+        try PartialFile(path: temporaryPath, opening: .new, mode: 0o600)
+    }
+
+    private var temporaryPath: String {
+        path(String(UInt64.random(in: .min ... .max), radix: 36) + Self.temporarySuffix)
     }
 
     /// The path of a body file.
     func path(ofBody id: UInt64, _ key: CacheKey) -> String {
         path(EntryName(key: key, id: 0, body: id, size: 0).bodyFile ?? "")
+    }
+
+    /// Returns whether a link to an empty file can be created, and the file is as ``link(_:to:size:)`` requires.
+    func canLink(_ file: String) -> Bool {
+        let link = temporaryPath
+        guard (try? self.link(file, to: link, size: 0)) != nil else { return false }
+        FileLocation.remove(link)
+        return true
+    }
+
+    /// Creates a link to a file of the program.
+    ///
+    /// - Throws: `EPERM` if another user could modify the file, `EINVAL` if it has another size; otherwise the error of
+    ///   link(2).
+    func link(_ file: String, to path: String, size: Int64) throws(SystemError) {
+        try FileLocation.link(file, to: path)
+        do throws(SystemError) {
+            guard try FileDescriptor(reading: path).protectedFileSize() == size else {
+                throw SystemError(call: "link", code: Self.invalid)
+            }
+        } catch {
+            FileLocation.remove(path)
+            throw error
+        }
     }
 
     // MARK: The directory
@@ -125,8 +153,8 @@ struct DiskStore: Sendable {
 
     /// The greatest size of an entry's file; larger ones are not read.
     private static let longestEntry: Int64 = 4 << 20
-    /// `EFBIG`.
-    private static let tooLarge: Int32 = 27
+    /// `EFBIG` and `EINVAL`.
+    private static let (tooLarge, invalid): (Int32, Int32) = (27, 22)
     private static let temporarySuffix = ".part"
 }
 

@@ -31,7 +31,8 @@ extension ResponseCache {
     ///
     /// The directory is scanned before this function returns, which takes about 2 ms for 1,000 responses. It is created
     /// if it is missing, and can be read by its owner only: it contains responses and header fields, but no
-    /// credentials. If it cannot be used, the cache is in memory only; see ``diskFailure``.
+    /// credentials. A body that the program downloads to a file is a hard link to that file. If the directory cannot be
+    /// used, the cache is in memory only; see ``diskFailure``.
     ///
     /// - Parameters:
     ///   - directory: The path of the directory.

@@ -200,7 +200,7 @@ extension TransferMetrics {
 /// A response body that is stored while it is read. A body that is not read to its end is not stored.
 ///
 /// A chunk is written while the reader handles it and the next one arrives.
-private final class StoringBodySource: ResponseBodySource {
+private final class StoringBodySource: FileBodySource {
     private let base: ResponseBody
     private let writer: CacheWriter
     private let expected: Int64?
@@ -238,6 +238,10 @@ private final class StoringBodySource: ResponseBodySource {
         await writer.append(data)
         await finish()
         return data
+    func willBeWritten(to path: String) async {
+        await writer.willBeWritten(to: path)
+    }
+
     }
 
     private func finish() async {

@@ -35,6 +35,8 @@ final class DownloadFile {
     /// The digests of the whole file, and of the part in this response.
     private var whole = DigestChecks([])
     private var part = DigestChecks([])
+    /// The URL of the last accepted response, after redirects.
+    private(set) var source: URL?
     /// The range of this response; `nil` if it contains the whole file.
     private var range: ContentRange?
     var flushed = (size: Int64(0), time: Duration.zero)
@@ -171,6 +173,7 @@ final class DownloadFile {
         } catch {
             throw .file(job.path, error)
         }
+        source = head.url
         let isDecoded = isDecoded(head)
         let expected = job.options.expectedDigest ?? known?.expectedDigest
         known = isDecoded ? nil : resumeData(of: head, expected)
@@ -193,7 +196,7 @@ final class DownloadFile {
             known?.totalBytes = range?.total ?? known?.totalBytes
             let announced = Set((known?.announcedDigests ?? []) + head.representationDigests)
             known?.announcedDigests = announced.sorted { $0.description < $1.description }
-            self.range = range
+            (self.range, source) = (range, head.url)
             hasBegun = true
             flushed = (offset, stopwatch.elapsed)
             part = DigestChecks(head.contentDigests)

@@ -63,6 +63,8 @@ extension SessionManager {
         } catch {
             // An error thrown by the program cannot carry resume data, and means that the file is not wanted.
             let reason = error as? SessionError
+            // A later request would be answered by the same bytes.
+            if case .digest = reason, let source = file.source { configuration.cache?.remove(source) }
             let isWanted =
                 error is CancellationError ? core.isResumeDataWanted : job.options.keepsPartialFile && reason != nil
             core.resumeData = file.end(after: error, isWanted: isWanted)
@@ -92,6 +94,7 @@ extension SessionManager {
                 core.receive(head)
                 try file.beginWhole(head)
                 core.accept()
+                if let path = file.partial?.path { await body.willBeWritten(to: path) }
             case .append(let range):
                 core.receive(head)
                 try await file.beginPart(head, range) { try await core.waitUntilRunning() }

@@ -24,6 +24,7 @@ extension ResponseBody {
     package func write(to path: String, observer: (Data) async throws -> Void) async throws -> Int64 {
         do {
             var file = try AtomicFile(destination: path)
+            if let temporaryPath = file.temporaryPath { await willBeWritten(to: temporaryPath) }
             for try await chunk in self {
                 try file.write(chunk.bytes)
                 try await observer(chunk)

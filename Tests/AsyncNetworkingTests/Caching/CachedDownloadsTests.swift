@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+
+import ANCache
+import ANHTTP
+import ANSystem
+import AsyncNetworking
+import AsyncNetworkingTesting
+import FoundationEssentials
+import HTTPTypes
+import Testing
+
+/// Responses that are written to files while a cache on the disk stores them.
+@Suite struct CachedDownloadsTests {
+    private let origin = Origin()
+    private let directory: TemporaryDirectory
+    private static let size = 700_000
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        origin.fields = [.cacheControl: "max-age=60"]
+        origin.body = { number in String(repeating: "\(number)23456789\n", count: Self.size / 10) }
+        origin.cache = .disk(directory.path + "/cache", memory: 0)
+    }
+
+    private func body(_ number: Int) -> Data { Data(origin.body(number).utf8) }
+
+    private var file: String { directory.path + "/file" }
+
+    /// Writes the response to a file.
+    private func write(_ path: String = "x", from manager: SessionManager, to file: String? = nil) async throws {
+        let request = try manager.request(.get, path)
+        _ = try await manager.withResponse(for: request) { _, body in
+            try await body.write(to: file ?? self.file)
+        }
+    }
+
+    /// Returns the number of the response and its source, and verifies its body.
+    private func get(_ path: String = "x", from manager: SessionManager) async throws -> String {
+        let response = try await manager.data(for: try manager.request(.get, path))
+        let number = Int(response.text.prefix(1)) ?? 0
+        #expect(response.value == body(number))
+        return "\(number) \(response.metrics.source)"
+    }
+
+    private func links(_ path: String) throws -> Int? {
+        try FileManager.default.attributesOfItem(atPath: path)[.referenceCount] as? Int
+    }
+
+    /// Writes one byte to the file, at an offset or at its end.
+    private func overwrite(at offset: Int?) throws {
+        // O_WRONLY, and O_APPEND.
+        let descriptor = try FileDescriptor(opening: file, flags: offset == nil ? 0o2001 : 1)
+        if let offset { try descriptor.seek(to: Int64(offset)) }
+        try descriptor.writeAll(Data("x".utf8).bytes)
+    }
+
+    @Test func `a body written to a file is stored as a link to that file`() async throws {
+        let manager = origin.manager()
+        try await write(from: manager)
+        #expect(try directory.read("file") == body(1))
+        #expect(try links(file) == 2)
+        #expect(try await get(from: manager) == "1 cache")
+        // The file written from a stored response is a copy.
+        try await write(from: manager, to: directory.path + "/second")
+        #expect(try directory.read("second") == body(1))
+        #expect(try links(directory.path + "/second") == 1)
+        origin.cache = .disk(directory.path + "/cache", memory: 0)
+        #expect(try await get(from: origin.manager()) == "1 cache")
+        origin.cache.removeAll()
+        #expect(try directory.read("file") == body(1))
+        #expect(try links(file) == 1)
+    }
+
+    @Test(arguments: [false, true])
+    func `a download task stores its file as a link`(isDurable: Bool) async throws {
+        let manager = origin.manager()
+        let options = DownloadOptions().with { $0.isDurable = isDurable }
+        let task = manager.download("x", to: .file(file), options: options)
+        _ = try await task.value
+        #expect(try directory.read("file") == body(1))
+        #expect(try links(file) == 2)
+        let again = manager.download("x", to: .file(file), options: options)
+        _ = try await again.value
+        #expect(try directory.read("file") == body(1))
+        #expect(origin.requests.count == 1)
+    }
+
+    @Test func `a file with another digest than expected is not used again`() async throws {
+        let manager = origin.manager()
+        let error = try await sessionError {
+            let options = DownloadOptions().with { $0.expectedDigest = Self.digestOfSecond }
+            _ = try await manager.download("x", to: .file(file), options: options).value
+        }
+        guard case .digest = error else { throw error }
+        #expect(origin.cache.usage.entries == 0)
+        let options = DownloadOptions().with { $0.expectedDigest = Self.digestOfSecond }
+        _ = try await manager.download("x", to: .file(file), options: options).value
+        #expect(try directory.read("file") == body(2))
+        #expect(try await get(from: manager) == "2 cache")
+    }
+
+    /// `sha256sum` of the second body.
+    private static let digestOfSecond = ContentDigest(
+        "sha-256:125db7ae6beacec772c29b31b83dc423293359e0f92706094d81073caadb05c9")
+
+    @Test(arguments: ["truncate", "shorten", "append", "overwrite", "permit"])
+    func `a file that the program changes is not used as a stored body`(change: String) async throws {
+        let manager = origin.manager()
+        try await write(from: manager)
+        switch change {
+        // O_WRONLY and O_TRUNC.
+        case "truncate": _ = try FileDescriptor(opening: file, flags: 0o1001)
+        case "shorten":
+            var partial = try PartialFile(path: file, opening: .existing)
+            try partial.truncate(to: Int64(Self.size - 1))
+            partial.keep()
+        case "append": try overwrite(at: nil)
+        case "overwrite":
+            let modified = try FileManager.default.attributesOfItem(atPath: file)[.modificationDate]
+            try overwrite(at: Self.size / 2)
+            try FileManager.default.setAttributes([.modificationDate: try #require(modified)], ofItemAtPath: file)
+        default: try FileManager.default.setAttributes([.posixPermissions: 0o666], ofItemAtPath: file)
+        }
+        #expect(try await get(from: manager) == "2 network")
+        #expect(try await get(from: manager) == "2 cache")
+    }
+
+    @Test(arguments: ["replace", "remove"])
+    func `a file that the program replaces or removes stays stored`(change: String) async throws {
+        let manager = origin.manager()
+        try await write(from: manager)
+        if change == "replace" {
+            try Data("x".utf8).write(to: URL(filePath: file), options: .atomic)
+        } else {
+            try FileManager.default.removeItem(atPath: file)
+        }
+        #expect(try await get(from: manager) == "1 cache")
+        #expect(origin.requests.count == 1)
+    }
+
+    @Test func `a file that changes while a stored response is read ends the body with an error`() async throws {
+        let manager = origin.manager()
+        try await write(from: manager)
+        let read = Lock<[Data]>([])
+        await #expect(throws: (any Error).self) {
+            try await manager.withResponse(for: try manager.request(.get, "x")) { _, body in
+                for try await chunk in body {
+                    if read.withLock(\.isEmpty) {
+                        try overwrite(at: Self.size - 10)
+                    }
+                    read.withLock { $0.append(chunk) }
+                }
+            }
+        }
+        #expect(body(1).starts(with: read.withLock { $0.reduce(Data(), +) }))
+        #expect(try await get(from: manager) == "2 network")
+    }
+
+    @Test func `a file that others may write is not stored`() async throws {
+        let manager = origin.manager()
+        try await manager.withResponse(for: try manager.request(.get, "x")) { _, body in
+            var isFirst = true
+            try await body.write(to: file) { _ in
+                guard isFirst else { return }
+                isFirst = false
+                for name in try directory.contents where name.hasSuffix(".part") {
+                    try FileManager.default.setAttributes(
+                        [.posixPermissions: 0o666], ofItemAtPath: "\(directory.path)/\(name)")
+                }
+            }
+        }
+        #expect(try links(file) == 1)
+        #expect(try directory.read("file") == body(1))
+        #expect(origin.cache.usage.entries == 0)
+    }
+
+    @Test func `a file in another file system is copied`() async throws {
+        let other = "/dev/shm/an-cache-\(UInt64.random(in: 0...UInt64.max))"
+        defer { try? FileManager.default.removeItem(atPath: other) }
+        let manager = origin.manager()
+        try await write(from: manager, to: other)
+        #expect(try Data(contentsOf: URL(filePath: other)) == body(1))
+        try Data("x".utf8).write(to: URL(filePath: other))
+        #expect(try await get(from: manager) == "1 cache")
+    }
+
+    @Test func `a device is written to, and the body stored`() async throws {
+        let manager = origin.manager()
+        try await write(from: manager, to: "/dev/null")
+        #expect(try await get(from: manager) == "1 cache")
+    }
+
+    @Test func `a short body is stored with its entry`() async throws {
+        let manager = origin.manager()
+        origin.body = { _ in "short" }
+        try await write(from: manager)
+        #expect(try links(file) == 1)
+        #expect(try await origin.get(from: manager) == "short 200 cache")
+    }
+}
