@@ -41,7 +41,12 @@ extension Pipeline {
                     }
                     continue
                 }
-                return try await send(call, lookup, entries, decision, respond: respond)
+                guard let flight = lookup.flight else {
+                    return try await send(call, lookup, entries, decision, respond: respond)
+                }
+                return try await RequestFlights.$led.withValue(RequestFlights.led + [flight]) {
+                    try await send(call, lookup, entries, decision, respond: respond)
+                }
             }
         }
     }
@@ -56,6 +61,8 @@ extension Pipeline {
 
     /// Waits until another request's flight ends. Returns whether it ended without a result, because the other request
     /// was cancelled.
+        guard RequestFlights.beginWait(for: flight) else { return false }
+        defer { RequestFlights.endWait(for: flight) }
     private func wait(for flight: RequestFlights.Flight, _ call: PipelineCall) async throws -> Bool {
         _ = try await waiting(upTo: call.request.timeLeft) { await flight.wait() }
         try Task.checkCancellation()

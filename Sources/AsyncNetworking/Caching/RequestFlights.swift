@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+
+import ANCache
+import ANSystem
+
+/// The requests whose responses may be shared: identical requests wait for the first one to be stored.
+///
+/// A request that is sent within the interceptors of another one must not wait for that one, directly or by way of
+/// others: neither would end.
+final class RequestFlights: Sendable {
+    private let flights = Lock<[Key: Flight]>([:])
+
+    /// The requests that share a transfer.
+    struct Key: Hashable, Sendable {
+        let key: CacheKey
+        let owner: CacheOwner
+    }
+
+    /// A transfer that other requests wait for.
+    final class Flight: Sendable {
+        private let state = Lock(State())
+
+        private struct State: Sendable {
+            var hasEnded = false
+            var isAbandoned = false
+            var waiters = Waiters<CheckedContinuation<Void, Never>>()
+        }
+
+        /// Whether the flight ended because its request was cancelled.
+        var isAbandoned: Bool { state.withLock(\.isAbandoned) }
+
+        /// Returns when the flight ends, or when the calling task is cancelled.
+        func wait() async {
+            _ = await state.wait(among: \.waiters) { $0.hasEnded ? true : nil }
+        }
+
+        fileprivate func end(isAbandoned: Bool) {
+            let waiters = state.withLock { state in
+                if !state.hasEnded { state.isAbandoned = isAbandoned }
+                state.hasEnded = true
+                return state.waiters.takeAll()
+            }
+            for waiter in waiters { waiter.resume() }
+        }
+    }
+
+    /// Returns the flight of a request, and whether it is a new one, which the caller must end.
+    func join(_ key: Key) -> (flight: Flight, isOwn: Bool) {
+        flights.withLock { flights in
+            if let flight = flights[key] { return (flight, false) }
+            let flight = Flight()
+            flights[key] = flight
+            return (flight, true)
+        }
+    }
+
+    /// Ends a flight, if it has not ended; the waiting requests look at the cache again.
+    func end(_ flight: Flight, _ key: Key, isAbandoned: Bool) {
+        flights.withLock { flights in
+            if flights[key] === flight { flights[key] = nil }
+        }
+        flight.end(isAbandoned: isAbandoned)
+    }
+
+    // MARK: Requests within interceptors
+
+    /// The flights that the current task leads.
+    @TaskLocal static var led: [Flight] = []
+
+    /// The flights whose interceptors wait for other flights.
+    private static let waits = Lock<[Wait]>([])
+
+    private struct Wait: Sendable {
+        let waiting: Flight
+        let awaited: Flight
+    }
+
+    /// Records that the current task waits for a flight, until ``endWait(for:)``. Returns `false` if the flight waits for
+    /// one that the task leads.
+    static func beginWait(for flight: Flight) -> Bool {
+        let led = led
+        guard !led.isEmpty else { return true }
+        return waits.withLock { waits in
+            var reached = [flight]
+            var next = 0
+            while next < reached.count {
+                let current = reached[next]
+                if led.contains(where: { $0 === current }) { return false }
+                for wait in waits where wait.waiting === current && !reached.contains(where: { $0 === wait.awaited }) {
+                    reached.append(wait.awaited)
+                }
+                next += 1
+            }
+            waits += led.map { Wait(waiting: $0, awaited: flight) }
+            return true
+        }
+    }
+
+    /// Ends a wait of the current task.
+    static func endWait(for flight: Flight) {
+        let led = led
+        guard !led.isEmpty else { return }
+        waits.withLock { waits in
+            for leader in led {
+                guard let index = waits.firstIndex(where: { $0.waiting === leader && $0.awaited === flight }) else {
+                    continue
+                }
+                waits.remove(at: index)
+            }
+        }
+    }
+}
