@@ -98,6 +98,37 @@ import Testing
         #expect(decide(.get("Foo: 3", "Range: bytes=0-1"), one, two, at: 1) == .forward)
     }
 
+    @Test func `§4.1 of many variants, the tags of the most recent ones are offered`() throws {
+        let variants = (0..<100).map { number in
+            StoredResponse.of(
+                "Vary: Foo", "ETag: \"\(number)\"", "Date: \(date(number == 7 ? 100 : Int64(number)))",
+                to: CacheRequest(target: page, headers: fields(["Foo: \(number)"])))
+        }
+        let decision = CacheDecision(for: .get("Foo: x"), stored: variants, now: after(1))
+        let tags = try #require(decision.conditions?.first).dropFirst("If-None-Match: ".count).split(separator: ", ")
+        #expect(Set(tags) == Set(["\"7\""] + (93..<100).map { "\"\($0)\"" }))
+    }
+
+    @Test func `§4.1 long tags are not offered together`() {
+        let variants = (0..<4).map { number in
+            StoredResponse.of(
+                "Vary: Foo", "ETag: \"\(String(repeating: "\(number)", count: 3_000))\"",
+                to: CacheRequest(target: page, headers: fields(["Foo: \(number)"])))
+        }
+        let decision = CacheDecision(for: .get("Foo: x"), stored: variants, now: after(1))
+        #expect(decision.conditions?.map(\.utf8.count) == ["If-None-Match: ".count + 3_002])
+    }
+
+    @Test func `§4.1 a response that varies by more fields than are compared is validated`() {
+        func stored(_ count: Int) -> StoredResponse {
+            .of(
+                "Cache-Control: max-age=60", "ETag: \"a\"",
+                "Vary: " + (0..<count).map { "X-\($0)" }.joined(separator: ", "))
+        }
+        #expect(decide(.get(), stored(64), at: 1).name == "fresh")
+        #expect(decide(.get(), stored(65), at: 1).name == "validate")
+    }
+
     @Test func `§4.1 a response that varies by cookies the transport may add is validated`() {
         let stored = StoredResponse.of("Cache-Control: max-age=60", "Vary: Cookie", "ETag: \"a\"")
         #expect(decide(.get(), stored, at: 1).name == "fresh")

@@ -114,6 +114,24 @@ import Testing
         #expect(try await disk().body("d") != nil)
     }
 
+    @Test func `a target has a limited number of variants, of which the most recently used are kept`() async throws {
+        let key = CacheKey(target: page)
+        for cache in [disk(), .memory()] {
+            for number in 0..<100 {
+                let request = CacheRequest(target: page, headers: fields(["Foo: \(number)"]))
+                cache.insert(
+                    CacheEntry(.of("Vary: Foo", "N: \(number)", to: request, length: 0), body: .memory(Data())), key
+                ) { _ in false }
+                let first = cache.entries(key).first { $0.response.lines.contains("N: 0") }
+                _ = cache.body(of: try #require(first), key, nil, ending: ResponseEnding())
+            }
+            let numbers = cache.entries(key).flatMap(\.response.lines).filter { $0.hasPrefix("N: ") }
+            #expect(Set(numbers) == Set(["N: 0"] + (69..<100).map { "N: \($0)" }))
+            #expect(cache.usage.entries == 32)
+        }
+        #expect(try directory.files.count == 32)
+    }
+
     @Test func `the sizes are limited in memory and on the disk`() async throws {
         let limited = disk(capacity: 100_000, memory: 20_000)
         let memory = ResponseCache.memory(100_000)

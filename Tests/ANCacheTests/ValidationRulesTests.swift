@@ -163,6 +163,18 @@ import Testing
         #expect(decide(.get(), stored, at: 79).name != "fresh")
     }
 
+    @Test func `§5.2.2.4 an update stores no field that no-cache lists in either response`() {
+        var stored = StoredResponse.of("Cache-Control: no-cache=\"x-a\", max-age=1", "X-A: 1", "X-B: 1", "ETag: \"a\"")
+        stored.update(
+            from: .of(304, "X-A: 2"), to: .get(), requestTime: start, responseTime: start)
+        #expect(!stored.lines.contains("X-A: 2"))
+        stored.update(
+            from: .of(304, "Cache-Control: no-cache=\"x-b\", max-age=1"), to: .get(), requestTime: start,
+            responseTime: start)
+        #expect(!stored.lines.contains("X-B: 1"))
+        #expect(stored.lines.contains("ETag: \"a\""))
+    }
+
     @Test func `§4.3.4 an update ends an invalidation and belongs to the request`() {
         var stored = StoredResponse.of(
             "ETag: \"a\"", "Vary: Foo", "Cache-Control: max-age=60", to: .get("Foo: 1")

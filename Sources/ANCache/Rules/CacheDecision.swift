@@ -105,10 +105,21 @@ package enum CacheDecision: Hashable, Sendable {
     /// Asks which of the stored responses for other request fields is the right one (RFC 9111 §4.1, §4.3.1).
     private static func selectOther(for request: CacheRequest, from stored: [StoredResponse]) -> CacheDecision {
         guard !request.isConditional, !request.headers.contains(.range) else { return .forward }
-        let tags = stored.filter { isCandidate($0, for: request) }.compactMap { $0.rules.entityTag?.text }
+        let recent = stored.filter { isCandidate($0, for: request) }
+            .sorted { ($0.rules.date, $0.responseTime) > ($1.rules.date, $1.responseTime) }
+        var tags: [String] = []
+        var length = 0
+        for tag in recent.compactMap({ $0.rules.entityTag?.text }) where tags.count < mostTags && !tags.contains(tag) {
+            guard length + tag.utf8.count <= longestTags else { continue }
+            tags.append(tag)
+            length += tag.utf8.count
+        }
         guard !tags.isEmpty else { return .forward }
-        return .validate([.ifNoneMatch: Set(tags).sorted().joined(separator: ", ")], ifFailing: nil)
+        return .validate([.ifNoneMatch: tags.sorted().joined(separator: ", ")], ifFailing: nil)
     }
+
+    /// The number of tags that are offered, and their length together. Servers refuse long fields.
+    private static let (mostTags, longestTags) = (8, 4_096)
 
     // MARK: Freshness
 

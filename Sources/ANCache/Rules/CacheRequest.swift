@@ -21,8 +21,12 @@ package struct CacheRequest: Sendable {
     package let decodesContent: Bool
     /// Whether the transport may add cookies to those of the request.
     package let mayAddCookies: Bool
+    /// Whether the program may change the header fields after the look-up.
+    package let mayChangeFields: Bool
     /// The credentials whose responses the request may use.
     package let owner: CacheOwner
+    /// The salt of the cache.
+    private let salt: CacheSalt
 
     /// A use of stored responses, besides what the request's fields say.
     package enum Mode: Hashable, Sendable {
@@ -41,7 +45,8 @@ package struct CacheRequest: Sendable {
     /// Creates a request from its parts.
     package init(
         target: String, method: HTTPRequest.Method = .get, headers: HTTPFields = [:], mode: Mode = .standard,
-        hasBody: Bool = false, decodesContent: Bool = true, mayAddCookies: Bool = false, owner: CacheOwner = .none
+        hasBody: Bool = false, decodesContent: Bool = true, mayAddCookies: Bool = false, mayChangeFields: Bool = false,
+        owner: CacheOwner = .none, salt: CacheSalt = .none
     ) {
         self.target = target
         self.method = method
@@ -50,7 +55,9 @@ package struct CacheRequest: Sendable {
         self.hasBody = hasBody
         self.decodesContent = decodesContent
         self.mayAddCookies = mayAddCookies
+        self.mayChangeFields = mayChangeFields
         self.owner = owner
+        self.salt = salt
         directives = headers.isEmpty ? RequestDirectives() : RequestDirectives(headers)
         switch mode {
         case .standard: break
@@ -95,11 +102,15 @@ package struct CacheRequest: Sendable {
         let values = HTTPField.Name(name).map { headers[values: $0] } ?? []
         switch name {
         case "cookie" where mayAddCookies: return .unknown
-        case "accept-encoding" where values.isEmpty && decodesContent:
-            return .checksum(Variant.checksum(name, ["(of the transport)"]))
-        default: return values.isEmpty ? .absent : .checksum(Variant.checksum(name, values))
+        case "accept-encoding" where values.isEmpty && decodesContent: return .checksum(Self.codingsOfTransport)
+        case "origin", "user-agent": break
+        default: if mayChangeFields, !Variant.isNegotiation(name) { return .unknown }
         }
+        return values.isEmpty ? .absent : .checksum(Variant.checksum(name, values, salt))
     }
+
+    /// Represents the `Accept-Encoding` of the transport, which no request can have.
+    private static let codingsOfTransport = Variant.checksum("accept-encoding", ["(of the transport)"], .none)
 }
 
 /// The credentials of a request. A response to a request with credentials is used only for requests with the same ones.

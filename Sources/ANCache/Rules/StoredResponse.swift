@@ -26,7 +26,7 @@ package struct StoredResponse: Sendable, Hashable {
     /// The values of the request's fields that the response depends on.
     package private(set) var variant: Variant
     /// The checksum of the credentials that the response depends on; see ``CacheOwner``.
-    package let owner: UInt64
+    package private(set) var owner: UInt64
     /// Whether the body was stored without its content coding.
     package let isDecoded: Bool
     /// Whether the response must be validated before it is used, because it may have been changed by another request.
@@ -102,12 +102,20 @@ package struct StoredResponse: Sendable, Hashable {
         for name in Set(provided.map(\.name)) where !Self.describesBody.contains(name) {
             updated[fields: name] = provided[fields: name]
         }
-        headers = updated
-        variant = Variant(updated, of: request)
+        // Each of the responses may have listed fields of the other one.
+        headers = Self.storable(updated, received: responseTime)
+        variant = Variant(headers, of: request)
         self.requestTime = requestTime
         self.responseTime = responseTime
         isInvalidated = false
-        rules = ResponseRules(status: status, updated, requestTime: requestTime, responseTime: responseTime)
+        rules = ResponseRules(status: status, headers, requestTime: requestTime, responseTime: responseTime)
+    }
+
+    /// Returns the response for the credentials with a checksum.
+    package func owned(by owner: UInt64) -> StoredResponse {
+        var copy = self
+        copy.owner = owner
+        return copy
     }
 
     /// Returns the response in need of validation before its next use (RFC 9111 §4.4).

@@ -9,7 +9,7 @@ import HTTPTypes
 package struct Variant: Hashable, Sendable {
     /// The nominated fields, each once.
     package let fields: [Field]
-    /// Whether `Vary` contains `*`.
+    /// Whether `Vary` contains `*`, or more fields than are compared.
     package let isAny: Bool
 
     /// A nominated field.
@@ -46,14 +46,18 @@ package struct Variant: Hashable, Sendable {
     init(_ response: HTTPFields, of request: CacheRequest) {
         var names: [String] = []
         for value in response[values: .vary] {
-            for member in value.split(separator: ",") {
+            for member in value.split(separator: ",") where names.count <= Self.mostFields {
                 let name = member.trimmingBlanks.lowercased()
                 if !name.isEmpty, !names.contains(name) { names.append(name) }
             }
         }
-        isAny = names.contains("*")
-        fields = names.filter { $0 != "*" }.map { Field(name: $0, value: request.value(of: $0)) }
+        let isAny = names.contains("*") || names.count > Self.mostFields
+        self.isAny = isAny
+        fields = isAny ? [] : names.map { Field(name: $0, value: request.value(of: $0)) }
     }
+
+    /// The number of fields above which the response is treated as one with `*`.
+    private static let mostFields = 64
 
     /// Whether no request can be satisfied without validation.
     package var matchesNothing: Bool { isAny || fields.contains { $0.value == .unknown } }
@@ -69,18 +73,23 @@ package struct Variant: Hashable, Sendable {
     /// Returns the checksum of a field's values, normalized as RFC 9111 §4.1 permits.
     ///
     /// Several fields of a name are one list. Whitespace around its members is insignificant, and for fields whose
-    /// members are tokens, so is the case.
-    static func checksum(_ name: String, _ values: [String]) -> UInt64 {
-        let text =
-            switch name {
-            case "accept", "accept-charset", "accept-encoding", "accept-language", "te":
-                values.flatMap { $0.split(separator: ",") }.map { member in
-                    let parts = member.split(separator: ";").map(\.trimmingBlanks).joined(separator: ";")
-                    return name == "accept" ? parts : parts.lowercased()
-                }.filter { !$0.isEmpty }.joined(separator: ",")
-            default:
-                values.map(\.trimmingBlanks).joined(separator: ", ")
-            }
-        return Checksum.of(text)
+    /// members are tokens, so is the case. The value of any other field may be a secret.
+    static func checksum(_ name: String, _ values: [String], _ salt: CacheSalt) -> UInt64 {
+        guard isNegotiation(name) else {
+            return salt.checksum(of: name, values.map(\.trimmingBlanks).joined(separator: ", "))
+        }
+        let members = values.flatMap { $0.split(separator: ",") }.map { member in
+            let parts = member.split(separator: ";").map(\.trimmingBlanks).joined(separator: ";")
+            return name == "accept" ? parts : parts.lowercased()
+        }
+        return Checksum.of(members.filter { !$0.isEmpty }.joined(separator: ","))
+    }
+
+    /// Whether a field, named in lower case, is one of content negotiation (RFC 9110 §12.5) or `TE`.
+    static func isNegotiation(_ name: String) -> Bool {
+        switch name {
+        case "accept", "accept-charset", "accept-encoding", "accept-language", "te": true
+        default: false
+        }
     }
 }

@@ -15,6 +15,11 @@ struct CacheIndex: Sendable {
     private var memoryCount = 0
     /// The number of bytes in files.
     private(set) var diskBytes: Int64 = 0
+    /// The number of invalidations so far, and the value it had at the last one of a key or, above a number of keys, of
+    /// any.
+    private(set) var invalidations: UInt64 = 0
+    private var invalidated: [CacheKey: UInt64] = [:]
+    private var allInvalidated: UInt64 = 0
 
     /// An entry of the index.
     struct Slot: Sendable {
@@ -111,6 +116,36 @@ struct CacheIndex: Sendable {
         return removals
     }
 
+    /// Removes the least recently used entries of a key above the greatest number of variants, and returns their files.
+    ///
+    /// Each request reads all entries of its key. A response may vary by a field that is different in each request.
+    mutating func limitVariants(_ key: CacheKey) -> [Removal] {
+        guard let slots = buckets[key], slots.count > Self.mostVariants else { return [] }
+        let rest = slots.sorted { $0.lastUse < $1.lastUse }.dropLast(Self.mostVariants)
+        let ids = Set(rest.map(\.id))
+        return remove(key) { ids.contains($0.id) }
+    }
+
+    // MARK: Invalidations
+
+    /// Records that responses to requests sent before must not be used any more.
+    ///
+    /// - Parameter key: The key of the requests; `nil` for all.
+    mutating func invalidate(_ key: CacheKey?) {
+        invalidations += 1
+        guard let key, invalidated.count < Self.few else {
+            invalidated = [:]
+            allInvalidated = invalidations
+            return
+        }
+        invalidated[key] = invalidations
+    }
+
+    /// Returns whether a key was invalidated since ``invalidations`` had a value.
+    func isInvalidated(_ key: CacheKey, since start: UInt64) -> Bool {
+        max(allInvalidated, invalidated[key] ?? 0) > start
+    }
+
     // MARK: Bounds
 
     /// Whether an eviction by ``evict(lastUse:)`` is due.
@@ -161,4 +196,5 @@ struct CacheIndex: Sendable {
     }
 
     private static let few = 1_000
+    private static let mostVariants = 32
 }

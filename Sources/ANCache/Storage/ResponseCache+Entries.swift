@@ -10,13 +10,16 @@ extension ResponseCache {
         removeEntries(target: CacheKey.target(url))
     }
 
-    /// Removes the entries of a normalized target.
+    /// Removes the entries of a normalized target. The responses to requests that are in flight are not stored.
     package func removeEntries(target: String) {
-        removeEntries(CacheKey(target: target)) { $0.target == target }
+        let key = CacheKey(target: target)
+        index.withLock { $0.invalidate(key) }
+        removeEntries(key) { $0.target == target }
     }
 
     /// Removes all stored responses, including those that other processes have stored in the directory.
     public func removeAll() {
+        index.withLock { $0.invalidate(nil) }
         scan()
         for key in Set(index.withLock { $0.all.map(\.key) }) { remove(key) { _ in true } }
     }

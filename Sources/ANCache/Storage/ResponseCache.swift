@@ -22,6 +22,8 @@ public final class ResponseCache: Sendable {
     package let limits: CacheLimits
     let disk: DiskStore?
     let index: Lock<CacheIndex>
+    /// The salt for checksums of credentials.
+    package let salt: CacheSalt
     /// The number of insertions until the directory is scanned for the files of other processes.
     private let untilScan: Lock<Int>
     /// The reason why the directory cannot be used, such as missing permission; `nil` for a cache without failure or
@@ -33,6 +35,7 @@ public final class ResponseCache: Sendable {
         self.limits = limits
         var (disk, failure): (DiskStore?, String?) = (nil, nil)
         var entries: [EntryName] = []
+        var salt = CacheSalt()
         if let directory {
             do throws(SystemError) {
                 // The working directory may change.
@@ -40,6 +43,7 @@ public final class ResponseCache: Sendable {
                 let store = try DiskStore(directory: base + directory)
                 entries = try store.scan()
                 disk = store
+                salt = CacheSalt(directory: base + directory)
             } catch {
                 failure = error.description
             }
@@ -47,6 +51,7 @@ public final class ResponseCache: Sendable {
         var index = CacheIndex(limits, hasDisk: disk != nil)
         index.add(entries)
         self.disk = disk
+        self.salt = salt
         self.index = Lock(index)
         untilScan = Lock(Self.scanPeriod)
         diskFailure = failure
@@ -106,8 +111,13 @@ public final class ResponseCache: Sendable {
 
     /// Adds an entry and removes those that it replaces. If the disk fails, nothing is added.
     ///
-    /// - Parameter replaced: Whether a stored response is replaced.
-    package func insert(_ entry: CacheEntry, _ key: CacheKey, replacing replaced: (StoredResponse) -> Bool) {
+    /// - Parameters:
+    ///   - start: The value of ``invalidations`` when the request was sent; `nil` if it does not matter. If the key was
+    ///     invalidated since, nothing is added.
+    ///   - replaced: Whether a stored response is replaced.
+    package func insert(
+        _ entry: CacheEntry, _ key: CacheKey, since start: UInt64? = nil, replacing replaced: (StoredResponse) -> Bool
+    ) {
         guard entry.response.bodyLength <= limits.longestBody(hasDisk: disk != nil) else { return }
         let old = entries(key).filter { replaced($0.response) }.map(\.id)
         let name: EntryName?
@@ -119,12 +129,18 @@ public final class ResponseCache: Sendable {
         }
         let (removals, isOver) = index.withLock { index in
             index.insert(entry, key: key, name: name)
-            return (index.remove(key) { old.contains($0.id) }, index.isOverLimit)
+            var ids = old
+            if let start, index.isInvalidated(key, since: start) { ids.append(entry.id) }
+            let removals = index.remove(key) { ids.contains($0.id) }
+            return (removals + index.limitVariants(key), index.isOverLimit)
         }
         perform(removals)
         if isOver { evict() }
         scanIfDue()
     }
+
+    /// The number of invalidations so far, for ``insert(_:_:since:replacing:)``.
+    package var invalidations: UInt64 { index.withLock(\.invalidations) }
 
     /// Returns a writer for the body of an entry.
     package func writer(_ key: CacheKey) -> CacheWriter {

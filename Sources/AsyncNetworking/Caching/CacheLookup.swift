@@ -15,15 +15,15 @@ struct CacheLookup: Sendable {
     var flight: RequestFlights.Flight?
     private let sent: Request
     private let key: CacheKey
-    /// Whether credentials may be added that are not part of the request yet.
-    private let mayAddCredentials: Bool
+    /// The number of invalidations before the request.
+    private let start: UInt64
 
-    init(_ request: Request, _ policy: CachePolicy, mayAddCredentials: Bool, in session: SessionCache) {
+    init(_ request: Request, _ policy: CachePolicy, mayChangeFields: Bool, in session: SessionCache) {
         self.session = session
-        self.mayAddCredentials = mayAddCredentials
         sent = request
-        self.request = session.request(request, policy)
+        self.request = session.request(request, policy, mayChangeFields: mayChangeFields)
         key = CacheKey(target: self.request.target)
+        start = session.cache.invalidations
     }
 
     /// Identifies the requests that may share the transfer of this one.
@@ -47,6 +47,20 @@ struct CacheLookup: Sendable {
 
     @concurrent private func concurrently<Value: Sendable>(_ body: @Sendable () -> Value) async -> Value {
         body()
+    }
+
+    /// Decides how to answer the request from the stored responses.
+    ///
+    /// - Parameter isRetry: Whether the request is sent again after a failure, which may be stored and is then no answer.
+    func decide(_ entries: [CacheEntry], isRetry: Bool) -> CacheDecision {
+        let decision = CacheDecision(for: request, stored: entries.map(\.response), now: session.now())
+        switch decision {
+        case .use(let use), .useWhileValidating(let use, _):
+            let isFailure = entries[use.index].response.status.code >= 400
+            return isRetry && isFailure && !request.directives.onlyIfCached ? .forward : decision
+        case .validate, .forward, .refuse:
+            return decision
+        }
     }
 
     // MARK: Responding
@@ -99,13 +113,15 @@ struct CacheLookup: Sendable {
     ) async -> CacheEntry {
         var response = entry.response
         response.update(from: head, to: request, requestTime: times.request, responseTime: times.response)
+        let owner = session.ownerOfResponse(to: sent, request, head)
+        if owner == request.owner.session { response = response.owned(by: owner) }
         let updated = entry.with(response)
-        // A 304 with no-store ends the storage.
-        let isKept = Storability.permitsKeeping(head) && !request.directives.noStore
         await withFiles {
-            if isKept {
-                session.cache.insert(updated, key) { $0 == entry.response }
+            if Storability.permitsKeeping(head) {
+                guard !request.directives.noStore else { return }
+                session.cache.insert(updated, key, since: start) { $0 == entry.response }
             } else {
+                // A 304 with no-store ends the storage.
                 session.cache.removeEntries(key) { $0 == entry.response }
             }
         }
@@ -124,7 +140,9 @@ struct CacheLookup: Sendable {
             case .invalidate(let index):
                 let old = entries[index]
                 await withFiles {
-                    session.cache.insert(old.with(old.response.invalidated()), key) { $0 == old.response }
+                    session.cache.insert(old.with(old.response.invalidated()), key, since: start) {
+                        $0 == old.response
+                    }
                 }
             }
         }
@@ -141,7 +159,7 @@ struct CacheLookup: Sendable {
         guard acceptsStale || Storability.hasCachingFields(head), Storability.isStorable(head, to: request) else {
             return nil
         }
-        let owner = mayAddCredentials ? request.owner.session : session.ownerOfResponse(to: sent, request, head)
+        let owner = session.ownerOfResponse(to: sent, request, head)
         let response = StoredResponse(
             head, to: request, requestTime: times.request, responseTime: times.response, owner: owner)
         guard Storability.isUseful(response, acceptsStale: acceptsStale) else { return nil }
@@ -174,7 +192,9 @@ struct CacheLookup: Sendable {
                 body: body)
         }
         await withFiles { [entry] in
-            session.cache.insert(entry, key) { CacheDecision.isReplaced($0, by: entry.response, to: request) }
+            session.cache.insert(entry, key, since: start) {
+                CacheDecision.isReplaced($0, by: entry.response, to: request)
+            }
         }
         endFlight(isAbandoned: false)
     }
@@ -218,6 +238,10 @@ private final class StoringBodySource: FileBodySource {
         self.store = store
     }
 
+    func willBeWritten(to path: String) async {
+        await writer.willBeWritten(to: path)
+    }
+
     func next() async throws -> Data? {
         var iterator = base.makeAsyncIterator()
         let chunk = try await iterator.next()
@@ -238,10 +262,6 @@ private final class StoringBodySource: FileBodySource {
         await writer.append(data)
         await finish()
         return data
-    func willBeWritten(to path: String) async {
-        await writer.willBeWritten(to: path)
-    }
-
     }
 
     private func finish() async {

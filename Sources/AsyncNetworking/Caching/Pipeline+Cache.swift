@@ -17,7 +17,7 @@ extension Pipeline {
         defer { lookup.endFlight(isAbandoned: Task.isCancelled) }
         while true {
             let entries = await lookup.entries()
-            let decision = CacheDecision(for: lookup.request, stored: entries.map(\.response), now: cache.now())
+            let decision = lookup.decide(entries, isRetry: call.attempt > 1)
             switch decision {
             case .use(let use), .useWhileValidating(let use, _):
                 // Without its body, the entry is gone.
@@ -53,17 +53,16 @@ extension Pipeline {
 
     @inline(never)
     private func cacheLookup(_ request: Request, in cache: SessionCache) -> CacheLookup {
-        // Interceptors around the exchange may add credentials, which are not visible here.
-        let addsCredentials = !attemptInterceptors.isEmpty || !request.attemptInterceptors.isEmpty
-        return CacheLookup(
-            request, request.cachePolicy ?? cachePolicy, mayAddCredentials: addsCredentials, in: cache)
+        // What interceptors around the exchange change, such as credentials, is not visible here.
+        let isIntercepted = !attemptInterceptors.isEmpty || !request.attemptInterceptors.isEmpty
+        return CacheLookup(request, request.cachePolicy ?? cachePolicy, mayChangeFields: isIntercepted, in: cache)
     }
 
     /// Waits until another request's flight ends. Returns whether it ended without a result, because the other request
     /// was cancelled.
+    private func wait(for flight: RequestFlights.Flight, _ call: PipelineCall) async throws -> Bool {
         guard RequestFlights.beginWait(for: flight) else { return false }
         defer { RequestFlights.endWait(for: flight) }
-    private func wait(for flight: RequestFlights.Flight, _ call: PipelineCall) async throws -> Bool {
         _ = try await waiting(upTo: call.request.timeLeft) { await flight.wait() }
         try Task.checkCancellation()
         return flight.isAbandoned
@@ -158,9 +157,14 @@ extension Pipeline {
         guard let task = try? registry.begin(.data, call.request) else { return lookup.endValidation() }
         var call = call
         (call.delivery, call.events, call.monitor) = (.streamed, nil, nil)
+        // The whole response is validated, whatever part of it was asked for.
+        for name in [HTTPField.Name.range, .ifRange, .ifNoneMatch, .ifModifiedSince] {
+            call.request.headers[name] = nil
+        }
+        let whole = cacheLookup(call.request, in: lookup.session)
         // Ends with its exchange. A session that is shut down waits for it, as for a request of its caller.
         Task { [self, call] in
-            _ = try? await exchange(call, lookup, entries, .validate(conditions, ifFailing: nil)) { _, body in
+            _ = try? await exchange(call, whole, entries, .validate(conditions, ifFailing: nil)) { _, body in
                 for try await _ in body {}
             }
             lookup.endValidation()

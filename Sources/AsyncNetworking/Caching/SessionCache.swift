@@ -27,7 +27,8 @@ final class SessionCache: Sendable {
         flights = configuration.sharesTransfers ? RequestFlights() : nil
         willCache = configuration.willCache
         now = configuration.now
-        partition = configuration.cachePartition.map { Checksum.of($0, seed: 3) } ?? .random(in: 1 ... .max)
+        partition =
+            configuration.cachePartition.map { cache.salt.checksum(of: "partition", $0) } ?? .random(in: 1 ... .max)
         self.jar = jar
         cookieState = jar as? any CookieState
         sensitiveFields = configuration.redirectPolicy.sensitiveHeaders.union([.authorization, .cookie])
@@ -35,11 +36,12 @@ final class SessionCache: Sendable {
 
     /// Returns a request as the rules see it.
     @inline(never)
-    func request(_ request: Request, _ policy: CachePolicy) -> CacheRequest {
+    func request(_ request: Request, _ policy: CachePolicy, mayChangeFields: Bool) -> CacheRequest {
         CacheRequest(
             target: CacheKey.target(request.url), method: request.method, headers: request.headers, mode: policy.mode,
             hasBody: request.body.length != 0, decodesContent: request.sharedOptions?.value.decodesContent ?? true,
-            mayAddCookies: mayAddCookies(request), owner: owner(of: request))
+            mayAddCookies: mayAddCookies(request), mayChangeFields: mayChangeFields, owner: owner(of: request),
+            salt: cache.salt)
     }
 
     /// Whether the transport may add cookies to a request.
@@ -48,10 +50,12 @@ final class SessionCache: Sendable {
         return request.handlesCookies ?? request.sharedOptions?.value.handlesCookies ?? true
     }
 
-    /// Returns the owner of the response to a request: the session if cookies may have been sent, or if the response
-    /// sets a cookie.
+    /// Returns the owner of the response to a request: the session if cookies may have been sent, if the response sets a
+    /// cookie, or if credentials may have been added after the look-up.
     func ownerOfResponse(to request: Request, _ cached: CacheRequest, _ head: ResponseHead) -> UInt64 {
-        let isOfSession = cached.mayAddCookies || mayAddCookies(request) || head.headers.contains(.setCookie)
+        let isOfSession =
+            cached.mayAddCookies || cached.mayChangeFields || mayAddCookies(request)
+            || head.headers.contains(.setCookie)
         return isOfSession ? cached.owner.session : cached.owner.credentials
     }
 
@@ -71,9 +75,10 @@ final class SessionCache: Sendable {
         if let options = request.sharedOptions, options.hasSecurity || options.value.tls.trustRoots != .system {
             text += "\(partition)\n"
         }
-        let credentials = text.isEmpty ? 0 : max(1, Checksum.of(text, seed: 4))
-        let session = Checksum.of("\(credentials)", seed: partition)
-        return CacheOwner(credentials: credentials, session: credentials == 0 ? partition : max(1, session))
+        guard !text.isEmpty else { return CacheOwner(credentials: 0, session: partition) }
+        return CacheOwner(
+            credentials: cache.salt.checksum(of: "credentials", text),
+            session: cache.salt.checksum(of: "session", text, "\(partition)"))
     }
 }
 

@@ -9,7 +9,7 @@ import HTTPTypes
 import Testing
 
 /// The limits of storing and reusing responses.
-@Suite struct CacheBoundariesTests {
+@Suite(.timeLimit(.minutes(1))) struct CacheBoundariesTests {
     private let origin = Origin()
 
     init() {
@@ -51,6 +51,54 @@ import Testing
         #expect(try await origin.get(from: origin.manager()) == "2 200 network")
         #expect(try await origin.get(from: privateRoots) == "3 200 network")
         #expect(try await origin.get(from: careless) == "1 200 cache")
+    }
+
+    @Test func `a response to which a 304 adds a cookie is not used in another session`() async throws {
+        let (one, two) = (origin.manager(), origin.manager())
+        #expect(try await origin.get(from: one) == "1 200 network")
+        origin.advance(60)
+        origin.notModified = true
+        origin.fields[.setCookie] = "a=b"
+        #expect(try await origin.get(from: one) == "1 200 validated")
+        #expect(try await origin.get(from: one) == "1 200 cache")
+        origin.notModified = false
+        #expect(try await origin.get(from: two) == "3 200 network")
+    }
+
+    @Test func `a response that varies by a field an attempt interceptor may set is validated`() async throws {
+        struct Tenant: Interceptor {
+            func intercept(
+                _ interception: Interception, respond: (ResponseHead, ResponseBody) async throws -> Void
+            ) async throws {
+                try await interception.proceed(respond)
+            }
+        }
+        let manager = origin.manager { $0.attemptInterceptors = [Tenant()] }
+        origin.fields[.vary] = "Accept, X-Tenant"
+        #expect(try await origin.get(from: manager) == "1 200 network")
+        #expect(try await origin.get(from: manager) == "2 200 network")
+        origin.fields[.vary] = "Accept"
+        #expect(try await origin.get("y", from: manager) == "3 200 network")
+        #expect(try await origin.get("y", from: manager) == "3 200 cache")
+    }
+
+    @Test func `caches know credentials by different checksums`() async throws {
+        let directories = [try TemporaryDirectory(), try TemporaryDirectory()]
+        origin.fields[.vary] = "X-Key"
+        var caches: [ResponseCache] = []
+        for path in [nil, nil, directories[0].path, directories[1].path, directories[0].path] {
+            origin.cache = path.map { .disk($0) } ?? .memory()
+            caches.append(origin.cache)
+            let key = try #require(HTTPField.Name("X-Key"))
+            _ = try await origin.get(from: origin.manager(), [.authorization: "Bearer a", key: "secret"])
+        }
+        let stored = try caches.map { try #require($0.entries(CacheKey(target: "http://a.example/v1/x")).first) }
+        #expect(Set(stored.map(\.response.owner)).count == 4)
+        #expect(Set(stored.map(\.response.variant)).count == 4)
+        #expect(stored[2].response.owner == stored[4].response.owner)
+        #expect(origin.requests.count == 4)
+        let salt = try FileManager.default.attributesOfItem(atPath: directories[0].path + "/salt")
+        #expect(salt[.posixPermissions] as? Int == 0o600)
     }
 
     // MARK: Incomplete and partial responses
@@ -145,6 +193,85 @@ import Testing
         try FileManager.default.createDirectory(atPath: directory.path, withIntermediateDirectories: true)
     }
 
+    // MARK: Changes while a request is sent
+
+    @Test func `a response requested before an unsafe request is not used after it`() async throws {
+        let manager = origin.manager()
+        let gate = try ScriptGate()
+        let fields = origin.fields
+        origin.respond { request, number in
+            let body = request.method == .get ? Data("\(number)".utf8) : Data()
+            let steps: [MockResponse.Step] = [.head(.ok, fields), .chunk(body)]
+            return MockResponse(number == 1 ? [.wait(gate)] + steps : steps)
+        }
+        let early = Task { try await origin.get(from: manager) }
+        try await origin.transport.requests(count: 1)
+        _ = try await manager.data(for: try manager.request(.post, "x", body: .string("a")))
+        gate.open()
+        #expect(try await early.value == "1 200 network")
+        #expect(try await origin.get(from: manager) == "3 200 network")
+        #expect(try await origin.get(from: manager) == "3 200 cache")
+    }
+
+    @Test func `a response validated before an unsafe request is not used after it`() async throws {
+        let manager = origin.manager()
+        let gate = try ScriptGate()
+        let fields = origin.fields
+        origin.respond { request, number in
+            switch number {
+            case 2: MockResponse([.wait(gate), .head(.notModified, fields)])
+            case 3: .status(.ok)
+            default: .data(Data("\(number)".utf8), headers: fields)
+            }
+        }
+        #expect(try await origin.get(from: manager) == "1 200 network")
+        origin.advance(60)
+        let early = Task { try await origin.get(from: manager) }
+        try await origin.transport.requests(count: 2)
+        _ = try await manager.data(for: try manager.request(.post, "x", body: .string("a")))
+        gate.open()
+        #expect(try await early.value == "1 200 validated")
+        #expect(try await origin.get(from: manager) == "4 200 network")
+    }
+
+    @Test func `a request with no-store leaves the stored response as it is`() async throws {
+        let manager = origin.manager()
+        #expect(try await origin.get(from: manager) == "1 200 network")
+        origin.advance(60)
+        origin.notModified = true
+        #expect(try await origin.get(from: manager, [.cacheControl: "no-store"]) == "1 200 validated")
+        #expect(origin.cache.usage.entries == 1)
+        #expect(try await origin.get(from: manager) == "1 200 validated")
+    }
+
+    @Test func `a retry is not answered by the stored failure`() async throws {
+        let manager = origin.manager {
+            $0.retryPolicy = RetryPolicy(limit: 1).with { $0.backoff = Backoff(base: .zero) }
+        }
+        let fields = origin.fields
+        origin.respond { _, number in
+            MockResponse(
+                status: number < 3 ? .serviceUnavailable : .ok, headers: fields, chunks: [Data("\(number)".utf8)])
+        }
+        #expect(try await origin.get(from: manager) == "2 503 network")
+        #expect(try await origin.get(from: manager) == "3 200 network")
+        #expect(try await origin.get(from: manager) == "3 200 cache")
+    }
+
+    @Test func `a range of a stale response is validated in the background as a whole`() async throws {
+        let manager = origin.manager()
+        origin.fields[.cacheControl] = "max-age=60, stale-while-revalidate=60"
+        origin.body = { number in "\(number)123456789" }
+        #expect(try await origin.get(from: manager) == "1123456789 200 network")
+        origin.advance(60)
+        #expect(try await origin.get(from: manager, [.range: "bytes=0-1"]) == "11 206 stale")
+        try await eventually { try await origin.get(from: manager, [.range: "bytes=0-1"]) == "21 206 cache" }
+        #expect(origin.requests.count == 2)
+        #expect(origin.requests.last?.headers[.range] == nil)
+        #expect(origin.requests.last?.headers[.ifNoneMatch] == "\"a\"")
+        await manager.shutdown()
+    }
+
     // MARK: The program's decision
 
     @Test func `a body that willCache changes has its own length`() async throws {
@@ -189,6 +316,60 @@ import Testing
         #expect(origin.requests.count == 2)
     }
 
+    @Test func `a waiting request ends with its own timeout, and the one it waited for continues`() async throws {
+        let clock = ManualClock()
+        let manager = origin.manager {
+            $0.sharesTransfers = true
+            $0.clock = clock
+        }
+        let gate = try ScriptGate()
+        origin.hold(at: gate)
+        let first = Task { try await origin.get(from: manager) }
+        try await origin.transport.requests(count: 1)
+        let second = Task {
+            try await manager.data(for: try manager.request(.get, "x", timeout: .seconds(5)))
+        }
+        #expect(try await clock.sleepers(count: 1) == [.seconds(5)])
+        clock.advance(by: .seconds(5))
+        let error = try await sessionError { _ = try await second.value }
+        #expect(error.isTimeout)
+        #expect(error.context?.timeLimit == .seconds(5))
+        gate.open()
+        #expect(try await first.value == "1 200 network")
+        #expect(origin.requests.count == 1)
+    }
+
+    @Test func `an interceptor can send the request that it intercepts`() async throws {
+        let nesting = Nesting { _ in "x" }
+        let manager = origin.manager {
+            $0.sharesTransfers = true
+            $0.attemptInterceptors = [nesting]
+        }
+        nesting.session.withLock { $0 = manager }
+        #expect(try await origin.get(from: manager) == "2 200 network")
+        #expect(origin.requests.count == 2)
+    }
+
+    @Test func `two interceptors can send each other's requests`() async throws {
+        let (x, xBegan) = AsyncStream.makeStream(of: Void.self)
+        let (y, yBegan) = AsyncStream.makeStream(of: Void.self)
+        // Both transfers have begun before either interceptor sends the other's request.
+        let nesting = Nesting { path in
+            (path == "x" ? xBegan : yBegan).finish()
+            for await _ in path == "x" ? y : x {}
+            return path == "x" ? "y" : "x"
+        }
+        let manager = origin.manager {
+            $0.sharesTransfers = true
+            $0.attemptInterceptors = [nesting]
+        }
+        nesting.session.withLock { $0 = manager }
+        async let one = origin.get("x", from: manager)
+        async let two = origin.get("y", from: manager)
+        let results = try await [one, two]
+        #expect(results.allSatisfy { $0.hasSuffix(" 200 network") })
+    }
+
     @Test func `responses that are not stored are not waited for`() async throws {
         let manager = origin.manager { $0.sharesTransfers = true }
         origin.fields = [.cacheControl: "no-store"]
@@ -196,4 +377,27 @@ import Testing
         async let two = origin.get(from: manager)
         #expect(try await Set([one, two]) == ["1 200 network", "2 200 network"])
     }
+}
+
+/// Sends another request before the intercepted one, unless it was sent by this interceptor.
+private final class Nesting: Interceptor {
+    let session = Lock<SessionManager?>(nil)
+    /// Returns the path to request, for the last component of the intercepted path.
+    private let path: @Sendable (String) async -> String
+
+    init(path: @escaping @Sendable (String) async -> String) {
+        self.path = path
+    }
+
+    func intercept(
+        _ interception: Interception, respond: (ResponseHead, ResponseBody) async throws -> Void
+    ) async throws {
+        if !Self.isNested, let session = session.withLock(\.self) {
+            let path = await path(interception.request.url.lastPathComponent)
+            _ = try await Self.$isNested.withValue(true) { try await session.get(path) }
+        }
+        try await interception.proceed(respond)
+    }
+
+    @TaskLocal private static var isNested = false
 }

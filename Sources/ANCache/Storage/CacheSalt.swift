@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+
+import ANSystem
+import FoundationEssentials
+
+/// The random salt of a cache, which is part of each checksum of a credential.
+///
+/// Checksums of different caches cannot be compared, and whoever does not know the salt cannot test guesses with them.
+package struct CacheSalt: Hashable, Sendable {
+    private let bytes: [UInt8]
+
+    /// No salt, for checksums that are not stored.
+    package static let none = CacheSalt(bytes: [])
+
+    private init(bytes: [UInt8]) {
+        self.bytes = bytes
+    }
+
+    /// Creates a random salt.
+    init() {
+        var generator = SystemRandomNumberGenerator()
+        bytes = (0..<Self.length).map { _ in .random(in: .min ... .max, using: &generator) }
+    }
+
+    /// Reads the salt of a directory, and creates it in a file that only its owner can read if it is missing or damaged.
+    init(directory: String) {
+        let path = directory + "/salt"
+        if let existing = Self.read(path) {
+            self = existing
+            return
+        }
+        let salt = CacheSalt()
+        FileLocation.remove(path)
+        try? salt.write(to: path)
+        // Another process may have created the file first.
+        self = Self.read(path) ?? salt
+    }
+
+    private static func read(_ path: String) -> CacheSalt? {
+        guard let file = try? FileDescriptor(reading: path), (try? file.regularFileSize()) == Int64(length),
+            let bytes = try? file.data(at: 0, count: length)
+        else { return nil }
+        return CacheSalt(bytes: Array(bytes))
+    }
+
+    private func write(to path: String) throws(SystemError) {
+        let temporary = "\(path).\(String(UInt64.random(in: .min ... .max), radix: 36)).part"
+        var file = try PartialFile(path: temporary, opening: .new, mode: 0o600)
+        try file.write(Data(bytes).bytes)
+        try file.move(to: path, overwriting: false)
+    }
+
+    /// Returns the first 64 bits of the SHA-256 digest of the salt and some texts; never 0.
+    package func checksum(of texts: String...) -> UInt64 {
+        let digest = MessageDigest(.sha256)
+        digest.update(Data(bytes).bytes)
+        for text in texts {
+            // The length keeps `("a", "bc")` apart from `("ab", "c")`.
+            var part = Data("\(text.utf8.count):".utf8)
+            part.append(contentsOf: text.utf8)
+            digest.update(part.bytes)
+        }
+        // A random number is equal to no other one, so that nothing is used.
+        guard let value = digest.value else { return .random(in: 1 ... .max) }
+        return max(1, value.prefix(8).reduce(0) { $0 << 8 | UInt64($1) })
+    }
+
+    private static let length = 32
+}
