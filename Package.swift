@@ -129,6 +129,9 @@ let package = Package(
             name: "CachedFeed", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting"],
             path: "Examples/CachedFeed", swiftSettings: settings),
         .executableTarget(
+            name: "ImageGallery", dependencies: ["AsyncNetworking", "AsyncNetworkingImages", "AsyncNetworkingTesting"],
+            path: "Examples/ImageGallery", swiftSettings: settings),
+        .executableTarget(
             name: "FromAFNetworking", dependencies: ["AFNetworking", "AsyncNetworking", "AsyncNetworkingTesting"],
             path: "Examples/FromAFNetworking", swiftSettings: settings),
         .executableTarget(
@@ -141,7 +144,8 @@ let package = Package(
         .target(
             name: "Snippets",
             dependencies: [
-                "AsyncNetworking", "AsyncNetworkingXML", "AFNetworking", "AsyncNetworkingTesting", httpTypes,
+                "AsyncNetworking", "AsyncNetworkingImages", "AsyncNetworkingXML", "AFNetworking",
+                "AsyncNetworkingTesting", httpTypes,
             ],
             path: "Examples/Snippets", swiftSettings: settings),
 

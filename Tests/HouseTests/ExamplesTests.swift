@@ -9,7 +9,7 @@ import Testing
     private static let directory = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
 
     @Test(arguments: [
-        "CachedFeed", "ChangeFeed", "ChatStream", "DecodeErrors", "DownloadWithProgress", "MutualTLS",
+        "CachedFeed", "ChangeFeed", "ChatStream", "DecodeErrors", "DownloadWithProgress", "ImageGallery", "MutualTLS",
         "PostForm", "RefreshAToken", "ResumeDownload", "RetryWithBackoff", "UploadMultipart", "UploadWithProgress",
     ])
     func `an example runs to its end`(name: String) async throws {
