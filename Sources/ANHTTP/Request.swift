@@ -87,13 +87,19 @@ public struct Request: Sendable {
     package mutating func inheritOptions(from other: Request) {
         guard sharedOptions == nil else { return }
         sharedOptions = other.sharedOptions
-        if let changed = changedOptions(of: options ?? TransferOptions()) { options = changed }
+        let changes = self[OptionsChanges.self]
+        guard !changes.isEmpty else { return }
+        var changed = options ?? TransferOptions()
+        for change in changes { change(&changed) }
+        options = changed
     }
 
     /// Returns the maximum size in bytes of this request's collected response body, with options inherited from
     /// `other`.
     @inline(never)
     package func maximumBodySize(inheritingFrom other: Request) -> Int {
+        guard sharedOptions == nil else { return maximumBodySize }
+        guard !self[OptionsChanges.self].isEmpty else { return other.maximumBodySize }
         var request = self
         request.inheritOptions(from: other)
         return request.maximumBodySize
@@ -101,15 +107,6 @@ public struct Request: Sendable {
 
     /// The maximum size in bytes of a collected response body.
     package var maximumBodySize: Int { sharedOptions?.value.maximumBodySize ?? TransferOptions().maximumBodySize }
-
-    /// Returns `session` with this request's changes; `nil` if there are no changes.
-    private func changedOptions(of session: TransferOptions) -> TransferOptions? {
-        let changes = self[OptionsChanges.self]
-        guard !changes.isEmpty else { return nil }
-        var options = session
-        for change in changes { change(&options) }
-        return options
-    }
 }
 
 /// The key of the changes that a request makes to the session's options.

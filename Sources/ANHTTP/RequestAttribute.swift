@@ -30,8 +30,10 @@ package struct RequestAttributes: Sendable {
 
     @inlinable package subscript<Attribute: RequestAttribute>(_: Attribute.Type) -> Attribute.Value {
         get {
-            guard !values.isEmpty else { return Attribute.defaultValue }
-            return values[ObjectIdentifier(Attribute.self)] as? Attribute.Value ?? Attribute.defaultValue
+            guard !values.isEmpty, let value = values[ObjectIdentifier(Attribute.self)] else {
+                return Attribute.defaultValue
+            }
+            return value as? Attribute.Value ?? Attribute.defaultValue
         }
         set { values[ObjectIdentifier(Attribute.self)] = newValue }
     }

@@ -20,7 +20,10 @@ extension Request {
     /// Starts measuring the time of the call.
     @inline(never)
     mutating func startTimeout(on clock: any Clock<Duration>) {
-        self[CallTimeout.self]?.stopwatch = Stopwatch(clock)
+        // Not by optional chaining, which would set the attribute of a request without a limit.
+        guard var timeout = self[CallTimeout.self] else { return }
+        timeout.stopwatch = Stopwatch(clock)
+        self[CallTimeout.self] = timeout
     }
 
     /// Limits the total time of an exchange, and of its wait for a route, to the time left for the call.

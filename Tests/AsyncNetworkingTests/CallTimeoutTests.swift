@@ -37,6 +37,16 @@ import Testing
         #expect(totals == [.seconds(5), .seconds(3), .seconds(1)])
     }
 
+    /// Reading an attribute is a comparison as long as none is set.
+    @Test func `a call without a timeout sets no attribute`() async throws {
+        enum Unused: RequestAttribute {
+            static var defaultValue: Int { 0 }
+        }
+        let transport = MockTransport { _ in .text("") }
+        _ = try await manager(transport).get("x")
+        #expect(transport.requests.map { $0.request.attributes.hasAttributes(besides: Unused.self) } == [false])
+    }
+
     @Test func `there is no retry after a wait that exceeds the timeout of the call`() async throws {
         let transport = slowTransport { _ in .status(.badGateway) }
         let manager = manager(transport) {
