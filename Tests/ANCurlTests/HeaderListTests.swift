@@ -21,15 +21,15 @@ import Testing
         arguments: [
             (Duration.seconds(1), true, ["Expect: 100-continue"]),
             (nil, true, ["Expect:"]),
-            (Duration.seconds(1), false, ["Expect:"]),
+            (Duration.seconds(1), false, []), (nil, false, []),
         ] as [(Duration?, Bool, [String])])
     func `Expect is asked for with a body only`(timeout: Duration?, sendsBody: Bool, lines: [String]) throws {
-        let options = TransferOptions().with { $0.expectContinueTimeout = timeout }
+        let options = Self.plain.with { $0.expectContinueTimeout = timeout }
         #expect(try Self.lines([], options, sendsBody: sendsBody) == lines)
     }
 
     @Test func `the user's own Expect stands alone`() throws {
-        let options = TransferOptions().with { $0.expectContinueTimeout = .seconds(1) }
+        let options = Self.plain.with { $0.expectContinueTimeout = .seconds(1) }
         #expect(try Self.lines([("expect", "x")], options, sendsBody: true) == ["expect: x"])
         #expect(try Self.lines([("Expect", "")], options, sendsBody: true) == ["Expect;"])
     }
@@ -44,7 +44,7 @@ import Testing
     @Test func `bytes that are not UTF-8 are sent as they are`() throws {
         var headers: HTTPFields = [:]
         headers.append(HTTPField(name: .accept, lenientValue: [0xE4, 0xFF]))
-        let list = try HeaderList(Self.request(headers), TransferOptions(), .none, sendsBody: false)
+        let list = try HeaderList(Self.request(headers), Self.plain, .none, sendsBody: false)
         let bytes = unsafe list.first.map { unsafe Array(String.bytes(of: $0.pointee.data)) }
         #expect(bytes == Array("Accept: ".utf8) + [0xE4, 0xFF])
     }
@@ -85,13 +85,13 @@ import Testing
     // MARK: Overrides
 
     @Test func `overrides are a list of their own`() throws {
-        let options = TransferOptions().with {
+        let options = Self.plain.with {
             $0.connection.hostOverrides = [
                 .init(host: "example.com", port: 443, address: "127.0.0.1", addressPort: 8443),
                 .init(host: "::1", port: 80, address: "fe80::1"),
             ]
         }
-        let list = try HeaderList(Self.request([.accept: "x"]), options, .none, sendsBody: false)
+        let list = try HeaderList(Self.request([.accept: "x"]), options, .none, sendsBody: true)
         #expect(unsafe String.lines(of: list.first) == ["Accept: x", "Expect:"])
         #expect(
             unsafe String.lines(of: list.firstOverride) == [
@@ -113,20 +113,38 @@ import Testing
         #expect(try Self.lines(headers) == (0..<1000).map { "Accept: \($0)" } + ["Expect:"])
     }
 
+    // MARK: Fields of the library
+
+    @Test func `content codings are accepted unless the request names others or is signed`() throws {
+        let accepted = "Accept-Encoding: \(ContentDecoder.supportedCodings)"
+        let options = TransferOptions()
+        #expect(try Self.lines([("A", "b")], options, sendsBody: false) == ["A: b", accepted])
+        #expect(try Self.lines([("Accept-Encoding", "br")], options, sendsBody: false) == ["accept-encoding: br"])
+        #expect(try Self.lines([("A", "b")], options, sendsBody: false, isSigned: true) == ["A: b"])
+        #expect(try Self.lines([("A", "b")], sendsBody: false) == ["A: b"])
+    }
+
+    @Test func `a signed list has no entry that omits Expect`() throws {
+        #expect(try Self.lines([("A", "b")], isSigned: true) == ["A: b"])
+    }
+
     // MARK: Helpers
 
+    /// Options without content codings.
+    private static let plain = TransferOptions().with { $0.decodesContent = false }
+
     private static func lines(
-        _ pairs: [(String, String)], _ options: TransferOptions = TransferOptions(), upload: Upload = .none,
-        sendsBody: Bool = false
+        _ pairs: [(String, String)], _ options: TransferOptions = plain, upload: Upload = .none,
+        sendsBody: Bool = true, isSigned: Bool = false
     ) throws -> [String] {
-        try lines(HTTPFields(validating: pairs), options, upload: upload, sendsBody: sendsBody)
+        try lines(HTTPFields(validating: pairs), options, upload: upload, sendsBody: sendsBody, isSigned: isSigned)
     }
 
     private static func lines(
-        _ headers: HTTPFields, _ options: TransferOptions = TransferOptions(), upload: Upload = .none,
-        sendsBody: Bool = false
+        _ headers: HTTPFields, _ options: TransferOptions = plain, upload: Upload = .none,
+        sendsBody: Bool = true, isSigned: Bool = false
     ) throws -> [String] {
-        let list = try HeaderList(request(headers), options, upload, sendsBody: sendsBody)
+        let list = try HeaderList(request(headers), options, upload, sendsBody: sendsBody, isSigned: isSigned)
         return unsafe String.lines(of: list.first)
     }
 

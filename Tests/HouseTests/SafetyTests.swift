@@ -25,6 +25,13 @@ import Testing
         "Sources/AFNetworking/Tasks/",
     ]
 
+    /// Files that may disable run-time checks of exclusive access: the state of the event loop's thread, for the reason
+    /// given at `LoopState`.
+    private static let exclusivityPlaces = [
+        "Sources/ANCurl/Engine/LoopState.swift", "Sources/ANCurl/Engine/CurlEngine.swift",
+        "Sources/ANCurl/Headers/HeaderFieldCache.swift", "Sources/ANCurl/Transfer/Transfer.swift",
+    ]
+
     /// Code that may trap, with the reason.
     private static let allowedTraps: [(path: String, code: String)] = [
         // Required by the Swift runtime: `assumeIsolated` on another thread than the loop's would be a data race.
@@ -41,6 +48,12 @@ import Testing
         let places = SourceTree.sources.flatMap { $0.places(of: ["@unchecked"]) }
         #expect(places.count { $0.hasPrefix("Sources/ANSystem/Lock.swift:") } == 1)
         let surprises = places.filter { place in !Self.uncheckedPlaces.contains { place.hasPrefix($0) } }
+        #expect(surprises == [])
+    }
+
+    @Test func `exclusive access is unchecked for the state of the event loop only`() {
+        let places = SourceTree.sources.flatMap { $0.places(of: ["@exclusivity"]) }
+        let surprises = places.filter { place in !Self.exclusivityPlaces.contains { place.hasPrefix($0) } }
         #expect(surprises == [])
     }
 

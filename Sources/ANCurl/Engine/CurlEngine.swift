@@ -21,11 +21,11 @@ actor CurlEngine: EventLoopSource {
     let state: LoopState
     /// The multi handle; `nil` after ``shutdown()``, which frees it and closes its connections.
     private(set) var multi: MultiHandle?
-    private var active: [ObjectIdentifier: Transfer] = [:]
-    private var admissions: AdmissionQueue<Transfer>
+    @safe @exclusivity(unchecked) private var active: [ObjectIdentifier: Transfer] = [:]
+    @safe @exclusivity(unchecked) private var admissions: AdmissionQueue<Transfer>
     /// The messages of this turn; a property so that its storage is reused.
-    private var received: [Message] = []
-    private var deadlines = DeadlineQueue<Alarm>()
+    @safe @exclusivity(unchecked) private var received: [Message] = []
+    @safe @exclusivity(unchecked) private var deadlines = DeadlineQueue<Alarm>()
     private var isShutDown = false
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }

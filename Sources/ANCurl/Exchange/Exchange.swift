@@ -16,6 +16,9 @@ final class Exchange: Sendable {
     let delivery: BodyDelivery
     let events: (any TransferEventSink)?
     let upload: Upload
+    /// Whether a body is sent, possibly an empty one: methods defined to carry content declare a length of 0. See RFC
+    /// 9110 §8.6.
+    let sendsBody: Bool
     /// Whether the URL's scheme is `https`.
     let isSecure: Bool
     /// Whether cookies are sent and stored.
@@ -42,6 +45,12 @@ final class Exchange: Sendable {
         self.delivery = delivery
         self.events = events
         self.upload = upload
+        sendsBody =
+            if case .none = upload {
+                request.method == .post || request.method == .put || request.method == .patch
+            } else {
+                true
+            }
         isSecure = request.url.scheme?.isHTTPS == true
         handlesCookies = request.handlesCookies ?? sharedOptions.value.handlesCookies
         authentication = request.transportAuthentication

@@ -8,7 +8,7 @@ import HTTPTypes
 /// A field is looked up by the bytes of its name, then of its value. A name replaces another one in its slot; so does a
 /// value, unless it is long.
 package final class HeaderFieldCache {
-    private var entries = [Entry?](repeating: nil, count: 64)
+    @safe @exclusivity(unchecked) private var entries = [Entry?](repeating: nil, count: 64)
 
     /// Set when a response sets a cookie.
     private let cookieFlag: CookieFlag
@@ -55,7 +55,7 @@ package final class HeaderFieldCache {
         let bytes: [UInt8]
         let name: HTTPField.Name
         let role: Role
-        private var latest: (value: [UInt8], field: HTTPField)?
+        @safe @exclusivity(unchecked) private var latest: (value: [UInt8], field: HTTPField)?
 
         init?(_ bytes: UnsafeBufferPointer<UInt8>) {
             guard let name = unsafe HTTPField.Name(String(decoding: bytes, as: UTF8.self)) else { return nil }

@@ -41,12 +41,6 @@ extension EasyHandle {
 
     private func applyAll(_ options: TransferOptions) throws {
         try applyVersion(options.httpVersion)
-        if options.decodesContent {
-            // libcurl requests the codings, and the reader's task decodes them: libcurl would decode on the loop,
-            // accept a truncated body as complete, and let a small body grow to any size while its reader is paused.
-            try set(CURLOPT_ACCEPT_ENCODING, ContentDecoder.supportedCodings)
-            try set(CURLOPT_HTTP_CONTENT_DECODING, false)
-        }
         if let timeout = options.expectContinueTimeout {
             try set(CURLOPT_EXPECT_100_TIMEOUT_MS, timeout.wholeMilliseconds)
         }

@@ -51,15 +51,6 @@ extension EasyHandle {
 }
 
 extension Exchange {
-    /// Whether a body is sent, possibly an empty one: methods defined to carry content declare a length of 0. See RFC
-    /// 9110 §8.6.
-    var sendsBody: Bool {
-        if case .none = upload {
-            return request.method == .post || request.method == .put || request.method == .patch
-        }
-        return true
-    }
-
     /// Whether the request may be sent a second time after a connection was lost before any byte of the response. See
     /// RFC 9110 §9.2.2.
     var mayBeRepeated: Bool {

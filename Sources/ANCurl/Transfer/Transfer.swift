@@ -14,7 +14,8 @@ import HTTPTypes
 /// was rewritten in 8.7). Creating and freeing a handle takes about 1 µs. Connections, TLS sessions, addresses and
 /// cookies outlive it: they belong to the multi handle and to ``HandleShares``.
 ///
-/// Used on the loop's thread only.
+/// Used on the loop's thread only. Accesses to its state are not checked for exclusivity at run time; see
+/// ``LoopState``.
 final class Transfer {
     let exchange: Exchange
     let handle: EasyHandle
@@ -32,10 +33,12 @@ final class Transfer {
     var isChanged = false
     /// The ticket in the admission queue; `nil` if the transfer is not waiting. Maintained by ``CurlEngine``.
     var ticket: Int?
-    /// Whether the exchange has its result. Maintained by ``CurlEngine``.
-    var isFinished = false
+    /// Whether the exchange has its result, or another transfer repeats its request. Maintained by ``CurlEngine``.
+    var isFinished = false {
+        didSet { alarm.transfer = nil }
+    }
 
-    var state: TransferState
+    @safe @exclusivity(unchecked) var state: TransferState
 
     /// Creates and configures an easy handle for an exchange.
     convenience init(_ exchange: Exchange, loop: LoopState) throws(TransportError) {
@@ -75,14 +78,16 @@ final class Transfer {
                 try handle.apply(security, resumesSessions: exchange.options.tls.resumesSessions)
             }
             try handle.apply(exchange, url: url, headers: headers)
-            if state.sendsNoCredential { try handle.set(CURLOPT_PROXYUSERNAME, nil) }
+            if self.state.sendsNoCredential { try handle.set(CURLOPT_PROXYUSERNAME, nil) }
             // The discarded connection may still serve other exchanges, and libcurl would choose it again.
-            if state.needsNewConnection { try handle.set(CURLOPT_FRESH_CONNECT, true) }
+            if self.state.needsNewConnection { try handle.set(CURLOPT_FRESH_CONNECT, true) }
             try installCallbacks()
         } catch {
             throw error.transportError
         }
-        if let authentication = exchange.authentication, !state.sendsNoCredential || authentication.signature != nil {
+        if let authentication = exchange.authentication,
+            !self.state.sendsNoCredential || authentication.signature != nil
+        {
             try handle.apply(authentication)
         }
         alarm.transfer = self
@@ -108,9 +113,10 @@ final class Transfer {
     }
 }
 
-/// An entry for a transfer in the queue of deadlines, which does not retain the transfer.
+/// An entry for a transfer in the queue of deadlines.
 final class Alarm {
-    fileprivate(set) weak var transfer: Transfer?
+    /// The transfer; `nil` when it is finished.
+    fileprivate(set) var transfer: Transfer?
     /// The earliest deadline that is queued. Maintained by ``CurlEngine``.
     var deadline: MonotonicInstant?
 }
@@ -246,15 +252,17 @@ struct ReportPace {
 /// The buffer for libcurl's error message. See CURLOPT_ERRORBUFFER(3).
 @safe
 struct MessageBuffer: ~Copyable {
-    let start: UnsafeMutablePointer<CChar>
+    private let bytes: ManagedBuffer<Void, CChar>
 
     init() {
-        unsafe start = .allocate(capacity: Int(CURL_ERROR_SIZE))
+        // `UnsafeMutablePointer.allocate` would call posix_memalign(3), which takes ten times as long.
+        bytes = ManagedBuffer.create(minimumCapacity: Int(CURL_ERROR_SIZE)) { _ in }
         unsafe start.pointee = 0
     }
 
-    deinit {
-        unsafe start.deallocate()
+    /// The address of the buffer, which is valid as long as this value.
+    var start: UnsafeMutablePointer<CChar> {
+        unsafe bytes.withUnsafeMutablePointerToElements { unsafe $0 }
     }
 
     var text: String {
