@@ -26,7 +26,8 @@ let package = Package(
     traits: [
         .trait(
             name: "MigrationHints",
-            description: "Deprecates AFNetworking's verbs with callbacks and names their replacements.")
+            description: "Deprecates AFNetworking's verbs with callbacks and names their replacements."),
+        .trait(name: "ImageDecoding", description: "Decodes images with libvips (libvips-dev)."),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
@@ -39,6 +40,8 @@ let package = Package(
         .systemLibrary(name: "CLinux"),
         .systemLibrary(name: "CZlib"),
         .systemLibrary(name: "CDecoders"),
+        // Used only with the trait ImageDecoding.
+        .systemLibrary(name: "CVips", pkgConfig: "vips", providers: [.apt(["libvips-dev"])]),
 
         // Layer 2: values and the Transport protocol; the event loop.
         .target(
@@ -67,7 +70,12 @@ let package = Package(
             dependencies: ["AsyncNetworking", "AsyncNetworkingImages", "AsyncNetworkingXML", "ANSystem", httpTypes],
             swiftSettings: settings),
         .target(name: "AsyncNetworkingXML", dependencies: ["AsyncNetworking"], swiftSettings: settings),
-        .target(name: "AsyncNetworkingImages", dependencies: ["AsyncNetworking", "ANSystem"], swiftSettings: settings),
+        .target(
+            name: "AsyncNetworkingImages",
+            dependencies: [
+                "AsyncNetworking", "ANSystem", .target(name: "CVips", condition: .when(traits: ["ImageDecoding"])),
+            ],
+            swiftSettings: settings),
 
         // Beside the layers: test support for this package and its users.
         .target(

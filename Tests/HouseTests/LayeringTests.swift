@@ -11,6 +11,7 @@ import Testing
         "CLinux": [],
         "CZlib": [],
         "CDecoders": [],
+        "CVips": [],
         // 2: values and the transport protocol; the event loop.
         "ANSystem": ["CDecoders", "CLinux", "COpenSSL", "CZlib", "Glibc", "Synchronization"],
         "ANHTTP": ["HTTPTypes", "FoundationEssentials", "Synchronization"],
@@ -29,7 +30,7 @@ import Testing
         ],
         // 5: products for particular uses.
         "AsyncNetworkingXML": ["AsyncNetworking", "FoundationXML", "Foundation"],
-        "AsyncNetworkingImages": ["AsyncNetworking", "ANSystem", "FoundationEssentials"],
+        "AsyncNetworkingImages": ["AsyncNetworking", "ANSystem", "CVips", "FoundationEssentials"],
         "AFNetworking": [
             "AsyncNetworking", "AsyncNetworkingImages", "AsyncNetworkingXML", "ANSystem", "HTTPTypes", "Dispatch",
             "Foundation", "FoundationNetworking", "FoundationXML", "Synchronization",

@@ -7,7 +7,7 @@ import Testing
     /// Modules and directories that call C functions.
     private static let unsafePlaces = [
         "Sources/ANSystem/", "Sources/ANCurl/", "Sources/ANReachability/", "Sources/AsyncNetworkingTesting/Server/",
-        "Sources/AsyncNetworkingTesting/TLS/",
+        "Sources/AsyncNetworkingTesting/TLS/", "Sources/AsyncNetworkingImages/Decoding/Vips/",
         // Foundation reads streams and property lists with pointers only.
         "Sources/AFNetworking/Support/FoundationPointers.swift",
     ]
