@@ -3,7 +3,7 @@
 # Debian packages: build dependencies of the library; dependencies of tests and benchmarks; further servers of `make interop`.
 LIBRARY_PACKAGES := libcurl4-openssl-dev libssl-dev pkg-config
 TEST_PACKAGES := curl iproute2 openssl python3-venv nginx libnginx-mod-stream tinyproxy-bin microsocks \
-	apache2 haproxy caddy
+	apache2 haproxy caddy libvips-dev libvips-tools
 INTEROP_PACKAGES := lighttpd lighttpd-mod-openssl lighttpd-mod-deflate varnish h2o squid-openssl nghttp2-server nodejs
 
 # Whether `make interop` installs missing servers, and the options of `make interop` and `make mutants`:
@@ -36,7 +36,7 @@ QUIET := $(if $(MAKE_TERMOUT),,--quiet)
 # Sanitizers make tests slow; with eight at a time, the default here, some would exceed their time limits.
 FEW_AT_ONCE := --experimental-maximum-parallelization-width 4
 
-.PHONY: help setup setup-library build format check-format check-hints check-transports test slowest interop demo tsan asan mutants bench docs check-docs symbols clean
+.PHONY: help setup setup-library build format check-format check-hints check-transports test test-images slowest interop demo tsan asan mutants bench docs check-docs symbols clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,7 +79,11 @@ check-transports: build ## Fail if a transport without an implementation compile
 	check PlainPerform '' no; check PlainPerform "$$nonsending" yes; \
 	check SpelledPerform '' yes; check SpelledPerform "$$nonsending" yes
 
-test: setup check-format build check-hints check-transports check-docs ## Run all checks and all tests, including those with real servers
+# A package of its own, so that the other tests are not built a second time.
+test-images: setup ## Run the tests of image decoding, with the trait ImageDecoding
+	swift test --package-path Tests/ImageDecoding --scratch-path .build-images $(QUIET) -Xswiftc -warnings-as-errors
+
+test: setup check-format build check-hints check-transports check-docs test-images ## Run all checks and all tests, including those with real servers
 	$(SERVERS) run $(SERVERS_DIR) -- swift test --skip-build $(FLAGS)
 
 slowest: build ## List the ten slowest tests that need no real servers
@@ -125,6 +129,7 @@ bench: setup ## Compare with other clients: make bench ROUNDS=5 WORKLOAD=h1-64
 	Benchmarks/.build/release/SerializationCost
 	Benchmarks/.build/release/StreamCost
 	Benchmarks/.build/release/CacheCost
+	Benchmarks/.build/release/ImageCost
 
 docs: setup-library ## Build the documentation into .build/docs
 	Tests/Documentation/site build .build/docs $(FLAGS)
@@ -141,7 +146,7 @@ symbols: setup-library ## Count the public symbols of the library, and fail if t
 clean: ## Remove all build products
 	-@if [ -d $(SERVERS_DIR) ]; then $(SERVERS) stop $(SERVERS_DIR); fi
 	-@if [ -d $(INTEROP_DIR) ]; then $(SERVERS) stop $(INTEROP_DIR); fi
-	rm -rf .build .build-tsan .build-asan .build-hints .build-mutants Benchmarks/.build
+	rm -rf .build .build-tsan .build-asan .build-hints .build-images .build-mutants Benchmarks/.build
 
 # Installs the packages in $(1) that are missing. Requires no privileges if all are installed.
 define install
