@@ -49,7 +49,7 @@ let package = Package(
 )
 
 if measuresOurClient {
-    package.dependencies.append(.package(name: "AsyncNetworking", path: ".."))
+    package.dependencies.append(.package(name: "AsyncNetworking", path: "..", traits: ["ImageDecoding"]))
     let library = Target.Dependency.product(name: "AsyncNetworking", package: "AsyncNetworking")
     package.targets += [
         .executableTarget(name: "OurClient", dependencies: ["ClientKit", library], swiftSettings: settings),
@@ -63,6 +63,14 @@ if measuresOurClient {
             name: "CacheCost",
             dependencies: [
                 "ClientKit", "CostKit", library, .product(name: "AsyncNetworkingTesting", package: "AsyncNetworking"),
+            ],
+            swiftSettings: settings),
+        // The image cache and the image decoder.
+        .executableTarget(
+            name: "ImageCost",
+            dependencies: [
+                "ClientKit", "CostKit", library,
+                .product(name: "AsyncNetworkingImages", package: "AsyncNetworking"),
             ],
             swiftSettings: settings),
         // The cost of AFNetworking's interface on top of the core.
