@@ -119,7 +119,7 @@ import Testing
         let accepted = "Accept-Encoding: \(ContentDecoder.supportedCodings)"
         let options = TransferOptions()
         #expect(try Self.lines([("A", "b")], options, sendsBody: false) == ["A: b", accepted])
-        #expect(try Self.lines([("Accept-Encoding", "br")], options, sendsBody: false) == ["accept-encoding: br"])
+        #expect(try Self.lines([("Accept-Encoding", "br")], options, sendsBody: false) == ["Accept-Encoding: br"])
         #expect(try Self.lines([("A", "b")], options, sendsBody: false, isSigned: true) == ["A: b"])
         #expect(try Self.lines([("A", "b")], sendsBody: false) == ["A: b"])
     }
