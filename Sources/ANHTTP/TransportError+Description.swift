@@ -37,6 +37,8 @@ extension TransportError: CustomStringConvertible, LocalizedError {
             "The response is too large: \(limit.clause)\(context.sentenceEnd)"
         case .requestBody(let failure):
             "The request's body failed: \(failure.clause)\(context.sentenceEnd)"
+        case .webSocketClosed(let closure):
+            "The WebSocket connection was closed\(closure?.clause ?? "")\(context.sentenceEnd)"
         case .shutDown:
             "The transport was shut down."
         case .internalInconsistency(let text):
@@ -187,7 +189,16 @@ extension TransportError.ResponseFailure: CustomStringConvertible {
         case .contentLength: "its Content-Length is ambiguous or not a number"
         case .framing: "its framing is malformed"
         case .noFinalResponse: "there are only interim responses"
+        case .webSocket(let reason): reason
         }
+    }
+}
+
+extension WebSocketClosure {
+    /// The code and the reason as the end of a clause; empty without a code.
+    fileprivate var clause: String {
+        guard let code else { return "" }
+        return " with code \(code)" + (reason.isEmpty ? "" : ": “\(reason)”")
     }
 }
 

@@ -17,6 +17,7 @@
 //     ├── invalidContentEncoding the content coding is unknown, or the data is malformed
 //     ├── responseTooLarge      a size limit was exceeded
 //     ├── requestBody           the source of the request body failed
+//     ├── webSocketClosed       a WebSocket connection was closed
 //     ├── shutDown              the transport was shut down
 //     └── internalInconsistency
 
@@ -95,6 +96,9 @@ public struct TransportError: Error, Sendable {
         case responseTooLarge(SizeLimit)
         /// The source of the request body failed, or its length differs from the declared one.
         case requestBody(RequestBodyFailure)
+        /// The WebSocket connection was closed: by the server for another reason than that it is no longer needed, or
+        /// before a message could be sent. The closure is `nil` if the server sent none.
+        case webSocketClosed(WebSocketClosure?)
         /// The transport was shut down.
         case shutDown
         /// An internal error of the library; please report it.
@@ -269,6 +273,8 @@ public struct TransportError: Error, Sendable {
         case framing
         /// The exchange ended with an interim response.
         case noFinalResponse
+        /// The server violates the WebSocket protocol, for the given reason (RFC 6455).
+        case webSocket(String)
     }
 
     /// The size limit that was exceeded.
@@ -295,22 +301,5 @@ public struct TransportError: Error, Sendable {
         case file(path: String, reason: String)
         /// The source threw the given error.
         case source(any Error)
-    }
-}
-
-extension TransportError.RequestBodyFailure: Equatable {
-    /// Whether two failures are the same. The errors of sources are compared by their types and descriptions.
-    public static func == (first: Self, second: Self) -> Bool {
-        switch (first, second) {
-        case (.tooShort(let declared, let produced), .tooShort(let otherDeclared, let otherProduced)):
-            declared == otherDeclared && produced == otherProduced
-        case (.tooLong(let declared), .tooLong(let otherDeclared)): declared == otherDeclared
-        case (.notReplayable, .notReplayable): true
-        case (.file(let path, let reason), .file(let otherPath, let otherReason)):
-            path == otherPath && reason == otherReason
-        case (.source(let error), .source(let other)):
-            type(of: error) == type(of: other) && "\(error)" == "\(other)"
-        case (.tooShort, _), (.tooLong, _), (.notReplayable, _), (.file, _), (.source, _): false
-        }
     }
 }

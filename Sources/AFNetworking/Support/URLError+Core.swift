@@ -90,7 +90,7 @@ extension TransportError {
         case .cannotConnect(.systemTimeout): .timedOut
         case .cannotConnect, .proxy: .cannotConnectToHost
         case .tls(let failure): failure.code
-        case .connectionLost: .networkConnectionLost
+        case .connectionLost, .webSocketClosed: .networkConnectionLost
         case .invalidContentEncoding: .cannotDecodeRawData
         case .invalidResponse: .badServerResponse
         case .responseTooLarge: .dataLengthExceedsMaximum

@@ -67,7 +67,7 @@ extension RetryPolicy {
                 guard let failure = Failure(phase) else { return nil }
                 self = failure
             case .invalidURL, .unsupportedScheme, .invalidRequest, .unsupported,
-                .responseTooLarge, .requestBody, .shutDown, .internalInconsistency:
+                .responseTooLarge, .requestBody, .webSocketClosed, .shutDown, .internalInconsistency:
                 return nil
             }
         }

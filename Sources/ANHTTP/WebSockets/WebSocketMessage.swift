@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT
+
+public import FoundationEssentials
+
+/// A message of a WebSocket connection (RFC 6455 §5.6).
+public enum WebSocketMessage: Hashable, Sendable {
+    /// Text, sent as UTF-8.
+    case text(String)
+    /// Bytes.
+    case binary(Data)
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+
+/// The options of a WebSocket connection.
+///
+/// Those of its establishment, such as proxies, TLS and ``Timeouts/connect``, are the request's ``TransferOptions``.
+public struct WebSocketOptions: Hashable, Sendable {
+    /// The subprotocols to offer, preferred ones first; none by default (RFC 6455 §1.9). A server may ignore the offer.
+    public var subprotocols: [String] = []
+    /// The maximum size of a received message in bytes, after decompression; 16 MiB by default.
+    ///
+    /// A larger message closes the connection with code 1009 and fails with
+    /// ``TransportError/Reason/responseTooLarge(_:)``, for a single frame before its content has arrived.
+    public var maximumMessageSize = 16 << 20
+    /// The time without received bytes after which a ping is sent; 30 s by default, `nil` for no pings.
+    public var pingInterval: Duration? = .seconds(30)
+    /// The time without received bytes after a ping until the connection counts as lost, and fails with
+    /// ``TransportError/Reason/timedOut(_:)``; 20 s by default.
+    ///
+    /// The limit is suspended while the connection is not read because messages wait for the program.
+    public var pingTimeout: Duration = .seconds(20)
+    /// Whether `permessage-deflate` is offered, which compresses messages if the server accepts it (RFC 7692); `false`
+    /// by default.
+    ///
+    /// Compression takes up to 300 KB of memory for each connection.
+    public var offersCompression = false
+    /// The time to wait for the answer to a close frame.
+    package var closeTimeout: Duration = .seconds(5)
+
+    /// Creates the default options.
+    public init() {}
+}
