@@ -33,12 +33,22 @@ import Glibc
     ///   - level: The compression level, from 1 (fastest) to 9 (smallest); 6 by default.
     /// - Throws: `EINVAL` if the level is out of range, `ENOMEM` if memory is exhausted.
     public init(format: Format, level: Int = 6) throws(SystemError) {
+        // A window of 2^15 bytes; adding 16 selects the gzip format.
+        try self.init(windowBits: format == .gzip ? 15 + 16 : 15, level: level)
+    }
+
+    /// Creates a compressor whose output has no header and no checksum (RFC 1951).
+    ///
+    /// - Throws: `EINVAL` if the level is out of range, `ENOMEM` if memory is exhausted.
+    package init(rawAtLevel level: Int) throws(SystemError) {
+        try self.init(windowBits: -15, level: level)
+    }
+
+    private init(windowBits: Int32, level: Int) throws(SystemError) {
         unsafe stream = .allocate(capacity: 1)
         unsafe stream.initialize(to: unsafe czlib_stream())
         // An error thrown here runs `deinit`, where zlib refuses to end a stream that was not initialized.
         guard 1...9 ~= level else { throw SystemError(call: "deflateInit2", code: EINVAL) }
-        // A window of 2^15 bytes; adding 16 selects the gzip format.
-        let windowBits: Int32 = format == .gzip ? 15 + 16 : 15
         let (deflated, memoryLevel, defaultStrategy): (Int32, Int32, Int32) = (8, 8, 0)
         let size = unsafe Int32(MemoryLayout<czlib_stream>.size)
         let status = unsafe czlib_deflate_init(
@@ -69,5 +79,19 @@ import Glibc
         }
         try Zlib.check(status, "deflate", otherwise: EINVAL)
         return Step(consumed: consumed, produced: produced, isFinished: status == Zlib.streamEnd)
+    }
+
+    /// Compresses as much of the input as the output has room for, followed by an empty block at a byte boundary
+    /// (`Z_SYNC_FLUSH`), which is complete if the output is not full afterwards.
+    ///
+    /// - Throws: `EINVAL` if zlib reports misuse, `ENOMEM` if memory is exhausted.
+    package mutating func flush(
+        _ input: borrowing RawSpan, into output: inout MutableRawSpan
+    ) throws(SystemError) -> Step {
+        let (status, consumed, produced) = unsafe Zlib.run(stream, input, into: &output) { isWhole in
+            unsafe czlib_deflate(stream, isWhole ? Zlib.syncFlush : Zlib.noFlush)
+        }
+        try Zlib.check(status, "deflate", otherwise: EINVAL)
+        return Step(consumed: consumed, produced: produced, isFinished: false)
     }
 }

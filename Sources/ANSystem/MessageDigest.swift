@@ -13,6 +13,8 @@ import COpenSSL
 
     /// A hash algorithm (FIPS 180-4).
     package enum Algorithm {
+        /// SHA-1, which no longer resists collisions; for protocols that require it.
+        case sha1
         case sha256
         case sha512
     }
@@ -22,6 +24,7 @@ import COpenSSL
         unsafe context = EVP_MD_CTX_new()
         let function =
             switch algorithm {
+            case .sha1: unsafe EVP_sha1()
             case .sha256: unsafe EVP_sha256()
             case .sha512: unsafe EVP_sha512()
             }

@@ -11,8 +11,9 @@ enum Zlib {
     private static let memoryError: Int32 = -4
     private static let bufferError: Int32 = -5
 
-    // Z_NO_FLUSH, Z_FINISH.
+    // Z_NO_FLUSH, Z_SYNC_FLUSH, Z_FINISH.
     static let noFlush: Int32 = 0
+    static let syncFlush: Int32 = 2
     static let finish: Int32 = 4
 
     /// Calls a function of zlib with the addresses of the input and the output.

@@ -99,6 +99,10 @@ static inline CURLcode ccurl_get_pointer(CURL *handle, CURLINFO info, void **val
     return curl_easy_getinfo(handle, info, value);
 }
 
+static inline CURLcode ccurl_get_socket(CURL *handle, curl_socket_t *value) {
+    return curl_easy_getinfo(handle, CURLINFO_ACTIVESOCKET, value);
+}
+
 static inline CURLcode ccurl_get_list(CURL *handle, CURLINFO info, struct curl_slist **value) {
     return curl_easy_getinfo(handle, info, value);
 }

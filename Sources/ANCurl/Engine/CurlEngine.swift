@@ -68,6 +68,8 @@ actor CurlEngine: EventLoopSource {
         case resumeReceiving(Exchange)
         /// Resumes a transfer that was paused because its body's source had no bytes, or fails it if the source failed.
         case resumeSending(Exchange)
+        /// Performs the commands of a WebSocket connection's tasks, or reads it again after a pause.
+        case serveWebSocket(Exchange)
     }
 
     /// Posts a message. Callable from any thread; never blocks.
@@ -85,6 +87,7 @@ actor CurlEngine: EventLoopSource {
             case .end(let exchange, let error): end(exchange, because: error)
             case .resumeReceiving(let exchange): resumeReceiving(exchange)
             case .resumeSending(let exchange): resumeSending(exchange)
+            case .serveWebSocket(let exchange): active[ObjectIdentifier(exchange)].map(serve)
             }
         }
     }
@@ -213,6 +216,10 @@ actor CurlEngine: EventLoopSource {
 
     func finishCompleted() {
         while let (transfer, code) = multi?.nextFinished() {
+            if code == CURLE_OK, let wish = transfer.exchange.request.webSocketUpgrade {
+                upgrade(transfer, wish)
+                continue
+            }
             let monitor = transfer.state.monitor
             if code != CURLE_OK {
                 // GOAWAY may wait behind a failure to send.
@@ -248,7 +255,9 @@ actor CurlEngine: EventLoopSource {
         while let (deadline, alarm) = deadlines.popDue(at: state.now) {
             if alarm.deadline == deadline { alarm.deadline = nil }
             guard let transfer = alarm.transfer else { continue }
-            if let limit = transfer.nextLimit, limit.deadline <= state.now {
+            if let connection = transfer.connection, connection.isOpen {
+                reviewLimits(of: transfer, connection)
+            } else if let limit = transfer.nextLimit, limit.deadline <= state.now {
                 if transfer.state.isResponseOver, !transfer.state.isBodyEnded {
                     endEarly(transfer)
                     queueDeadline(of: transfer)
@@ -290,7 +299,7 @@ actor CurlEngine: EventLoopSource {
         guard !transfer.isFinished else { return }
         transfer.isFinished = true
         let exchange = transfer.exchange
-        if let events = exchange.events { reportEnd(transfer, exchange, result, to: events) }
+        if let events = exchange.events { transfer.reportEnd(result, to: events) }
         multi?.remove(transfer.handle)
         transfer.leaveConnection()
         if let socket = transfer.state.connection { state.connections.noteEnd(socket, at: state.now) }
@@ -305,16 +314,7 @@ actor CurlEngine: EventLoopSource {
 
     private func finish(_ exchange: Exchange, _ result: Result<ResponseEnding, any Error>) {
         if case .channel(let channel) = exchange.upload { channel.stop() }
+        exchange.webSocket?.end(result.map { _ in })
         exchange.end(result)
-    }
-
-    private func reportEnd(
-        _ transfer: Transfer, _ exchange: Exchange, _ result: Result<ResponseEnding, any Error>,
-        to events: any TransferEventSink
-    ) {
-        if exchange.sendsBody { events.receive(.uploadProgress(transfer.uploadProgress)) }
-        if transfer.state.parser.isComplete { events.receive(.downloadProgress(transfer.downloadProgress)) }
-        let metrics = if case .success(let ending) = result { ending.metrics } else { transfer.measure() }
-        events.receive(.finished(metrics))
     }
 }

@@ -2,6 +2,7 @@
 
 public import ANHTTP
 import FoundationEssentials
+import HTTPTypes
 
 /// A transport based on libcurl, with one event loop thread and one connection pool.
 ///
@@ -51,6 +52,9 @@ public struct CurlTransport: CookieStoringTransport {
         try await withTaskCancellationHandler {
             let head = try await exchange.start()
             do {
+                if let channel = exchange.webSocket, head.status.code == 101 {
+                    exchange.request.webSocketUpgrade?.accept(UpgradedExchange(exchange: exchange, channel: channel))
+                }
                 try await body(head, ResponseBody(source: exchange))
                 await exchange.close()
             } catch {

@@ -26,7 +26,11 @@ final class LoopState {
     @safe @exclusivity(unchecked) private var unread: Set<Int32> = []
     /// The transfers that send bodies over HTTP/1.1 without TLS, by socket.
     @safe @exclusivity(unchecked) var senders: [Int32: Transfer] = [:]
-    private let recordBuffer = RecordBuffer()
+    /// The transfers that have become WebSocket connections, by socket.
+    var upgraded: [Int32: Transfer] = [:]
+    /// A buffer for the bytes of a WebSocket connection.
+    let receiveBuffer = ReceivedBytes(count: 1 << 16)
+    private let recordBuffer = ReceivedBytes(count: 1 << 14)
     @safe @exclusivity(unchecked) private var constants: [UInt: String] = [:]
     let headerFields: HeaderFieldCache
     /// The limits of the connection pool.
@@ -84,6 +88,11 @@ final class LoopState {
         }
     }
 
+    /// Updates the events for which a WebSocket connection waits.
+    func watch(_ socket: Int32, for readiness: Readiness) {
+        perform(readiness.isEmpty ? sockets.release(socket) : sockets.want(socket, for: readiness), socket)
+    }
+
     func didOpen(_ socket: Int32) {
         sockets.didOpen(socket)
     }
@@ -93,6 +102,7 @@ final class LoopState {
         connections.remove(socket)
         monitors[socket] = nil
         unread.remove(socket)
+        upgraded[socket] = nil
         senders.removeValue(forKey: socket)?.keepUnreadResponse(socket)
     }
 
@@ -177,9 +187,13 @@ final class LoopState {
     }
 }
 
-/// A buffer for the plaintext of one TLS record (RFC 8446 §5.1).
-@safe private struct RecordBuffer: ~Copyable {
-    let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 14, alignment: 16)
+/// A buffer for received bytes, such as the plaintext of one TLS record (RFC 8446 §5.1).
+@safe final class ReceivedBytes {
+    let bytes: UnsafeMutableRawBufferPointer
+
+    init(count: Int) {
+        unsafe bytes = .allocate(byteCount: count, alignment: 16)
+    }
 
     deinit {
         unsafe bytes.deallocate()

@@ -33,6 +33,8 @@ final class Exchange: Sendable {
     /// TLS.
     let security: ConnectionSecurity?
     let engine: CurlEngine
+    /// The state of the WebSocket connection that the exchange becomes; `nil` for any other exchange.
+    let webSocket: WebSocketChannel?
     private let isCancelled = Atomic(false)
     let state: Lock<State>
 
@@ -55,6 +57,11 @@ final class Exchange: Sendable {
         handlesCookies = request.handlesCookies ?? sharedOptions.value.handlesCookies
         authentication = request.transportAuthentication
         try authentication?.checkCapabilities()
+        webSocket = request.webSocketUpgrade.map { _ in WebSocketChannel() }
+        guard webSocket == nil || authentication?.server == nil && authentication?.signature == nil else {
+            throw TransportError(
+                .invalidRequest(.option("a WebSocket connection authenticates by header fields only, such as Basic.")))
+        }
         answersChallenges =
             authentication?.answersChallenges == true || sharedOptions.value.answersProxyChallenges
         needsOwnConnection =

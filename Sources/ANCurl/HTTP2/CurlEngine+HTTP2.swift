@@ -12,6 +12,7 @@ extension CurlEngine {
     /// Lets libcurl process a ready socket, one TLS record at a time if its frames are read ahead.
     func handle(_ ready: ReadyDescriptor) {
         let isWanted = state.isWanted(ready)
+        if isWanted, !state.upgraded.isEmpty, let transfer = state.upgraded[ready.number] { return serve(transfer) }
         guard let monitor = state.monitors[ready.number], ready.readiness != .writable else {
             if isWanted { multi?.handle(ready) }
             return

@@ -34,6 +34,7 @@ extension EasyHandle {
             try set(CURLOPT_FRESH_CONNECT, true)
             try set(CURLOPT_FORBID_REUSE, true)
         }
+        if exchange.webSocket != nil { try applyUpgrade() }
     }
 
     private func applyMethod(_ method: HTTPRequest.Method, _ exchange: Exchange) throws(CurlFailure) {

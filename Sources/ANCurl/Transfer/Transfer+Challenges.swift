@@ -29,7 +29,7 @@ extension Transfer {
     }
 
     func use(of head: ResponseHead) -> HeadUse {
-        guard exchange.answersChallenges, !state.sendsNoCredential else { return .response }
+        guard exchange.answersChallenges, exchange.webSocket == nil, !state.sendsNoCredential else { return .response }
         switch head.status.code {
         case 401, 407: return .undecided
         case ..<300 where !exchange.probesProxy: return state.isProbing ? .undecided : .response

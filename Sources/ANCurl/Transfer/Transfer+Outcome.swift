@@ -84,6 +84,14 @@ extension Transfer {
         return metrics
     }
 
+    /// Reports the end of the exchange.
+    func reportEnd(_ result: Result<ResponseEnding, any Error>, to events: any TransferEventSink) {
+        if exchange.sendsBody { events.receive(.uploadProgress(uploadProgress)) }
+        if state.parser.isComplete { events.receive(.downloadProgress(downloadProgress)) }
+        let metrics = if case .success(let ending) = result { ending.metrics } else { measure() }
+        events.receive(.finished(metrics))
+    }
+
     /// Returns one of libcurl's times, measured from when the exchange was added to libcurl.
     private func time(_ info: CURLINFO) -> Duration? {
         let microseconds = handle.offset(info)

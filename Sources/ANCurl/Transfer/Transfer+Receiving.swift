@@ -25,6 +25,7 @@ extension Transfer {
                 // A 101 would switch to another protocol, which no request asks for.
                 guard head.status.code != 101 else { throw .invalid(.noFinalResponse) }
             case .final(let head):
+                try acceptSwitch(by: head)
                 switch use(of: head) {
                 case .response: deliver(head)
                 case .undecided:
@@ -58,6 +59,16 @@ extension Transfer {
             case .tooLarge(let limit): state.failure = failure(.responseTooLarge(.head(limit: limit)))
             }
             return 0
+        }
+    }
+
+    /// Checks a response that switches to the WebSocket protocol.
+    private func acceptSwitch(by head: ResponseHead) throws(HeaderParser.Failure) {
+        guard head.status.code == 101 else { return }
+        do throws(WebSocketViolation) {
+            try connection?.accept(head)
+        } catch {
+            throw .invalid(.webSocket(error.reason))
         }
     }
 

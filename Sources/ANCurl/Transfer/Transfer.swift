@@ -37,6 +37,8 @@ final class Transfer {
     var isFinished = false {
         didSet { alarm.transfer = nil }
     }
+    /// The WebSocket connection that the exchange becomes; `nil` until libcurl has made it. Maintained by ``CurlEngine``.
+    var connection: WebSocketConnection?
 
     @safe @exclusivity(unchecked) var state: TransferState
 
@@ -108,6 +110,9 @@ final class Transfer {
     /// The time limit that expires first; `nil` if there is none.
     var nextLimit: TransferClock.Limit? {
         guard !isFinished else { return nil }
+        if let connection, connection.isOpen {
+            return state.clock.earlier(connection.clock.limit(isPaused: connection.channel.isPaused, now: loop.now))
+        }
         guard !state.isResponseOver else { return state.clock.limitAfterResponse(isStarving: state.isSendingPaused) }
         return state.clock.nextLimit(isWaitingForUs: state.isPaused, now: loop.now)
     }
@@ -200,6 +205,7 @@ struct TransferState {
     init(_ exchange: Exchange, on loop: LoopState) {
         parser = HeaderParser(
             url: exchange.request.url, maximumSize: exchange.options.maximumHeadSize, cache: loop.headerFields)
+        parser.acceptsSwitch = exchange.webSocket != nil
         clock = TransferClock(start: loop.now, timeouts: exchange.options.timeouts)
     }
 

@@ -45,7 +45,6 @@ package struct TransferClock {
     ///
     /// The idle limit does not elapse while the exchange waits for this side.
     package func nextLimit(isWaitingForUs: Bool, now: MonotonicInstant) -> Limit? {
-        let total = timeouts.total.map { Limit(kind: .total, duration: $0, since: start) }
         let step: Limit? =
             if connected != nil {
                 timeouts.idle.map { Limit(kind: .idle, duration: $0, since: isWaitingForUs ? now : lastActivity) }
@@ -54,6 +53,12 @@ package struct TransferClock {
             } else {
                 timeouts.queue.map { Limit(kind: .queue, duration: $0, since: start) }
             }
+        return earlier(step)
+    }
+
+    /// Returns the total limit or another one, whichever expires first; `nil` if neither applies.
+    package func earlier(_ step: Limit?) -> Limit? {
+        let total = timeouts.total.map { Limit(kind: .total, duration: $0, since: start) }
         guard let total, let step else { return total ?? step }
         return total.deadline <= step.deadline ? total : step
     }

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import ANSystem
+import CCurl
+import FoundationEssentials
+
+extension CurlEngine {
+    /// Starts the opening handshake on a connection that libcurl has made for a WebSocket.
+    func upgrade(_ transfer: Transfer, _ upgrade: WebSocketUpgrade) {
+        guard let channel = transfer.exchange.webSocket, let socket = transfer.handle.activeSocket else {
+            return finish(transfer, .failure(transfer.failure(.connectionLost(.beforeResponse))))
+        }
+        let handshake = WebSocketHandshake(upgrade.options)
+        let connection = WebSocketConnection(
+            channel, upgrade, handshake, socket: socket, capacity: transfer.exchange.options.streamBufferSize,
+            now: state.now)
+        do throws(TransportError) {
+            connection.output.append(try handshake.head(of: transfer.exchange.request, cookies: cookies(for: transfer)))
+        } catch {
+            return finish(transfer, .failure(error))
+        }
+        transfer.connection = connection
+        state.upgraded[socket] = transfer
+        serve(transfer)
+    }
+
+    /// Returns the stored cookies for a transfer's URL, those with longer paths first (RFC 6265 §5.4).
+    private func cookies(for transfer: Transfer) -> String? {
+        guard transfer.exchange.handlesCookies, mayHoldCookies else { return nil }
+        let cookies = state.shares.lines.compactMap { Cookie(netscapeLine: $0) }
+            .filter { $0.matches(transfer.exchange.request.url) && !$0.isExpired() }
+            .sorted { $0.path.utf8.count > $1.path.utf8.count }
+        return cookies.isEmpty ? nil : cookies.map { "\($0.name)=\($0.value)" }.joined(separator: "; ")
+    }
+
+    /// Sends and receives what is possible on a WebSocket connection, and watches its socket for more.
+    func serve(_ transfer: Transfer) {
+        guard let connection = transfer.connection, !transfer.isFinished else { return }
+        conclude(transfer) { () throws(WebSocketConnection.End) in
+            if try connection.serve(transfer) { post(.serveWebSocket(transfer.exchange)) }
+        }
+        guard !transfer.isFinished else { return }
+        var readiness: Readiness = connection.wantsInput ? .readable : []
+        if !connection.output.isEmpty { readiness.insert(.writable) }
+        state.watch(connection.socket, for: readiness)
+        state.noteChange(of: transfer)
+    }
+
+    /// Sends a ping on a WebSocket connection if one is due, or ends the connection if a limit has expired.
+    func reviewLimits(of transfer: Transfer, _ connection: WebSocketConnection) {
+        if let limit = transfer.nextLimit, limit.kind == .total, limit.deadline <= state.now {
+            return finish(transfer, .failure(transfer.timeoutError(limit)))
+        }
+        conclude(transfer) { () throws(WebSocketConnection.End) in try connection.review(transfer) }
+        serve(transfer)
+    }
+
+    private func conclude(_ transfer: Transfer, _ step: () throws(WebSocketConnection.End) -> Void) {
+        do throws(WebSocketConnection.End) {
+            try step()
+        } catch {
+            switch error {
+            case .failed(let error): finish(transfer, .failure(error))
+            case .complete: finish(transfer, .success(ResponseEnding(metrics: transfer.measure())))
+            }
+        }
+    }
+}
+
+extension EasyHandle {
+    /// The socket of a connection that was made without a transfer; `nil` if there is none. See
+    /// CURLINFO_ACTIVESOCKET(3).
+    var activeSocket: Int32? {
+        var socket = CCURL_SOCKET_BAD
+        guard unsafe ccurl_get_socket(raw, &socket) == CURLE_OK, socket != CCURL_SOCKET_BAD else { return nil }
+        return socket
+    }
+
+    /// Sets the options for a connection that is made without a transfer. See CURLOPT_CONNECT_ONLY(3).
+    ///
+    /// A proxy is asked for a tunnel for ws URLs, too (RFC 6455 §4.1).
+    func applyUpgrade() throws(CurlFailure) {
+        try set(CURLOPT_CONNECT_ONLY, true)
+        try set(CURLOPT_HTTPPROXYTUNNEL, true)
+        try set(CURLOPT_FRESH_CONNECT, true)
+        try set(CURLOPT_HTTP_VERSION, CCURL_HTTP_VERSION_1_1)
+        // libcurl receives nothing but a proxy's answer.
+        try set(CURLOPT_BUFFERSIZE, 1024)
+    }
+}

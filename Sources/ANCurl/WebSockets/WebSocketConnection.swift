@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import ANSystem
+import CCurl
+import FoundationEssentials
+import HTTPTypes
+
+/// The loop's side of a WebSocket connection: libcurl has made the connection, and the bytes on it are ours. Used on the
+/// loop's thread only.
+///
+/// libcurl returns the connection to the multi handle when it is established, and attaches it to the easy handle again
+/// at the first curl_easy_send(3). See CURLOPT_CONNECT_ONLY(3).
+final class WebSocketConnection {
+    let channel: WebSocketChannel
+    let socket: Int32
+    private let options: WebSocketOptions
+    private let capacity: Int
+    private let handshake: WebSocketHandshake
+    private var phase = Phase.upgrading
+    /// The bytes of the response's head that belong to no complete line, or the body of a response that refuses.
+    private var received: [UInt8] = []
+    /// The number of bytes of ``received`` that are known to have no line end.
+    private var scanned = 0
+    private var decoder: WebSocketFrameDecoder
+    private var machine: WebSocketStateMachine
+    var output = WebSocketOutput()
+    private(set) var clock: WebSocketClock
+
+    private enum Phase {
+        /// The response's head is awaited.
+        case upgrading
+        /// The response is another one than 101, and its body is awaited.
+        case refused
+        /// Frames are exchanged.
+        case open
+        /// The connection ends when the output was sent.
+        case ending
+        /// The connection ends after an attempt to send the output.
+        case failing
+    }
+
+    /// The end of a connection.
+    enum End: Error {
+        case failed(any Error)
+        /// The connection was closed, or the response that refuses it is complete.
+        case complete
+    }
+
+    init(
+        _ channel: WebSocketChannel, _ upgrade: WebSocketUpgrade, _ handshake: WebSocketHandshake, socket: Int32,
+        capacity: Int, now: MonotonicInstant
+    ) {
+        self.channel = channel
+        self.socket = socket
+        self.handshake = handshake
+        self.capacity = capacity
+        options = upgrade.options
+        decoder = WebSocketFrameDecoder(maximumPayload: options.maximumMessageSize)
+        machine = WebSocketStateMachine(maximumMessageSize: options.maximumMessageSize)
+        clock = WebSocketClock(upgrade.options, now: now)
+    }
+
+    /// Whether frames are exchanged.
+    var isOpen: Bool {
+        switch phase {
+        case .upgrading, .refused: false
+        case .open, .ending, .failing: true
+        }
+    }
+
+    /// Whether the connection must be read.
+    var wantsInput: Bool { phase != .ending && phase != .failing && !channel.isPaused }
+
+    /// Performs the commands of tasks, and sends and receives what is possible without waiting.
+    ///
+    /// - Returns: Whether more may be received without another event on the socket.
+    func serve(_ transfer: Transfer) throws(End) -> Bool {
+        let loop = transfer.loop
+        // Frames that arrived before a pause come first.
+        if phase == .open, wantsInput { try handleFrames(of: transfer) }
+        perform(channel.takeCommands(), at: loop.now)
+        var failure: End?
+        do throws(End) {
+            try send(by: transfer)
+        } catch {
+            // The reason may be in a close frame that has arrived.
+            guard case .failed = error, phase == .open else { throw error }
+            failure = error
+        }
+        var hasMore = false
+        if wantsInput { hasMore = try receive(by: transfer) }
+        if let failure { throw phase == .ending ? .complete : failure }
+        try send(by: transfer)
+        if phase == .open { channel.flush() }
+        return hasMore && wantsInput
+    }
+
+    /// Sends a ping if one is due.
+    ///
+    /// - Throws: ``End`` if a time limit has expired.
+    func review(_ transfer: Transfer) throws(End) {
+        let now = transfer.loop.now
+        switch clock.step(at: now, isPaused: channel.isPaused) {
+        case .none: return
+        case .ping:
+            output.append(WebSocketFrame(.ping).encoded(mask: .random(in: .min ... .max)))
+            _ = try serve(transfer)
+        case .lost(let limit): throw .failed(transfer.timeoutError(limit))
+        // The server did not answer the close frame, or does not read.
+        case .closed: throw .complete
+        }
+    }
+
+    private func perform(_ commands: [WebSocketChannel.Command], at now: MonotonicInstant) {
+        for command in commands {
+            switch command {
+            case .send(let bytes): if machine.isOpen { output.append(bytes, isMessage: true) }
+            case .close(let closure): close(closure, at: now)
+            case .fail(let violation):
+                close(WebSocketClosure(code: violation.code, reason: violation.reason), at: now)
+                phase = .failing
+            }
+        }
+    }
+
+    private func close(_ closure: WebSocketClosure, at now: MonotonicInstant) {
+        guard let frame = machine.close(closure) else { return }
+        output.append(frame.encoded(mask: .random(in: .min ... .max)))
+        clock.close(at: now)
+    }
+
+    // MARK: Sending
+
+    private func send(by transfer: Transfer) throws(End) {
+        let accepted = try output.send { bytes throws(End) in
+            var count = 0
+            let code = unsafe bytes.withUnsafeBytes {
+                unsafe curl_easy_send(transfer.handle.raw, $0.baseAddress, $0.count, &count)
+            }
+            switch code {
+            case CURLE_OK: return count
+            case CURLE_AGAIN: return 0
+            default: throw .failed(transfer.webSocketError(code))
+            }
+        }
+        channel.noteAccepted(accepted)
+        if phase == .failing || phase == .ending && output.isEmpty { throw .complete }
+    }
+
+    // MARK: Receiving
+
+    /// Receives what has arrived; returns whether there may be more.
+    private func receive(by transfer: Transfer) throws(End) -> Bool {
+        let buffer = transfer.loop.receiveBuffer
+        for _ in 0..<Self.readsPerTurn {
+            var count = 0
+            let code = unsafe curl_easy_recv(transfer.handle.raw, buffer.bytes.baseAddress, buffer.bytes.count, &count)
+            guard code != CURLE_AGAIN else { return false }
+            guard code == CURLE_OK else { throw .failed(transfer.webSocketError(code)) }
+            guard count > 0 else { try receiveEnd(of: transfer) }
+            clock.noteInput(at: transfer.loop.now)
+            try receive(unsafe [UInt8](UnsafeRawBufferPointer(rebasing: buffer.bytes[..<count])), of: transfer)
+            guard wantsInput else { return false }
+        }
+        return true
+    }
+
+    private func receive(_ bytes: [UInt8], of transfer: Transfer) throws(End) {
+        switch phase {
+        case .upgrading: try receiveHead(bytes, of: transfer)
+        case .refused:
+            received += bytes
+            if let body = body(of: transfer, isEnd: false) { try refuse(with: body, transfer) }
+        case .open:
+            transfer.state.bytesReceived += bytes.count
+            decoder.append(bytes)
+            try handleFrames(of: transfer)
+        case .ending, .failing: break
+        }
+    }
+
+    /// Handles the end of the connection, which is an error before the server's close frame.
+    private func receiveEnd(of transfer: Transfer) throws(End) -> Never {
+        if phase == .refused {
+            try refuse(with: body(of: transfer, isEnd: true) ?? [], transfer)
+        }
+        if machine.isOpen { throw .failed(transfer.failure(transfer.earlyEnd)) }
+        throw .complete
+    }
+
+    private func receiveHead(_ bytes: [UInt8], of transfer: Transfer) throws(End) {
+        received += bytes
+        var start = 0
+        while phase == .upgrading, let end = received[max(start, scanned)...].firstIndex(of: UInt8(ascii: "\n")) {
+            _ = unsafe received[start...end].withUnsafeBytes { unsafe transfer.receiveHeader($0) }
+            if let failure = transfer.state.failure { throw .failed(failure) }
+            start = end + 1
+            scanned = start
+            if transfer.state.parser.isComplete { phase = transfer.state.parser.status.code == 101 ? .open : .refused }
+        }
+        received.removeFirst(start)
+        scanned = received.count
+        switch phase {
+        case .upgrading:
+            let limit = transfer.exchange.options.maximumHeadSize
+            guard received.count <= limit else {
+                throw .failed(transfer.failure(.responseTooLarge(.head(limit: limit))))
+            }
+        case .open:
+            let rest = received
+            received = []
+            try receive(rest, of: transfer)
+        default: try receive([], of: transfer)
+        }
+    }
+
+    /// Checks the head of a response with status 101.
+    func accept(_ head: ResponseHead) throws(WebSocketViolation) {
+        let agreement = try handshake.agreement(by: head)
+        channel.open(agreement)
+        if agreement.deflate != nil {
+            decoder = WebSocketFrameDecoder(maximumPayload: options.maximumMessageSize, allowsCompression: true)
+        }
+        clock.open()
+    }
+
+    /// Handles the frames that have arrived, until the reader's buffer is full.
+    private func handleFrames(of transfer: Transfer) throws(End) {
+        do throws(WebSocketViolation) {
+            while wantsInput, let frame = try decoder.next() {
+                switch try machine.receive(frame) {
+                case .none: break
+                case .deliver(let frame):
+                    if channel.add(frame, capacity: capacity) { clock.pause() }
+                case .answer(let pong): output.setPong(pong.encoded(mask: .random(in: .min ... .max)))
+                case .closed(let closure, let answer):
+                    channel.receive(closure)
+                    if let answer { output.append(answer.encoded(mask: .random(in: .min ... .max))) }
+                    clock.close(at: transfer.loop.now)
+                    phase = .ending
+                }
+            }
+        } catch {
+            close(WebSocketClosure(code: error.code, reason: error.reason), at: transfer.loop.now)
+            // The failure is known; whether the close frame can be sent does not matter.
+            try? send(by: transfer)
+            channel.flush()
+            throw .failed(transfer.failure(error.failure(limit: options.maximumMessageSize)))
+        }
+    }
+
+    // MARK: Refusals
+
+    /// Returns the body of a response that refuses the connection, or the beginning of a long one; `nil` if more has to
+    /// be received.
+    private func body(of transfer: Transfer, isEnd: Bool) -> [UInt8]? {
+        let parser = transfer.state.parser
+        let framing: UnreadResponse.Framing =
+            parser.hasNoBody
+            ? .length(0) : parser.contentLength.map { .length($0) } ?? (parser.isEndedByClose ? .close : .chunked)
+        let isFull = isEnd || received.count >= Self.refusalSize
+        switch framing {
+        case .length(let length) where !isFull && received.count < length: return nil
+        case .chunked where !isFull && !received.suffix(5).elementsEqual("0\r\n\r\n".utf8): return nil
+        case .close where !isFull: return nil
+        default:
+            var response = UnreadResponse(received)
+            let body = response.nextBody(framing)
+            return body.isComplete || isFull ? body.bytes : nil
+        }
+    }
+
+    private func refuse(with body: [UInt8], _ transfer: Transfer) throws(End) -> Never {
+        _ = unsafe body.withUnsafeBytes { unsafe transfer.exchange.receive($0) }
+        throw .complete
+    }
+
+    /// The maximum number of bytes read in one turn of the loop, in buffers. Other connections follow.
+    private static let readsPerTurn = 16
+    /// The number of bytes of a refusing response's body after which the rest is discarded.
+    private static let refusalSize = 64 << 10
+}
+
+extension Transfer {
+    /// Returns the error for a failure to send or receive on a connection that libcurl has made.
+    func webSocketError(_ code: CURLcode) -> TransportError {
+        transportError(code == CURLE_SEND_ERROR && state.parser.isComplete ? CURLE_RECV_ERROR : code)
+    }
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+
+/// A decompressor of messages that each end a raw deflate stream with an empty block, whose last four bytes are not sent
+/// (RFC 7692 §7.2.2).
+package final class MessageInflater: Sendable {
+    private let resets: Bool
+    private let lock = Lock(())
+    /// Guarded by ``lock``.
+    private nonisolated(unsafe) var inflater: Inflater
+
+    /// Creates a decompressor.
+    ///
+    /// - Parameter resets: Whether each message is compressed on its own.
+    /// - Throws: `ENOMEM` if memory is exhausted.
+    package init(resets: Bool) throws(SystemError) {
+        self.resets = resets
+        unsafe inflater = try Inflater(format: .deflate)
+    }
+
+    /// Inflates a fragment of a message and appends the result to `message`, up to one byte more than `limit`.
+    ///
+    /// - Parameter isLast: Whether the message ends with the fragment.
+    /// - Throws: `EBADMSG` for malformed input, `ENOMEM` if memory is exhausted.
+    package func inflate(
+        _ fragment: [UInt8], isLast: Bool, into message: inout [UInt8], upTo limit: Int
+    ) throws(SystemError) {
+        try lock.withLock { _ throws(SystemError) in
+            try run(fragment, into: &message, upTo: limit)
+            guard isLast, message.count <= limit else { return }
+            try run([0x00, 0x00, 0xFF, 0xFF], into: &message, upTo: limit)
+            if resets { try unsafe inflater.reset() }
+        }
+    }
+
+    private func run(_ bytes: [UInt8], into message: inout [UInt8], upTo limit: Int) throws(SystemError) {
+        var consumed = 0
+        var buffer: [UInt8] = []
+        while message.count <= limit {
+            let room = min(Self.bufferSize, limit - message.count + 1)
+            if buffer.count != room { buffer = [UInt8](repeating: 0, count: room) }
+            var output = buffer.mutableSpan
+            var space = unsafe output.mutableBytes
+            let step = try unsafe inflater.step(bytes.span.bytes.extracting(droppingFirst: consumed), into: &space)
+            message.append(contentsOf: buffer[..<step.produced])
+            consumed += step.consumed
+            // A message may end its stream, and the next one then begins another (RFC 7692 §7.2.3.5).
+            if step.isComplete { try unsafe inflater.reset() }
+            guard step.produced == room || consumed < bytes.count && step.consumed + step.produced > 0 else { return }
+        }
+    }
+
+    private static let bufferSize = 16 << 10
+}
