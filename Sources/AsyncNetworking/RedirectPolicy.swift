@@ -60,7 +60,7 @@ public struct RedirectPolicy: Sendable {
             let location = head.headers.first(.location)
         else { return nil }
         var next = request
-        next.url = try target(location, from: request.url)
+        next.url = try target(location, from: request.url, isUpgrade: request.webSocketUpgrade != nil)
         if Self.becomesGet(request.method, status: head.status.code) {
             next.method = .get
             next.body = .none
@@ -73,8 +73,9 @@ public struct RedirectPolicy: Sendable {
         return next
     }
 
-    private func target(_ location: String, from url: URL) throws(SessionError) -> URL {
-        guard var target = URL(string: location, relativeTo: url)?.absoluteURL,
+    private func target(_ location: String, from url: URL, isUpgrade: Bool) throws(SessionError) -> URL {
+        let named = URL(string: location, relativeTo: url)?.absoluteURL
+        guard var target = isUpgrade ? named?.withoutWebSocketScheme : named,
             let scheme = target.scheme?.lowercased(), scheme == "http" || scheme == "https",
             let host = target.host(), !host.isEmpty
         else { throw .redirect(.location(location)) }

@@ -200,6 +200,8 @@ private struct Refusal {
         let challenges = head.headers.filter { $0.name == field }.flatMap {
             ChallengeParser.challenges(in: $0.value)
         }
+        // libcurl, which answers challenges by the other schemes, only makes the connection of a WebSocket.
+        let supported = request.webSocketUpgrade == nil || isProxy ? supported : supported.intersection([.basic])
         func challenge(by scheme: AuthenticationScheme) -> ChallengeParser.Challenge? {
             challenges.first { AuthenticationScheme(name: $0.scheme) == scheme }
         }

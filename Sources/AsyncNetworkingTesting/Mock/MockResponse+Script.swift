@@ -64,7 +64,7 @@ extension MockResponse {
             case .send(let data) where hasHead:
                 steps.append(.chunk(data))
                 missing?.sent += Int64(data.count)
-            case .send, .generate, .pace, .disconnect:
+            case .send, .generate, .pace, .disconnect, .acceptWebSocket, .message, .echoMessages, .closeWebSocket:
                 return steps.append(.fail(TransportError(.invalidResponse(.notHTTP))))
             }
         }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+public import ANHTTP
 public import FoundationEssentials
 
 /// The behaviour of a ``StubServer`` for one request: a list of actions, as a value.
@@ -24,6 +25,9 @@ public struct Script: Sendable {
         self.readsBodyFirst = readsBodyFirst
         self.expectation = expectation
     }
+
+    /// The script that accepts a WebSocket connection and sends all messages back.
+    public static let webSocketEcho = Script([.acceptWebSocket(), .echoMessages()])
 
     /// An action of a server.
     public enum Action: Sendable {
@@ -52,6 +56,16 @@ public struct Script: Sendable {
         case end(Ending)
         /// Waits until the client closes the connection or the server is stopped.
         case hang
+        /// Accepts a WebSocket connection (RFC 6455 §4.2.2), with further header fields or others in place of those of
+        /// the handshake. The following actions send and receive frames; ``send(_:)`` sends those that are malformed.
+        case acceptWebSocket(headers: HeaderPairs = [:])
+        /// Sends a WebSocket message.
+        case message(WebSocketMessage)
+        /// Sends the frames of the client's messages back: a number of messages, or until the client closes the
+        /// connection, which is answered and ends the connection.
+        case echoMessages(Int? = nil)
+        /// Sends a close frame, reads until the client's answer, and ends the connection.
+        case closeWebSocket(code: UInt16? = nil, reason: String = "")
     }
 
     /// A way to end a connection.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANHTTP
 import ANSystem
 
 extension StubConnection {
@@ -32,6 +33,15 @@ extension StubConnection {
             throw .byScript(ending)
         case .hang:
             try pause(nil)
+        case .acceptWebSocket(let headers):
+            try acceptWebSocket(headers: headers)
+            return false
+        case .message(let message):
+            try write(message.frame.encoded(mask: nil)[...])
+        case .echoMessages(let limit):
+            try echoMessages(limit)
+        case .closeWebSocket(let code, let reason):
+            try closeWebSocket(WebSocketClosure(code: code, reason: reason))
         }
         return true
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANHTTP
 import ANSystem
 import FoundationEssentials
 
@@ -10,6 +11,8 @@ struct StubConnection: ~Copyable {
     var meter = OutputMeter()
     /// The current request.
     var request: RecordedRequest
+    /// The frames of a WebSocket client.
+    var frames = WebSocketFrameDecoder(of: .client, maximumPayload: 1 << 30)
 
     private let listener: StubListener
     private var parser: RequestParser

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+
+public import ANHTTP
+import ANSerialization
+import ANSystem
+import FoundationEssentials
+import HTTPTypes
+
+extension SessionManager {
+    /// Opens a WebSocket connection and runs a closure with it (RFC 6455).
+    ///
+    /// ```swift
+    /// try await session.withWebSocket(Request(url: chat)) { socket in
+    ///     try await socket.send(.text("hello"))
+    ///     for try await message in socket { print(message) }
+    /// }
+    /// ```
+    ///
+    /// The request takes the way of any other: header fields, interceptors, retries until the connection is open,
+    /// redirects, tokens and Basic credentials, cookies, proxies, TLS and address policies, and the limits on
+    /// connections, of which it takes one. An HTTP proxy is asked for a tunnel. ``ANHTTP/Timeouts/idle`` applies until the
+    /// connection is open; then pings find out whether it is alive.
+    ///
+    /// When `body` returns, the connection is closed with code 1000, and this function returns after the server has
+    /// answered, or after 5 s. When `body` throws or the task is cancelled, the connection ends at once.
+    ///
+    /// - Parameters:
+    ///   - request: A request with the scheme `wss`, `ws`, `https` or `http`, the method `GET` and no body. The fields of
+    ///     the handshake are added.
+    ///   - options: The subprotocols, limits and pings.
+    ///   - body: Receives the connection, which is valid only while the closure runs.
+    /// - Returns: The value that `body` returns.
+    /// - Throws: ``SessionError``, which wraps ``ANSerialization/SerializationError/rejected(_:)``, with the response's head
+    ///   and at most 64 KiB of its body, if the status is not 101; `CancellationError`; or the error that `body` throws.
+    public nonisolated func withWebSocket<Value: Sendable>(
+        _ request: Request, options: WebSocketOptions = WebSocketOptions(),
+        _ body: (WebSocket) async throws -> Value
+    ) async throws -> Value {
+        let slot = Lock<(any WebSocketLink)?>(nil)
+        var request = request
+        request.url = request.url.withoutWebSocketScheme
+        request.webSocketUpgrade = WebSocketUpgrade(options) { link in slot.withLock { $0 = link } }
+        return try await perform(registry.begin(.stream, request), request, delivery: .streamed) { head, response in
+            guard let link = slot.withLock({ $0 }), head.status.code == 101 else {
+                try await Self.switchingProtocols.validate(head, response, checksEmptyBody: true)
+                throw TransportError(
+                    .invalidRequest(.option("the session's transport does not support WebSocket connections.")))
+            }
+            do {
+                let value = try await body(WebSocket(link, options))
+                await link.close(WebSocketClosure(code: 1000))
+                return value
+            } catch {
+                link.fail(WebSocketViolation("", code: 1001))
+                throw error
+            }
+        }
+    }
+
+    private static let switchingProtocols = ResponseValidation(statuses: [101])
+}
+
+extension URL {
+    /// The URL with `https` for `wss` and `http` for `ws` (RFC 6455 §3).
+    var withoutWebSocketScheme: URL {
+        let text = absoluteString
+        switch scheme?.lowercased() {
+        case "wss": return URL(string: "https" + text.dropFirst(3)) ?? self
+        case "ws": return URL(string: "http" + text.dropFirst(2)) ?? self
+        default: return self
+        }
+    }
+}

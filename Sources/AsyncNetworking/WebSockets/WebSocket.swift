@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+
+public import ANHTTP
+import ANSystem
+import FoundationEssentials
+
+/// A WebSocket connection (RFC 6455): a sequence of the received messages, and functions to send some.
+///
+/// ```swift
+/// try await session.withWebSocket(Request(url: chat)) { socket in
+///     try await socket.send(.text("hello"))
+///     for try await message in socket { print(message) }
+/// }
+/// ```
+///
+/// One task iterates at a time; any number of tasks send. Pings of the server are answered while the program does
+/// neither. A slow reader slows the server down: when ``ANHTTP/TransferOptions/streamBufferSize`` bytes wait for it, the
+/// connection is not read.
+///
+/// | event | iteration | sending |
+/// |---|---|---|
+/// | the server closes the connection with code 1000 or 1001, or without a code | ends after the messages before it | throws ``ANHTTP/TransportError/Reason/webSocketClosed(_:)`` |
+/// | the server closes it with another code | throws `webSocketClosed` after these messages | throws `webSocketClosed` |
+/// | ``close(code:reason:)`` | ends; messages that were not read are discarded | throws `webSocketClosed` |
+/// | the connection is lost, or the server does not answer a ping in time | throws | throws |
+/// | the server violates the protocol, or a message is too large | throws; the connection is closed with the code for it | throws |
+/// | the task that called `withWebSocket` is cancelled | throws `CancellationError`; the connection ends at once | throws `CancellationError` |
+///
+/// Cancelling another task that iterates or sends ends only its wait.
+public struct WebSocket: AsyncSequence, Sendable {
+    let core: Core
+
+    init(_ link: some WebSocketLink, _ options: WebSocketOptions) {
+        core = Core(link: link, options: options)
+    }
+
+    /// The subprotocol that the server chose from ``ANHTTP/WebSocketOptions/subprotocols``; `nil` if it chose none.
+    public var subprotocol: String? { core.link.subprotocol }
+
+    /// The code and the reason with which the server closed the connection; `nil` if it has not closed it.
+    public var closure: WebSocketClosure? { core.link.closure }
+
+    /// Sends a message, and returns when the system has accepted all of it. Messages are sent one after the other, in
+    /// the order of the calls.
+    ///
+    /// - Throws: ``ANHTTP/TransportError``, or `CancellationError` if the calling task is cancelled; the message may then
+    ///   still be sent.
+    public func send(_ message: WebSocketMessage) async throws {
+        try await core.link.send { try core.frame(of: message) }
+    }
+
+    /// Closes the connection, and returns when the server has answered, or after 5 s. Messages that have not been read
+    /// are discarded. Closing a closed connection has no effect.
+    ///
+    /// The connection is also closed, with code 1000, when the closure of `withWebSocket` returns, and with code 1001
+    /// (going away) if it throws.
+    ///
+    /// - Parameters:
+    ///   - code: The code: 1000, the default, or another one that RFC 6455 §7.4 permits, such as 3000 to 4999.
+    ///   - reason: An explanation, empty by default; it is truncated to 123 bytes of UTF-8.
+    /// - Throws: ``ANHTTP/TransportError/Reason/invalidRequest(_:)`` for another code.
+    public func close(code: UInt16 = 1000, reason: String = "") async throws {
+        guard WebSocketClosure.isSendable(code) else {
+            throw TransportError(.invalidRequest(.option("a WebSocket cannot be closed with code \(code).")))
+        }
+        await core.link.close(WebSocketClosure(code: code, reason: reason))
+    }
+
+    /// Returns an iterator. It continues where an earlier one ended.
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(core: core)
+    }
+
+    /// An iterator over the received messages.
+    public struct Iterator: AsyncIteratorProtocol {
+        fileprivate let core: Core
+
+        /// Returns the next message; `nil` after the connection was closed normally.
+        ///
+        /// - Throws: ``ANHTTP/TransportError``, or `CancellationError` if the calling task is cancelled.
+        public mutating func next() async throws -> WebSocketMessage? {
+            try await core.next()
+        }
+    }
+}
+
+extension WebSocket {
+    /// The connection, and the state of the messages that are being received and sent.
+    final class Core: Sendable {
+        let link: any WebSocketLink
+        private let options: WebSocketOptions
+        private let input: Lock<Input>
+        /// Created for the first message that is compressed.
+        private let deflater = Lock<MessageDeflater?>(nil)
+
+        private struct Input {
+            /// The frames that were received and not processed, last first.
+            var frames: [WebSocketFrame] = []
+            var assembler: MessageAssembler
+        }
+
+        init(link: some WebSocketLink, options: WebSocketOptions) {
+            self.link = link
+            self.options = options
+            input = Lock(
+                Input(
+                    assembler: MessageAssembler(
+                        maximumSize: options.maximumMessageSize, resets: link.deflate?.serverResets ?? false)))
+        }
+
+        func next() async throws -> WebSocketMessage? {
+            do {
+                while true {
+                    if let message = try input.withLock({ input throws(WebSocketViolation) in
+                        while let frame = input.frames.popLast() {
+                            if let message = try input.assembler.add(frame) { return message }
+                        }
+                        return nil as WebSocketMessage?
+                    }) {
+                        try Task.checkCancellation()
+                        return message
+                    }
+                    guard let frames = try await link.receive() else { return nil }
+                    input.withLock { $0.frames = frames.reversed() + $0.frames }
+                }
+            } catch let violation as WebSocketViolation {
+                link.fail(violation)
+                throw TransportError(violation.failure(limit: options.maximumMessageSize))
+            }
+        }
+
+        /// Returns the frame of a message.
+        func frame(of message: WebSocketMessage) throws -> WebSocketFrame {
+            var frame =
+                switch message {
+                case .text(let text): WebSocketFrame(.text, Array(text.utf8))
+                case .binary(let data): WebSocketFrame(.binary, Array(data))
+                }
+            guard let deflate = link.deflate, !frame.payload.isEmpty else { return frame }
+            let deflater = try deflater.withLock { deflater throws in
+                let existing = try deflater ?? MessageDeflater(resets: deflate.clientResets)
+                deflater = existing
+                return existing
+            }
+            frame.payload = try deflater.deflate(frame.payload)
+            frame.isCompressed = true
+            return frame
+        }
+    }
+}
