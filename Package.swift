@@ -131,6 +131,9 @@ let package = Package(
             name: "DownloadDaemon", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting"],
             path: "Examples/DownloadDaemon", swiftSettings: settings),
         .executableTarget(
+            name: "EchoSocket", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting"],
+            path: "Examples/EchoSocket", swiftSettings: settings),
+        .executableTarget(
             name: "DecodeErrors", dependencies: ["AsyncNetworking", "AsyncNetworkingTesting"],
             path: "Examples/DecodeErrors", swiftSettings: settings),
         .executableTarget(

@@ -9,8 +9,9 @@ import Testing
     private static let directory = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
 
     @Test(arguments: [
-        "CachedFeed", "ChangeFeed", "ChatStream", "DecodeErrors", "DownloadWithProgress", "ImageGallery", "MutualTLS",
-        "PostForm", "RefreshAToken", "ResumeDownload", "RetryWithBackoff", "UploadMultipart", "UploadWithProgress",
+        "CachedFeed", "ChangeFeed", "ChatStream", "DecodeErrors", "DownloadWithProgress", "EchoSocket", "ImageGallery",
+        "MutualTLS", "PostForm", "RefreshAToken", "ResumeDownload", "RetryWithBackoff", "UploadMultipart",
+        "UploadWithProgress",
     ])
     func `an example runs to its end`(name: String) async throws {
         let (_, directory) = try await Self.run(name)
