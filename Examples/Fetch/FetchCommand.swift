@@ -17,6 +17,7 @@ package struct FetchCommand: ParsableCommand {
             bodies are decompressed. Longer transfers show a progress bar on standard error. A saved file appears \
             under its name when it is complete. After Ctrl-C or a failure, the part received remains in FILE.part if \
             the server supports resuming; --continue resumes it. \
+            With a wss or ws URL, the lines of standard input are sent as WebSocket messages, and received ones printed. \
             The exit status is that of the first URL that failed; --exit-statuses lists all.
             """,
         version: SessionManager.libraryVersion,
@@ -71,12 +72,16 @@ package struct FetchCommand: ParsableCommand {
         var names: Set<String> = []
         let content = try body.makeContent()
         return try urls.enumerated().map { index, url in
-            let request = try request.makeRequest(url, content: content)
+            // `ws` becomes `http`, and `wss` becomes `https`.
+            let isWebSocket = ["ws://", "wss://"].contains { url.lowercased().hasPrefix($0) }
+            let request = try request.makeRequest(isWebSocket ? "http" + url.dropFirst(2) : url, content: content)
             let target = try output.target(for: request.url)
             if case .file(let path) = target, !names.insert(path).inserted {
                 throw UsageError("Two URLs would be saved as \(path).")
             }
-            return FetchJob(index: index, name: urls.count > 1 ? url : "", request: request, target: target)
+            return FetchJob(
+                index: index, name: urls.count > 1 ? url : "", request: request, target: target,
+                isWebSocket: isWebSocket)
         }
     }
 

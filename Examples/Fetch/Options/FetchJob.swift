@@ -12,4 +12,6 @@ package struct FetchJob: Sendable {
     package var request: Request
     /// The destination of the body.
     package var target: OutputTarget
+    /// Whether the URL's scheme is `ws` or `wss`.
+    package var isWebSocket = false
 }

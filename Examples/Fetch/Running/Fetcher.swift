@@ -63,6 +63,7 @@ struct Fetcher: Sendable {
         _ job: FetchJob, after previous: OneShotEvent?, _ narrator: Narrator, _ watcher: ExchangeWatcher
     ) async throws {
         narrator.say(request: job.request)
+        if job.isWebSocket { return try await converse(over: job, after: previous, narrator) }
         if output.printsEvents { return try await printEvents(of: job, after: previous, narrator) }
         beginProgress(of: job)
         if case .file(let path) = job.target {

@@ -66,6 +66,12 @@ final class Narrator: Sendable {
         tell(HeadText.of(trailers).prefixed("< "))
     }
 
+    /// Prints the closure of a WebSocket connection.
+    func say(closure: WebSocketClosure) {
+        guard isVerbose else { return }
+        tell("* closed with \(closure.code.map { "code \($0)" } ?? "no code") \(closure.reason)\n")
+    }
+
     /// Prints a redirect.
     func say(redirection: RedirectPolicy.Redirection) {
         state.withLock { $0.urls.append(redirection.proposed.url) }
