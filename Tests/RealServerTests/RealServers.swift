@@ -31,6 +31,12 @@ enum RealServer: String, CaseIterable {
     case mitm = "AN_MITM"
     /// httpbin.
     case httpbin = "AN_HTTPBIN"
+    /// Python's websockets, with permessage-deflate.
+    case webSocket = "AN_WEBSOCKET"
+    /// Python's websockets without extensions.
+    case plainWebSocket = "AN_WEBSOCKET_PLAIN"
+    /// Python's websockets with permessage-deflate that resets its contexts.
+    case freshWebSocket = "AN_WEBSOCKET_FRESH"
     /// tinyproxy.
     case proxy = "AN_PROXY"
     /// tinyproxy behind TLS.
