@@ -20,7 +20,7 @@ ROUNDS := 5
 WORKLOAD :=
 
 # The maximum number of public symbols; see Tests/PublicSymbols/symbols.
-PUBLIC_SYMBOLS := 1328
+PUBLIC_SYMBOLS := 1333
 
 SHELL := /bin/bash
 SERVERS := Tests/Servers/servers
