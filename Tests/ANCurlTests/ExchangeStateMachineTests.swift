@@ -79,7 +79,7 @@ import Testing
         #expect(machine.resume() == false)
         #expect(machine.receiveBytes(1, buffered: 200) == .pause)
         _ = machine.end()
-        #expect(machine.resume() == false, "The loop has let go of it.")
+        #expect(machine.resume() == false, "The loop no longer refers to it.")
     }
 
     @Test(arguments: [

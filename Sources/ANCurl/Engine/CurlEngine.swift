@@ -216,8 +216,8 @@ actor CurlEngine: EventLoopSource {
 
     func finishCompleted() {
         while let (transfer, code) = multi?.nextFinished() {
-            if code == CURLE_OK, let wish = transfer.exchange.request.webSocketUpgrade {
-                upgrade(transfer, wish)
+            if code == CURLE_OK, let channel = transfer.exchange.webSocket {
+                upgrade(transfer, channel)
                 continue
             }
             let monitor = transfer.state.monitor

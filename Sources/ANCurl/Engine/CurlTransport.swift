@@ -53,7 +53,7 @@ public struct CurlTransport: CookieStoringTransport {
             let head = try await exchange.start()
             do {
                 if let channel = exchange.webSocket, head.status.code == 101 {
-                    exchange.request.webSocketUpgrade?.accept(UpgradedExchange(exchange: exchange, channel: channel))
+                    channel.upgrade.accept(UpgradedExchange(exchange: exchange, channel: channel))
                 }
                 try await body(head, ResponseBody(source: exchange))
                 await exchange.close()

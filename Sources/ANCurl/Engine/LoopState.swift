@@ -29,7 +29,7 @@ final class LoopState {
     /// The transfers that have become WebSocket connections, by socket.
     var upgraded: [Int32: Transfer] = [:]
     /// A buffer for the bytes of a WebSocket connection.
-    let receiveBuffer = ReceivedBytes(count: 1 << 16)
+    lazy var receiveBuffer = ReceivedBytes(count: 1 << 16)
     private let recordBuffer = ReceivedBytes(count: 1 << 14)
     @safe @exclusivity(unchecked) private var constants: [UInt: String] = [:]
     let headerFields: HeaderFieldCache

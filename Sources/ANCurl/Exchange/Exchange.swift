@@ -57,7 +57,7 @@ final class Exchange: Sendable {
         handlesCookies = request.handlesCookies ?? sharedOptions.value.handlesCookies
         authentication = request.transportAuthentication
         try authentication?.checkCapabilities()
-        webSocket = request.webSocketUpgrade.map { _ in WebSocketChannel() }
+        webSocket = request.webSocketUpgrade.map(WebSocketChannel.init)
         guard webSocket == nil || authentication?.server == nil && authentication?.signature == nil else {
             throw TransportError(
                 .invalidRequest(.option("a WebSocket connection authenticates by header fields only, such as Basic.")))

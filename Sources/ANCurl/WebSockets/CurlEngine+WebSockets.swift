@@ -7,14 +7,13 @@ import FoundationEssentials
 
 extension CurlEngine {
     /// Starts the opening handshake on a connection that libcurl has made for a WebSocket.
-    func upgrade(_ transfer: Transfer, _ upgrade: WebSocketUpgrade) {
-        guard let channel = transfer.exchange.webSocket, let socket = transfer.handle.activeSocket else {
+    func upgrade(_ transfer: Transfer, _ channel: WebSocketChannel) {
+        guard let socket = transfer.handle.activeSocket else {
             return finish(transfer, .failure(transfer.failure(.connectionLost(.beforeResponse))))
         }
-        let handshake = WebSocketHandshake(upgrade.options)
+        let handshake = WebSocketHandshake(channel.upgrade.options)
         let connection = WebSocketConnection(
-            channel, upgrade, handshake, socket: socket, capacity: transfer.exchange.options.streamBufferSize,
-            now: state.now)
+            channel, handshake, socket: socket, capacity: transfer.exchange.options.streamBufferSize, now: state.now)
         do throws(TransportError) {
             connection.output.append(try handshake.head(of: transfer.exchange.request, cookies: cookies(for: transfer)))
         } catch {

@@ -7,6 +7,7 @@ import ANSystem
 ///
 /// The loop adds data frames and takes commands; tasks take frames and add commands, and wait here.
 final class WebSocketChannel: Sendable {
+    let upgrade: WebSocketUpgrade
     private let state = Lock(State())
     /// Serializes the creation of frames: a compressed frame depends on the ones before it.
     private let sending = Lock(())
@@ -47,6 +48,10 @@ final class WebSocketChannel: Sendable {
             if case .failure(let error)? = ending { return error }
             return isClosing || ending != nil || closure != nil ? TransportError(.webSocketClosed(closure)) : nil
         }
+    }
+
+    init(_ upgrade: WebSocketUpgrade) {
+        self.upgrade = upgrade
     }
 
     // MARK: The tasks' side

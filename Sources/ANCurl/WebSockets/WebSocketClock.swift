@@ -38,7 +38,7 @@ package struct WebSocketClock {
         if closed == nil { closed = now }
     }
 
-    /// What is due.
+    /// The action that is due.
     package enum Step: Equatable {
         case none
         /// A ping must be sent.

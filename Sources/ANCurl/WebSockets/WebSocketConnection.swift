@@ -48,17 +48,17 @@ final class WebSocketConnection {
     }
 
     init(
-        _ channel: WebSocketChannel, _ upgrade: WebSocketUpgrade, _ handshake: WebSocketHandshake, socket: Int32,
-        capacity: Int, now: MonotonicInstant
+        _ channel: WebSocketChannel, _ handshake: WebSocketHandshake, socket: Int32, capacity: Int,
+        now: MonotonicInstant
     ) {
         self.channel = channel
         self.socket = socket
         self.handshake = handshake
         self.capacity = capacity
-        options = upgrade.options
+        options = channel.upgrade.options
         decoder = WebSocketFrameDecoder(maximumPayload: options.maximumMessageSize)
         machine = WebSocketStateMachine(maximumMessageSize: options.maximumMessageSize)
-        clock = WebSocketClock(upgrade.options, now: now)
+        clock = WebSocketClock(options, now: now)
     }
 
     /// Whether frames are exchanged.

@@ -28,7 +28,7 @@ package protocol WebSocketLink: Sendable {
     func fail(_ violation: WebSocketViolation)
 }
 
-/// A request's wish to become a WebSocket connection.
+/// The settings of a request that becomes a WebSocket connection.
 ///
 /// A transport that supports WebSockets performs the opening handshake (RFC 6455 §4.1). If the server accepts, it calls
 /// ``accept`` before it passes on the response, whose status is then 101. Any other response is passed on as usual.
@@ -44,7 +44,8 @@ package struct WebSocketUpgrade: Sendable {
 }
 
 extension Request {
-    /// The wish to become a WebSocket connection; `nil`, the default, for none. Set by a session.
+    /// The settings of the WebSocket connection that the request becomes; `nil`, the default, for an ordinary request.
+    /// Set by a session.
     package var webSocketUpgrade: WebSocketUpgrade? {
         get { self[WebSocketUpgrade.OfRequest.self] }
         set { self[WebSocketUpgrade.OfRequest.self] = newValue }

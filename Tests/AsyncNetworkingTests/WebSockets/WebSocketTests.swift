@@ -141,10 +141,10 @@ import Testing
                 Script([.acceptWebSocket(headers: ["Sec-WebSocket-Protocol": "b"]), .closeWebSocket(code: 1000)]))
             var options = WebSocketOptions()
             options.subprotocols = ["a", "b"]
-            var wish = try request(server, "/chat?room=1")
-            wish.headers[.authorization] = "Bearer token"
+            var request = try request(server, "/chat?room=1")
+            request.headers[.authorization] = "Bearer token"
             let session = SessionManager(for: server) { $0.headers[.userAgent] = "agent" }
-            let subprotocol = try await session.withWebSocket(wish, options: options) { $0.subprotocol }
+            let subprotocol = try await session.withWebSocket(request, options: options) { $0.subprotocol }
             #expect(subprotocol == "b")
             let received = try await server.requests(count: 1)[0]
             #expect(received.method == "GET")
@@ -207,9 +207,9 @@ import Testing
                     .reply(Reply(status: 401, headers: ["WWW-Authenticate": "Digest realm=x, Basic realm=x"]))
                 ]),
                 Script([.acceptWebSocket(), .echoMessages()]))
-            var wish = try request(server, "/a")
-            wish.credential = Credential(user: "me", password: "secret")
-            let answer = try await SessionManager(for: server).withWebSocket(wish) { socket in
+            var request = try request(server, "/a")
+            request.credential = Credential(user: "me", password: "secret")
+            let answer = try await SessionManager(for: server).withWebSocket(request) { socket in
                 try await socket.send(.text("x"))
                 return try await socket.first { _ in true }
             }
