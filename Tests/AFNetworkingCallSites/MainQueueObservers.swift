@@ -23,7 +23,7 @@ public final class MainQueueObservers {
     }
 
     /// Makes requests that cause each notification. Calls `finish` when all were received and the main queue still runs
-    /// blocks.
+    /// blocks. The server must not respond to requests for `/unanswered`.
     public func run(_ finish: @escaping () -> Void) {
         for name in Self.names {
             let token = NotificationCenter.default.addObserver(forName: name, object: nil, queue: .main) { [self] _ in
@@ -35,20 +35,28 @@ public final class MainQueueObservers {
             tokens.append(token)
         }
         reachability.startMonitoring()
-        let request = URLRequest(url: URL(string: "get", relativeTo: manager.baseURL)!)
-        let task = manager.dataTask(with: request, uploadProgress: nil, downloadProgress: nil) { [self] _, _, _ in
+        load("get") { [self] in
             NotificationCenter.default.post(name: Self.own, object: nil)
             download { [self] in download { [self] in manager.invalidateSessionCancelingTasks(false) } }
-        }
-        task.resume()
-        task.suspend()
-        task.resume()
+        }.resume()
+        // A task that could complete before it is suspended would not post the notification.
+        let unanswered = load("unanswered") {}
+        unanswered.resume()
+        unanswered.suspend()
+        unanswered.cancel()
+    }
+
+    private func load(_ path: String, _ completion: @escaping () -> Void) -> URLSessionDataTask {
+        manager.dataTask(with: request(path), uploadProgress: nil, downloadProgress: nil) { _, _, _ in completion() }
+    }
+
+    private func request(_ path: String) -> URLRequest {
+        URLRequest(url: URL(string: path, relativeTo: manager.baseURL)!)
     }
 
     private func download(_ next: @escaping () -> Void) {
         manager.downloadTask(
-            with: URLRequest(url: URL(string: "get", relativeTo: manager.baseURL)!), progress: nil,
-            destination: { [self] _, _ in place }
+            with: request("get"), progress: nil, destination: { [self] _, _ in place }
         ) { _, _, _ in next() }.resume()
     }
 }

@@ -11,7 +11,7 @@ import Testing
     @Test(arguments: [["AsyncMain"], ["BlockingMain", "dispatchMain"], ["BlockingMain", "runLoop"]])
     func `observers on the main queue receive every notification without blocking it`(program: [String]) async throws {
         try await StubServer.with { server in
-            server.fallback { _ in .text("hello") }
+            server.fallback { $0.target == "/unanswered" ? .hang : .text("hello") }
             let directory = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
             let words = [directory.appending(path: program[0]).path(), server.url("/").absoluteString]
             let outcome = try await Command(words + program.dropFirst()).run()
