@@ -5,7 +5,7 @@ import FoundationEssentials
 
 /// The random salt of a cache, which is part of each checksum of a credential.
 ///
-/// Checksums of different caches cannot be compared, and whoever does not know the salt cannot test guesses with them.
+/// Checksums of different caches cannot be compared, and cannot be used to test guesses without the salt.
 package struct CacheSalt: Hashable, Sendable {
     private let bytes: [UInt8]
 

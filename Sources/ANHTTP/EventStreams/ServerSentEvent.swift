@@ -23,7 +23,7 @@ public struct ServerSentEvent: Hashable, Sendable {
     }
 }
 
-/// What an event inherits from the session that received it. Does not take part in comparisons of events.
+/// The settings of the session that received an event. Does not take part in comparisons of events.
 package struct EventSession: Hashable, Sendable {
     /// The decoder of the session; `nil` for an event that no session received.
     package var jsonDecoder: JSONDecoder?

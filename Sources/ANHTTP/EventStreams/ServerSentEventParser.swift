@@ -16,7 +16,7 @@ package struct ServerSentEventParser {
     /// The last event ID buffer. It applies when the event ends.
     private var id: String
     private var isFirstLine = true
-    /// What the events inherit from the session.
+    /// The settings of the session that receives the events.
     package var session = EventSession()
 
     /// The ID of the last complete event, for `Last-Event-ID`; empty for none.

@@ -89,8 +89,8 @@ private actor SegmentWriter {
         }
     }
 
-    /// Returns whether so many bytes are appended to the pending ones, which are written first if there is no room for
-    /// more.
+    /// Returns whether a number of bytes must be appended to the pending ones. Writes these first if there is no room
+    /// for more.
     private func combines(_ count: Int) async throws -> Bool {
         let isSmall = count < BodySegments.largeSize
         if !isSmall || pending.count + count > RequestBody.chunkSize { try await flush() }

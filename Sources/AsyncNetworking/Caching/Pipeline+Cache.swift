@@ -157,7 +157,7 @@ extension Pipeline {
         guard let task = try? registry.begin(.data, call.request) else { return lookup.endValidation() }
         var call = call
         (call.delivery, call.events, call.monitor) = (.streamed, nil, nil)
-        // The whole response is validated, whatever part of it was asked for.
+        // The whole response is validated, even if a part of it was requested.
         for name in [HTTPField.Name.range, .ifRange, .ifNoneMatch, .ifModifiedSince] {
             call.request.headers[name] = nil
         }

@@ -3,7 +3,7 @@
 /// A cache of images in memory.
 ///
 /// If the images occupy more than ``capacity``, those that were not accessed for the longest time are removed until
-/// ``preferredUseAfterPurge`` is reached; an image that is larger by itself is removed at once. Under memory pressure all
+/// ``preferredUseAfterPurge`` is reached; an image that alone is larger is removed at once. Under memory pressure all
 /// images are removed. All members may be used from any thread or task at any time, and return immediately.
 public final class AutoPurgingImageCache: Sendable {
     private let store: PurgingCache<ImageCacheKey, ImageContent>
