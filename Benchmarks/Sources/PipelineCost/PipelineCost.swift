@@ -14,7 +14,12 @@ import Glibc
 struct PipelineCost {
     static let bar = 4.0
 
-    @concurrent static func main() async throws {
+    static func main() async throws {
+        try await run()
+    }
+
+    /// Measures on the global executor: `main` runs on the main actor, also if it is declared `@concurrent`.
+    @concurrent private static func run() async throws {
         let requests = CommandLine.arguments.dropFirst().first.flatMap { Int($0) } ?? 20_000
         let cases: [Case] = [
             Case("nothing enabled") { _ in },

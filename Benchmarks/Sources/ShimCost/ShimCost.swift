@@ -19,7 +19,12 @@ import Synchronization
 struct ShimCost {
     static let bar = 10.0
 
-    @concurrent static func main() async throws {
+    static func main() async throws {
+        try await run()
+    }
+
+    /// Measures on the global executor: `main` runs on the main actor, also if it is declared `@concurrent`.
+    @concurrent private static func run() async throws {
         let requests = CommandLine.arguments.dropFirst().first.flatMap { Int($0) } ?? 20_000
         let only = CommandLine.arguments.dropFirst(2).first
         let transport = InstantTransport(
