@@ -43,7 +43,7 @@ extension AFHTTPSessionManager {
                 completion: .blocks(success: success, failure: failure))
             return AFDataTask(makeDriver(request, .data, callbacks), isResumed: isResumed)
         }
-        return VerbCallbacks(success, failure).task {
+        return VerbCallbacks(success, failure).task(calledOn: delivery.completionQueue) {
             dataTask(
                 with: request.urlRequest, uploadProgress: uploadProgress, downloadProgress: downloadProgress,
                 completionHandler: $0)
@@ -69,7 +69,7 @@ extension AFHTTPSessionManager {
                 uploadProgress: uploadProgress, completion: .blocks(success: success, failure: failure))
             return AFUploadTask(makeDriver(.given(request), .upload(nil), callbacks), isResumed: true)
         }
-        let task = VerbCallbacks(success, failure).task {
+        let task = VerbCallbacks(success, failure).task(calledOn: delivery.completionQueue) {
             uploadTask(withStreamedRequest: request, progress: uploadProgress, completionHandler: $0)
         }
         task.resume()
@@ -147,19 +147,25 @@ private final class VerbCallbacks: Sendable {
         blocks = UncheckedSendable((success, failure))
     }
 
-    /// Returns the task from `make`.
-    func task<Made: URLSessionDataTask>(_ make: (@escaping (URLResponse, Any?, (any Error)?) -> Void) -> Made) -> Made {
+    /// Returns the task from `make`. If that has called its completion handler already, the blocks are called on a queue.
+    func task<Made: URLSessionDataTask>(
+        calledOn queue: CompletionQueue, _ make: (@escaping (URLResponse, Any?, (any Error)?) -> Void) -> Made
+    ) -> Made {
         let task = make { _, object, error in
-            self.deliver { $0.results.append(UncheckedSendable((object, error))) }
+            self.state.withLock { $0.results.append(UncheckedSendable((object, error))) }
+            self.deliver()
         }
-        deliver { $0.task = task }
+        let isLate = state.withLock { state in
+            state.task = task
+            return !state.results.isEmpty
+        }
+        if isLate { queue.call { self.deliver() } }
         return task
     }
 
-    /// Changes the state, and calls a block for each result if the task is known.
-    private func deliver(_ change: (inout State) -> Void) {
+    /// Calls a block for each result if the task is known.
+    private func deliver() {
         let (task, results) = state.withLock { state in
-            change(&state)
             defer { if state.task != nil { state.results = [] } }
             return (state.task, state.results)
         }
