@@ -189,6 +189,24 @@ import Testing
         #expect(manager.description.contains("baseURL: https://example.com/v1/"))
     }
 
+    @Test func `a copy keeps the overrides of serializers and of the policy`() throws {
+        final class Policy: AFSecurityPolicy, @unchecked Sendable {
+            override func evaluateServerTrust(_ serverTrust: SecTrust, forDomain domain: String?) -> Bool { false }
+        }
+        final class Requests: AFHTTPRequestSerializer, @unchecked Sendable {}
+        final class Responses: AFHTTPResponseSerializer, @unchecked Sendable {
+            override func copy(with zone: NSZone? = nil) -> Any { Responses() }
+        }
+        let manager = AFHTTPSessionManager()
+        manager.securityPolicy = Policy()
+        manager.requestSerializer = Requests()
+        manager.responseSerializer = Responses()
+        let copy = try #require(manager.copy() as? AFHTTPSessionManager)
+        #expect(copy.securityPolicy === manager.securityPolicy)
+        #expect(copy.requestSerializer === manager.requestSerializer)
+        #expect(copy.responseSerializer is Responses && copy.responseSerializer !== manager.responseSerializer)
+    }
+
     @Test func `a manager can share a core session`() async throws {
         try await StubServer.with { server in
             server.fallback { _ in .json("{}") }
@@ -239,7 +257,8 @@ import Testing
         }
     }
 
-    @Test func `an override may be called back before it has returned its task`() async throws {
+    @Test(arguments: [true, false])
+    func `an override may be called back before it has returned its task`(isOnMainQueue: Bool) async throws {
         final class Eager: AFHTTPSessionManager, @unchecked Sendable {
             override func dataTask(
                 with request: URLRequest, uploadProgress: ((Progress) -> Void)?,
@@ -261,8 +280,10 @@ import Testing
         try await StubServer.with { server in
             server.route("/", .json("{}"))
             let manager = Eager(for: server)
+            if isOnMainQueue { manager.completionQueue = nil }
             let result = await manager.fetchFromOwnThread("")
             #expect(result.error == nil)
+            #expect(result.isOnMainQueue == isOnMainQueue)
             #expect(result.task?.state == .completed)
         }
     }

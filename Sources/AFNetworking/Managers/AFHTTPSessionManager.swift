@@ -235,17 +235,20 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     }
 
     /// Returns a manager with the same base URL and configuration and with copies of the serializers and the security
-    /// policy.
+    /// policy. An object whose class does not override `copy(with:)` to return an instance of that class is shared.
     open override func copy(with zone: NSZone? = nil) -> Any {
         let copy = AFHTTPSessionManager(baseURL: baseURL, sessionConfiguration: copiedConfiguration)
-        if let serializer = requestSerializer.copy(with: zone) as? AFHTTPRequestSerializer {
-            copy.requestSerializer = serializer
-        }
-        if let serializer = responseSerializer.copy(with: zone) as? AFHTTPResponseSerializer {
-            copy.responseSerializer = serializer
-        }
-        if let policy = securityPolicy.copy(with: zone) as? AFSecurityPolicy { copy.securityPolicy = policy }
+        copy.requestSerializer = Self.copyOfSameClass(requestSerializer, zone)
+        copy.responseSerializer = Self.copyOfSameClass(responseSerializer, zone)
+        copy.securityPolicy = Self.copyOfSameClass(securityPolicy, zone)
         return copy
+    }
+
+    /// Returns a copy of an object, or the object itself if the copy would lack the overrides of its class, for example
+    /// of ``AFSecurityPolicy/evaluateServerTrust(_:forDomain:)``.
+    private static func copyOfSameClass<Object: NSCopying>(_ object: Object, _ zone: NSZone?) -> Object {
+        let copy = object.copy(with: zone)
+        return type(of: copy) == type(of: object as Any) ? copy as? Object ?? object : object
     }
 
     /// The manager's class, address, base URL, session and number of tasks.

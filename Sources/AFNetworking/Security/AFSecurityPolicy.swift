@@ -179,7 +179,8 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
     /// Always `true`.
     open class var supportsSecureCoding: Bool { true }
 
-    /// Returns a policy with the same rules.
+    /// Returns an ``AFSecurityPolicy`` with the same rules. A subclass must override this method; otherwise, its copy lacks
+    /// its overrides.
     open func copy(with zone: NSZone? = nil) -> Any {
         let copy = AFSecurityPolicy()
         let own = state.withLock { $0.rules }
