@@ -262,6 +262,14 @@ import Testing
 
     // MARK: Progress
 
+    @Test func `the header of a small file is known at the end`() async throws {
+        let file = try #require(SamplePicture.all.first { $0.data.count < 64 }).data
+        let images = Self.downloader(MockTransport { _ in .data(file, headers: [.contentType: "image/gif"]) })
+        var last: ImageDownload.Status?
+        for await status in images.download(try Self.request("a")).updates { last = status }
+        #expect(last?.header?.format == .gif)
+    }
+
     @Test func `the header is known before the image`() async throws {
         let gate = try ScriptGate()
         let (start, rest) = (SamplePicture.png.prefix(70), SamplePicture.png.dropFirst(70))

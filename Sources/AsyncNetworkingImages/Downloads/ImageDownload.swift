@@ -17,7 +17,8 @@ public final class ImageDownload: Identifiable, Sendable {
 
     /// The state of a request.
     public struct Status: Sendable {
-        /// The format and the size of the image; `nil` before its header has arrived.
+        /// The format and the stored size of the image, read from the beginning of the file; `nil` until enough of it has
+        /// arrived.
         public var header: ImageHeader?
         /// The progress of receiving the file; `nil` before it has begun.
         public var progress: TransferProgress?

@@ -178,6 +178,7 @@ public final class ImageDownloader: Sendable {
         let (receipts, status) = state.withLock { state in
             var status = state.downloads[number]?.status ?? ImageDownload.Status()
             status.result = result
+            if case .success(let image) = result { status.header = image.header }
             if let cache, let key = state.downloads[number]?.cacheKey, case .success(let image) = result {
                 cache.add(image, for: key)
             }
