@@ -4,13 +4,17 @@ import ANHTTP
 import HTTPTypes
 
 extension SessionManager {
-    /// Sends a HEAD request for each task of a group that has no ``AnyTransferTask/expectedBytes`` yet, at most eight at a
-    /// time, and sets them from `Content-Length`.
+    /// Requests the sizes of a group's downloads, so that the total of ``TransferGroup/progress`` is known before the
+    /// transfers begin.
     ///
-    /// Uploads, tasks that have ended, and requests with a body are skipped, and so are responses without a length or
-    /// with a status outside of 200–299: the total of the group is then known later. Errors are not thrown.
+    /// For each task without ``AnyTransferTask/expectedBytes``, sends a HEAD request, with `Accept-Encoding: identity`
+    /// unless the task's request has that field, and sets `expectedBytes` to the `Content-Length` of the response. At most
+    /// eight requests are sent at a time. Uploads, tasks that have ended, and requests with a body are skipped.
     ///
-    /// - Parameter group: The group, whose tasks may belong to other managers: the requests are those of this one.
+    /// A request that fails, has a status outside of 200–299 or no `Content-Length` leaves the size unknown; no error is
+    /// thrown. Read ``TransferGroup/progress`` after this function returns: it uses the sizes known at that time.
+    ///
+    /// - Parameter group: The group. This manager sends the requests, also those for tasks of other managers.
     public nonisolated func requestSizes(of group: TransferGroup) async {
         let open = group.tasks.filter { task in
             task.expectedBytes == nil && task.kind != .upload && task.status.state != .finished
@@ -18,7 +22,10 @@ extension SessionManager {
         await withTaskGroup(of: Void.self) { children in
             for (index, task) in open.enumerated() {
                 if index >= 8 { await children.next() }
-                children.addTask { task.expectedBytes = await self.size(of: task) }
+                children.addTask {
+                    guard let size = await self.size(of: task), task.expectedBytes == nil else { return }
+                    task.expectedBytes = size
+                }
             }
         }
     }

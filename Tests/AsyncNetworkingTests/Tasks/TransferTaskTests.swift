@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANSystem
 import AsyncNetworking
 import AsyncNetworkingTesting
 import FoundationEssentials
@@ -484,6 +485,22 @@ extension TransferTask {
         #expect(tasks.map(\.expectedBytes) == [1, nil, nil, nil] + Array(repeating: 5_000_000_000, count: 20))
         #expect(transport.requests.allSatisfy { $0.request.method == .head })
         #expect(transport.requests.count == 23)
+    }
+
+    @Test func `a size that is set while it is requested is kept`() async throws {
+        let directory = try TemporaryDirectory()
+        let tasks = Lock<[DownloadTask]>([])
+        let transport = MockTransport { request in
+            tasks.withLock { $0.first { $0.request?.url == request.url }?.expectedBytes = 7 }
+            return .status(.ok, headers: request.url.lastPathComponent == "known" ? [.contentLength: "5"] : [:])
+        }
+        let manager = SessionManager(on: transport)
+        let made = try ["known", "unknown"].map { name in
+            try manager.makeDownloadTask(for: manager.request(.get, name), to: .file("\(directory.path)/\(name)"))
+        }
+        tasks.set(\.self, to: made)
+        await manager.requestSizes(of: TransferGroup(made))
+        #expect(made.map(\.expectedBytes) == [7, 7])
     }
 }
 
