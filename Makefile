@@ -107,7 +107,8 @@ demo: setup-library ## Demonstrate the library, optionally with a URL: make demo
 # FetchTests are skipped: ThreadSanitizer does not support Synchronization.Mutex, which protects the state of Fetch.
 # The run-time library of ThreadSanitizer does not work with a limit on the size of files, which one test sets.
 tsan: setup-library ## Run the tests under ThreadSanitizer
-	swift test --sanitize=thread --scratch-path .build-tsan $(QUIET) $(FEW_AT_ONCE) \
+	TSAN_OPTIONS=suppressions=$(CURDIR)/Tests/ThreadSanitizer.suppressions \
+		swift test --sanitize=thread --scratch-path .build-tsan $(QUIET) $(FEW_AT_ONCE) \
 		--skip 'RealServerTests|FetchTests|refuses larger files'
 
 # Leak detection is off: LeakSanitizer does not find references in payloads of Swift enums, and reports every static
