@@ -2,12 +2,12 @@
 
 import ANHTTP
 
-/// A violation of the requirements for transports.
+/// A violation of the requirements for transports, found by a ``TransportConformanceCase``.
 public struct ConformanceError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The expected and the actual behaviour.
+    /// A sentence with the expected and the actual behaviour.
     public let description: String
 
-    /// Creates a failure with a description.
+    /// Creates an error with a description of the expected and the actual behaviour.
     public init(_ description: String) {
         self.description = description
     }

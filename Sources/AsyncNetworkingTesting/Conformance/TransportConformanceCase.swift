@@ -40,17 +40,18 @@ public struct TransportConformanceCase: Sendable, CustomStringConvertible {
         self.check = check
     }
 
-    /// The name of the case.
+    /// The same as ``name``, for the reports of a test library.
     public var description: String { name }
 
-    /// Tests a transport with a new ``StubServer``, and shuts the transport down.
+    /// Tests a transport with a new ``StubServer``, and shuts the transport down, even if the case fails.
     ///
     /// - Parameters:
-    ///   - options: The options of the server. With TLS, `transfer` must trust its certificate.
-    ///   - transfer: The options of each request, which should not use a proxy; the defaults without a proxy if
+    ///   - options: The options of the server; by default plain HTTP. With TLS, `transfer` must trust its certificate.
+    ///   - transfer: The options of each request, which should not use a proxy; the default options without a proxy if
     ///     omitted.
     ///   - makeTransport: Creates the transport.
-    /// - Throws: ``ConformanceError``, or an unexpected error of the transport.
+    /// - Throws: ``ConformanceError`` if the transport violates the requirement, or else an unexpected error of the
+    ///   transport, of `makeTransport`, or of starting the server.
     public func run(
         options: StubServer.Options = .init(), transfer: TransferOptions = TransferOptions().with { $0.proxy = .none },
         makeTransport: () throws -> any Transport
@@ -70,9 +71,12 @@ public struct TransportConformanceCase: Sendable, CustomStringConvertible {
         }
     }
 
-    /// Tests a mock transport, which `makeMock` creates from the script of the case.
+    /// Tests a mock transport without a server, and shuts it down, even if the case fails.
     ///
-    /// - Throws: ``ConformanceError``, or an unexpected error of the transport.
+    /// - Parameter makeMock: Creates the transport from the script of the case; see
+    ///   ``MockTransport/init(script:clock:)``.
+    /// - Throws: ``ConformanceError`` if the transport violates the requirement, or else an unexpected error of the
+    ///   transport.
     public func run(makeMock: (Script) -> MockTransport) async throws {
         let gate = try ScriptGate()
         let transport = makeMock(script(gate))

@@ -2,35 +2,39 @@
 
 public import ANHTTP
 
-/// A recorder of the events of an exchange, in order.
+/// A recorder of the events of one exchange, for the argument `events` of `Transport.perform`.
+///
+/// All members may be used from any thread or task at any time.
 public final class EventRecorder: TransferEventSink {
     private let recorded = Observed([TransferEvent]())
 
     /// Creates a recorder without events.
     public init() {}
 
-    /// Records an event.
+    /// Records an event and resumes the tasks that wait for it in ``first(where:)``; called by a transport.
     public func receive(_ event: TransferEvent) {
         recorded.update { $0.append(event) }
     }
 
-    /// The events recorded so far.
+    /// The events recorded so far, in the order in which they were received.
     public var events: [TransferEvent] { recorded.value }
 
-    /// The heads of the interim responses recorded so far.
+    /// The heads of the interim responses (status 100 to 199) recorded so far, in the order in which they were
+    /// received.
     public var informationalHeads: [ResponseHead] {
         events.compactMap { if case .informational(let head) = $0 { head } else { nil } }
     }
 
-    /// The metrics of the exchange; `nil` before its end.
+    /// The metrics in the first event `finished`; `nil` before the end of the exchange.
     public var metrics: TransferMetrics? {
         events.lazy.compactMap { if case .finished(let metrics) = $0 { metrics } else { nil } }.first
     }
 
-    /// Returns the first event that satisfies a condition, and waits for it if necessary.
+    /// Returns the first event that satisfies a condition, and waits for it without a time limit if it was not recorded
+    /// yet.
     ///
-    /// The condition is evaluated while a lock is held: it must be fast and must not use the recorder.
-    ///
+    /// - Parameter matches: Whether an event is the one to return. It is evaluated while a lock is held: it must be
+    ///   fast and must not use the recorder.
     /// - Throws: `CancellationError` if the task is cancelled.
     public func first(where matches: @escaping @Sendable (TransferEvent) -> Bool) async throws -> TransferEvent {
         try await recorded.wait { $0.contains(where: matches) }

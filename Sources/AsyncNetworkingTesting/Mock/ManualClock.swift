@@ -8,19 +8,24 @@
 /// try await clock.sleepers(count: 1)      // the task is sleeping
 /// clock.advance(by: .seconds(30))
 /// ```
+///
+/// All members may be used from any thread or task at any time.
 public final class ManualClock: Clock {
     private let state = Observed(State())
 
     /// Creates a clock whose time is zero.
     public init() {}
 
-    /// The current time of the clock.
+    /// The current time of the clock; zero until ``advance(by:)`` is called.
     public var now: Instant { state.value.now }
     /// The smallest step of the clock: zero, because any duration is possible.
     public var minimumResolution: Duration { .zero }
 
     /// Sleeps until the clock is advanced to `deadline`; returns immediately if that time has passed.
     ///
+    /// - Parameters:
+    ///   - deadline: The time at which the task is resumed.
+    ///   - tolerance: Ignored: the clock wakes tasks exactly at their deadlines.
     /// - Throws: `CancellationError` if the task is cancelled.
     public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
         try Task.checkCancellation()
@@ -38,7 +43,9 @@ public final class ManualClock: Clock {
         }
     }
 
-    /// Advances the clock and wakes the tasks whose deadlines have passed. A negative duration has no effect.
+    /// Advances the clock and wakes the tasks whose deadlines have been reached. A negative duration has no effect.
+    ///
+    /// Returns immediately, possibly before the tasks run. Use ``sleepers(count:)`` to wait until tasks sleep again.
     public func advance(by duration: Duration) {
         state.update { state in
             state.now = state.now.advanced(by: max(.zero, duration))
@@ -48,14 +55,16 @@ public final class ManualClock: Clock {
         }
     }
 
-    /// The remaining durations of the sleeping tasks, in ascending order.
+    /// The remaining durations of the tasks that are sleeping now, in ascending order.
     public var sleepers: [Duration] {
         let state = state.value
         return state.sleepers.values.map { state.now.duration(to: $0) }.sorted()
     }
 
-    /// Waits until at least `count` tasks are sleeping, and returns their remaining durations in ascending order.
+    /// Waits without a time limit until at least `count` tasks are sleeping, and returns their remaining durations in
+    /// ascending order.
     ///
+    /// - Parameter count: The number of tasks.
     /// - Throws: `CancellationError` if the task is cancelled.
     @discardableResult
     public func sleepers(count: Int) async throws -> [Duration] {
@@ -65,7 +74,7 @@ public final class ManualClock: Clock {
 
     /// An instant of a manual clock.
     public struct Instant: InstantProtocol {
-        /// The time since the clock's zero.
+        /// The time since the clock's zero; negative for an instant before it.
         public var offset: Duration
 
         /// Creates an instant, by default the clock's zero.

@@ -5,8 +5,13 @@ import FoundationEssentials
 import HTTPTypes
 
 extension MockResponse {
-    /// Returns a response with server-sent events, each in a chunk of its own. See
-    /// ``Script/events(_:retry:every:then:)``.
+    /// Returns a response with status 200 and server-sent events (`text/event-stream`), each in a chunk of its own.
+    ///
+    /// - Parameters:
+    ///   - events: The events. An event without an ID is sent without `id:`.
+    ///   - retry: The reconnection time sent before the events in milliseconds; `nil`, the default, for none.
+    ///   - interval: The pause after each event on the transport's clock; none by default.
+    ///   - ending: What follows the events; the end of the response by default.
     public static func events(
         _ events: [ServerSentEvent], retry: Duration? = nil, every interval: Duration = .zero,
         then ending: Script.StreamEnding = .complete
@@ -14,7 +19,13 @@ extension MockResponse {
         MockResponse(.events(events, retry: retry, every: interval, then: ending))
     }
 
-    /// Returns a response with pieces of text, each in a chunk of its own. See ``Script/stream(_:type:every:then:)``.
+    /// Returns a response with status 200 and pieces of text, each in a chunk of its own.
+    ///
+    /// - Parameters:
+    ///   - pieces: The pieces of the body.
+    ///   - type: The `Content-Type`.
+    ///   - interval: The pause after each piece on the transport's clock; none by default.
+    ///   - ending: What follows the pieces; the end of the response by default.
     public static func stream(
         _ pieces: [String], type: String, every interval: Duration = .zero, then ending: Script.StreamEnding = .complete
     ) -> MockResponse {

@@ -6,19 +6,33 @@ public import HTTPTypes
 /// A response of a ``MockTransport``: a list of steps, including the head.
 ///
 /// A response without a head hangs until the task is cancelled or the transport is shut down.
+///
+/// After a head in response to a HEAD request, or with status 204 or 304, all further steps are skipped. Steps in the
+/// wrong order fail the exchange with `TransportError.Reason.invalidResponse`: a chunk before the head, or another head
+/// or an interim response after it.
 public struct MockResponse: Sendable {
-    /// The steps of the response, in order.
+    /// The steps of the response, performed in order.
     public var steps: [Step]
-    /// The trailer fields after the body.
+    /// The trailer fields, which the response body provides at its end (`ResponseBody.trailers`); empty by default.
     public var trailers: HTTPFields
 
-    /// Creates a response from steps, by default without trailers.
+    /// Creates a response from steps.
+    ///
+    /// - Parameters:
+    ///   - steps: The steps, performed in order.
+    ///   - trailers: The trailer fields after the body; none by default.
     public init(_ steps: [Step], trailers: HTTPFields = [:]) {
         self.steps = steps
         self.trailers = trailers
     }
 
-    /// Creates a response from its parts, by default with status 200 and an empty body.
+    /// Creates a response from its parts: a head, and a step for each chunk.
+    ///
+    /// - Parameters:
+    ///   - status: The status; 200 by default.
+    ///   - headers: The header fields, to which none are added; empty by default.
+    ///   - chunks: The chunks of the body; none by default. Empty ones are skipped.
+    ///   - trailers: The trailer fields after the body; none by default.
     public init(
         status: HTTPResponse.Status = .ok, headers: HTTPFields = [:], chunks: [Data] = [], trailers: HTTPFields = [:]
     ) {
@@ -27,11 +41,11 @@ public struct MockResponse: Sendable {
 
     /// A step of a response.
     public enum Step: Sendable {
-        /// Reports an interim response.
+        /// Reports an interim response (status 100 to 199), by default without header fields.
         case informational(HTTPResponse.Status, HTTPFields = [:])
-        /// Provides the head.
+        /// Provides the head of the final response, by default without header fields.
         case head(HTTPResponse.Status, HTTPFields = [:])
-        /// Provides a chunk of the body.
+        /// Provides a chunk of the body; an empty one is skipped.
         case chunk(Data)
         /// Waits for a duration on the transport's clock.
         case pause(Duration)
@@ -39,38 +53,47 @@ public struct MockResponse: Sendable {
         case wait(ScriptGate)
         /// Waits until the task is cancelled or the transport is shut down.
         case hang
-        /// Fails the exchange with an error.
+        /// Fails the exchange: the error is thrown by `perform`, or after the head by reading the body.
         case fail(any Error)
     }
 
     // MARK: Common responses
 
-    /// Returns a response with JSON text.
+    /// Returns a response with JSON text and `Content-Type: application/json`, by default with status 200. The text is
+    /// not validated.
     public static func json(_ text: String, status: HTTPResponse.Status = .ok) -> MockResponse {
         MockResponse(status: status, headers: [.contentType: "application/json"], chunks: [Data(text.utf8)])
     }
 
-    /// Returns a response with plain text.
+    /// Returns a response with text in UTF-8 and `Content-Type: text/plain; charset=utf-8`, by default with status 200.
     public static func text(_ text: String, status: HTTPResponse.Status = .ok) -> MockResponse {
         MockResponse(status: status, headers: [.contentType: "text/plain; charset=utf-8"], chunks: [Data(text.utf8)])
     }
 
-    /// Returns a response with status 200 and bytes.
+    /// Returns a response with status 200 and a body of one chunk.
+    ///
+    /// - Parameters:
+    ///   - data: The body.
+    ///   - headers: The header fields, to which none are added; empty by default.
     public static func data(_ data: Data, headers: HTTPFields = [:]) -> MockResponse {
         MockResponse(headers: headers, chunks: [data])
     }
 
-    /// Returns a response without a body.
+    /// Returns a response without a body, by default without header fields.
     public static func status(_ status: HTTPResponse.Status, headers: HTTPFields = [:]) -> MockResponse {
         MockResponse(status: status, headers: headers)
     }
 
     /// Returns a redirect without a body.
+    ///
+    /// - Parameters:
+    ///   - status: The status, such as `.found`.
+    ///   - location: The value of `Location`, sent unchanged: a URL, relative or absolute, or anything else.
     public static func redirect(_ status: HTTPResponse.Status, to location: String) -> MockResponse {
         MockResponse(status: status, headers: [.location: location])
     }
 
-    /// Returns a response that fails the exchange with an error.
+    /// Returns a response that fails the exchange with an error before the head; `perform` throws it unchanged.
     public static func failure(_ error: any Error) -> MockResponse {
         MockResponse([.fail(error)])
     }
@@ -78,7 +101,11 @@ public struct MockResponse: Sendable {
     /// A response that hangs until the task is cancelled or the transport is shut down.
     public static var hang: MockResponse { MockResponse([.hang]) }
 
-    /// Returns the response preceded by an interim response.
+    /// Returns a copy that begins with an interim response, by default without header fields.
+    ///
+    /// - Parameters:
+    ///   - status: The status, 100 to 199.
+    ///   - headers: The header fields of the interim response.
     public func informational(_ status: HTTPResponse.Status, _ headers: HTTPFields = [:]) -> MockResponse {
         MockResponse([.informational(status, headers)] + steps, trailers: trailers)
     }

@@ -7,7 +7,7 @@
 public struct HeaderPairs: Hashable, Sendable, RandomAccessCollection, ExpressibleByDictionaryLiteral {
     private var pairs: [HeaderPair]
 
-    /// Creates fields from name-value pairs; without arguments there are no fields.
+    /// Creates fields from name-value pairs, in their order; without arguments there are no fields.
     public init(_ pairs: [HeaderPair] = []) {
         self.pairs = pairs
     }
@@ -21,22 +21,22 @@ public struct HeaderPairs: Hashable, Sendable, RandomAccessCollection, Expressib
     public var startIndex: Int { 0 }
     /// The position after the last field, equal to the number of fields.
     public var endIndex: Int { pairs.count }
-    /// The field at a position.
+    /// The field at a position from 0; any other position is a programming error.
     public subscript(position: Int) -> HeaderPair { pairs[position] }
 
-    /// The value of the first field with a name, ignoring case; `nil` without such a field.
+    /// The value of the first field with a name, ignoring case; `nil` if no field has that name.
     public subscript(name: String) -> String? {
         let name = name.lowercased()
         return pairs.first { $0.name.lowercased() == name }?.value
     }
 
-    /// Returns the values of all fields with a name, ignoring case, in order.
+    /// Returns the values of all fields with a name, ignoring case, in order; empty if no field has that name.
     public func values(_ name: String) -> [String] {
         let name = name.lowercased()
         return pairs.filter { $0.name.lowercased() == name }.map(\.value)
     }
 
-    /// Appends a field.
+    /// Appends a field, even if there is one with the same name.
     public mutating func append(_ name: String, _ value: String) {
         pairs.append(HeaderPair(name, value))
     }
@@ -52,12 +52,12 @@ public struct HeaderPairs: Hashable, Sendable, RandomAccessCollection, Expressib
 
 /// A header field: a name with its original case, and a value.
 public struct HeaderPair: Hashable, Sendable, CustomStringConvertible {
-    /// The name of the field.
+    /// The name of the field, with its original case.
     public var name: String
-    /// The value of the field, without surrounding whitespace.
+    /// The value of the field: without surrounding whitespace in a received request, sent unchanged in a response.
     public var value: String
 
-    /// Creates a field from a name and a value.
+    /// Creates a field from a name and a value, which are not checked: a response with invalid ones is malformed.
     public init(_ name: String, _ value: String) {
         self.name = name
         self.value = value

@@ -4,26 +4,36 @@ public import FoundationEssentials
 
 /// A response sent by a ``StubServer``.
 ///
-/// The server adds only the fields required by the framing: no `Date`, `Server` or `Content-Type`.
+/// The server adds only the field required by the framing: no `Date`, `Server` or `Content-Type`.
 public struct Reply: Sendable {
-    /// The version in the status line; `HTTP/1.1` by default.
+    /// The version in the status line, which may be any text; `HTTP/1.1` by default.
     public var version = "HTTP/1.1"
-    /// The status code.
+    /// The status code, which may be any number; 200 by default.
     public var status: Int
-    /// The reason phrase; `nil`, the default, for the standard one, empty to omit it.
+    /// The reason phrase; empty to omit it.
+    ///
+    /// If it is `nil`, the default, the standard phrase of RFC 9110 §15 is sent for the common statuses, and none for
+    /// others.
     public var reason: String?
-    /// The header fields, sent unchanged.
+    /// The header fields, sent unchanged and in order; empty by default.
+    ///
+    /// The server appends the field that the framing requires (`Content-Length`, `Transfer-Encoding` or
+    /// `Connection: close`), even if there is one with the same name. ``Framing/asGiven`` prevents that.
     public var headers: HeaderPairs
-    /// The body of the response; empty by default.
+    /// The body of the response; empty by default. It is not sent in response to HEAD, or with status 1xx, 204 or 304.
     public var body: Body
     /// The framing of the body; ``Framing/contentLength`` by default.
     public var framing: Framing
-    /// The trailer fields, which are sent only with a chunked body; empty by default.
+    /// The trailer fields, sent after a body with the framing ``Framing/chunked(size:)`` and otherwise ignored; empty
+    /// by default.
     public var trailers: HeaderPairs
-    /// The pace at which the body is sent; `nil`, the default, to send it without pauses.
+    /// The pace at which the body is sent, including chunk sizes and trailers; `nil`, the default, to send it without
+    /// pauses.
     public var pace: Script.Pace?
 
-    /// Creates a response, by default with status 200 and an empty body.
+    /// Creates a response from its parts; each argument is the initial value of the property with its name.
+    ///
+    /// By default the response has status 200, an empty body, and no header field but `Content-Length`.
     public init(
         status: Int = 200, reason: String? = nil, headers: HeaderPairs = [:], body: Body = .bytes(Data()),
         framing: Framing = .contentLength, trailers: HeaderPairs = [:], pace: Script.Pace? = nil
@@ -39,7 +49,7 @@ public struct Reply: Sendable {
 
     /// The body of a response.
     public enum Body: Sendable {
-        /// Bytes in memory.
+        /// Bytes in memory; empty by default.
         case bytes(Data)
         /// A number of bytes of the pattern of ``StubServer/generatedBytes(_:)``, which are not held in memory.
         case generated(Int64)
@@ -60,13 +70,18 @@ public struct Reply: Sendable {
 
     /// The way in which the end of a body is indicated (RFC 9112 §6).
     public enum Framing: Hashable, Sendable {
-        /// A `Content-Length` field. A declared length that differs from that of the body is sent nevertheless.
+        /// A `Content-Length` field: with the declared length, even if the body has another one, or by default with
+        /// that of the body.
+        ///
+        /// If the declared length is larger than the body, the client waits for the missing bytes until the connection
+        /// ends; see ``Script/truncated(declared:sent:)``.
         case contentLength(declared: Int64? = nil)
-        /// The chunked coding, with chunks of `size` bytes.
+        /// The chunked coding (RFC 9112 §7.1), with chunks of `size` bytes, at least 1; 16 KiB by default.
         case chunked(size: Int = 16_384)
-        /// The end of the connection.
+        /// The end of the connection: the server appends `Connection: close` and closes the connection after the
+        /// script.
         case untilClose
-        /// The given header fields: the server adds none, and sends the body unchanged.
+        /// The header fields of the reply: the server adds none, and sends the body unchanged.
         case asGiven
 
         /// A `Content-Length` field with the length of the body.

@@ -4,20 +4,20 @@ import FoundationEssentials
 
 /// The JSON response of ``Script/echo``, which describes the received request.
 public struct RequestEcho: Codable, Hashable, Sendable {
-    /// The method of the request.
+    /// The method of the request, such as `GET`.
     public var method: String
-    /// The request target.
+    /// The request target, such as `/path?query`.
     public var target: String
-    /// The header fields in order, each as an array of its name and value.
+    /// The header fields in the order received, each as an array of its name and value.
     public var headers: [[String]]
-    /// The body as text; `nil` if it is not valid UTF-8.
+    /// The recorded body as text, empty without a body; `nil`, and absent from the JSON, if it is not valid UTF-8.
     public var body: String?
-    /// The body in Base64; `nil` if it is valid UTF-8.
+    /// The recorded body in Base64; `nil`, and absent from the JSON, if it is valid UTF-8.
     public var bodyBase64: String?
-    /// The trailer fields in order, each as an array of its name and value.
+    /// The trailer fields in the order received, each as an array of its name and value; empty without trailers.
     public var trailers: [[String]]
 
-    /// Creates a description of a request.
+    /// Creates a description of a request; its body is limited to ``StubServer/Options/maximumRecordedBody`` bytes.
     public init(_ request: RecordedRequest) {
         method = request.method
         target = request.target

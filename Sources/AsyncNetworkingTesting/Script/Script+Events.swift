@@ -4,11 +4,11 @@ public import ANHTTP
 import FoundationEssentials
 
 extension Script {
-    /// Returns a script that responds with server-sent events.
+    /// Returns a script that responds with status 200 and server-sent events (`text/event-stream`).
     ///
     /// - Parameters:
     ///   - events: The events. An event without an ID is sent without `id:`.
-    ///   - retry: The reconnection time sent before the events; `nil`, the default, for none.
+    ///   - retry: The reconnection time sent before the events in milliseconds; `nil`, the default, for none.
     ///   - interval: The pause after each event; none by default.
     ///   - ending: What follows the events; the end of the response by default.
     public static func events(
@@ -19,8 +19,10 @@ extension Script {
         return .stream(start + events.map(\.encoded), type: "text/event-stream", every: interval, then: ending)
     }
 
-    /// Returns a script that responds with pieces of text, whose joints the client need not notice: for event streams,
-    /// JSON lines and others, valid or not.
+    /// Returns a script that responds with status 200 and pieces of text, sent one by one: for event streams, JSON
+    /// lines and others, valid or not.
+    ///
+    /// A client may receive several pieces at once, or a piece in parts.
     ///
     /// - Parameters:
     ///   - pieces: The pieces of the body.
@@ -49,11 +51,11 @@ extension Script {
 
     /// The end of a stream after its last piece.
     public enum StreamEnding: Hashable, Sendable {
-        /// The response is complete.
+        /// The response is complete, and the connection stays open.
         case complete
-        /// The connection is lost.
+        /// The connection is closed before the end of the declared body, without `close_notify`.
         case drop
-        /// Nothing follows until the client closes the connection.
+        /// Nothing follows until the client closes the connection or the server is stopped.
         case hang
     }
 }

@@ -3,12 +3,20 @@
 public import FoundationEssentials
 
 extension Script {
-    /// Returns a script that sends one response.
+    /// Returns a script that sends one response and keeps the connection open, unless the response requires closing it.
     public static func reply(_ reply: Reply) -> Script {
         Script([.reply(reply)])
     }
 
-    /// Returns a script that sends a response with the given parts, by default with status 200 and an empty body.
+    /// Returns a script that sends one response, made from its parts.
+    ///
+    /// - Parameters:
+    ///   - status: The status code; 200 by default.
+    ///   - reason: The reason phrase; `nil`, the default, for the standard one, empty to omit it.
+    ///   - headers: The header fields, to which the server appends the one that the framing requires; empty by default.
+    ///   - body: The body; empty by default.
+    ///   - framing: The framing of the body; ``Reply/Framing/contentLength`` by default.
+    ///   - trailers: The trailer fields, sent only with a chunked body; empty by default.
     public static func reply(
         status: Int = 200, reason: String? = nil, headers: HeaderPairs = [:], body: Reply.Body = .bytes(Data()),
         framing: Reply.Framing = .contentLength, trailers: HeaderPairs = [:]
@@ -17,54 +25,76 @@ extension Script {
             Reply(status: status, reason: reason, headers: headers, body: body, framing: framing, trailers: trailers))
     }
 
-    /// Returns a script that responds with JSON text.
+    /// Returns a script that responds with JSON text and `Content-Type: application/json`, by default with status 200.
+    /// The text is not validated.
     public static func json(_ text: String, status: Int = 200) -> Script {
         .reply(status: status, headers: ["Content-Type": "application/json"], body: .string(text))
     }
 
-    /// Returns a script that responds with plain text.
+    /// Returns a script that responds with text in UTF-8 and `Content-Type: text/plain; charset=utf-8`, by default with
+    /// status 200.
     public static func text(_ text: String, status: Int = 200) -> Script {
         .reply(status: status, headers: ["Content-Type": "text/plain; charset=utf-8"], body: .string(text))
     }
 
     /// Returns a script that responds with status 200 and bytes.
+    ///
+    /// - Parameters:
+    ///   - data: The body.
+    ///   - headers: The header fields, to which the server appends only `Content-Length`; empty by default.
     public static func data(_ data: Data, headers: HeaderPairs = [:]) -> Script {
         .reply(headers: headers, body: .bytes(data))
     }
 
-    /// Returns a script that responds with a status and an empty body.
+    /// Returns a script that responds with a status and an empty body, by default without header fields but
+    /// `Content-Length`.
     public static func status(_ status: Int, headers: HeaderPairs = [:]) -> Script {
         .reply(status: status, headers: headers)
     }
 
     /// Returns a script that responds with a redirect and an empty body.
+    ///
+    /// - Parameters:
+    ///   - status: The status code, such as 302.
+    ///   - location: The value of `Location`, sent unchanged: a URL, relative or absolute, or anything else.
     public static func redirect(_ status: Int, to location: String) -> Script {
         .status(status, headers: ["Location": location])
     }
 
-    /// Returns a script that responds with `count` bytes of the pattern of ``StubServer/generatedBytes(_:)``.
+    /// Returns a script that responds with status 200 and bytes that are not held in memory.
+    ///
+    /// - Parameters:
+    ///   - count: The number of bytes of the pattern of ``StubServer/generatedBytes(_:)``; a negative number counts as
+    ///     0.
+    ///   - framing: The framing of the body; ``Reply/Framing/contentLength`` by default.
     public static func generated(_ count: Int64, framing: Reply.Framing = .contentLength) -> Script {
         .reply(body: .generated(count), framing: framing)
     }
 
-    /// Returns a script that sends text unchanged, and then closes the connection.
+    /// Returns a script that sends the UTF-8 encoding of a text unchanged instead of a response, and then closes the
+    /// connection.
     public static func raw(_ text: String) -> Script {
         Script([.send(Data(text.utf8)), .end(.close)])
     }
 
-    /// A script that responds with a description of the request as JSON. See ``RequestEcho``.
+    /// A script that responds with status 200 and a JSON description of the request; decode it as ``RequestEcho``.
     public static var echo: Script {
         Script([.respond { Reply(status: 200, headers: ["Content-Type": "application/json"], body: $0.echo) }])
     }
 
-    /// A script that reads the request and never responds.
+    /// A script that reads the request and never responds; it ends when the client closes the connection or the server
+    /// stops.
     public static var hang: Script { Script([.hang]) }
 
-    /// A script that closes the connection without a response.
+    /// A script that reads the request and closes the connection without a response.
     public static var close: Script { Script([.end(.close)]) }
 
-    /// Returns a script that declares a `Content-Length` of `declared` bytes, sends `sent` of them, and closes the
-    /// connection.
+    /// Returns a script that responds with status 200 and closes the connection before the end of the declared body,
+    /// without `close_notify` if TLS is used.
+    ///
+    /// - Parameters:
+    ///   - declared: The value of `Content-Length`.
+    ///   - sent: The number of bytes of the pattern of ``StubServer/generatedBytes(_:)`` that are sent.
     public static func truncated(declared: Int64, sent: Int64) -> Script {
         Script([
             .reply(Reply(body: .generated(sent), framing: .contentLength(declared: declared))),
@@ -72,18 +102,28 @@ extension Script {
         ])
     }
 
-    /// Returns a script that sends exactly `bytes` bytes of a response, including its head, and then resets the
-    /// connection.
+    /// Returns a script that sends the beginning of a response and then resets the connection (RST).
     ///
     /// The default response has a head of 44 bytes (`HTTP/1.1 200 OK` and a `Content-Length`) and a body of 1,000,000
     /// bytes.
+    ///
+    /// - Parameters:
+    ///   - bytes: The exact number of bytes to send, including those of the head. A response with fewer bytes is sent
+    ///     completely before the reset.
+    ///   - response: The script whose output is cut.
     public static func resetAfter(bytes: Int64, of response: Script = .generated(1_000_000)) -> Script {
         var script = response
         script.actions.insert(.disconnect(afterBytes: bytes, by: .reset), at: 0)
         return script
     }
 
-    /// Returns a script that sends the head at once, and the body in pieces of `bytes` bytes with pauses between them.
+    /// Returns a script that sends the head at once, and the body in small pieces with pauses between them.
+    ///
+    /// - Parameters:
+    ///   - bytes: The number of bytes of a piece, including those of chunk sizes; at least 1.
+    ///   - interval: The pause between two pieces.
+    ///   - body: The body; 1,024 bytes of the pattern of ``StubServer/generatedBytes(_:)`` by default.
+    ///   - framing: The framing of the body; ``Reply/Framing/contentLength`` by default.
     public static func drip(
         bytes: Int, every interval: Duration, body: Reply.Body = .generated(1024),
         framing: Reply.Framing = .contentLength
@@ -93,33 +133,41 @@ extension Script {
 
     /// Returns a script that responds without reading the body, and closes the connection, like a server that rejects
     /// an `Expect` field or a large upload.
+    ///
+    /// The end of the response is sent at once; what the client still sends is discarded until it closes the
+    /// connection.
+    ///
+    /// - Parameter status: The status code; 417 by default (RFC 9110 §15.5.18).
     public static func refusingBody(_ status: Int = 417) -> Script {
         Script(
             [.reply(Reply(status: status, headers: ["Connection": "close"])), .end(.close)], readsBodyFirst: false)
     }
 
     /// Returns a script that performs the actions of this script and then those of `script`, all for the same request.
+    ///
+    /// The result has ``readsBodyFirst`` and ``expectation`` of this script.
     public func then(_ script: Script) -> Script {
         var sum = self
         sum.actions += script.actions
         return sum
     }
 
-    /// Returns the script preceded by a delay.
+    /// Returns the script preceded by a delay, which begins after the request body was read if ``readsBodyFirst`` is
+    /// `true`.
     public func delayed(by duration: Duration) -> Script {
         var script = self
         script.actions.insert(.delay(duration), at: 0)
         return script
     }
 
-    /// The script followed by closing the connection, without `Connection: close` in the response.
+    /// The script followed by closing the connection, which the response does not announce with `Connection: close`.
     public var thenClose: Script {
         var script = self
         script.actions.append(.end(.close))
         return script
     }
 
-    /// Returns the script with a reaction to `Expect: 100-continue`.
+    /// Returns the script with another reaction to `Expect: 100-continue`; see ``expectation``.
     public func expecting(_ expectation: Expectation) -> Script {
         var script = self
         script.expectation = expectation

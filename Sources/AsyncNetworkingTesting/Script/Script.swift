@@ -9,35 +9,49 @@ public import FoundationEssentials
 /// `.resetAfter(bytes: 10)`. Others are created from a list of actions:
 /// `Script([.informational(103), .delay(.seconds(1)), .reply(.init(body: data))])`.
 public struct Script: Sendable {
-    /// The actions in order.
+    /// The actions, performed in order for each request that the script handles.
+    ///
+    /// Without an action that responds, the client receives nothing. After the last action, the connection remains open
+    /// for another request, unless the request or a response requires closing it, for example by `Connection: close`.
     public var actions: [Action]
     /// Whether the server reads the request body before the first action; `true` by default. Otherwise
     /// ``Action/readBody(upTo:)`` reads it.
     ///
     /// After the last action, the server reads the unread rest of the body before the next request on the connection.
     public var readsBodyFirst: Bool
-    /// The reaction to `Expect: 100-continue` when the body is about to be read; `100 Continue` at once by default.
+    /// The reaction to `Expect: 100-continue` when the body is about to be read and no byte of it has arrived; by
+    /// default `100 Continue` is sent at once.
+    ///
+    /// It does not apply to a script that a route's function returns: the body is then read before, after
+    /// `100 Continue`.
     public var expectation: Expectation
 
     /// Creates a script from actions.
+    ///
+    /// - Parameters:
+    ///   - actions: The actions in order.
+    ///   - readsBodyFirst: Whether the server reads the request body before the first action; `true` by default.
+    ///   - expectation: The reaction to `Expect: 100-continue`; by default `100 Continue` is sent at once.
     public init(_ actions: [Action], readsBodyFirst: Bool = true, expectation: Expectation = .sendContinue()) {
         self.actions = actions
         self.readsBodyFirst = readsBodyFirst
         self.expectation = expectation
     }
 
-    /// The script that accepts a WebSocket connection and sends all messages back.
+    /// A script that accepts a WebSocket connection and sends all messages back, until the client closes the
+    /// connection.
     public static let webSocketEcho = Script([.acceptWebSocket(), .echoMessages()])
 
     /// An action of a server.
     public enum Action: Sendable {
-        /// Reads the request body: all of it, or at least the given number of bytes.
+        /// Reads the request body: all of it by default, or until at least the given number of bytes has arrived.
         case readBody(upTo: Int64? = nil)
-        /// Sends an interim response, such as 100 or 103.
+        /// Sends an interim response, such as 100 or 103, by default without header fields.
         case informational(Int, headers: HeaderPairs = [:])
-        /// Sends a complete response.
+        /// Sends a response: its head, its body, and its trailer fields.
         case reply(Reply)
-        /// Sends the response that a function returns for the request as far as it was read.
+        /// Sends the response that a function returns. The function receives the request as far as it was read, and is
+        /// called on the connection's thread.
         case respond(@Sendable (RecordedRequest) -> Reply)
         /// Sends bytes unchanged; they need not be valid HTTP.
         case send(Data)
@@ -47,24 +61,30 @@ public struct Script: Sendable {
         case delay(Duration)
         /// Waits until the gate is open; if the client closes the connection meanwhile, the script ends.
         case wait(ScriptGate)
-        /// Sends all further bytes at a pace.
+        /// Sends all further bytes at a pace, until another pace is set or a reply with a pace of its own was sent.
         case pace(Pace)
         /// Ends the connection after exactly the given number of further bytes, or at the end of the script if it sends
         /// fewer.
         case disconnect(afterBytes: Int64, by: Ending)
-        /// Ends the connection.
+        /// Ends the connection; further actions are not performed.
         case end(Ending)
         /// Waits until the client closes the connection or the server is stopped.
         case hang
-        /// Accepts a WebSocket connection (RFC 6455 §4.2.2), with further header fields or others in place of those of
-        /// the handshake. The following actions send and receive frames; ``send(_:)`` sends those that are malformed.
+        /// Accepts a WebSocket connection (RFC 6455 §4.2.2) with status 101.
+        ///
+        /// The given fields are sent in addition to `Upgrade`, `Connection` and `Sec-WebSocket-Accept`, or in place of
+        /// those with the same name. The following actions send and receive frames; ``send(_:)`` sends malformed ones.
+        /// The connection is closed after the script.
         case acceptWebSocket(headers: HeaderPairs = [:])
-        /// Sends a WebSocket message.
+        /// Sends a WebSocket message in a single frame.
         case message(WebSocketMessage)
-        /// Sends the frames of the client's messages back: a number of messages, or until the client closes the
-        /// connection, which is answered and ends the connection.
+        /// Sends the frames of the client's messages back and answers pings: for a number of messages, or by default
+        /// until the client closes the connection.
+        ///
+        /// A close frame of the client is answered, and ends the connection.
         case echoMessages(Int? = nil)
-        /// Sends a close frame, reads until the client's answer, and ends the connection.
+        /// Sends a close frame, by default without a code, reads until the client's close frame, and ends the
+        /// connection.
         case closeWebSocket(code: UInt16? = nil, reason: String = "")
     }
 
@@ -85,26 +105,34 @@ public struct Script: Sendable {
 
     /// A reaction to `Expect: 100-continue` (RFC 9110 §10.1.1).
     public enum Expectation: Hashable, Sendable {
-        /// Sends `100 Continue`, at once or after a delay.
+        /// Sends `100 Continue`, at once by default, or after a delay.
         case sendContinue(after: Duration = .zero)
         /// Sends nothing and waits for the body, which a client sends only after its own timeout.
         case withhold
     }
 
-    /// A pace for sending: pieces of a number of bytes, with a pause between them.
+    /// A pace for sending: pieces of a number of bytes, with a pause between them. The first piece is sent at once.
     public struct Pace: Hashable, Sendable {
-        /// The number of bytes of a piece.
+        /// The number of bytes of a piece, at least 1.
         public var bytes: Int
-        /// The pause before the next piece.
+        /// The pause before each piece but the first.
         public var interval: Duration
 
-        /// Creates a pace; the number of bytes is at least 1.
+        /// Creates a pace.
+        ///
+        /// - Parameters:
+        ///   - bytes: The number of bytes of a piece; a value below 1 counts as 1.
+        ///   - interval: The pause before each piece but the first.
         public init(bytes: Int, every interval: Duration) {
             self.bytes = max(1, bytes)
             self.interval = interval
         }
 
-        /// Returns a pace with a rate in bytes per second, in pieces of `chunk` bytes; 1,024 by default.
+        /// Returns a pace with an average rate.
+        ///
+        /// - Parameters:
+        ///   - rate: The number of bytes per second; a value below 1 counts as 1.
+        ///   - chunk: The number of bytes of a piece; 1,024 by default, and a value below 1 counts as 1.
         public static func bytesPerSecond(_ rate: Int, chunk: Int = 1024) -> Pace {
             Pace(bytes: chunk, every: .seconds(1) * Double(max(1, chunk)) / Double(max(1, rate)))
         }

@@ -21,14 +21,14 @@ public final class ScriptGate: Sendable {
 
     /// Creates a closed gate.
     ///
-    /// - Throws: `SystemError` if no descriptor is available.
+    /// - Throws: `SystemError` if the process or the system has too many open files. See eventfd(2).
     public init() throws {
         let number = eventfd(0, CLINUX_EFD_FLAGS)
         guard number >= 0 else { throw SystemError.last("eventfd") }
         descriptor = FileDescriptor(takingOwnershipOf: number)
     }
 
-    /// Opens the gate for all scripts.
+    /// Opens the gate for all scripts that wait for it now or later. Opening it again has no effect.
     public func open() {
         isOpen.update { $0 = true }
         _ = eventfd_write(descriptor.number, 1)

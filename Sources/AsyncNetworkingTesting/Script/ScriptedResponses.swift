@@ -8,17 +8,20 @@ public import HTTPTypes
 // numbers or names, and header fields have names as text or as values.
 
 extension Script {
-    /// Returns a script that responds with a status such as `.notFound`, and an empty body.
+    /// Returns a script that responds with a status such as `.notFound` and an empty body, by default without header
+    /// fields but `Content-Length`.
     public static func status(_ status: HTTPResponse.Status, headers: HTTPFields = [:]) -> Script {
         .status(status.code, headers: HeaderPairs(headers))
     }
 
-    /// Returns a script that responds with JSON text and a status such as `.created`.
+    /// Returns a script that responds with JSON text, a status such as `.created`, and
+    /// `Content-Type: application/json`. The text is not validated.
     public static func json(_ text: String, status: HTTPResponse.Status) -> Script {
         .json(text, status: status.code)
     }
 
-    /// Returns a script that responds with plain text and a status such as `.created`.
+    /// Returns a script that responds with text in UTF-8, a status such as `.created`, and
+    /// `Content-Type: text/plain; charset=utf-8`.
     public static func text(_ text: String, status: HTTPResponse.Status) -> Script {
         .text(text, status: status.code)
     }
@@ -28,19 +31,25 @@ extension Script {
         .data(data, headers: HeaderPairs(headers))
     }
 
-    /// Returns a script that responds with a redirect such as `.found`, and an empty body.
+    /// Returns a script that responds with a redirect and an empty body.
+    ///
+    /// - Parameters:
+    ///   - status: The status, such as `.found`.
+    ///   - location: The value of `Location`, sent unchanged.
     public static func redirect(_ status: HTTPResponse.Status, to location: String) -> Script {
         .redirect(status.code, to: location)
     }
 }
 
 extension MockResponse {
-    /// Returns a response without a body, with header fields such as `["Retry-After": "5"]`.
+    /// Returns a response without a body, with header fields such as `["Retry-After": "5"]`; those whose names are not
+    /// tokens (RFC 9110 §5.6.2) are omitted.
     public static func status(_ status: HTTPResponse.Status, headers: HeaderPairs) -> MockResponse {
         .status(status, headers: HTTPFields(lenient: headers))
     }
 
-    /// Returns a response with status 200, bytes, and header fields such as `["Content-Type": "image/png"]`.
+    /// Returns a response with status 200, bytes, and header fields such as `["Content-Type": "image/png"]`; those
+    /// whose names are not tokens (RFC 9110 §5.6.2) are omitted.
     public static func data(_ data: Data, headers: HeaderPairs) -> MockResponse {
         .data(data, headers: HTTPFields(lenient: headers))
     }

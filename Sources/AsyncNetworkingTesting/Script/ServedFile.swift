@@ -9,20 +9,33 @@ public import FoundationEssentials
 /// server.route("/disk.iso") { file.script(for: $0) }
 /// ```
 public struct ServedFile: Sendable {
-    /// The content of the file.
+    /// The content of the file, held in memory.
     public var bytes: Data
-    /// The entity tag including quotes; `"1"` by default, `nil` for none.
+    /// The entity tag including its quotes, which is sent as `ETag` and compared with `If-Range`; `"1"` by default,
+    /// `nil` for none.
     public var entityTag: String?
-    /// Additional header fields, such as `Last-Modified` and `Date`.
+    /// The header fields of each response in addition to `ETag`, `Content-Range` and `Content-Length`; empty by
+    /// default.
+    ///
+    /// `Last-Modified`, if present, is also compared with `If-Range`, as text (RFC 9110 §13.1.5).
     public var headers: HeaderPairs
-    /// Whether range requests are supported; `true` by default.
+    /// Whether range requests are supported; `true` by default. Otherwise every response has status 200 and the whole
+    /// file.
     public var hasRanges: Bool
     /// The interruption of each response; `nil`, the default, for none.
     public var interruption: Interruption?
     /// The pace at which bodies are sent; `nil`, the default, to send them without pauses.
     public var pace: Script.Pace?
 
-    /// Creates a file, by default with an entity tag, with range requests, and without interruptions.
+    /// Creates a file.
+    ///
+    /// - Parameters:
+    ///   - bytes: The content of the file.
+    ///   - entityTag: The entity tag including its quotes; `"1"` by default, `nil` for none.
+    ///   - headers: The header fields of each response in addition to those that the file determines; empty by default.
+    ///   - hasRanges: Whether range requests are supported; `true` by default.
+    ///   - interruption: The interruption of each response; `nil`, the default, for none.
+    ///   - pace: The pace at which bodies are sent; `nil`, the default, to send them without pauses.
     public init(
         _ bytes: Data, entityTag: String? = "\"1\"", headers: HeaderPairs = [:], hasRanges: Bool = true,
         interruption: Interruption? = nil, pace: Script.Pace? = nil
@@ -35,15 +48,25 @@ public struct ServedFile: Sendable {
         self.pace = pace
     }
 
-    /// An interruption of a response.
+    /// An interruption of a response, which has no effect on a body that is not longer than the given number of bytes.
     public enum Interruption: Hashable, Sendable {
-        /// The connection is closed after the given number of body bytes.
+        /// The connection is closed, without `close_notify`, after the given number of body bytes; not negative.
         case close(after: Int)
-        /// Nothing more is sent after the given number of body bytes.
+        /// Nothing more is sent after the given number of body bytes, not negative, until the client closes the
+        /// connection.
         case hang(after: Int)
     }
 
-    /// Returns the script for a request for the file.
+    /// Returns the script for a request for the file, as the function of a route of a ``StubServer``.
+    ///
+    /// | request | response |
+    /// |---|---|
+    /// | without `Range`, or with `If-Range` that matches no validator | 200, the whole file |
+    /// | `Range: bytes=N-`, N within the file | 206, the rest of the file |
+    /// | `Range: bytes=N-`, N at or after the end | 416 with `Content-Range: bytes */length` |
+    /// | any other `Range` | 200, the whole file |
+    ///
+    /// Other preconditions, such as `If-None-Match`, are ignored.
     public func script(for request: RecordedRequest) -> Script {
         var fields = headers
         if let entityTag { fields.append("ETag", entityTag) }

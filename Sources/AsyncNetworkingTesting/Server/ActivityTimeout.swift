@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 
-/// An error of a wait for the activity of a ``StubServer`` that took too long.
+/// The error thrown when a wait for the activity of a ``StubServer`` exceeds its time limit.
 public struct ActivityTimeout: Error, CustomStringConvertible {
-    /// The limit of the wait.
+    /// The time limit that was exceeded.
     public let limit: Duration
-    /// The activity until then.
+    /// The activity of the server when the limit was reached.
     public let activity: StubServer.Activity
 
-    /// The limit, the requests that arrived, and the number of connections.
+    /// The limit, the methods and targets of the requests that arrived, and the numbers of accepted and open
+    /// connections.
     public var description: String {
         let requests = activity.requests.map { "\($0.method) \($0.target)" }.joined(separator: ", ")
         return """

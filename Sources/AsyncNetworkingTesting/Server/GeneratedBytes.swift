@@ -18,6 +18,8 @@ enum GeneratedBytes {
 
 extension StubServer {
     /// Returns the bytes that ``Reply/Body/generated(_:)`` sends: byte `i` is `i % 251`.
+    ///
+    /// - Parameter count: The number of bytes; a negative number counts as 0.
     public static func generatedBytes(_ count: Int) -> Data {
         var data = Data(capacity: max(0, count))
         while data.count < count {

@@ -2,7 +2,9 @@
 
 public import FoundationEssentials
 
-/// A request exactly as a ``StubServer`` received it.
+/// A request as a ``StubServer`` received it, without normalization.
+///
+/// Bytes of the head that are not valid UTF-8 are decoded as Latin-1.
 public struct RecordedRequest: Sendable {
     /// The method, such as `GET`.
     public var method: String
@@ -14,29 +16,30 @@ public struct RecordedRequest: Sendable {
     public var headers: HeaderPairs
     /// The body without its framing, limited to the first ``StubServer/Options/maximumRecordedBody`` bytes.
     public var body = Data()
-    /// The number of body bytes received.
+    /// The number of body bytes received so far, even if fewer are recorded in ``body``.
     public var bodyLength: Int64 = 0
     /// The SHA-256 of all body bytes in lower-case hexadecimal; `nil` before the end of the body and for an empty one.
     public var bodySHA256: String?
-    /// The trailer fields of a chunked body; empty without trailers.
+    /// The trailer fields of a chunked body; empty without trailers, and before the end of the body.
     public var trailers: HeaderPairs = [:]
     /// Whether the complete request was received.
     public var isComplete = false
-    /// Whether the client closed or reset the connection before the server had finished the request.
+    /// Whether the client closed or reset the connection before the server had finished the request; `false` if the
+    /// server ended the connection.
     public var isAbandoned = false
-    /// The number of the connection, counted from 0 in the order in which connections were accepted.
+    /// The number of the connection, counted from 0 in the order in which the server accepted connections.
     public var connection: Int
-    /// The number of the request on its connection, counted from 0.
+    /// The number of the request on its connection, counted from 0; 1 or more means that the connection was reused.
     public var positionOnConnection: Int
     /// The result of the TLS handshake; `nil` without TLS.
     public var tls: TLSSummary?
 
-    /// The target without scheme, authority and query.
+    /// The target without scheme, authority and query, percent-encoded as sent.
     public var path: String {
         String(pathAndQuery.prefix { $0 != "?" })
     }
 
-    /// The query as sent, without its question mark; `nil` if absent.
+    /// The query, percent-encoded as sent and without its question mark; `nil` if absent.
     public var query: String? {
         pathAndQuery.firstIndex(of: "?").map { String(pathAndQuery[$0...].dropFirst()) }
     }
@@ -46,10 +49,10 @@ public struct RecordedRequest: Sendable {
         return target[scheme.upperBound...].drop { $0 != "/" && $0 != "?" }
     }
 
-    /// The body as text; invalid UTF-8 is replaced by U+FFFD.
+    /// The recorded body as text; invalid UTF-8 is replaced by U+FFFD.
     public var text: String { String(decoding: body, as: UTF8.self) }
 
-    /// The result of a TLS handshake, with names as used by OpenSSL.
+    /// The result of a TLS handshake, with the names that OpenSSL uses.
     public struct TLSSummary: Hashable, Sendable {
         /// The TLS version, such as `TLSv1.3`.
         public var version: String

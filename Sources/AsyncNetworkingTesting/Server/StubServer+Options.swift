@@ -4,11 +4,12 @@ public import ANHTTP
 public import FoundationEssentials
 
 extension StubServer {
-    /// The options of a server.
+    /// The options of a ``StubServer``, fixed when it is created.
     public struct Options: Sendable {
         /// The address to listen on; 127.0.0.1 by default.
         public var address: Address
-        /// The port to listen on; 0, the default, for any free port.
+        /// The TCP port to listen on; 0, the default, for any free port, which ``StubServer/endpoint`` contains. It has
+        /// no effect on a Unix-domain socket.
         public var port: UInt16
         /// The TLS options; `nil`, the default, for plain HTTP.
         public var tls: TLS?
@@ -19,14 +20,20 @@ extension StubServer {
         ///
         /// The recorded length and SHA-256 include all bytes.
         public var maximumRecordedBody = 1 << 20
-        /// The maximum size of a request head in bytes; 1 MiB by default.
+        /// The maximum size of a request head in bytes, also that of a line of the chunked coding; 1 MiB by default. A
+        /// larger one is answered with status 400, and the connection is closed.
         public var maximumHeadSize = 1 << 20
         /// The size of the system's receive buffer in bytes; `nil`, the default, for the system's default.
         ///
         /// See `SO_RCVBUF` in socket(7).
         public var receiveBufferSize: Int32?
 
-        /// Creates options, by default for plain HTTP on a free port of 127.0.0.1.
+        /// Creates options.
+        ///
+        /// - Parameters:
+        ///   - address: The address to listen on; 127.0.0.1 by default.
+        ///   - port: The TCP port; 0, the default, for any free port.
+        ///   - tls: The TLS options; `nil`, the default, for plain HTTP.
         public init(_ address: Address = .ipv4, port: UInt16 = 0, tls: TLS? = nil) {
             self.address = address
             self.port = port
@@ -40,22 +47,31 @@ extension StubServer {
         case ipv4
         /// ::1.
         case ipv6
-        /// A Unix-domain socket, whose file is created, and deleted when the server stops.
+        /// A Unix-domain socket, whose file is deleted when the server stops.
+        ///
+        /// An existing file at the path is deleted when the server starts. The path has at most 107 bytes in UTF-8. See
+        /// unix(7).
         case unix(path: String)
     }
 
     /// The TLS options of a server.
     public struct TLS: Sendable {
-        /// The certificate of the server, with its chain and private key.
+        /// The certificate of the server with its private key and the chain that is sent, ``TestCertificate/chainPEM``.
         public var certificate: TestCertificate
-        /// The minimum version; TLS 1.2 by default.
+        /// The minimum version; TLS 1.2 by default. For TLS 1.0 and 1.1, OpenSSL's security level is lowered to 0.
         public var minimumVersion = TLSVersion.v1_2
         /// The maximum version; `nil`, the default, for the highest that OpenSSL supports.
         public var maximumVersion: TLSVersion?
-        /// The application protocols for ALPN in order of preference; `http/1.1` by default, empty to disable ALPN.
+        /// The application protocols for ALPN (RFC 7301) in order of preference; `http/1.1` by default, empty to
+        /// disable ALPN.
+        ///
+        /// If the client offers none of them, the handshake continues without a protocol. The server itself supports
+        /// only HTTP/1.1; for other protocols, scripts send the bytes.
         public var protocols = ["http/1.1"]
-        /// The authorities, as PEM, that client certificates must be signed by; `nil`, the default, to request no
-        /// client certificate.
+        /// The authorities, as PEM, that must have issued the client's certificate; the handshake fails for any other
+        /// client.
+        ///
+        /// `nil`, the default, requests no client certificate.
         public var clientAuthority: Data?
         /// Whether the handshake fails for a client without a certificate; `true` by default. Without
         /// ``clientAuthority`` it has no effect.
@@ -63,7 +79,7 @@ extension StubServer {
         /// The OCSP response in DER for clients that ask for one; nil sends none.
         package var staple: Data?
 
-        /// Creates options with a certificate.
+        /// Creates options with a certificate: TLS 1.2 or later, `http/1.1`, and no client certificates.
         public init(_ certificate: TestCertificate) {
             self.certificate = certificate
         }
@@ -71,7 +87,7 @@ extension StubServer {
 
     /// The actual address of a server.
     public enum Endpoint: Hashable, Sendable {
-        /// An IP address and a port.
+        /// An IP address in text form without brackets, and the actual port.
         case tcp(host: String, port: Int)
         /// The path of a Unix-domain socket.
         case unix(path: String)

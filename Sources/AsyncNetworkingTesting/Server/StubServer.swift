@@ -17,9 +17,9 @@ public import FoundationEssentials
 /// ``with(_:_:)`` ends, its threads and descriptors have been released. Each connection uses a thread with blocking
 /// calls; delays and paces take real time.
 public final class StubServer: Sendable {
-    /// The address that the server listens on.
+    /// The address that the server listens on, with the actual port if ``Options/port`` is 0.
     public let endpoint: Endpoint
-    /// The options that the server was created with.
+    /// The options that the server was created with, unchanged: a ``Options/port`` of 0 remains 0.
     public let options: Options
 
     private let log = Observed(Activity())
@@ -27,9 +27,11 @@ public final class StubServer: Sendable {
     private let listener: StubListener
     private let base: URL
 
-    /// Starts a server.
+    /// Starts a server, which listens until ``stop()`` is called or it is released.
     ///
-    /// - Throws: `SystemError` if it cannot listen on the address, ``OpenSSLError`` if the TLS options are invalid.
+    /// - Parameter options: The options; by default plain HTTP on a free port of 127.0.0.1.
+    /// - Throws: `SystemError` if the server cannot listen on the address, for example because the port is in use;
+    ///   ``OpenSSLError`` if the TLS options are invalid.
     public init(_ options: Options = Options()) throws {
         let socket = try ListeningSocket(options)
         let endpoint = socket.endpoint
@@ -48,7 +50,13 @@ public final class StubServer: Sendable {
         listener.requestStop()
     }
 
-    /// Starts a server, calls `body` with it, and stops the server, even if `body` throws.
+    /// Starts a server, calls a function with it, and stops the server, even if the function throws.
+    ///
+    /// - Parameters:
+    ///   - options: The options; by default plain HTTP on a free port of 127.0.0.1.
+    ///   - body: Receives the server, which is stopped when it returns.
+    /// - Returns: The value that `body` returns, after all threads and descriptors of the server have been released.
+    /// - Throws: The errors of ``init(_:)`` and of `body`.
     @discardableResult
     public static func with<Result>(
         _ options: Options = Options(), _ body: (StubServer) async throws -> Result
@@ -64,9 +72,11 @@ public final class StubServer: Sendable {
         }
     }
 
-    /// Ends all connections, and returns after all threads and descriptors of the server have been released.
+    /// Stops listening, ends all connections and their scripts, and waits until all threads and descriptors of the
+    /// server have been released.
     ///
-    /// Stopping a server again has no effect. The server is stopped even if the task is cancelled.
+    /// Waits for the functions of routes that are running. Stopping a server again has no effect. The server is stopped
+    /// even if the calling task is cancelled.
     public func stop() async {
         await listener.stop()
     }
@@ -75,8 +85,10 @@ public final class StubServer: Sendable {
 
     /// Responds to requests for a path with the given scripts in turn, and then repeats the last one.
     ///
+    /// Replaces an earlier route with the same path and method. Scripts of ``enqueue(_:)`` take precedence.
+    ///
     /// - Parameters:
-    ///   - path: The path, without a query.
+    ///   - path: The complete path, percent-encoded and without a query.
     ///   - method: The method; `nil`, the default, for all methods without a route of their own.
     ///   - scripts: The scripts; without any, the response has status 404.
     public func route(_ path: String, method: String? = nil, _ scripts: Script...) {
@@ -85,11 +97,13 @@ public final class StubServer: Sendable {
 
     /// Responds to requests for a path with the script that a function returns after the complete request has arrived.
     ///
+    /// Replaces an earlier route with the same path and method. Scripts of ``enqueue(_:)`` take precedence.
+    ///
     /// - Parameters:
-    ///   - path: The path, without a query.
+    ///   - path: The complete path, percent-encoded and without a query.
     ///   - method: The method; `nil`, the default, for all methods without a route of their own.
-    ///   - handler: Returns the script for a request. It is called on the connection's thread; if it throws an error,
-    ///     the response has status 500.
+    ///   - handler: Returns the script for a request. It is called on the connection's thread, concurrently for several
+    ///     connections; if it throws an error, the response has status 500.
     public func route(
         _ path: String, method: String? = nil, _ handler: @escaping @Sendable (RecordedRequest) throws -> Script
     ) {
@@ -98,31 +112,44 @@ public final class StubServer: Sendable {
 
     /// Responds to requests without a route with the script that a function returns; by default the response has status
     /// 404.
+    ///
+    /// - Parameter handler: Returns the script for a request, whose body has been read. It replaces an earlier
+    ///   fallback, and is called on the connection's thread, concurrently for several connections. If it throws an
+    ///   error, the response has status 500.
     public func fallback(_ handler: @escaping @Sendable (RecordedRequest) throws -> Script) {
         router.setFallback(.handler(handler))
     }
 
-    /// Responds to the next requests with the given scripts, one for each request, regardless of its path.
+    /// Responds to the next requests with the given scripts, one for each request, regardless of its path and of
+    /// routes.
+    ///
+    /// Scripts are appended to those that are still waiting.
     public func enqueue(_ scripts: Script...) {
         router.enqueue(scripts)
     }
 
-    /// Handles the next connections with the given greetings, one for each connection; later connections are served.
+    /// Handles the next connections with the given greetings, one for each connection; all others are served.
+    ///
+    /// Greetings are appended to those that are still waiting.
     public func greet(_ greetings: Greeting...) {
         router.enqueue(greetings)
     }
 
-    /// Ends all open connections; the server continues to listen.
+    /// Shuts down all open connections without `close_notify`; the server continues to listen.
+    ///
+    /// Returns immediately; ``connections(open:within:)`` waits until they are closed. The requests on them do not
+    /// count as abandoned.
     public func disconnectAll() {
         listener.disconnectAll()
     }
 
     // MARK: Observation
 
-    /// Returns the URL of a path on this server.
+    /// Returns the URL of a path on this server, with the scheme `https` if it uses TLS, otherwise `http`.
     ///
     /// - Parameters:
-    ///   - path: The path with its query, beginning with a slash; `/` by default.
+    ///   - path: The percent-encoded path with its query, beginning with a slash; `/` by default. If it is not valid in
+    ///     a URL, the URL has no path.
     ///   - host: A host name for the address, for tests of names; `nil`, the default, for the address that the server
     ///     listens on, or `localhost` for a Unix-domain socket.
     public func url(_ path: String = "/", host: String? = nil) -> URL {
@@ -132,7 +159,7 @@ public final class StubServer: Sendable {
         return parts.url ?? url
     }
 
-    /// The activity of the server so far.
+    /// A snapshot of the requests and connections of the server so far.
     public var activity: Activity { log.value }
 
     /// Waits until the activity satisfies a condition, and returns the activity.
@@ -163,10 +190,10 @@ public final class StubServer: Sendable {
         return log.value
     }
 
-    /// Waits until at least `count` requests have arrived, and returns all of them.
+    /// Waits until at least `count` requests have arrived, and returns all of them in the order in which they arrived.
     ///
     /// A request has arrived after the end of its body, or after its head if its script reads the body later or not at
-    /// all.
+    /// all. A request that its client abandons before that counts, too; see ``RecordedRequest/isAbandoned``.
     ///
     /// - Parameters:
     ///   - count: The number of requests.
@@ -187,25 +214,26 @@ public final class StubServer: Sendable {
         try await activity(within: limit) { $0.openConnections == count }
     }
 
-    /// The activity of a server.
+    /// A snapshot of the requests and connections of a ``StubServer``.
     public struct Activity: Sendable {
-        /// The requests in the order in which they arrived.
+        /// The requests in the order in which they arrived, including those that clients abandoned.
         public internal(set) var requests: [RecordedRequest] = []
-        /// The number of connections accepted so far.
+        /// The number of connections accepted so far, including those whose TLS handshake failed.
         public internal(set) var connectionsAccepted = 0
-        /// The number of open connections.
+        /// The number of connections that were accepted and that the server has not closed yet.
         public internal(set) var openConnections = 0
-        /// The reasons for failed TLS handshakes, in OpenSSL's words.
+        /// The reasons for failed TLS handshakes in order, each a description of an ``OpenSSLError``.
         public internal(set) var failedHandshakes: [String] = []
     }
 
-    /// The treatment of a connection after it was accepted.
+    /// The treatment of a connection after it was accepted and before its TLS handshake.
     public enum Greeting: Hashable, Sendable {
-        /// The connection is served.
+        /// The connection is served, after the TLS handshake if the server uses TLS.
         case serve
-        /// The connection is ended before a byte is read.
+        /// The connection is ended before the TLS handshake or the first request.
         case end(Script.Ending)
-        /// Nothing is read or written until the client closes the connection; with TLS the handshake hangs.
+        /// Nothing is read or written until the client closes the connection or the server stops; with TLS the
+        /// handshake hangs.
         case hang
     }
 }

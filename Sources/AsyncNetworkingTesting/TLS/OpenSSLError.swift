@@ -6,7 +6,7 @@ import COpenSSL
 public struct OpenSSLError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The name of the called function, such as `SSL_CTX_new`.
     public let call: String
-    /// The messages of the calling thread's error stack, oldest first.
+    /// The messages of OpenSSL's error queue, oldest first; empty if OpenSSL gave no reason. See ERR_error_string_n(3).
     public let messages: [String]
 
     /// Returns an error with the messages of the calling thread's error stack, and empties the stack.
@@ -23,7 +23,7 @@ public struct OpenSSLError: Error, Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// The name of the called function and the messages.
+    /// The name of the called function and the messages, separated by semicolons.
     public var description: String {
         "\(call) failed: \(messages.isEmpty ? "no reason given" : messages.joined(separator: "; "))"
     }

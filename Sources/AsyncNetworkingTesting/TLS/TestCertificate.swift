@@ -2,59 +2,83 @@
 
 public import FoundationEssentials
 
-/// A certificate and its private key for tests.
+/// A certificate and its private key for tests, as data in memory.
 ///
-/// Keys are on the curve P-256. Certificates are created by ``TestCertificateAuthority``, and self-signed ones by
-/// ``selfSigned(_:)``.
+/// Keys are on the curve P-256, and certificates permit server and client authentication. Certificates are issued by
+/// ``TestCertificateAuthority``; ``selfSigned(_:)`` creates one without an authority.
 public struct TestCertificate: Sendable {
     /// The certificate without its chain, as PEM.
     public let pemData: Data
-    /// The certificate followed by its intermediate certificates without the root, as PEM; sent by a server.
+    /// The chain that a server sends, as PEM: the certificate, then its intermediate certificates, without the root.
+    ///
+    /// Equal to ``pemData`` if a root authority issued the certificate. ``sending(_:)`` appends further certificates.
     public let chainPEM: Data
     /// The private key as unencrypted PEM.
     public let privateKeyPEM: Data
-    /// The certificate in DER.
+    /// The certificate without its chain, in DER.
     public let derData: Data
-    /// The public key in DER (SubjectPublicKeyInfo), whose digest is used for pinning.
+    /// The public key (`SubjectPublicKeyInfo`, RFC 5280 §4.1.2.7), in DER. Its SHA-256 is used for pinning; see
+    /// ``publicKeySHA256``.
     public let publicKeyDER: Data
 
-    /// Returns a new self-signed certificate that is not an authority.
+    /// Returns a new certificate that is signed with its own key and is not an authority.
+    ///
+    /// - Parameter profile: The names and the validity period; by default `localhost`, 127.0.0.1 and ::1, valid from
+    ///   one hour ago until one day from now.
+    /// - Throws: ``OpenSSLError`` if the profile is invalid, for example because an element of ``Profile/ipAddresses``
+    ///   is not an IP address.
     public static func selfSigned(_ profile: Profile = .localhost) throws -> TestCertificate {
         try CertificateBuilder(profile: profile, role: .leaf).build(signedBy: nil)
     }
 
-    /// The SHA-256 of the public key in Base64, as in `--pinnedpubkey sha256//…` of curl(1).
+    /// The SHA-256 of ``publicKeyDER`` in Base64, the digest of a public-key pin: `sha256//` and this value are an
+    /// argument of CURLOPT_PINNEDPUBLICKEY(3).
     public var publicKeySHA256: String {
         var digest = SHA256Digest()
         digest.update(Array(publicKeyDER))
         return digest.finish().map { Data($0).base64EncodedString() } ?? ""
     }
 
-    /// Returns a copy for which a server sends additional certificates after the chain, given as PEM, whether or not
-    /// they belong to it.
+    /// Returns a copy whose ``chainPEM`` ends with further certificates, which a server sends in addition to the chain.
+    ///
+    /// - Parameter others: The certificates as PEM. They need not belong to the chain, and are not checked before a
+    ///   server starts.
     public func sending(_ others: Data) -> TestCertificate {
         TestCertificate(
             pemData: pemData, chainPEM: chainPEM + others, privateKeyPEM: privateKeyPEM, derData: derData,
             publicKeyDER: publicKeyDER)
     }
 
-    /// Writes the chain and the key to a PEM file that is readable only by its owner.
+    /// Writes the chain and the private key to a PEM file, from which a server or client can load both.
+    ///
+    /// A new file is readable only by its owner (mode 0600). An existing file is overwritten and keeps its permissions.
+    ///
+    /// - Parameter path: The path of the file.
+    /// - Throws: `SystemError` if the file cannot be opened or written.
     public func write(to path: String) throws {
         try PEMFile.write(chainPEM + privateKeyPEM, to: path)
     }
 
-    /// The content of a certificate.
+    /// The names and the validity period of a certificate.
     public struct Profile: Hashable, Sendable {
-        /// The common name of the subject.
+        /// The common name of the subject; `localhost` by default.
         public var commonName: String
-        /// The DNS names that the certificate is valid for.
+        /// The DNS names that the certificate is valid for (`subjectAltName`, RFC 5280 §4.2.1.6); `localhost` by
+        /// default.
         public var dnsNames: [String]
-        /// The IP addresses that the certificate is valid for.
+        /// The IP addresses in text form that the certificate is valid for (`subjectAltName`); 127.0.0.1 and ::1 by
+        /// default.
         public var ipAddresses: [String]
-        /// The validity period of the certificate.
+        /// The validity period; ``Validity/valid`` by default.
         public var validity: Validity
 
-        /// Creates a profile, by default a valid one for the local machine.
+        /// Creates a profile, by default for the local machine and valid from one hour ago until one day from now.
+        ///
+        /// - Parameters:
+        ///   - commonName: The common name of the subject; `localhost` by default.
+        ///   - dnsNames: The DNS names that the certificate is valid for; `localhost` by default.
+        ///   - ipAddresses: The IP addresses that the certificate is valid for; 127.0.0.1 and ::1 by default.
+        ///   - validity: The validity period; ``Validity/valid`` by default.
         public init(
             commonName: String = "localhost", dnsNames: [String] = ["localhost"],
             ipAddresses: [String] = ["127.0.0.1", "::1"], validity: Validity = .valid
@@ -74,20 +98,24 @@ public struct TestCertificate: Sendable {
         /// A profile for the host `wrong.example` only.
         public static let wrongHost = Profile(
             commonName: "wrong.example", dnsNames: ["wrong.example"], ipAddresses: [])
-        /// Returns a profile for a client with a common name.
+        /// Returns a profile for a client certificate: a common name, no DNS names or IP addresses, and the default
+        /// validity period.
+        ///
+        /// - Parameter name: The common name, which a server records as ``RecordedRequest/TLSSummary/clientName``.
         public static func client(_ name: String) -> Profile {
             Profile(commonName: name, dnsNames: [], ipAddresses: [])
         }
     }
 
-    /// A validity period relative to the current time.
+    /// A validity period relative to the time at which the certificate is created, in whole seconds.
     public struct Validity: Hashable, Sendable {
-        /// The start of the period relative to the current time.
+        /// The start of the period; negative if it lies in the past.
         public var start: Duration
-        /// The end of the period relative to the current time.
+        /// The end of the period; negative if it lies in the past.
         public var end: Duration
 
-        /// Creates a period from its start and end.
+        /// Creates a period from its start and end, both relative to the time at which the certificate is created.
+        /// Fractions of a second are ignored.
         public init(from start: Duration, to end: Duration) {
             self.start = start
             self.end = end

@@ -2,7 +2,7 @@
 
 public import FoundationEssentials
 
-/// A certificate authority for tests.
+/// A certificate authority for tests, with a new key on the curve P-256.
 ///
 /// ```swift
 /// let authority = try TestCertificateAuthority()
@@ -15,7 +15,12 @@ public struct TestCertificateAuthority: Sendable {
     /// Whether the authority is signed by another one.
     private let isIntermediate: Bool
 
-    /// Creates a root authority, by default valid from one hour ago until one day from now.
+    /// Creates a root authority, whose certificate is self-signed.
+    ///
+    /// - Parameters:
+    ///   - name: The common name of the authority.
+    ///   - validity: The validity period of its certificate; by default from one hour ago until one day from now.
+    /// - Throws: ``OpenSSLError`` if OpenSSL cannot create the key or the certificate.
     public init(name: String = "AsyncNetworking Test Root", validity: TestCertificate.Validity = .valid) throws {
         certificate = try CertificateBuilder(profile: Self.profile(name, validity), role: .authority)
             .build(signedBy: nil)
@@ -27,7 +32,14 @@ public struct TestCertificateAuthority: Sendable {
         isIntermediate = true
     }
 
-    /// Returns a new intermediate authority signed by this one.
+    /// Returns a new intermediate authority, whose certificate this authority signs.
+    ///
+    /// The certificates that it issues have its certificate in their ``TestCertificate/chainPEM``.
+    ///
+    /// - Parameters:
+    ///   - name: The common name of the intermediate authority.
+    ///   - validity: The validity period of its certificate; by default from one hour ago until one day from now.
+    /// - Throws: ``OpenSSLError`` if OpenSSL cannot create the key or the certificate.
     public func intermediate(
         name: String = "AsyncNetworking Test Intermediate", validity: TestCertificate.Validity = .valid
     ) throws -> TestCertificateAuthority {
@@ -36,15 +48,26 @@ public struct TestCertificateAuthority: Sendable {
                 .build(signedBy: signer))
     }
 
-    /// Returns a new server or client certificate, by default a valid one for the local machine.
+    /// Returns a new server or client certificate, signed by this authority.
+    ///
+    /// - Parameter profile: The names and the validity period; by default `localhost`, 127.0.0.1 and ::1, valid from
+    ///   one hour ago until one day from now.
+    /// - Throws: ``OpenSSLError`` if the profile is invalid, for example because an element of
+    ///   ``TestCertificate/Profile/ipAddresses`` is not an IP address.
     public func issue(_ profile: TestCertificate.Profile = .localhost) throws -> TestCertificate {
         try CertificateBuilder(profile: profile, role: .leaf).build(signedBy: signer)
     }
 
-    /// The certificate of the authority as PEM, for clients to trust.
+    /// The certificate of the authority as PEM, without its key: for a client to trust, or for
+    /// ``StubServer/TLS/clientAuthority``.
     public var pemData: Data { certificate.pemData }
 
-    /// Writes the certificate of the authority to a PEM file.
+    /// Writes the certificate of the authority, without its key, to a PEM file such as `CURLOPT_CAINFO` expects.
+    ///
+    /// A new file is readable only by its owner (mode 0600). An existing file is overwritten and keeps its permissions.
+    ///
+    /// - Parameter path: The path of the file.
+    /// - Throws: `SystemError` if the file cannot be opened or written.
     public func write(to path: String) throws {
         try PEMFile.write(pemData, to: path)
     }
