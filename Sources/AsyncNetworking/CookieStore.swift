@@ -7,7 +7,7 @@ public import FoundationEssentials
 /// The cookies of a ``SessionManager``, set by servers or by the program.
 ///
 /// ```swift
-/// await api.cookies.load(from: "cookies.txt")
+/// try await api.cookies.load(from: "cookies.txt")
 /// …
 /// try await api.cookies.save(to: "cookies.txt")
 /// ```
@@ -18,14 +18,16 @@ public import FoundationEssentials
 public struct CookieStore: Sendable {
     let jar: (any CookieJar)?
 
-    /// Returns all cookies that have not expired, sorted by domain, path and name.
+    /// Returns all cookies that have not expired, sorted by domain, path and name; none if the transport stores no
+    /// cookies.
     public func all() async -> [Cookie] {
         let now = Date.now
         return (await jar?.cookies() ?? []).filter { !$0.isExpired(at: now) }
             .sorted { ($0.domain, $0.path, $0.name) < ($1.domain, $1.path, $1.name) }
     }
 
-    /// Returns the cookies that a request to a URL would send, longer paths first (RFC 6265 §5.4).
+    /// Returns the cookies that a request to a URL would send, by its host, path and scheme, longer paths first (RFC
+    /// 6265 §5.4).
     public func cookies(for url: URL) async -> [Cookie] {
         await all().filter { $0.matches(url) }.sorted { $0.path.utf8.count > $1.path.utf8.count }
     }
@@ -34,13 +36,20 @@ public struct CookieStore: Sendable {
     ///
     /// Any domain is accepted: the rules that restrict servers do not apply to the program.
     ///
-    /// - Throws: ``SessionError/cookiesNotStored``, or ``SessionError/invalidCookie(name:)`` if a part of one cookie is
-    ///   missing or contains characters that cannot be sent; in that case none is set.
+    /// - Throws: ``SessionError/cookiesNotStored`` if the transport stores no cookies, or
+    ///   ``SessionError/invalidCookie(name:)`` if a part of one cookie is missing or contains characters that cannot be
+    ///   sent; in that case none is set.
     public func set(_ cookies: Cookie...) async throws {
         try await set(cookies)
     }
 
-    /// Sets the cookies of an array; otherwise the same as the variadic `set(_:)`.
+    /// Sets the cookies of an array, each replacing one with the same name, domain and path.
+    ///
+    /// Any domain is accepted: the rules that restrict servers do not apply to the program.
+    ///
+    /// - Throws: ``SessionError/cookiesNotStored`` if the transport stores no cookies, or
+    ///   ``SessionError/invalidCookie(name:)`` if a part of one cookie is missing or contains characters that cannot be
+    ///   sent; in that case none is set.
     public func set(_ cookies: [Cookie]) async throws {
         guard let jar else { throw SessionError.cookiesNotStored }
         if let invalid = cookies.first(where: { $0.netscapeLine == nil }) {
@@ -49,17 +58,18 @@ public struct CookieStore: Sendable {
         await jar.set(cookies)
     }
 
-    /// Removes the cookies with the same name, domain and path as the given ones.
+    /// Removes the cookies with the same name, domain and path as the given ones. Cookies that are not stored are
+    /// ignored.
     public func remove(_ cookies: Cookie...) async {
         await jar?.remove(cookies)
     }
 
-    /// Removes the unexpired cookies that satisfy a predicate.
+    /// Removes the cookies that have not expired and satisfy a predicate.
     public func removeAll(where condition: (Cookie) -> Bool) async {
         await jar?.remove(all().filter(condition))
     }
 
-    /// Removes all cookies.
+    /// Removes all cookies of the manager, also those that have expired. Files are not changed.
     public func removeAll() async {
         await jar?.removeAll()
     }
@@ -68,16 +78,19 @@ public struct CookieStore: Sendable {
 
     /// Returns all unexpired cookies, including session cookies, in the Netscape cookie file format, which curl and
     /// other tools read.
+    ///
+    /// The text contains the values of the cookies, which are often secret.
     public func export() async -> String {
         let lines = await all().compactMap(\.netscapeLine)
         return "# Netscape HTTP Cookie File\n" + lines.map { $0 + "\n" }.joined()
     }
 
-    /// Sets the cookies from text in the Netscape cookie file format. Expired cookies and lines that cannot be parsed
-    /// are skipped.
+    /// Sets the cookies from text in the Netscape cookie file format, each replacing one with the same name, domain and
+    /// path. Expired cookies and lines that cannot be parsed are skipped.
     ///
+    /// - Parameter text: The text, with one cookie on each line.
     /// - Returns: The number of cookies that were set.
-    /// - Throws: ``SessionError/cookiesNotStored``.
+    /// - Throws: ``SessionError/cookiesNotStored`` if the transport stores no cookies.
     @discardableResult
     public func `import`(_ text: String) async throws -> Int {
         let cookies = text.split(whereSeparator: \.isNewline).compactMap { Cookie(netscapeLine: $0) }
@@ -90,7 +103,8 @@ public struct CookieStore: Sendable {
     ///
     /// The file is replaced atomically and gets mode 0600, so that only its owner can read it.
     ///
-    /// - Throws: ``SessionError/file(_:)``.
+    /// - Parameter path: The path of the file, whose directory must exist.
+    /// - Throws: ``SessionError/file(_:)`` if the file cannot be written.
     public func save(to path: String) async throws {
         let text = Data(await export().utf8)
         do throws(SystemError) {
@@ -102,11 +116,13 @@ public struct CookieStore: Sendable {
         }
     }
 
-    /// Sets the cookies from a file in the Netscape cookie file format; see ``import(_:)``.
+    /// Sets the cookies from a file in the Netscape cookie file format, each replacing one with the same name, domain
+    /// and path. Expired cookies and lines that cannot be parsed are skipped.
     ///
+    /// - Parameter path: The path of the file.
     /// - Returns: The number of cookies that were set; 0 if the file does not exist.
-    /// - Throws: ``SessionError/file(_:)`` if the file exists and cannot be read, or ``SessionError/cookiesNotStored`` if
-    ///   the transport stores no cookies.
+    /// - Throws: ``SessionError/file(_:)`` if the file exists and cannot be read, or ``SessionError/cookiesNotStored``
+    ///   if the transport stores no cookies.
     @discardableResult
     public func load(from path: String) async throws -> Int {
         let text: String
@@ -122,7 +138,8 @@ public struct CookieStore: Sendable {
 }
 
 extension SessionManager {
-    /// The manager's cookies.
+    /// The cookies that the manager's requests send and its servers set; none before the first response, unless the
+    /// program sets or loads some.
     public nonisolated var cookies: CookieStore {
         CookieStore(jar: pipeline.transport.storedCookies)
     }

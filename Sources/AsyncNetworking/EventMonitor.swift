@@ -35,13 +35,13 @@ public import ANHTTP
 /// A request that an interceptor answers without the network has no exchange.
 @nonexhaustive
 public enum RequestEvent: Sendable {
-    /// The request was passed to the session.
+    /// The request was passed to the session; always the first event.
     case began
-    /// An event of an exchange.
+    /// An event of one exchange with a server; see ``ANHTTP/TransferEvent``.
     case exchange(TransferEvent)
-    /// A redirect is followed.
+    /// A response with this head is a redirect and is followed by sending this request.
     case redirected(by: ResponseHead, to: Request)
-    /// The request waits for a new bearer token.
+    /// The request waits for an ``Authenticator`` to refresh its bearer token.
     case refreshingToken
     /// The request will be sent again with a credential for this protection space.
     case answeringChallenge(of: ProtectionSpace)
@@ -49,7 +49,11 @@ public enum RequestEvent: Sendable {
     case waitingForConnectivity(TransportError)
     /// The request will be sent again, after this failed attempt and its wait.
     case retrying(after: RetryHistory.Attempt)
-    /// The request ended: its caller receives a value, or this error.
+    /// The request ended; always the last event. The result covers receiving the response and, if it is streamed, the
+    /// closure that reads it.
+    ///
+    /// A response that the caller's serializer rejects later counts as success. Errors of lower layers, such as
+    /// ``ANHTTP/TransportError``, are not wrapped in a ``SessionError`` yet.
     case ended(Result<Void, any Error>)
 }
 
@@ -69,7 +73,12 @@ public enum RequestEvent: Sendable {
 public protocol EventMonitor: Sendable {
     /// Receives an event of a task's request.
     ///
-    /// Must return immediately: it may be called on the network thread.
+    /// Called synchronously on the thread where the event occurs, often the network thread, so it must return
+    /// immediately. Calls for different requests may overlap.
+    ///
+    /// - Parameters:
+    ///   - event: The event.
+    ///   - task: The request's task, whose ``AnyTransferTask/id`` distinguishes requests.
     func receive(_ event: RequestEvent, of task: AnyTransferTask)
 }
 

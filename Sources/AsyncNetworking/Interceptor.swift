@@ -37,9 +37,13 @@ public import ANHTTP
 public protocol Interceptor: Sendable {
     /// Handles one request.
     ///
+    /// Called in the task that makes the request; it may wait. Requests are handled concurrently.
+    ///
     /// - Parameters:
     ///   - interception: The request, and the function that passes it on.
-    ///   - respond: Delivers the response to the caller. Must be called exactly once, unless this function throws.
+    ///   - respond: Delivers the response to the caller. Must be called exactly once, unless this function throws:
+    ///     otherwise the request fails with ``SessionError/noResponse(ofInterceptor:)`` or
+    ///     ``SessionError/secondResponse(ofInterceptor:)``.
     /// - Throws: Any error; it becomes the error of the call.
     func intercept(
         _ interception: Interception, respond: (ResponseHead, ResponseBody) async throws -> Void
@@ -48,11 +52,13 @@ public protocol Interceptor: Sendable {
 
 /// A request on its way through an ``Interceptor``.
 public struct Interception: Sendable {
-    /// The request, as modified by earlier steps.
+    /// The request, as modified by earlier steps. For ``SessionConfiguration/interceptors`` it has neither the
+    /// session's header fields nor its transfer options yet.
     public let request: Request
-    /// The number of the attempt, starting at 1; it is above 1 for a retry.
+    /// The number of the attempt, starting at 1; it is above 1 for a retry. For ``SessionConfiguration/interceptors``
+    /// it is always 1.
     public var attempt: Int { call.attempt }
-    /// How the caller reads the response's body.
+    /// How the caller reads the response's body: collected in memory, up to a limit, or as a stream.
     public var delivery: BodyDelivery { call.delivery }
 
     private let pipeline: Pipeline
@@ -70,6 +76,8 @@ public struct Interception: Sendable {
     }
 
     /// Passes the request to the next step, and runs a closure with the response.
+    ///
+    /// It may be called again after a call has returned, to repeat the request.
     ///
     /// - Parameters:
     ///   - request: The request to pass on; `nil`, the default, passes ``request``.

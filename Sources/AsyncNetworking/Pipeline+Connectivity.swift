@@ -73,8 +73,9 @@ extension TransportError {
 }
 
 extension Request {
-    /// Whether this request waits for a route to its host instead of failing without one; `nil`, the default, uses the
-    /// session's setting. See ``AsyncNetworking/SessionConfiguration/waitsForConnectivity``.
+    /// Whether this request waits for a route to its host instead of failing without one; `nil`, the default, uses
+    /// ``AsyncNetworking/SessionConfiguration/waitsForConnectivity``. A request whose body is not replayable does not
+    /// wait.
     public var waitsForConnectivity: Bool? {
         get { self[WaitsForConnectivity.self] }
         set { self[WaitsForConnectivity.self] = newValue }

@@ -163,8 +163,8 @@ final class Pipeline: Sendable {
 
     /// Sleeps for a duration.
     ///
-    /// - Throws: `CancellationError` if the task is cancelled, `TransportError.Reason.shutDown` if the session cancels its
-    ///   requests.
+    /// - Throws: `CancellationError` if the task is cancelled, `TransportError.Reason.shutDown` if the session cancels
+    ///   its requests.
     func pause(_ duration: Duration) async throws {
         _ = try await waiting { [clock] in try await clock.sleep(for: duration) }
     }

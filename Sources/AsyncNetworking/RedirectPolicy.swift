@@ -20,7 +20,7 @@ public struct RedirectPolicy: Sendable {
     /// Whether redirects are followed; `true` by default. Otherwise a redirect is returned as the response.
     public var isEnabled = true
     /// The maximum number of redirects followed for one request; 20 by default. The next one fails with
-    /// ``SessionError/RedirectFailure/tooMany(limit:)``.
+    /// ``SessionError/RedirectFailure/tooMany(limit:)``; 0 permits no redirect.
     public var maximum = 20
     /// The header fields that are removed when the origin changes: `Authorization`, `Proxy-Authorization` and `Cookie`
     /// by default.
@@ -34,13 +34,15 @@ public struct RedirectPolicy: Sendable {
     /// Creates the default policy, which follows at most 20 redirects.
     public init() {}
 
-    /// A redirect that is about to be followed.
+    /// A redirect that is about to be followed; the argument of ``RedirectPolicy/decision``.
     public struct Redirection: Sendable {
-        /// The head of the redirect.
+        /// The head of the response that redirects, with its status and the `Location` field.
         public var head: ResponseHead
-        /// The request that the server redirected.
+        /// The request that was answered by the redirect. It is the result of the previous redirect if there were
+        /// several.
         public var original: Request
-        /// The request that the policy would send next.
+        /// The request that the policy would send next: with the URL of `Location`, the method and body for the status,
+        /// and without the sensitive header fields if the origin changes.
         public var proposed: Request
     }
 

@@ -7,11 +7,12 @@ public import HTTPTypes
 public struct Response<Value: Sendable>: Sendable {
     /// The body, or the value that a serializer made of it.
     public var value: Value
-    /// The status and header fields.
+    /// The status, header fields and URL of the final response, after redirects and retries.
     public var head: ResponseHead
     /// The trailer fields; empty if there were none.
     public var trailers: HTTPFields
-    /// The metrics of the last exchange, and the earlier attempts.
+    /// The metrics of the last exchange, and in ``ANHTTP/TransferMetrics/retryHistory`` the earlier attempts. Empty for
+    /// a response that an interceptor or a test created without metrics.
     public var metrics: TransferMetrics {
         get { sharedMetrics.value }
         set { sharedMetrics = Shared(newValue) }
@@ -19,7 +20,12 @@ public struct Response<Value: Sendable>: Sendable {
 
     private var sharedMetrics: Shared<TransferMetrics>
 
-    /// Creates a response from a value, a head, and the trailers and metrics of the exchange, empty by default.
+    /// Creates a response, for example for a test.
+    ///
+    /// - Parameters:
+    ///   - value: The value.
+    ///   - head: The status and header fields.
+    ///   - ending: The trailer fields and the metrics of the exchange; none by default.
     public init(_ value: Value, head: ResponseHead, ending: ResponseEnding = ResponseEnding()) {
         self.value = value
         self.head = head
@@ -28,15 +34,16 @@ public struct Response<Value: Sendable>: Sendable {
         if head.retryHistory != RetryHistory() { metrics.retryHistory = head.retryHistory }
     }
 
-    /// The status code.
+    /// The status code of the final response, such as 200.
     public var statusCode: Int { head.status.code }
-    /// The header fields.
+    /// The header fields of the final response, without the ``trailers``.
     public var headers: HTTPFields { head.headers }
-    /// The heads of the redirects that were followed, in order.
+    /// The heads of the redirects that were followed, in order; empty if there were none.
     public var redirectHistory: [ResponseHead] { head.redirectHistory }
 
-    /// Returns the response with its value transformed.
+    /// Returns a response with the value transformed, and with the same head, trailers and metrics.
     ///
+    /// - Parameter transform: Converts the value.
     /// - Throws: The error that `transform` throws.
     public func map<Other: Sendable, Failure: Error>(
         _ transform: (Value) throws(Failure) -> Other

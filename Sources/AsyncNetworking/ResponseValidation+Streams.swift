@@ -5,8 +5,8 @@ import ANSerialization
 import FoundationEssentials
 
 extension ResponseValidation {
-    /// Validates a response whose body is streamed. The body of an accepted response is not read, except to learn that it
-    /// is empty; of a rejected one, the error contains at most 64 KiB.
+    /// Validates a response whose body is streamed. The body of an accepted response is not read, except to learn that
+    /// it is empty; of a rejected one, the error contains at most 64 KiB.
     ///
     /// - Parameter checksEmptyBody: Whether the media type of an empty body is checked.
     /// - Throws: ``ANSerialization/SerializationError/rejected(_:)``, or the errors of the body.

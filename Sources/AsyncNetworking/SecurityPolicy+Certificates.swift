@@ -5,9 +5,11 @@ public import ANHTTP
 public import FoundationEssentials
 
 extension SecurityPolicy {
-    /// Returns the certificates of a file or data in DER form. The source may contain any number of PEM certificates,
-    /// or one DER certificate.
+    /// Returns the certificates of a file or data in DER form, for
+    /// ``ANHTTP/SecurityPolicy/pinning(certificates:mode:)``.
     ///
+    /// - Parameter source: The file or data: any number of PEM certificates, or one DER certificate.
+    /// - Returns: The certificates in the order of the source; at least one.
     /// - Throws: ``ANHTTP/SecurityPolicy/ConfigurationError`` if the file cannot be read, or there is no certificate.
     public static func certificates(in source: FileOrData) throws(ConfigurationError) -> [Data] {
         let certificates: [Data]
@@ -22,10 +24,11 @@ extension SecurityPolicy {
 
     /// Returns the certificates of all files of a directory, in DER form and in the order of the file names.
     ///
-    /// The files must have the extension `.cer`, `.crt`, `.der` or `.pem`; subdirectories are not searched.
-    ///
-    /// - Throws: ``ANHTTP/SecurityPolicy/ConfigurationError`` if the directory or a file cannot be read, if a file contains
-    ///   no certificate, or if the directory has no such file.
+    /// - Parameter path: The directory. The files must have the extension `.cer`, `.crt`, `.der` or `.pem`; others are
+    ///   ignored, and subdirectories are not searched.
+    /// - Returns: The certificates; at least one.
+    /// - Throws: ``ANHTTP/SecurityPolicy/ConfigurationError`` if the directory or a file cannot be read, if a file
+    ///   contains no certificate, or if the directory has no such file.
     public static func certificates(inDirectory path: String) throws(ConfigurationError) -> [Data] {
         var certificates: [Data] = []
         for file in try certificateFiles(inDirectory: path) { certificates += try Self.certificates(in: .file(file)) }

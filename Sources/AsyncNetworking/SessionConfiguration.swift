@@ -16,33 +16,40 @@ public struct SessionConfiguration: Sendable {
     /// The URL that relative paths are resolved against (RFC 3986 §5); a slash is appended to its path if missing.
     /// `nil`, the default, requires absolute URLs.
     public var baseURL: URL?
-    /// How paths are combined with the base URL; by RFC 3986 reference resolution by default.
+    /// How strings are combined with the base URL: as references by RFC 3986, the default, where a leading slash leads
+    /// to the root of the host, or as paths below the base URL.
     public var baseURLMode = URLResolver.Mode.reference
-    /// Header fields added to every request that has no field of the same name; empty by default.
+    /// Header fields added to every request that has no field of the same name; empty by default. They are also added
+    /// to requests to other hosts than that of ``baseURL``.
     public var headers: HTTPFields = [:]
     /// Whether `User-Agent` and `Accept-Language` are sent if neither the request nor ``headers`` contains them; `true`
-    /// by default.
+    /// by default. The languages are those of the process's environment; without a locale there is no
+    /// `Accept-Language`.
     public var sendsDefaultHeaders = true
     /// The serializer that encodes the parameters of requests into queries and bodies; `.http` by default, which
-    /// encodes bodies as forms.
+    /// encodes them into the query for GET, HEAD and DELETE, and into a form body for other methods. Another one is
+    /// `.json`.
     public var requestSerializer: any RequestSerializer = .http
-    /// The encoder and the decoder for the JSON of requests and responses, by default for dates by ISO 8601; see
-    /// ``ANSerialization/JSONCoding``.
+    /// The encoder and the decoder for the JSON of requests and responses; by default with dates as text by ISO 8601
+    /// and otherwise Foundation's strategies. They must not be modified once a session uses them.
     public var json = JSONCoding()
     /// The transfer options for requests that do not change them.
     package var transfer = TransferOptions()
-    /// The limits of the connection pool; see ``ANHTTP/ConnectionLimits``.
+    /// The limits of the connection pool; by default at most 6 connections per host, without a limit on their total
+    /// number, and 256 idle ones, each for at most 118 s. Ignored with a ``transport`` of the program's own.
     public var connectionLimits = ConnectionLimits()
-    /// The interceptors around each call, outermost first.
+    /// The interceptors around each call, outermost first; none by default.
     ///
     /// They see the request as it was passed to the session, and the response that is returned after retries and
     /// redirects. See ``Interceptor``.
     public var interceptors: [any Interceptor] = []
-    /// The interceptors around each exchange with a server, outermost first.
+    /// The interceptors around each exchange with a server, outermost first; none by default.
     ///
-    /// They see the request of every retry, redirect and answer to a challenge as sent. See ``Interceptor``.
+    /// They see the request of every retry, redirect and answer to a challenge as sent, and no request that ``cache``
+    /// answers. See ``Interceptor``.
     public var attemptInterceptors: [any Interceptor] = []
-    /// The monitors that receive the events of each request, called in this order.
+    /// The monitors that receive the events of each request, called in this order on the thread of the event; none by
+    /// default.
     public var eventMonitors: [any EventMonitor] = []
     /// The maximum number of tasks (``DataTask``, ``UploadTask``, ``DownloadTask``) that run concurrently; `nil`, the
     /// default, for no limit. A value below 1 counts as 1.
@@ -60,12 +67,13 @@ public struct SessionConfiguration: Sendable {
     /// Whether a request that fails because there is no route to its host waits for a route and is then sent again;
     /// `false` by default.
     ///
-    /// ``ANHTTP/Timeouts/connectivity`` limits the wait. A request whose body is not replayable fails without waiting.
-    /// `Request.waitsForConnectivity` overrides this setting for one request.
+    /// ``ANHTTP/Timeouts/connectivity`` limits the wait, which has no limit by default. A request whose body is not
+    /// replayable fails without waiting. `Request.waitsForConnectivity` overrides this setting for one request.
     public var waitsForConnectivity = false
-    /// The response cache; `nil`, the default, for none. See ``ANCache/ResponseCache``.
+    /// The response cache; `nil`, the default, for none. Several sessions may share one. See ``ANCache/ResponseCache``.
     public var cache: ResponseCache?
-    /// The cache policy for requests without one of their own; ``CachePolicy/protocolPolicy`` by default.
+    /// The use of ``cache``, and of caches between client and server, for requests without a cache policy of their own;
+    /// ``CachePolicy/protocolPolicy`` by default, which follows RFC 9111.
     public var cachePolicy = CachePolicy.protocolPolicy
     /// The name of the user to whom the session's cookies, client certificates, security policy and
     /// ``attemptInterceptors`` belong; `nil`, the default, for a user of this session only.
@@ -74,23 +82,24 @@ public struct SessionConfiguration: Sendable {
     /// disk useful to later sessions of the same user.
     public var cachePartition: String?
     /// A closure that changes a response before it is stored in ``cache``, or returns `nil` to prevent that; `nil`, the
-    /// default, stores responses unchanged.
+    /// default, stores responses unchanged. `Request.willCache` replaces it for one request.
     ///
     /// It receives the complete body in memory, also of responses that would otherwise be streamed to the disk.
     public var willCache: (@Sendable (CacheProposal) async -> CacheProposal?)?
-    /// Whether a request that the cache cannot answer waits while an identical one is in flight, and then uses its
-    /// stored response; `false` by default.
+    /// Whether a request that the ``cache`` cannot answer waits while an identical one is in flight, and then uses its
+    /// stored response; `false` by default. It has no effect without a cache.
     ///
     /// If the first request fails or its response is not stored, the others are sent; if it is cancelled, the next one
     /// takes its place. Streamed requests neither wait nor are waited for.
     public var sharesTransfers = false
-    /// The transport that performs exchanges; `nil`, the default, uses libcurl.
+    /// The transport that performs exchanges; `nil`, the default, uses libcurl. With another one, ``connectionLimits``
+    /// are ignored, and cookies are stored only if the transport does so.
     public var transport: (any Transport)?
     /// The clock for the waits between retries and for a route, for the timeouts of whole calls, for
     /// ``SessionManager/shutdown(draining:)`` and for transfer rates; `ContinuousClock` by default.
     ///
-    /// Tests set a clock that they advance themselves, such as `ManualClock` of `AsyncNetworkingTesting`. The timeouts of
-    /// exchanges (``ANHTTP/Timeouts``) follow the transport's own clock.
+    /// Tests set a clock that they advance themselves, such as `ManualClock` of `AsyncNetworkingTesting`. The timeouts
+    /// of exchanges (``ANHTTP/Timeouts``) follow the transport's own clock.
     public var clock: any Clock<Duration> = ContinuousClock()
     /// The system's time for the ages of cached responses.
     package var now: @Sendable () -> CacheTime = { CacheTime.now }
@@ -100,12 +109,17 @@ public struct SessionConfiguration: Sendable {
     package var randomUnit: @Sendable () -> Double = { .random(in: 0...1) }
 
     /// Creates the default configuration with a base URL, modified by a closure.
+    ///
+    /// - Parameters:
+    ///   - baseURL: The URL that relative paths are resolved against; `nil`, the default, requires absolute URLs.
+    ///   - configure: Modifies the default configuration; does nothing by default.
     public init(baseURL: URL? = nil, configure: (inout SessionConfiguration) -> Void = { _ in }) {
         self.baseURL = baseURL
         configure(&self)
     }
 
-    /// A transfer option for requests that do not change it; see ``ANHTTP/TransferOptions``.
+    /// A transfer option for requests that do not change it, such as `timeouts`, `proxy` or `tls`; the defaults are
+    /// those of ``ANHTTP/TransferOptions``.
     ///
     /// ```swift
     /// let api = SessionManager {

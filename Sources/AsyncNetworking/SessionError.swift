@@ -23,39 +23,46 @@ public import FoundationEssentials
 /// The error that the functions of a ``SessionManager`` throw, besides `CancellationError`.
 @nonexhaustive
 public indirect enum SessionError: Error, Sendable {
-    /// The exchange failed.
+    /// The exchange failed, for example because a timeout expired, no connection could be established, or the server is
+    /// not trusted; see ``ANHTTP/TransportError/reason-swift.property``.
     case transport(TransportError)
     /// The request could not be created from its parameters, or the response was rejected or could not be deserialized.
     case serialization(SerializationError)
-    /// A redirect could not be followed.
+    /// A redirect could not be followed; see ``RedirectFailure``. Redirects that the policy does not follow are
+    /// responses, not errors.
     case redirect(RedirectFailure)
-    /// The request could not be authenticated.
+    /// The request could not be authenticated; see ``AuthenticationFailure``. A challenge that no credential answers is
+    /// a response, not an error.
     case authentication(AuthenticationFailure)
-    /// A cookie could not be set: the part of the cookie with this name is missing or contains characters that cannot be
-    /// sent.
+    /// A cookie could not be set: a part of the cookie with this name is missing or contains characters that cannot be
+    /// sent. The same call has set no other cookie.
     case invalidCookie(name: String)
-    /// A cookie could not be set: the transport stores no cookies.
+    /// A cookie could not be set: the transport stores no cookies. libcurl's does; a mock may not.
     case cookiesNotStored
-    /// The request accepts only a cached response, and no response is cached. See ``CachePolicy/returnCacheDontLoad``.
+    /// The request accepts only a cached response, and none is cached or the session has no cache. See
+    /// ``CachePolicy/returnCacheDontLoad``.
     case notCached
     /// An ``Interceptor``, whose type is given, returned without calling `respond` and without throwing.
     case noResponse(ofInterceptor: String)
     /// An ``Interceptor``, whose type is given, called `respond` twice.
     case secondResponse(ofInterceptor: String)
-    /// A file, such as that of a download, could not be read or written.
+    /// A file, such as that of a download or of a cookie store, could not be read or written.
     case file(FileFailure)
     /// A download could not be resumed, and ``DownloadOptions/startsOverIfNotResumable`` is `false`.
     case notResumable(ResumeFailure)
-    /// A download to this path from this URL does not have the digest that the program or the server specified.
+    /// The file of a download to this path from this URL does not have the digest that the program or the server
+    /// specified. The downloaded bytes were removed, so the download cannot be resumed.
     case digest(expected: ContentDigest, found: ContentDigest, path: String, url: URL)
-    /// A download failed for this reason, and can be resumed with this data.
+    /// A download failed for this reason, and can be resumed with this data; see
+    /// ``SessionManager/download(resuming:with:to:options:)``.
     case interrupted(by: SessionError, ResumeData)
-    /// The manager was invalidated or shut down before the request.
+    /// The manager was invalidated or shut down before the request, which was not sent. Requests that are running at
+    /// that time throw `CancellationError` if they are cancelled.
     case invalidated
 
     /// The reason why a redirect could not be followed.
     public enum RedirectFailure: Hashable, Sendable {
-        /// The server redirected more often than ``RedirectPolicy/maximum`` permits.
+        /// The server redirected more often than ``RedirectPolicy/maximum`` permits, perhaps in a loop.
         case tooMany(limit: Int)
         /// The value of `Location`, given as received, is not an http or https URL.
         case location(String)
@@ -76,28 +83,32 @@ public indirect enum SessionError: Error, Sendable {
 }
 
 extension SessionError {
-    /// The error of the exchange; `nil` if this error has another cause.
+    /// The error of the exchange; `nil` if this error has another cause. The error of an interrupted download is that
+    /// of its ``cause``.
     public var transport: TransportError? {
         if case .transport(let error) = cause { error } else { nil }
     }
 
-    /// The error of creating the request or reading the response; `nil` if this error has another cause.
+    /// The error of creating the request or of validating and deserializing the response; `nil` if this error has
+    /// another cause.
     public var serialization: SerializationError? {
         if case .serialization(let error) = cause { error } else { nil }
     }
 
-    /// The reason why the exchange failed; `nil` if this error has another cause.
+    /// The reason why the exchange failed; `nil` if this error has another cause, such as a rejected response.
     public var reason: TransportError.Reason? { transport?.reason }
 
-    /// The details of the failed exchange, such as its URL, address and duration; `nil` if this error has another cause.
+    /// The details of the failed exchange, such as its URL, address and duration; `nil` if this error has another
+    /// cause, such as a rejected response.
     public var context: FailureContext? { transport?.context }
 
-    /// Whether a timeout expired.
+    /// Whether a timeout expired: one of ``ANHTTP/Timeouts``, `Request.timeout`, or ``RetryPolicy/deadline``.
     public var isTimeout: Bool {
         if case .timedOut = reason { true } else { false }
     }
 
-    /// Whether no connection could be established: name resolution, TCP or the proxy failed.
+    /// Whether no connection could be established: name resolution, TCP or the proxy failed. A timeout while connecting
+    /// is not included; see ``isTimeout``.
     public var isConnectionFailure: Bool {
         switch reason {
         case .cannotResolve, .cannotConnect, .proxy: true
@@ -105,21 +116,24 @@ extension SessionError {
         }
     }
 
-    /// Whether the server is not trusted, or TLS failed for another reason.
+    /// Whether the server is not trusted, its certificate could not be verified, or TLS failed for another reason.
     public var isTrustFailure: Bool {
         if case .tls = reason { true } else { false }
     }
 
-    /// The status code of the rejected response; `nil` for other errors.
+    /// The status code of the rejected response, such as 404; `nil` if this error is not a rejection.
     public var statusCode: Int? { rejection?.status }
 
-    /// The body of the rejected response; `nil` for other errors.
+    /// The body of the rejected response, such as the error message of an API; `nil` if this error is not a rejection.
+    /// It may be truncated if the body was streamed or downloaded.
     public var responseBody: Data? { rejection?.body }
 
-    /// The rejected response, with its head and body; `nil` for other errors.
+    /// The rejected response, with its head and body; `nil` if this error is not a rejection, because no response was
+    /// received or it was not the serializer that failed.
     public var rejection: Rejection? { serialization?.rejection }
 
-    /// The attempts before the last one, and the reason why there was no further attempt.
+    /// The attempts before the last one, and the reason why there was no further attempt; empty if the request was sent
+    /// once, and for errors without an exchange or a rejected response.
     public var retryHistory: RetryHistory {
         context?.retryHistory ?? rejection?.head.retryHistory ?? RetryHistory()
     }

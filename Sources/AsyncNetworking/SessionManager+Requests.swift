@@ -6,12 +6,13 @@ public import FoundationEssentials
 public import HTTPTypes
 
 extension SessionManager {
-    /// Performs a request and collects the response's body, regardless of its status.
+    /// Performs a request and collects the response's body in memory, regardless of its status.
     ///
     /// - Parameter request: The request to send.
     /// - Returns: The response with its body.
-    /// - Throws: ``SessionError``, which wraps ``ANHTTP/TransportError/Reason/responseTooLarge(_:)`` if the body exceeds
-    ///   ``ANHTTP/TransferOptions/maximumBodySize``; or `CancellationError`.
+    /// - Throws: ``SessionError``, which wraps ``ANHTTP/TransportError/Reason/responseTooLarge(_:)`` if the body
+    ///   exceeds ``ANHTTP/TransferOptions/maximumBodySize``, 128 MiB by default; or `CancellationError` if the calling
+    ///   task is cancelled or the manager cancels its requests.
     public nonisolated func data(for request: Request) async throws -> Response<Data> {
         let limit = request.maximumBodySize(inheritingFrom: pipeline.template)
         return try await perform(
@@ -24,20 +25,30 @@ extension SessionManager {
 
     /// Performs a request and deserializes the response.
     ///
-    /// The serializer validates the response and runs in the calling task.
+    /// The body is collected in memory. The serializer validates the response and runs in the calling task.
     ///
     /// - Parameters:
     ///   - request: The request to send.
     ///   - serializer: The serializer that validates the response and converts its body.
+    /// - Returns: The response with the value that the serializer returned.
     /// - Throws: ``SessionError``, which wraps ``ANSerialization/SerializationError/rejected(_:)``, including the body,
-    ///   if the serializer does not accept the response's status or media type; or `CancellationError`.
+    ///   if the serializer does not accept the response's status or media type; or `CancellationError`. Errors of a
+    ///   serializer of the program's own are thrown unchanged.
     public nonisolated func response<Serializer: ResponseSerializer>(
         for request: Request, as serializer: Serializer
     ) async throws -> Response<Serializer.Output> {
         try await data(for: request).serialized(by: serializer)
     }
 
-    /// Performs a request and returns only the deserialized value; see ``response(for:as:)``.
+    /// Performs a request and returns only the deserialized value, without the response's head and metrics.
+    ///
+    /// - Parameters:
+    ///   - request: The request to send.
+    ///   - serializer: The serializer that validates the response and converts its body.
+    /// - Returns: The value that the serializer returned.
+    /// - Throws: ``SessionError``, which wraps ``ANSerialization/SerializationError/rejected(_:)``, including the body,
+    ///   if the serializer does not accept the response's status or media type; or `CancellationError`. Errors of a
+    ///   serializer of the program's own are thrown unchanged.
     public nonisolated func value<Serializer: ResponseSerializer>(
         for request: Request, as serializer: Serializer
     ) async throws -> Serializer.Output {
@@ -46,19 +57,20 @@ extension SessionManager {
 
     /// Performs a request and runs a closure as soon as the response's head has arrived, with the body as a stream.
     ///
-    /// A slow reader slows the server down: at most ``ANHTTP/TransferOptions/streamBufferSize`` bytes are buffered.
-    /// The part of the body that `body` has not read when it ends is discarded.
+    /// A slow reader slows the server down: at most ``ANHTTP/TransferOptions/streamBufferSize`` bytes are buffered. The
+    /// part of the body that `body` has not read when it ends is discarded. The request ends with the closure, which
+    /// runs in the calling task.
     ///
     /// - Parameters:
     ///   - request: The request to send.
-    ///   - validation: The accepted statuses and media types; every response by default, such as a 404. The body of a
-    ///     rejected response is in the error, up to 64 KiB of it.
-    ///   - events: Receives the events of every exchange, including those answered by redirects. Called on the network
-    ///     thread, so it must return immediately.
+    ///   - validation: The accepted statuses and media types; by default every response is accepted, such as a 404.
+    ///   - events: Receives the events of every exchange, including those answered by redirects; `nil`, the default,
+    ///     for none. Called on the network thread, so it must return immediately.
     ///   - body: Receives the response's head and its body, which is valid only while the closure runs;
     ///     ``ANHTTP/ResponseHead/redirectHistory`` lists the redirects that were followed.
     /// - Returns: The value that `body` returns.
-    /// - Throws: ``SessionError``, `CancellationError`, or the error that `body` throws.
+    /// - Throws: ``SessionError``, which wraps ``ANSerialization/SerializationError/rejected(_:)`` with up to 64 KiB of
+    ///   the body if `validation` does not accept the response; `CancellationError`; or the error that `body` throws.
     public nonisolated func withResponse<Value: Sendable>(
         for request: Request, validating validation: ResponseValidation = .anything,
         reporting events: (any TransferEventSink)? = nil,
@@ -75,24 +87,27 @@ extension SessionManager {
     /// Creates the request that a verb such as ``get(_:parameters:headers:timeout:options:as:)`` would send, without
     /// sending it.
     ///
-    /// At most one of `json`, `form` and `body` may be given. Parameters are encoded by the session's request serializer
-    /// into the query or the body, depending on the method; with a form, they become fields that precede its parts.
+    /// At most one of `json`, `form` and `body` may be given. Parameters are encoded by
+    /// ``SessionConfiguration/requestSerializer`` into the query or the body, depending on the method; with a form,
+    /// they become fields that precede its parts.
     ///
     /// - Parameters:
     ///   - method: The method; any method may have a body.
     ///   - target: A path or URL as a string, resolved against the base URL, or a `URL`; see
     ///     ``ANSerialization/URLResolver``.
     ///   - parameters: The parameters; `nil`, the default, for none, which differs from empty parameters.
-    ///   - json: A value for a JSON body, encoded by ``SessionConfiguration/json``. `Content-Type` is
-    ///     `application/json` unless `headers` contain another.
-    ///   - form: A multipart form for the body. Without parts and parameters, there is no body. `Content-Type` in
-    ///     `headers` is an error, because the field contains the form's boundary.
+    ///   - json: A value for a JSON body, encoded by ``SessionConfiguration/json``; `nil`, the default, for none.
+    ///     `Content-Type` is `application/json` unless `headers` contain another.
+    ///   - form: A multipart form for the body; `nil`, the default, for none. Without parts and parameters, there is no
+    ///     body. `Content-Type` in `headers` is an error, because the field contains the form's boundary.
     ///   - body: Any other body; ``ANHTTP/RequestBody/none`` by default.
     ///   - headers: Header fields that replace all others of the same name: those of the serializer, of the session's
-    ///     configuration, and the default ones.
+    ///     configuration, and the default ones. None by default.
     ///   - timeout: The time limit of the whole call; `nil`, the default, for none. See `Request.timeout`.
-    ///   - options: Modifies the session's transfer options for this request; `nil`, the default, for none.
-    /// - Throws: ``SessionError/serialization(_:)``, also for parameters together with a body that they would replace.
+    ///   - options: Modifies the session's transfer options for this request; `nil`, the default, changes none.
+    /// - Returns: The request, without the header fields that the session adds when it is sent.
+    /// - Throws: ``SessionError/serialization(_:)`` if the URL or a part of the request cannot be created, and for
+    ///   parameters together with a body that they would replace.
     public nonisolated func request(
         _ method: HTTPRequest.Method, _ target: some RequestTarget, parameters: Parameters? = nil,
         json: (any Encodable)? = nil, form: MultipartFormData? = nil, body: RequestBody = .none,

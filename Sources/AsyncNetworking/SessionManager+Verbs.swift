@@ -4,8 +4,9 @@ public import ANHTTP
 public import ANSerialization
 public import HTTPTypes
 
-// The verbs: `get("users/7", as: .json)`. Their arguments are those of ``SessionManager/request(_:_:parameters:json:form:body:headers:timeout:options:)``,
-// and their errors those of ``SessionManager/response(for:as:)``.
+// The verbs: `get("users/7", as: .json)`. Their arguments are those of
+// ``SessionManager/request(_:_:parameters:json:form:body:headers:timeout:options:)``, and their errors those of
+// ``SessionManager/response(for:as:)``.
 
 extension SessionManager {
     /// Performs a GET request. Parameters go into the query.
@@ -17,11 +18,15 @@ extension SessionManager {
     /// - Parameters:
     ///   - target: A path or URL as a string, resolved against the base URL, or a `URL`.
     ///   - parameters: Parameters for the query; `nil`, the default, for none.
-    ///   - headers: Header fields that replace all others of the same name.
+    ///   - headers: Header fields that replace all others of the same name; none by default.
     ///   - timeout: The time limit of the whole call; `nil`, the default, for none. See `Request.timeout`.
-    ///   - options: Modifies the session's transfer options for this request; `nil`, the default, for none.
-    ///   - serializer: Validates and converts the response; returns its body by default.
-    /// - Throws: ``SessionError`` or `CancellationError`; see ``response(for:as:)``.
+    ///   - options: Modifies the session's transfer options for this request; `nil`, the default, changes none.
+    ///   - serializer: Validates and converts the response; by default it accepts the statuses 200–299 and returns the
+    ///     body.
+    /// - Returns: The response with the value that the serializer returned.
+    /// - Throws: ``SessionError``, with a ``SessionError/rejection`` if the serializer does not accept the response's
+    ///   status or media type; or `CancellationError` if the calling task is cancelled or the manager cancels its
+    ///   requests.
     public nonisolated func get<Serializer: ResponseSerializer>(
         _ target: some RequestTarget, parameters: Parameters? = nil, headers: HTTPFields = [:],
         timeout: Duration? = nil, options: ((inout TransferOptions) -> Void)? = nil,
@@ -38,10 +43,12 @@ extension SessionManager {
     /// - Parameters:
     ///   - target: A path or URL as a string, resolved against the base URL, or a `URL`.
     ///   - parameters: Parameters for the query; `nil`, the default, for none.
-    ///   - headers: Header fields that replace all others of the same name.
+    ///   - headers: Header fields that replace all others of the same name; none by default.
     ///   - timeout: The time limit of the whole call; `nil`, the default, for none. See `Request.timeout`.
-    ///   - options: Modifies the session's transfer options for this request; `nil`, the default, for none.
-    /// - Throws: ``SessionError``, also for a status outside of 200–299, or `CancellationError`.
+    ///   - options: Modifies the session's transfer options for this request; `nil`, the default, changes none.
+    /// - Returns: The response, whose ``Response/headers`` are those that a GET request would receive.
+    /// - Throws: ``SessionError``, with a ``SessionError/rejection`` for a status outside of 200–299; or
+    ///   `CancellationError` if the calling task is cancelled or the manager cancels its requests.
     public nonisolated func head(
         _ target: some RequestTarget, parameters: Parameters? = nil, headers: HTTPFields = [:],
         timeout: Duration? = nil, options: ((inout TransferOptions) -> Void)? = nil
@@ -52,11 +59,15 @@ extension SessionManager {
             as: .empty)
     }
 
-    /// Performs a POST request. Parameters are encoded into the body; alternatively there is a JSON, form or other body.
+    /// Performs a POST request. Parameters are encoded into the body; alternatively there is a JSON, form or other
+    /// body.
     ///
     /// ```swift
     /// let created = try await api.post("users", json: user, as: .decodable(User.self)).value
     /// ```
+    ///
+    /// At most one of `json`, `form` and `body` may be given, and `parameters` only with a `form`, whose first fields
+    /// they become, or with none of them.
     ///
     /// - Parameters:
     ///   - target: A path or URL as a string, resolved against the base URL, or a `URL`.
@@ -64,11 +75,15 @@ extension SessionManager {
     ///   - json: A value for a JSON body, encoded by ``SessionConfiguration/json``; `nil`, the default, for none.
     ///   - form: A multipart form for the body; `nil`, the default, for none.
     ///   - body: Any other body; ``ANHTTP/RequestBody/none`` by default.
-    ///   - headers: Header fields that replace all others of the same name.
+    ///   - headers: Header fields that replace all others of the same name; none by default.
     ///   - timeout: The time limit of the whole call; `nil`, the default, for none. See `Request.timeout`.
-    ///   - options: Modifies the session's transfer options for this request; `nil`, the default, for none.
-    ///   - serializer: Validates and converts the response; returns its body by default.
-    /// - Throws: ``SessionError`` or `CancellationError`; see ``response(for:as:)``.
+    ///   - options: Modifies the session's transfer options for this request; `nil`, the default, changes none.
+    ///   - serializer: Validates and converts the response; by default it accepts the statuses 200–299 and returns the
+    ///     body.
+    /// - Returns: The response with the value that the serializer returned.
+    /// - Throws: ``SessionError``, with a ``SessionError/rejection`` if the serializer does not accept the response's
+    ///   status or media type; or `CancellationError` if the calling task is cancelled or the manager cancels its
+    ///   requests.
     @discardableResult
     public nonisolated func post<Serializer: ResponseSerializer>(
         _ target: some RequestTarget, parameters: Parameters? = nil, json: (any Encodable)? = nil,
@@ -83,7 +98,10 @@ extension SessionManager {
             as: serializer)
     }
 
-    /// Performs a PUT request. Parameters are encoded into the body.
+    /// Performs a PUT request. Parameters are encoded into the body; alternatively there is a JSON, form or other body.
+    ///
+    /// At most one of `json`, `form` and `body` may be given, and `parameters` only with a `form`, whose first fields
+    /// they become, or with none of them.
     ///
     /// - Parameters:
     ///   - target: A path or URL as a string, resolved against the base URL, or a `URL`.
@@ -91,11 +109,15 @@ extension SessionManager {
     ///   - json: A value for a JSON body, encoded by ``SessionConfiguration/json``; `nil`, the default, for none.
     ///   - form: A multipart form for the body; `nil`, the default, for none.
     ///   - body: Any other body; ``ANHTTP/RequestBody/none`` by default.
-    ///   - headers: Header fields that replace all others of the same name.
+    ///   - headers: Header fields that replace all others of the same name; none by default.
     ///   - timeout: The time limit of the whole call; `nil`, the default, for none. See `Request.timeout`.
-    ///   - options: Modifies the session's transfer options for this request; `nil`, the default, for none.
-    ///   - serializer: Validates and converts the response; returns its body by default.
-    /// - Throws: ``SessionError`` or `CancellationError`; see ``response(for:as:)``.
+    ///   - options: Modifies the session's transfer options for this request; `nil`, the default, changes none.
+    ///   - serializer: Validates and converts the response; by default it accepts the statuses 200–299 and returns the
+    ///     body.
+    /// - Returns: The response with the value that the serializer returned.
+    /// - Throws: ``SessionError``, with a ``SessionError/rejection`` if the serializer does not accept the response's
+    ///   status or media type; or `CancellationError` if the calling task is cancelled or the manager cancels its
+    ///   requests.
     @discardableResult
     public nonisolated func put<Serializer: ResponseSerializer>(
         _ target: some RequestTarget, parameters: Parameters? = nil, json: (any Encodable)? = nil,
@@ -110,7 +132,11 @@ extension SessionManager {
             as: serializer)
     }
 
-    /// Performs a PATCH request. Parameters are encoded into the body.
+    /// Performs a PATCH request. Parameters are encoded into the body; alternatively there is a JSON, form or other
+    /// body.
+    ///
+    /// At most one of `json`, `form` and `body` may be given, and `parameters` only with a `form`, whose first fields
+    /// they become, or with none of them.
     ///
     /// - Parameters:
     ///   - target: A path or URL as a string, resolved against the base URL, or a `URL`.
@@ -118,11 +144,15 @@ extension SessionManager {
     ///   - json: A value for a JSON body, encoded by ``SessionConfiguration/json``; `nil`, the default, for none.
     ///   - form: A multipart form for the body; `nil`, the default, for none.
     ///   - body: Any other body; ``ANHTTP/RequestBody/none`` by default.
-    ///   - headers: Header fields that replace all others of the same name.
+    ///   - headers: Header fields that replace all others of the same name; none by default.
     ///   - timeout: The time limit of the whole call; `nil`, the default, for none. See `Request.timeout`.
-    ///   - options: Modifies the session's transfer options for this request; `nil`, the default, for none.
-    ///   - serializer: Validates and converts the response; returns its body by default.
-    /// - Throws: ``SessionError`` or `CancellationError`; see ``response(for:as:)``.
+    ///   - options: Modifies the session's transfer options for this request; `nil`, the default, changes none.
+    ///   - serializer: Validates and converts the response; by default it accepts the statuses 200–299 and returns the
+    ///     body.
+    /// - Returns: The response with the value that the serializer returned.
+    /// - Throws: ``SessionError``, with a ``SessionError/rejection`` if the serializer does not accept the response's
+    ///   status or media type; or `CancellationError` if the calling task is cancelled or the manager cancels its
+    ///   requests.
     @discardableResult
     public nonisolated func patch<Serializer: ResponseSerializer>(
         _ target: some RequestTarget, parameters: Parameters? = nil, json: (any Encodable)? = nil,
@@ -137,19 +167,25 @@ extension SessionManager {
             as: serializer)
     }
 
-    /// Performs a DELETE request. Parameters go into the query.
+    /// Performs a DELETE request. Parameters go into the query; a body is possible.
+    ///
+    /// At most one of `json`, `form` and `body` may be given.
     ///
     /// - Parameters:
     ///   - target: A path or URL as a string, resolved against the base URL, or a `URL`.
-    ///   - parameters: Parameters for the query; `nil`, the default, for none.
+    ///   - parameters: Parameters for the query, or for the first fields of a form; `nil`, the default, for none.
     ///   - json: A value for a JSON body, encoded by ``SessionConfiguration/json``; `nil`, the default, for none.
     ///   - form: A multipart form for the body; `nil`, the default, for none.
     ///   - body: Any other body; ``ANHTTP/RequestBody/none`` by default.
-    ///   - headers: Header fields that replace all others of the same name.
+    ///   - headers: Header fields that replace all others of the same name; none by default.
     ///   - timeout: The time limit of the whole call; `nil`, the default, for none. See `Request.timeout`.
-    ///   - options: Modifies the session's transfer options for this request; `nil`, the default, for none.
-    ///   - serializer: Validates and converts the response; returns its body by default.
-    /// - Throws: ``SessionError`` or `CancellationError`; see ``response(for:as:)``.
+    ///   - options: Modifies the session's transfer options for this request; `nil`, the default, changes none.
+    ///   - serializer: Validates and converts the response; by default it accepts the statuses 200–299 and returns the
+    ///     body.
+    /// - Returns: The response with the value that the serializer returned.
+    /// - Throws: ``SessionError``, with a ``SessionError/rejection`` if the serializer does not accept the response's
+    ///   status or media type; or `CancellationError` if the calling task is cancelled or the manager cancels its
+    ///   requests.
     @discardableResult
     public nonisolated func delete<Serializer: ResponseSerializer>(
         _ target: some RequestTarget, parameters: Parameters? = nil, json: (any Encodable)? = nil,

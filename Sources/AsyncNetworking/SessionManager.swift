@@ -21,7 +21,7 @@ import HTTPTypes
 /// A manager is released with its last reference, and its thread and connections with it; running requests keep alive
 /// what they need. No call is required before that. Call ``shutdown(draining:)`` to wait until all requests have ended.
 public actor SessionManager {
-    /// The configuration that the manager was created with.
+    /// The configuration that the manager was created with; it cannot be changed afterwards.
     public nonisolated let configuration: SessionConfiguration
     nonisolated let pipeline: Pipeline
     nonisolated let registry = TaskRegistry()
@@ -32,13 +32,18 @@ public actor SessionManager {
     ///
     /// - Parameters:
     ///   - baseURL: The URL that relative paths are resolved against; `nil`, the default, requires absolute URLs.
-    ///   - configure: Modifies the default configuration. In isolated code, such as that of the main actor, it can capture
-    ///     values, but not refer to isolated properties; the closure of ``SessionConfiguration`` can.
+    ///   - configure: Modifies the default configuration. In isolated code, such as that of the main actor, it can
+    ///     capture values, but not refer to isolated properties; the closure of ``SessionConfiguration`` can.
     public init(baseURL: URL? = nil, configure: sending (inout SessionConfiguration) -> Void = { _ in }) {
         self.init(SessionConfiguration(baseURL: baseURL, configure: configure))
     }
 
     /// Creates a manager with a configuration.
+    ///
+    /// If libcurl or its thread cannot be set up, for example because the process has no file descriptors left, every
+    /// request fails with the reason.
+    ///
+    /// - Parameter configuration: The configuration, of which the manager keeps a copy.
     public init(_ configuration: SessionConfiguration) {
         self.configuration = configuration
         scheduler = TaskScheduler(limit: configuration.maximumConcurrentTransfers)
@@ -105,8 +110,12 @@ public actor SessionManager {
 
     /// Rejects new requests permanently; they fail with ``SessionError/invalidated``.
     ///
-    /// - Parameter cancellingTasks: Whether running requests are cancelled, and throw `CancellationError`. If `false`,
-    ///   they finish, including any redirects they still have to follow.
+    /// This function does not wait until the running requests have ended; ``shutdown(draining:)`` does. Suspended tasks
+    /// that are not cancelled can still be resumed.
+    ///
+    /// - Parameter cancellingTasks: Whether running requests and tasks are cancelled, so that they throw
+    ///   `CancellationError`, and all connections are closed. If `false`, they finish, including any redirects and
+    ///   retries.
     public func invalidate(cancellingTasks: Bool) async {
         registry.close(cancelling: cancellingTasks)
         guard cancellingTasks else { return }
@@ -114,15 +123,16 @@ public actor SessionManager {
         await pipeline.transport.shutdown()
     }
 
-    /// Rejects new requests, waits for the running ones, and closes all connections.
+    /// Rejects new requests permanently, waits for the running ones, and closes all connections.
     ///
     /// Suspended tasks are cancelled immediately, because they would never end. When this function returns, no request
-    /// of this manager is running. A closure passed to ``withResponse(for:validating:reporting:_:)`` is part of its request:
-    /// calling this function from inside one waits for that closure, and so for itself.
+    /// of this manager is running; ``invalidate(cancellingTasks:)`` does not wait. A closure passed to
+    /// ``withResponse(for:validating:reporting:_:)`` is part of its request: calling this function from inside one
+    /// waits for that closure, and so for itself.
     ///
-    /// - Parameter limit: The time after which requests that are still running are cancelled; `nil`, the default, waits
-    ///   without a limit, and zero cancels them at once. Cancelling the calling task has the same effect as reaching
-    ///   the limit.
+    /// - Parameter limit: The time after which requests that are still running are cancelled, by
+    ///   ``SessionConfiguration/clock``; `nil`, the default, waits without a limit, and zero cancels them at once.
+    ///   Cancelling the calling task has the same effect as reaching the limit.
     public func shutdown(draining limit: Duration? = nil) async {
         registry.close(cancelling: false)
         transfers { $0.status.state == .suspended }.cancel()
@@ -145,8 +155,9 @@ public actor SessionManager {
 ///
 /// - Parameters:
 ///   - baseURL: The URL that relative paths are resolved against; `nil`, the default, requires absolute URLs.
-///   - configure: Modifies the default configuration.
-///   - body: Receives the manager. Requests that are still running when it ends are cancelled.
+///   - configure: Modifies the default configuration; does nothing by default.
+///   - body: Receives the manager. Requests that are still running when it ends are cancelled, and have ended when this
+///     function returns.
 /// - Returns: The value that `body` returns.
 /// - Throws: The error that `body` throws.
 public func withSession<Value>(

@@ -2,18 +2,20 @@
 
 public import ANHTTP
 
-/// A challenge by which a server or proxy asks for a credential (RFC 9110 §11).
+/// A challenge by which a server or proxy asks for a credential (RFC 9110 §11); the argument of
+/// ``AuthenticationPolicy/challengeHandler``.
 ///
 /// If several schemes are offered, the handler is called for one after the other, strongest first: Digest, NTLM, Basic,
 /// and last Negotiate, which needs a Kerberos ticket of the system.
 public struct AuthenticationChallenge: Sendable {
-    /// The refused request.
+    /// The refused request, without the refused credential.
     public var request: Request
     /// The head of the 401 or 407 response; `nil` if a proxy refused to open a tunnel.
     public var head: ResponseHead?
-    /// The protection space for which a credential is requested.
+    /// The protection space for which a credential is requested, with one of the offered schemes.
     public var protectionSpace: ProtectionSpace
-    /// The number of credentials already refused for this request.
+    /// The number of credentials that this server or proxy has already refused for this request; 0 for the first
+    /// challenge.
     public var previousFailureCount = 0
     /// The credential that was refused last; `nil` before the first refusal.
     public var refusedCredential: Credential?
@@ -27,14 +29,16 @@ public struct AuthenticationChallenge: Sendable {
 
     /// How a challenge is handled.
     public enum Disposition: Sendable {
-        /// Sends the request again with this credential.
+        /// Sends the request again with this credential. If it was already refused for this request, or supports
+        /// neither this scheme nor a later one, the refusal is returned as the response.
         case use(Credential)
-        /// Returns the refusal as the response.
+        /// Returns the refusal as the response, without trying further schemes. If a proxy refused to open a tunnel,
+        /// the request fails with its error instead.
         case performDefaultHandling
-        /// Skips this scheme: the handler is called for the next one offered. After the last one, the refusal is
-        /// returned as the response.
+        /// Skips this scheme: the handler is called for the next one offered. After the last one, the result is that of
+        /// ``performDefaultHandling``.
         case rejectProtectionSpace
-        /// Ends the request with `CancellationError`.
+        /// Ends the request with `CancellationError`, without cancelling the task that makes it.
         case cancel
     }
 }
@@ -47,9 +51,9 @@ public struct ProtectionSpace: Hashable, Sendable, CustomStringConvertible {
     public var host: String?
     /// The port of the server or proxy; `nil` for a proxy set by environment variables.
     public var port: Int?
-    /// Whether the request's URL is an https URL.
+    /// Whether the URL of the request has the scheme `https`, also for a challenge by a proxy.
     public var isSecure: Bool
-    /// The authentication scheme.
+    /// The authentication scheme, by which the server or proxy asks for the credential.
     public var scheme: AuthenticationScheme
     /// The realm, as named by the server or proxy; `nil` if it is not named.
     public var realm: String?

@@ -29,7 +29,7 @@ public struct AuthenticationPolicy: Sendable {
     /// The credentials, each for one origin; empty by default.
     public var credentials = OriginCredentials()
     /// The path of a `.netrc` file with credentials for hosts without an entry in ``credentials``; `nil`, the default,
-    /// reads none. See netrc(5).
+    /// for none. See netrc(5).
     ///
     /// The file identifies hosts without scheme and port. Its entries are therefore used over https on any port of the
     /// host, and over http only for `localhost` and the loopback addresses `127.0.0.1` and `::1`. A `default` entry,
@@ -51,14 +51,14 @@ public struct AuthenticationPolicy: Sendable {
     /// returned as the response.
     public var challengeHandler:
         (@Sendable (AuthenticationChallenge) async throws -> AuthenticationChallenge.Disposition)?
-    /// The maximum number of credentials tried for one request; 5 by default. After that the challenge is returned as
-    /// the response.
+    /// The maximum number of credentials tried for one request with the server, and likewise with the proxy; 5 by
+    /// default. After that the challenge is returned as the response.
     public var maximumCredentials = 5
 
     /// Creates a policy without credentials, tokens or signatures.
     public init() {}
 
-    /// The policy that authenticates no requests.
+    /// The policy that authenticates no requests, which is a session's default.
     public static let none = AuthenticationPolicy()
 
     /// Whether the policy can authenticate any request.
@@ -80,7 +80,10 @@ public struct OriginCredentials: Hashable, Sendable, CustomStringConvertible {
     /// Creates an empty collection.
     public init() {}
 
-    /// The credential for the origin of a URL, whose path is ignored; `nil` if not set.
+    /// The credential for the origin of a URL; `nil` if not set. Setting `nil` removes it.
+    ///
+    /// The path of the URL is ignored, a missing port is the default of the scheme, and `ws` and `wss` count as `http`
+    /// and `https`.
     public subscript(_ url: URL) -> Credential? {
         get { values[Origin(url)] }
         set { values[Origin(url)] = newValue }
@@ -98,10 +101,11 @@ public struct OriginCredentials: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension Request {
-    /// The credential of this request; `nil`, the default, uses the session's.
+    /// The credential of this request; `nil`, the default, uses those of the authentication policy, over which this one
+    /// takes precedence.
     ///
     /// It belongs to the origin that ``ANHTTP/Request/url`` has when the credential is set, and is not sent to another
-    /// origin.
+    /// origin. For a URL of another origin it reads as `nil`.
     public var credential: Credential? {
         get { scopedCredential.flatMap { $0.origin == Origin(url) ? $0.credential : nil } }
         set {
@@ -109,7 +113,10 @@ extension Request {
         }
     }
 
-    /// The authentication policy of this request; `nil`, the default, uses the session's.
+    /// The authentication policy of this request, which replaces the session's as a whole; `nil`, the default, uses the
+    /// session's.
+    ///
+    /// Credentials that are accepted under a policy of a request's own are not stored for later requests.
     public var authentication: AuthenticationPolicy? {
         get { self[PolicyOfRequest.self] }
         set { self[PolicyOfRequest.self] = newValue }

@@ -25,8 +25,8 @@ import Synchronization
 public actor Authenticator {
     /// The time before expiry at which a token is refreshed; 30 s by default.
     ///
-    /// It counts at most as a tenth of the time between setting the token and its expiry, so that short-lived tokens are
-    /// used, too: a token that lives for 60 s is refreshed 6 s before its expiry.
+    /// It counts at most as a tenth of the time between setting the token and its expiry, so that short-lived tokens
+    /// are used, too: a token that lives for 60 s is refreshed 6 s before its expiry.
     package nonisolated let leeway: Duration
     /// The maximum number of refreshes within `refreshPeriod`; 5 by default.
     package nonisolated let refreshLimit: Int
@@ -80,11 +80,14 @@ public actor Authenticator {
         current = token.map { Ticket(token: $0, version: 0, date: now()) }
     }
 
-    /// The current token, possibly expired; `nil` if there is none.
+    /// The current token, possibly expired; `nil` before the first refresh of an authenticator created without one, and
+    /// after its removal.
     public var token: BearerToken? { current?.token }
 
-    /// Sets the token, for example after another user has logged in; `nil` removes it. The result of a refresh that is
-    /// already running is discarded.
+    /// Sets the token, for example after another user has logged in. The result of a refresh that is already running is
+    /// discarded.
+    ///
+    /// - Parameter token: The token; `nil` removes the current one, so that the next request refreshes it.
     public func setToken(_ token: BearerToken?) {
         replaceToken(by: token)
         refresh?.isOutdated = true

@@ -5,28 +5,34 @@ public import FoundationEssentials
 
 /// An OAuth 2.0 bearer token (RFC 6750), with the refresh token for the next one. Its descriptions contain neither.
 public struct BearerToken: Hashable, Sendable, CustomStringConvertible {
-    /// The token, as sent in `Authorization`.
+    /// The token, as sent in `Authorization` after `Bearer`.
     public var value: String {
         get { secret.value }
         set { secret.value = newValue }
     }
     private var secret: Secret<String>
-    /// The expiry date; `nil` if it is unknown.
+    /// The expiry date; `nil`, the default, if it is unknown. The token is then used until a server refuses it.
     public var expires: Date?
-    /// The token by which an authenticator's closure gets the next bearer token (RFC 6749 §6); `nil` if there is none.
+    /// The token by which the refresh closure of an ``Authenticator`` gets the next bearer token (RFC 6749 §6); `nil`,
+    /// the default, if there is none. The library itself does not use it.
     public var refreshToken: String? {
         get { secretRefreshToken.value }
         set { secretRefreshToken.value = newValue }
     }
     private var secretRefreshToken: Secret<String?>
 
-    /// Creates a token; without an expiry date it is used until a server refuses it.
+    /// Creates a token.
+    ///
+    /// - Parameters:
+    ///   - value: The token, without `Bearer`.
+    ///   - expires: The expiry date; `nil`, the default, if it is unknown.
+    ///   - refreshToken: The refresh token for the next bearer token; `nil`, the default, for none.
     public init(_ value: String, expires: Date? = nil, refreshToken: String? = nil) {
         secret = Secret(value)
         self.expires = expires
         secretRefreshToken = Secret(refreshToken)
     }
 
-    /// The expiry date, without the token.
+    /// The expiry date, without the token and the refresh token.
     public var description: String { "BearerToken(…\(expires.map { ", until \($0.formatted(.iso8601))" } ?? ""))" }
 }

@@ -51,7 +51,8 @@ struct CacheLookup: Sendable {
 
     /// Decides how to answer the request from the stored responses.
     ///
-    /// - Parameter isRetry: Whether the request is sent again after a failure, which may be stored and is then no answer.
+    /// - Parameter isRetry: Whether the request is sent again after a failure, which may be stored and is then no
+    ///   answer.
     func decide(_ entries: [CacheEntry], isRetry: Bool) -> CacheDecision {
         let decision = CacheDecision(for: request, stored: entries.map(\.response), now: session.now())
         switch decision {

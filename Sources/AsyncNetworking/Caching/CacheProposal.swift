@@ -3,19 +3,23 @@
 public import ANHTTP
 public import FoundationEssentials
 
-/// A response that is about to be stored in a session's cache; see ``SessionConfiguration/willCache``.
+/// A response that is about to be stored in a session's cache: the argument and the result of
+/// ``SessionConfiguration/willCache``.
 public struct CacheProposal: Sendable {
-    /// The request, as it was sent.
+    /// The request to which this is the response, with the header fields that the session added.
     public let request: Request
-    /// The status and header fields to store. Changes affect how long the response is used.
+    /// The status and header fields to store. Changes affect how long the response is used; if they do not permit
+    /// storing it (RFC 9111 §3), it is not stored.
     public var head: ResponseHead
-    /// The body to store.
+    /// The complete body to store, decompressed unless ``ANHTTP/TransferOptions/decodesContent`` is `false`. If it is
+    /// changed, an existing `Content-Length` in ``head`` is updated.
     public var body: Data
 }
 
 extension Request {
     /// A closure that changes the response to this request before it is stored in the session's cache, or returns `nil`
-    /// to prevent that; `nil`, the default, uses ``AsyncNetworking/SessionConfiguration/willCache``.
+    /// to prevent that; `nil`, the default, uses ``AsyncNetworking/SessionConfiguration/willCache``. It receives the
+    /// complete body in memory.
     public var willCache: (@Sendable (CacheProposal) async -> CacheProposal?)? {
         get { self[WillCache.self] }
         set { self[WillCache.self] = newValue }

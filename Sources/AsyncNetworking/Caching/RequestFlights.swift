@@ -75,8 +75,8 @@ final class RequestFlights: Sendable {
         let awaited: Flight
     }
 
-    /// Records that the current task waits for a flight, until ``endWait(for:)``. Returns `false` if the flight waits for
-    /// one that the task leads.
+    /// Records that the current task waits for a flight, until ``endWait(for:)``. Returns `false` if the flight waits
+    /// for one that the task leads.
     static func beginWait(for flight: Flight) -> Bool {
         let led = led
         guard !led.isEmpty else { return true }

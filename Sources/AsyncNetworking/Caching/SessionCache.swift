@@ -50,8 +50,8 @@ final class SessionCache: Sendable {
         return request.handlesCookies ?? request.sharedOptions?.value.handlesCookies ?? true
     }
 
-    /// Returns the owner of the response to a request: the session if cookies may have been sent, if the response sets a
-    /// cookie, or if credentials may have been added after the look-up.
+    /// Returns the owner of the response to a request: the session if cookies may have been sent, if the response sets
+    /// a cookie, or if credentials may have been added after the look-up.
     func ownerOfResponse(to request: Request, _ cached: CacheRequest, _ head: ResponseHead) -> UInt64 {
         let isOfSession =
             cached.mayAddCookies || cached.mayChangeFields || mayAddCookies(request)

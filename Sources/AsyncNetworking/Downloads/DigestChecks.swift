@@ -31,8 +31,8 @@ struct DigestChecks {
 
     /// Compares the digests of all bytes so far with the expected ones.
     ///
-    /// - Throws: ``SessionError/digest(expected:found:path:url:)`` for the first one that differs, with the path and the
-    ///   URL of the download.
+    /// - Throws: ``SessionError/digest(expected:found:path:url:)`` for the first one that differs, with the path and
+    ///   the URL of the download.
     func verify(_ path: String, from url: URL) throws(SessionError) {
         for (expected, digest) in checks {
             guard let value = digest.value else {

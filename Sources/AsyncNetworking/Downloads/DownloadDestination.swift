@@ -29,9 +29,9 @@ public struct DownloadDestination: ExpressibleByStringInterpolation, Sendable {
     ///
     /// - Parameters:
     ///   - path: The path; a relative one is resolved against the working directory when the task starts.
-    ///   - overwritesExisting: Whether an existing file is overwritten; `true` by default. If `false`, the download fails
-    ///     with ``SessionError/FileFailure/Reason/exists`` if the file exists: before the request is sent if it exists
-    ///     when the task starts, otherwise when the download is complete.
+    ///   - overwritesExisting: Whether an existing file is overwritten; `true` by default. If `false`, the download
+    ///     fails with ``SessionError/FileFailure/Reason/exists`` if the file exists: before the request is sent if it
+    ///     exists when the task starts, otherwise when the download is complete.
     ///   - createsIntermediateDirectories: Whether missing directories are created; `false` by default.
     public static func file(
         _ path: String, overwritesExisting: Bool = true, createsIntermediateDirectories: Bool = false
@@ -46,8 +46,8 @@ public struct DownloadDestination: ExpressibleByStringInterpolation, Sendable {
     /// - Parameters:
     ///   - directory: The directory for the temporary file; `nil`, the default, uses `TMPDIR` or else `/tmp`. If the
     ///     chosen path is on another file system, the file is copied there first and still appears atomically.
-    ///   - overwritesExisting: Whether an existing file is overwritten; `true` by default. If `false`, the download fails
-    ///     with ``SessionError/FileFailure/Reason/exists`` if the file exists.
+    ///   - overwritesExisting: Whether an existing file is overwritten; `true` by default. If `false`, the download
+    ///     fails with ``SessionError/FileFailure/Reason/exists`` if the file exists.
     ///   - createsIntermediateDirectories: Whether missing directories are created; `false` by default.
     ///   - choose: Receives the temporary file with the response, and returns the path. If it throws, the download
     ///     fails with that error and the temporary file is removed.
@@ -62,7 +62,9 @@ public struct DownloadDestination: ExpressibleByStringInterpolation, Sendable {
             createsIntermediateDirectories: createsIntermediateDirectories)
     }
 
-    /// Creates a destination at a path; see ``file(_:overwritesExisting:createsIntermediateDirectories:)``.
+    /// Creates a destination at a path. An existing file is overwritten, and missing directories are not created.
+    ///
+    /// - Parameter path: The path; a relative one is resolved against the working directory when the task starts.
     public init(stringLiteral path: String) {
         self = .file(path)
     }

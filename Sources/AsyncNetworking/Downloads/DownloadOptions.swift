@@ -13,10 +13,11 @@ public struct DownloadOptions: Sendable {
     ///
     /// Only a GET request to a path can be durable; the option is ignored for others.
     public var isDurable = false
-    /// The data of an earlier download to resume; `nil`, the default, starts a new one.
+    /// The data of an earlier download to resume; `nil`, the default, starts a new one or, if ``isDurable`` is set,
+    /// continues an unfinished one to the same path.
     public var resumeData: ResumeData?
-    /// Whether a download starts over if an earlier one cannot be resumed because the resource has changed or the server
-    /// does not support ranges; `true` by default.
+    /// Whether a download starts over if an earlier one cannot be resumed because the resource has changed or the
+    /// server does not support ranges; `true` by default.
     ///
     /// If `false`, the download then fails with ``SessionError/notResumable(_:)``, and the partial file is kept.
     public var startsOverIfNotResumable = true
@@ -32,20 +33,21 @@ public struct DownloadOptions: Sendable {
     /// Digests that the server sends in `Repr-Digest` and `Content-Digest` (RFC 9530) are always verified if they are
     /// SHA-256 or SHA-512 and the content was not decoded.
     public var expectedDigest: ContentDigest?
-    /// Whether the download succeeds without a request if the destination exists and has the ``expectedDigest``; `false` by
-    /// default.
+    /// Whether the download succeeds without a request if the destination exists and has the ``expectedDigest``;
+    /// `false` by default.
     ///
-    /// The file is read to compute its digest. The response of such a ``DownloadedFile`` has the status 304 and no header
-    /// fields. The option is ignored without a digest, and if a closure chooses the path.
+    /// The file is read to compute its digest. The response of such a ``DownloadedFile`` has the status 304 and no
+    /// header fields. The option is ignored without a digest, and if a closure chooses the path.
     public var skipsVerifiedFile = false
     /// The number of bytes after which a durable download flushes its file to the disk and updates its record; 8 MiB by
     /// default. It also does so once per second. At most the bytes since the last flush are lost with the process.
     public var flushInterval: Int64 = 8 << 20
 
-    /// Creates the default options: a download that is not durable, and starts over if it cannot be resumed.
+    /// Creates the default options: a download that is not durable, starts over if it cannot be resumed, and expects no
+    /// digest.
     public init() {}
 
-    /// The default options with ``isDurable`` set.
+    /// The default options with ``isDurable`` set to `true`.
     public static let durable = DownloadOptions().with { $0.isDurable = true }
 
     /// Returns a copy modified by a closure.

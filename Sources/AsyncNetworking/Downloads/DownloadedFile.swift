@@ -2,11 +2,13 @@
 
 /// A file written by a download.
 public struct DownloadedFile: Sendable {
-    /// The path of the file.
+    /// The path of the file, as the destination names it. In the closure of a destination that chooses it, the path of
+    /// the temporary file.
     public var path: String
-    /// The size of the file in bytes.
+    /// The size of the whole file in bytes, including those of an earlier download that was resumed.
     public var size: Int64
-    /// The response that the file was written from: its status, header fields, trailers and metrics.
+    /// The response that the file was written from: its status, header fields, trailers and metrics. If several
+    /// requests were necessary, it is the last one.
     public var response: Response<Void>
 
     /// Creates the value, for testing.

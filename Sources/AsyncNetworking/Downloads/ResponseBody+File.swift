@@ -7,12 +7,14 @@ package import FoundationEssentials
 extension ResponseBody {
     /// Writes the rest of the body to a file as it arrives, without blocking the network thread.
     ///
-    /// The file appears under its name atomically when it is complete, replacing an existing one; a failure leaves an
-    /// existing file unchanged.
+    /// The file appears under its name atomically when it is complete, replacing an existing one; a failure or
+    /// cancellation leaves an existing file unchanged. To write a body that can be resumed, use
+    /// ``AsyncNetworking/SessionManager/download(_:to:options:)``.
     ///
-    /// - Parameter path: The path of the file.
-    /// - Returns: The number of bytes written.
-    /// - Throws: ``AsyncNetworking/SessionError/file(_:)``, or the error of reading the body.
+    /// - Parameter path: The path of the file, whose directory must exist.
+    /// - Returns: The number of bytes written, after decompression.
+    /// - Throws: ``AsyncNetworking/SessionError/file(_:)``, or the error of reading the body, which includes
+    ///   `CancellationError`.
     @discardableResult
     public func write(to path: String) async throws -> Int64 {
         try await write(to: path) { _ in }

@@ -8,7 +8,7 @@ package import HTTPTypes
 /// The state of an unfinished download, from which it can be resumed.
 ///
 /// The value can be stored anywhere; the bytes remain in ``partialFile``. Its encoded form contains the URL, which may
-/// include secrets.
+/// include secrets. See ``SessionManager/download(resuming:with:to:options:)``.
 public struct ResumeData: Codable, Hashable, Sendable {
     /// The URL of the original request, before redirects.
     ///
@@ -20,11 +20,12 @@ public struct ResumeData: Codable, Hashable, Sendable {
     package var headers: HTTPFields
     /// The validator of the version that the bytes belong to; `nil` if only digests identify it.
     package var validator: Validator?
-    /// The number of valid bytes in the partial file.
+    /// The number of valid bytes in the partial file, at which the download continues; 0 if it must start over.
     public var offset: Int64
-    /// The size of the whole file; `nil` if the server did not send it.
+    /// The size of the whole file in bytes; `nil` if the server did not send it.
     public var totalBytes: Int64?
-    /// The path of the partial file.
+    /// The path of the file with the bytes that have been received. If it is missing or shorter than ``offset``, the
+    /// download cannot be resumed.
     public var partialFile: String
     /// The path of the destination; `nil` if a closure was to choose it.
     public var destination: String?
@@ -43,10 +44,18 @@ public struct ResumeData: Codable, Hashable, Sendable {
         case lastModified(String)
     }
 
-    /// The request to resume the download with, before `Range` and `If-Range` are added.
+    /// The request to resume the download with: a GET request for ``url`` with the stored header fields, which do not
+    /// include sensitive ones such as `Authorization`. The download adds `Range` and `If-Range`.
     public var request: Request { Request(url: url, headers: headers) }
 
-    /// Returns the resume data of an unfinished durable download to a path, or `nil`.
+    /// Returns the resume data of an unfinished durable download to a path; `nil` if its record is missing or cannot be
+    /// read.
+    ///
+    /// It does not detect that the download is being continued: then resuming it fails with
+    /// ``SessionError/FileFailure/Reason/inUse``.
+    ///
+    /// - Parameter destination: The path of the download's destination; a relative one is resolved against the working
+    ///   directory.
     public static func left(at destination: String) -> ResumeData? {
         DownloadRecord.read(
             beside: DownloadRecord.partialFile(for: FileLocation(ProcessDirectories.absolute(destination)).path))
@@ -55,7 +64,8 @@ public struct ResumeData: Codable, Hashable, Sendable {
     /// Whether a later response can be identified as the same version, or verified by a digest.
     var isVerifiable: Bool { validator != nil || expectedDigest != nil || !announcedDigests.isEmpty }
 
-    /// Removes the partial file and the record of a durable download.
+    /// Removes the partial file and, for a durable download, its record, after which the download cannot be resumed.
+    /// Files that do not exist or cannot be removed are ignored. Do not call it while the download is running.
     public func discard() {
         let manager = FileManager.default
         try? manager.removeItem(atPath: partialFile)

@@ -6,13 +6,13 @@ import FoundationEssentials
 // The errors of downloads other than those of transfers.
 
 extension SessionError {
-    /// The failure of a file operation.
+    /// The failure of a file operation: the path, the system's error, and its ``reason``.
     public struct FileFailure: Hashable, Sendable {
-        /// The path of the file.
+        /// The path of the file or directory.
         public var path: String
         /// The system call that failed.
         package var call: String
-        /// The value of `errno`.
+        /// The value of `errno` after the system call that failed; see errno(3).
         public var errno: Int32
         /// The system's message for `errno`.
         package var message: String
@@ -29,7 +29,7 @@ extension SessionError {
             self.init(path: path, call: error.call, errno: error.code, message: SystemError.message(for: error.code))
         }
 
-        /// The reason, derived from the system call and `errno`.
+        /// The reason, derived from the system call and ``errno``; `other` if it is not one that a program can act on.
         public var reason: Reason { Reason(SystemError(call: call, code: errno).fileReason) }
 
         /// The reason of a failed file operation, as far as a program can act on it.
@@ -41,7 +41,7 @@ extension SessionError {
             case notPermitted
             /// The file already exists and must not be overwritten.
             case exists
-            /// A directory of the path does not exist or is not a directory.
+            /// A directory of the path, or a file to be read, does not exist, or a part of the path is not a directory.
             case missingDirectory
             /// Another download is writing the file.
             case inUse
@@ -62,18 +62,20 @@ extension SessionError {
         }
     }
 
-    /// The reason why a download could not be resumed.
+    /// The reason why a download could not be resumed: the resource has changed, its version is unknown, the server
+    /// does not send ranges, or the partial file is missing or too short.
     public struct ResumeFailure: Hashable, Sendable, CustomStringConvertible {
-        /// A sentence that says what happened.
+        /// A sentence with the reason, such as `The download cannot be resumed: the resource has changed.`
         public let description: String
     }
 
-    /// The data to resume the failed download with; `nil` if no bytes arrived or the download cannot be resumed.
+    /// The data to resume the failed download with; `nil` if this error is not ``interrupted(by:_:)``, for example
+    /// because no bytes arrived or the download cannot be resumed.
     public var resumeData: ResumeData? {
         if case .interrupted(_, let data) = self { data } else { nil }
     }
 
-    /// The reason if this error is ``interrupted(by:_:)``, otherwise the error itself.
+    /// The reason why the download failed if this error is ``interrupted(by:_:)``, otherwise the error itself.
     public var cause: SessionError {
         if case .interrupted(let error, _) = self { error } else { self }
     }
@@ -84,7 +86,7 @@ extension SessionError {
 }
 
 extension SessionError.FileFailure: CustomStringConvertible {
-    /// The path, the system's message and the system call.
+    /// The path, the system's message and the system call, with advice if a directory is missing.
     public var description: String {
         let advice =
             reason == .missingDirectory
@@ -99,7 +101,8 @@ extension SessionError.ResumeFailure {
     /// The server sent the whole file instead of the requested range.
     package static let rangesNotSupported = Self("the server sends only the whole file")
 
-    /// Creates the failure of a server that sent another range than the requested one, with its `Content-Range`, if any.
+    /// Creates the failure of a server that sent another range than the requested one, with its `Content-Range`, if
+    /// any.
     package static func wrongRange(_ text: String?) -> Self {
         Self("the server sent a wrong range\(text.map { " (\($0))" } ?? "")")
     }

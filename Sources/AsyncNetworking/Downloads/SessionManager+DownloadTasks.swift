@@ -10,15 +10,37 @@ public import HTTPTypes
 extension SessionManager {
     // MARK: Suspended tasks
 
-    /// Creates a suspended task that writes a response to a file; see ``makeDataTask(for:)`` and
-    /// ``download(_:to:options:)``.
+    /// Creates a suspended task that writes a response to a file.
+    ///
+    /// The task starts when it is resumed; ``download(_:to:options:)`` returns one that is already running, and
+    /// describes how the file is written and how the task fails. If the manager was invalidated or shut down, the task
+    /// fails with ``SessionError/invalidated``. Releasing a task that was never resumed cancels it.
+    ///
+    /// - Parameters:
+    ///   - request: The request to send; any method is possible, but only a GET request can be resumed.
+    ///   - destination: The path of the file, as a string literal or
+    ///     ``DownloadDestination/file(_:overwritesExisting:createsIntermediateDirectories:)``, or a closure that
+    ///     chooses it.
+    ///   - options: The options; by default the download is not durable, and its partial file is kept if it can be
+    ///     resumed.
     public nonisolated func makeDownloadTask(
         for request: Request, to destination: DownloadDestination, options: DownloadOptions = DownloadOptions()
     ) -> DownloadTask {
         makeDownloadTask(for: .success(request), to: destination, options)
     }
 
-    /// Creates a suspended task that resumes an earlier download; see ``download(resuming:with:to:options:)``.
+    /// Creates a suspended task that resumes an earlier download.
+    ///
+    /// The task starts when it is resumed; ``download(resuming:with:to:options:)`` returns one that is already running.
+    /// If the manager was invalidated or shut down, the task fails with ``SessionError/invalidated``. Releasing a task
+    /// that was never resumed cancels it.
+    ///
+    /// - Parameters:
+    ///   - data: The resume data.
+    ///   - request: The request to send; `nil`, the default, sends ``ResumeData/request``, which has no credentials.
+    ///   - destination: The destination; `nil`, the default, uses that of the earlier download. If a closure was to
+    ///     choose that, the task fails with ``SessionError/file(_:)``.
+    ///   - options: The options; ``DownloadOptions/resumeData`` is ignored in favor of `data`.
     public nonisolated func makeDownloadTask(
         resuming data: ResumeData, with request: Request? = nil, to destination: DownloadDestination? = nil,
         options: DownloadOptions = DownloadOptions()
@@ -35,7 +57,20 @@ extension SessionManager {
 
     // MARK: Started tasks
 
-    /// Starts writing the response of a GET request to a file; see ``download(_:to:options:)``.
+    /// Starts writing the response of a GET request to a file.
+    ///
+    /// The file is written, and the task fails, as described for ``download(_:to:options:)``, which takes any request.
+    ///
+    /// - Parameters:
+    ///   - path: A path or URL, resolved against the base URL. If that is not possible, the task fails with
+    ///     ``SessionError/serialization(_:)``.
+    ///   - destination: The path of the file, as a string literal or
+    ///     ``DownloadDestination/file(_:overwritesExisting:createsIntermediateDirectories:)``, or a closure that
+    ///     chooses it.
+    ///   - headers: Header fields that replace all others of the same name; none by default.
+    ///   - options: The options; by default the download is not durable, and its partial file is kept if it can be
+    ///     resumed.
+    /// - Returns: The task, which is running.
     public nonisolated func download(
         _ path: String, to destination: DownloadDestination, headers: HTTPFields = [:],
         options: DownloadOptions = DownloadOptions()
@@ -46,12 +81,29 @@ extension SessionManager {
     /// Starts writing a response to a file.
     ///
     /// The file appears under its name atomically when it is complete, replacing an existing one; a failure leaves an
-    /// existing file unchanged. If the download fails after a part has arrived, ``SessionError/resumeData`` allows
-    /// resuming it, provided that the response contained a strong validator or a digest is known. A response with a
-    /// status outside of 200–299 is not written: the task's value throws
-    /// ``ANSerialization/SerializationError/rejected(_:)`` with the first 1 MiB of its body.
+    /// existing file unchanged. Bytes are written by the task, not on the network thread.
     ///
-    /// Bytes are written by the task, not on the network thread.
+    /// The ``TransferTask/value`` of the task throws `CancellationError` or one of these errors, wrapped in
+    /// ``SessionError/interrupted(by:_:)`` if the download can be resumed, which requires that a part has arrived and
+    /// that the response contained a strong validator or a digest is known:
+    ///
+    /// - ``SessionError/transport(_:)``, ``SessionError/redirect(_:)`` or ``SessionError/authentication(_:)`` if the
+    ///   transfer fails;
+    /// - ``SessionError/file(_:)`` if the file cannot be written;
+    /// - ``SessionError/notResumable(_:)`` if the server sends another range than the requested one and the download
+    ///   must not start over;
+    /// - ``SessionError/digest(expected:found:path:url:)`` if the content does not have the expected digest;
+    /// - ``ANSerialization/SerializationError/rejected(_:)``, in ``SessionError/serialization(_:)``, for a status
+    ///   outside of 200–299, with the first 1 MiB of the body. No file is written then.
+    ///
+    /// - Parameters:
+    ///   - request: The request to send; any method is possible, but only a GET request can be resumed.
+    ///   - destination: The path of the file, as a string literal or
+    ///     ``DownloadDestination/file(_:overwritesExisting:createsIntermediateDirectories:)``, or a closure that
+    ///     chooses it.
+    ///   - options: The options; by default the download is not durable, and its partial file is kept if it can be
+    ///     resumed.
+    /// - Returns: The task, which is running.
     public nonisolated func download(
         _ request: Request, to destination: DownloadDestination, options: DownloadOptions = DownloadOptions()
     ) -> DownloadTask {
@@ -60,14 +112,20 @@ extension SessionManager {
 
     /// Starts resuming an earlier download.
     ///
+    /// The part that is missing is requested and appended to the bytes in ``ResumeData/partialFile``, if the response
+    /// is of the same version of the resource; otherwise the download starts over, or fails with
+    /// ``SessionError/notResumable(_:)``.
+    ///
     /// - Parameters:
     ///   - data: The resume data.
     ///   - request: The request to send; `nil`, the default, sends a GET request for the same URL with the stored
     ///     header fields, which exclude sensitive ones. To replace an expired link, pass a request for another URL of
     ///     the same file: the validator, the size and any digests are compared.
-    ///   - destination: The destination; `nil`, the default, uses that of the earlier download.
-    ///   - options: The options; ``DownloadOptions/startsOverIfNotResumable`` selects what happens if the download cannot be
-    ///     resumed.
+    ///   - destination: The destination; `nil`, the default, uses that of the earlier download. If a closure was to
+    ///     choose that, the task fails with ``SessionError/file(_:)``.
+    ///   - options: The options; ``DownloadOptions/startsOverIfNotResumable`` selects what happens if the download
+    ///     cannot be resumed, and ``DownloadOptions/resumeData`` is ignored in favor of `data`.
+    /// - Returns: The task, which is running.
     public nonisolated func download(
         resuming data: ResumeData, with request: Request? = nil, to destination: DownloadDestination? = nil,
         options: DownloadOptions = DownloadOptions()
@@ -80,7 +138,18 @@ extension SessionManager {
     /// Starts a download and runs a closure with its task; the task ends with the closure.
     ///
     /// If the task is still running when `scope` returns or throws, it is cancelled. It has ended when this function
-    /// returns.
+    /// returns. To wait for the file, await the task's ``TransferTask/value`` in `scope`.
+    ///
+    /// - Parameters:
+    ///   - request: The request to send; any method is possible, but only a GET request can be resumed.
+    ///   - destination: The path of the file, as a string literal or
+    ///     ``DownloadDestination/file(_:overwritesExisting:createsIntermediateDirectories:)``, or a closure that
+    ///     chooses it.
+    ///   - options: The options; by default the download is not durable, and its partial file is kept if it can be
+    ///     resumed.
+    ///   - scope: Receives the task, which is running.
+    /// - Returns: The value that `scope` returns.
+    /// - Throws: The error that `scope` throws; an error of the task only if `scope` awaits its value.
     public nonisolated func withDownload<Value>(
         _ request: Request, to destination: DownloadDestination, options: DownloadOptions = DownloadOptions(),
         _ scope: (DownloadTask) async throws -> Value
@@ -98,9 +167,10 @@ extension SessionManager {
     ///
     /// - Parameters:
     ///   - directory: The directory of the destinations; its subdirectories are not searched.
-    ///   - options: The options of the tasks, which are durable in any case.
+    ///   - options: The options of the tasks, which are durable in any case; ``DownloadOptions/durable`` by default.
     ///   - prepare: Modifies each request before its task is created, to add credentials, which are not stored, or to
-    ///     replace an expired link.
+    ///     replace an expired link. By default the requests are sent as they were stored.
+    /// - Returns: The tasks; releasing one that was never resumed cancels it, but keeps its files.
     /// - Throws: ``SessionError/file(_:)`` if the directory cannot be read.
     public nonisolated func restoredDownloads(
         in directory: String, options: DownloadOptions = .durable, preparing prepare: (inout Request) -> Void = { _ in }
@@ -135,8 +205,8 @@ extension SessionManager {
 extension TransferTask where Value == DownloadedFile {
     /// Cancels the task, waits for its end, and returns the data to resume the download with.
     ///
-    /// The task's value then throws `CancellationError`. The bytes remain in ``ResumeData/partialFile``;
-    /// ``cancel()`` removes them instead.
+    /// The task's value then throws `CancellationError`. The bytes remain in ``ResumeData/partialFile``; ``cancel()``
+    /// removes them instead, unless the download is durable.
     ///
     /// - Returns: The resume data; `nil` if no bytes have arrived, the download cannot be resumed, or it was already
     ///   complete.
@@ -146,7 +216,9 @@ extension TransferTask where Value == DownloadedFile {
         return core.resumeData
     }
 
-    /// The data to resume the download with, after the task has failed or was cancelled; `nil` before that, or if the
-    /// download cannot be resumed. See ``SessionError/resumeData`` and ``cancelProducingResumeData()``.
+    /// The data to resume the download with, after the task has failed or was cancelled; `nil` before that, after
+    /// success, or if the download cannot be resumed.
+    ///
+    /// After ``cancel()`` it is `nil` unless the download is durable; ``cancelProducingResumeData()`` keeps the bytes.
     public var resumeData: ResumeData? { core.resumeData }
 }

@@ -47,7 +47,8 @@ public struct EventSource: AsyncSequence, Sendable {
         core.statuses.stream
     }
 
-    /// Returns an iterator that connects when its first event is requested.
+    /// Returns an iterator that connects when its first event is requested. Only the first iterator of a source, or of
+    /// its copies, yields events; later ones end immediately.
     public func makeAsyncIterator() -> Iterator {
         Iterator(reader: core.takeReader())
     }
@@ -59,9 +60,10 @@ public struct EventSource: AsyncSequence, Sendable {
         case connecting
         /// A response with this head was accepted.
         case open(ResponseHead)
-        /// The connection ended, with this error unless the response was complete. The next one is made at this time.
+        /// The connection ended, with this error, or with `nil` if the response was complete. The next one is made at
+        /// this time.
         case waiting(until: Date, after: (any Error)?)
-        /// There are no more connections.
+        /// There are no more connections, because the sequence has ended or has thrown an error; always the last state.
         case closed
     }
 
@@ -69,9 +71,11 @@ public struct EventSource: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let reader: EventReader?
 
-        /// Returns the next event, waiting and reconnecting if necessary; `nil` at the end.
+        /// Returns the next event, waiting and reconnecting if necessary; `nil` at the end, and after an error was
+        /// thrown.
         ///
-        /// - Throws: ``SessionError``, or `CancellationError` if the calling task is cancelled.
+        /// - Throws: ``SessionError`` if there is no further attempt to connect or an event is too large, or
+        ///   `CancellationError` if the calling task is cancelled.
         public mutating func next() async throws -> ServerSentEvent? {
             try await reader?.next()
         }

@@ -3,7 +3,8 @@
 import ANHTTP
 import FoundationEssentials
 
-/// A response that is read outside of the closure that ``SessionManager/withResponse(for:validating:reporting:_:)`` lends it to.
+/// A response that is read outside of the closure that ``SessionManager/withResponse(for:validating:reporting:_:)``
+/// lends it to.
 ///
 /// At most one chunk is read ahead. The exchange ends with this object.
 final class OpenResponse: Sendable {

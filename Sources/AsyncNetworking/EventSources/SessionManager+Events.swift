@@ -3,7 +3,7 @@
 public import ANHTTP
 
 extension SessionManager {
-    /// Returns the server-sent events of a request as a sequence that reconnects. See ``EventSource``.
+    /// Returns the server-sent events of a request as a sequence that reconnects; ``EventSource`` describes when.
     ///
     /// `Accept: text/event-stream` and `Cache-Control: no-store` are added if the request has no such fields. To
     /// continue after an event of an earlier source, set its ID as the header field `Last-Event-ID`.
@@ -16,11 +16,13 @@ extension SessionManager {
     /// ```
     ///
     /// - Parameters:
-    ///   - request: The request, sent again for each connection; any method is possible.
+    ///   - request: The request, sent again for each connection; any method is possible. Without a
+    ///     `Request.retryPolicy` there is no limit on the number of reconnections.
     ///   - reconnectionTime: The shortest wait before a reconnection until the server sets one with `retry:`; 3 s by
     ///     default.
     ///   - maximumEventSize: The maximum size of the data of an event in bytes; 16 MiB by default. A larger event ends
     ///     the sequence with ``ANHTTP/TransportError/Reason/responseTooLarge(_:)``.
+    /// - Returns: The source, which sends nothing until it is iterated.
     public nonisolated func events(
         for request: Request, reconnectionTime: Duration = .seconds(3), maximumEventSize: Int = 16 << 20
     ) -> EventSource {

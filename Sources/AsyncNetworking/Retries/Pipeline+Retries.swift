@@ -5,8 +5,8 @@ import ANSystem
 import FoundationEssentials
 
 extension Pipeline {
-    /// Performs a call, and repeats it as long as it fails and the retry policy permits another attempt. If a response that
-    /// was passed on is interrupted and can be continued, the next attempt asks for the rest.
+    /// Performs a call, and repeats it as long as it fails and the retry policy permits another attempt. If a response
+    /// that was passed on is interrupted and can be continued, the next attempt asks for the rest.
     func retry(
         _ call: PipelineCall, respond: (ResponseHead, ResponseBody) async throws -> Void
     ) async throws {

@@ -17,6 +17,11 @@ public struct RetryBudget: Hashable, Sendable {
     package var perSecond: Double
 
     /// Creates a budget for each host.
+    ///
+    /// - Parameters:
+    ///   - capacity: The maximum number of retries that a host can accumulate, and with which it starts; 10 by default.
+    ///   - perRequest: The number of retries that each first attempt adds; 0.2 by default.
+    ///   - perSecond: The number of retries that each second adds; 1 by default.
     public init(capacity: Double = 10, perRequest: Double = 0.2, perSecond: Double = 1) {
         self.capacity = capacity
         self.perRequest = perRequest

@@ -20,24 +20,29 @@ extension RetryPolicy {
     /// proxy credentials, a request that cannot be sent, a response above a limit, a body whose source failed, an
     /// expired wait for a route, and errors that the program throws.
     public enum Failure: CaseIterable, Hashable, Sendable {
-        /// The host name could not be resolved.
+        /// The host name could not be resolved, or not in time.
         case nameLookup
-        /// No connection could be established.
+        /// No connection could be established, or not in time, which includes the TLS handshake.
         case connect
-        /// The TLS handshake was interrupted.
+        /// The TLS handshake was interrupted. An untrusted certificate is a failure of another kind, which is not
+        /// retried.
         case tlsHandshake
-        /// The proxy could not be used.
+        /// The proxy could not be used: its handshake failed, or it refused a tunnel with a status of 500 or above.
         case proxy
-        /// The connection was lost before the end of the response.
+        /// The connection was lost before the end of the response; the server may have acted on the request.
         case connectionLost
-        /// A timeout expired while the request was sent or the response received.
+        /// A timeout expired while the request was sent or the response received; the server may have acted on the
+        /// request.
         case noResponse
-        /// A timeout expired before a connection was free.
+        /// A timeout expired before a connection was free (``ANHTTP/Timeouts/queue``); not retriable by default.
         case queue
-        /// The response violates HTTP.
+        /// The response violates HTTP, or its content coding is invalid; not retriable by default.
         case invalidResponse
 
-        /// The failures that are retriable by default.
+        /// The failures that are retriable by default: ``nameLookup``, ``connect``, ``tlsHandshake``, ``proxy``,
+        /// ``connectionLost`` and ``noResponse``.
+        ///
+        /// To add one to a policy: `policy.failures.insert(.queue)`.
         public static let transient: Set<Failure> = [
             .nameLookup, .connect, .tlsHandshake, .proxy, .connectionLost, .noResponse,
         ]

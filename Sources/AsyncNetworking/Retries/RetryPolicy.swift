@@ -30,32 +30,38 @@ public import HTTPTypes
 ///
 /// The wait before a retry is the longer of `Retry-After`, given in seconds or as a date, and ``backoff``. Cancelling
 /// the task ends the wait immediately. Each attempt follows redirects from the original URL. A request is never
-/// repeated once its response has been passed to the caller. A download to a file whose response ends early is continued
-/// from the byte where it ended, if ``ResumeData`` would permit it; that, too, counts as a retry.
+/// repeated once its response has been passed to the caller. A download to a file whose response ends early is
+/// continued from the byte where it ended, if ``ResumeData`` would permit it; that, too, counts as a retry.
 public struct RetryPolicy: Sendable {
-    /// The maximum number of retries; 0 disables them.
+    /// The maximum number of retries; 2 by default, 0 disables them.
     public var limit: Int
-    /// The waits before retries.
+    /// The waits before retries; by default random, of at most 0.5 s before the first, 1 s before the second, and so on
+    /// up to 30 s.
     public var backoff = Backoff()
-    /// The statuses that are retriable; 408, 425, 429, 500, 502, 503 and 504 by default.
+    /// The statuses of responses that are retriable; 408, 425, 429, 500, 502, 503 and 504 by default. If empty, no
+    /// response is retried.
     public var statuses: Set<Int> = [408, 425, 429, 500, 502, 503, 504]
-    /// The failures that are retriable; ``Failure/transient`` by default.
+    /// The kinds of errors that are retriable; ``Failure/transient`` by default: failures of name lookup, of
+    /// connecting, of the TLS handshake and of a proxy, lost connections, and timeouts of the request or response.
     public var failures = Failure.transient
     /// The methods that are retriable even if the server may have acted on the request; GET, HEAD, OPTIONS, TRACE, PUT
     /// and DELETE by default.
     public var methods: Set<HTTPRequest.Method> = [.get, .head, .options, .trace, .put, .delete]
-    /// The header field that makes a request retriable regardless of its method, because the server recognizes a
-    /// repetition by its value.
+    /// The header field by which a server recognizes a repeated request: a request with this field is retriable
+    /// regardless of its method, even if the server may have acted on it.
     ///
-    /// `Idempotency-Key` by default (draft-ietf-httpapi-idempotency-key-header); `nil` for none.
+    /// `Idempotency-Key` by default (draft-ietf-httpapi-idempotency-key-header); `nil` for none. The library never adds
+    /// the field: the program sets it, with a value that is unique for each request. All retries send the same value.
     public var idempotencyKeyField: HTTPField.Name? = .idempotencyKey
-    /// The longest `Retry-After` to wait for; 60 s by default, `nil` for no limit.
+    /// The longest `Retry-After` to wait for; 60 s by default, `nil` for no limit. A response with a longer one is not
+    /// retried, but returned to the caller.
     public var maximumRetryAfter: Duration? = .seconds(60)
     /// The time limit for all attempts and waits together, including bodies; `nil`, the default, for no limit.
     ///
     /// Each exchange is limited to the time that is left; see ``ANHTTP/Timeouts/total``.
     public var deadline: Duration?
-    /// The limit on the share of retries among the requests to one host; `nil` for no limit.
+    /// The limit on the share of retries among the requests to one origin; by default up to 10 retries at once, and in
+    /// the long run one per second and one for every five requests. `nil` for no limit.
     public var budget: RetryBudget? = RetryBudget()
     /// A closure called for each attempt that threw an error or has a status of 400 or above, before the policy is
     /// applied; `nil`, the default, follows the policy.
@@ -65,6 +71,8 @@ public struct RetryPolicy: Sendable {
     public var decision: (@Sendable (Context) async throws -> Decision)?
 
     /// Creates the default policy with a maximum number of retries.
+    ///
+    /// - Parameter limit: The maximum number of retries; 2 by default, 0 disables them.
     public init(limit: Int = 2) {
         self.limit = limit
     }
@@ -79,31 +87,34 @@ public struct RetryPolicy: Sendable {
         return copy
     }
 
-    /// An attempt about which ``decision`` is asked.
+    /// The attempt about which ``RetryPolicy/decision`` is asked.
     public struct Context: Sendable {
-        /// The request.
+        /// The request, with the session's header fields and before redirects.
         public var request: Request
         /// The number of the attempt, starting at 1.
         public var attempt: Int
         /// The head of the response, or the error.
         public var result: Result<ResponseHead, any Error>
-        /// Whether the policy considers the result retriable.
+        /// Whether the result is one of the policy's ``RetryPolicy/statuses`` or ``RetryPolicy/failures``; the other
+        /// conditions of a retry, such as the method, are not considered.
         public var isRetriable: Bool
     }
 
-    /// The program's decision about an attempt.
+    /// The program's decision about an attempt; the result of ``RetryPolicy/decision``.
     public enum Decision: Hashable, Sendable {
-        /// Applies the policy.
+        /// Applies the policy, as if there were no decision.
         case followPolicy
-        /// Sends the request again, regardless of its method, after this wait; `nil` waits as the policy would.
+        /// Sends the request again after this wait, regardless of its method and of whether the result is retriable;
+        /// `nil`, the default, waits as the policy would. The limit, body, deadline and budget still apply.
         case retry(after: Duration? = nil)
-        /// Accepts the result without another attempt.
+        /// Accepts the result without another attempt: the response is returned, or the error is thrown.
         case stop
     }
 }
 
 extension Request {
-    /// The retry policy of this request; `nil`, the default, uses the session's.
+    /// The retry policy of this request, which replaces the session's as a whole; `nil`, the default, uses the
+    /// session's.
     public var retryPolicy: RetryPolicy? {
         get { self[RetryPolicy.OfRequest.self] }
         set { self[RetryPolicy.OfRequest.self] = newValue }

@@ -50,7 +50,7 @@ public struct AnyTransferTask: Hashable, Identifiable, Sendable {
     /// The task's identifier, unique within the process.
     public var id: UInt64 { origin.id }
 
-    /// The kind of task.
+    /// The kind of task: data, stream, upload or download.
     public var kind: TaskKind {
         switch origin {
         case .task(let core): core.kind
@@ -58,7 +58,8 @@ public struct AnyTransferTask: Hashable, Identifiable, Sendable {
         }
     }
 
-    /// The request as it was passed to the manager; `nil` if it could not be created.
+    /// The request as it was passed to the manager, without the session's header fields and changes by redirects or
+    /// retries; `nil` if it could not be created.
     public var request: Request? {
         switch origin {
         case .task(let core): core.request
@@ -68,21 +69,25 @@ public struct AnyTransferTask: Hashable, Identifiable, Sendable {
 
     // MARK: Control
 
-    /// Starts or continues the task. Has no effect on a task that is running or has ended.
+    /// Starts or continues the task. Has no effect on a task that is running or has ended. With
+    /// ``SessionConfiguration/maximumConcurrentTransfers``, the task may wait for its turn.
     public func resume() { core?.resume() }
 
     /// Suspends the task: it stops reading the response and sending the request, and gives its slot to a waiting task.
+    /// Has no effect on a task that is suspended or has ended.
     ///
     /// Data already buffered by the connection is still transferred. The connection stays open. Meanwhile the idle
     /// timeout is paused, but the total timeout is not, and the server may have timeouts of its own.
     public func suspend() { core?.suspend() }
 
-    /// Cancels the task. Its value then throws `CancellationError`, unless the task was already complete.
+    /// Cancels the task, and returns without waiting for its end. Its value then throws `CancellationError`, unless the
+    /// task was already complete. Cancelling it again has no effect.
     public func cancel() { core?.cancel() }
 
     // MARK: Observation
 
-    /// A snapshot of the task's state, response, progress and outcome.
+    /// A snapshot of the task's state, response, progress and outcome. It does not change; read the property again, or
+    /// iterate ``events``, to follow the task.
     public var status: TaskStatus { core?.status ?? TaskStatus(state: .running) }
 
     /// The task's events: every reader receives all of them from the first one on, in order, until the task ends.
@@ -95,17 +100,19 @@ public struct AnyTransferTask: Hashable, Identifiable, Sendable {
     /// The progress of sending the request's body: yields the latest value first, then newer ones until the task ends.
     ///
     /// Bytes count as sent when they have been passed to the connection. Progress starts over if the body is sent
-    /// again, after a redirect or a challenge.
+    /// again, after a redirect, a retry or a challenge.
     public var uploadProgress: BroadcastStream<TransferProgress> { stream(\.uploadProgress) }
 
     /// The progress of receiving the response's body: yields the latest value first, then newer ones until the task
     /// ends.
     ///
-    /// The bodies of redirects and of rejected downloads do not count.
+    /// Only the body of the final response counts, in bytes before decompression: not those of redirects, answered
+    /// challenges, retried attempts, and of a download's response with an error status. The progress of a download that
+    /// is resumed starts at the bytes that are already in the file, and its total is the size of the whole file.
     public var downloadProgress: BroadcastStream<TransferProgress> { stream(\.downloadProgress) }
 
     /// The progress in the task's main direction: ``uploadProgress`` for an upload task, otherwise
-    /// ``downloadProgress``.
+    /// ``downloadProgress``. It yields the latest value first, then newer ones until the task ends.
     ///
     /// Any number of readers may iterate it. Progress costs nothing if no one reads it.
     public var progress: BroadcastStream<TransferProgress> {
@@ -120,8 +127,10 @@ public struct AnyTransferTask: Hashable, Identifiable, Sendable {
 
     // MARK: Scheduling and identification
 
-    /// The task's priority among waiting tasks; ``TransferPriority/normal`` by default. See
-    /// ``SessionConfiguration/maximumConcurrentTransfers``.
+    /// The task's priority among the tasks that wait because of ``SessionConfiguration/maximumConcurrentTransfers``;
+    /// ``TransferPriority/normal`` by default.
+    ///
+    /// A change reorders a waiting task. It has no effect on running tasks and without such a limit.
     public var priority: TransferPriority {
         get { core?.priority ?? .normal }
         nonmutating set { core?.priority = newValue }
@@ -134,7 +143,8 @@ public struct AnyTransferTask: Hashable, Identifiable, Sendable {
     }
 
     /// The number of bytes that the task is expected to transfer in its main direction, for the total of a
-    /// ``TransferGroup`` until the transfer itself reports one; the length of an upload's body by default, otherwise `nil`.
+    /// ``TransferGroup`` until the transfer itself reports one; the length of an upload's body by default, otherwise
+    /// `nil`. It does not limit the transfer.
     public var expectedBytes: Int64? {
         get { core?.expectedBytes }
         nonmutating set { core?.expectedBytes = newValue }
@@ -156,7 +166,7 @@ extension AnyTransferTask: CustomStringConvertible {
 public enum TaskKind: Hashable, Sendable {
     /// A request whose response is collected in memory.
     case data
-    /// A request whose response is streamed to a closure.
+    /// A request whose response is streamed to a closure, or a WebSocket connection.
     case stream
     /// An upload task, which sends a body.
     case upload

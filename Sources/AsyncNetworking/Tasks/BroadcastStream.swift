@@ -2,11 +2,19 @@
 
 import ANSystem
 
-/// A stream of a task's progress or events, which ends with the task.
+/// A stream that any number of readers may iterate at any time, each with its own position.
 ///
-/// A stream of progress yields the latest value first, then newer ones; a slow reader skips values, but never the last.
-/// A stream of events yields every event from the first one on. Any number of readers may iterate a stream at any time.
-/// The stream never throws: a task's error is thrown by its ``TransferTask/value``.
+/// Streams report the progress and events of a task, the progress of a ``TransferGroup``, the states of an
+/// ``EventSource``, and, in other modules, those of images and of network activity:
+///
+/// | stream | values | a slow reader |
+/// |---|---|---|
+/// | ``AnyTransferTask/events`` | all events, from the first one on | receives all of them, except outdated progress |
+/// | any other | the latest value first, then newer ones | skips values, but never the last |
+///
+/// The stream of a task, a group or an event source ends with it. Cancelling the task that reads a stream ends only
+/// that iteration: what it reports on continues. A stream never throws: the error of a task is thrown by its
+/// ``TransferTask/value``.
 public struct BroadcastStream<Element: Sendable>: AsyncSequence, Sendable {
     /// Returns the next value for a reader that has received those up to a number, and its own number; `nil` at the
     /// end, or if the calling task is cancelled.
@@ -18,12 +26,13 @@ public struct BroadcastStream<Element: Sendable>: AsyncSequence, Sendable {
         self.source = source
     }
 
-    /// Returns an iterator that starts at the latest value, or at the first event.
+    /// Returns an iterator that starts at the latest value or, for the events of a task, at the first one, even if the
+    /// stream has ended.
     public func makeAsyncIterator() -> Iterator {
         Iterator(source: source)
     }
 
-    /// An iterator over the values until the task ends or the calling task is cancelled.
+    /// An iterator over the values until the stream ends or the calling task is cancelled.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let source: Source
         private var seen = 0

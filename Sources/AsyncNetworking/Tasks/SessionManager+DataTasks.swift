@@ -7,16 +7,27 @@ import FoundationEssentials
 // Tasks that collect the response's body in memory.
 
 extension SessionManager {
-    /// Creates a suspended task that performs a request and collects the response's body, regardless of its status.
+    /// Creates a suspended task that performs a request and collects the response's body in memory, regardless of its
+    /// status.
     ///
     /// The task starts when it is resumed. If the manager was invalidated or shut down, the task fails with
-    /// ``SessionError/invalidated``.
+    /// ``SessionError/invalidated``. Releasing a task that was never resumed cancels it.
+    ///
+    /// - Parameter request: The request to send. A body above its ``ANHTTP/TransferOptions/maximumBodySize`` fails the
+    ///   task.
     public nonisolated func makeDataTask(for request: Request) -> DataTask {
         makeTask(.data, .success(request)) { try await self.collect($0) }
     }
 
-    /// Creates a suspended task that performs a request and deserializes the response; see ``makeDataTask(for:)`` and
-    /// ``response(for:as:)``.
+    /// Creates a suspended task that performs a request and deserializes the response.
+    ///
+    /// The task starts when it is resumed. If the manager was invalidated or shut down, the task fails with
+    /// ``SessionError/invalidated``. Releasing a task that was never resumed cancels it.
+    ///
+    /// - Parameters:
+    ///   - request: The request to send. A body above its ``ANHTTP/TransferOptions/maximumBodySize`` fails the task.
+    ///   - serializer: The serializer that validates the response and converts its body. If it does not accept the
+    ///     response, the task fails with ``ANSerialization/SerializationError/rejected(_:)``, in a ``SessionError``.
     public nonisolated func makeDataTask<Serializer: ResponseSerializer>(
         for request: Request, as serializer: Serializer
     ) -> TransferTask<Response<Serializer.Output>> {

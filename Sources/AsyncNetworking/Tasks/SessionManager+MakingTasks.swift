@@ -38,7 +38,8 @@ extension SessionManager {
         return TransferTask(RunningTask(core: core, request: wanted), in: registry, ending: ending, work: work)
     }
 
-    /// Creates a task that performs a request and runs a closure with the response as it arrives, regardless of its status.
+    /// Creates a task that performs a request and runs a closure with the response as it arrives, regardless of its
+    /// status.
     ///
     /// Between two chunks `body` should await ``TransferCore/waitUntilRunning()``, so that the task can be suspended.
     ///

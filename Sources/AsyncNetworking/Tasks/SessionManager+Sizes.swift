@@ -8,11 +8,11 @@ extension SessionManager {
     /// transfers begin.
     ///
     /// For each task without ``AnyTransferTask/expectedBytes``, sends a HEAD request, with `Accept-Encoding: identity`
-    /// unless the task's request has that field, and sets `expectedBytes` to the `Content-Length` of the response. At most
-    /// eight requests are sent at a time. Uploads, tasks that have ended, and requests with a body are skipped.
+    /// unless the task's request has that field, and sets `expectedBytes` to the `Content-Length` of the response. At
+    /// most eight requests are sent at a time. Uploads, tasks that have ended, and requests with a body are skipped.
     ///
-    /// A request that fails, has a status outside of 200–299 or no `Content-Length` leaves the size unknown; no error is
-    /// thrown. Read ``TransferGroup/progress`` after this function returns: it uses the sizes known at that time.
+    /// A request that fails, has a status outside of 200–299 or no `Content-Length` leaves the size unknown; no error
+    /// is thrown. Read ``TransferGroup/progress`` after this function returns: it uses the sizes known at that time.
     ///
     /// - Parameter group: The group. This manager sends the requests, also those for tasks of other managers.
     public nonisolated func requestSizes(of group: TransferGroup) async {

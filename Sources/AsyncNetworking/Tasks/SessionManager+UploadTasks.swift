@@ -10,11 +10,13 @@ extension SessionManager {
     /// Creates a suspended task that sends a request with its body, and validates and converts the response.
     ///
     /// The task starts when it is resumed. If the manager was invalidated or shut down, the task fails with
-    /// ``SessionError/invalidated``.
+    /// ``SessionError/invalidated``. Releasing a task that was never resumed cancels it.
     ///
     /// - Parameters:
-    ///   - request: The request to send.
-    ///   - serializer: Validates and converts the response; returns its body by default.
+    ///   - request: The request to send, with its body.
+    ///   - serializer: Validates and converts the response; by default it accepts the statuses 200–299 and returns the
+    ///     body. If it does not accept the response, the task fails with
+    ///     ``ANSerialization/SerializationError/rejected(_:)``, in a ``SessionError``.
     public nonisolated func makeUploadTask<Serializer: ResponseSerializer>(
         for request: Request, as serializer: Serializer = DataResponseSerializer()
     ) -> TransferTask<Response<Serializer.Output>> {
@@ -29,16 +31,19 @@ extension SessionManager {
     /// let response = try await upload.value
     /// ```
     ///
-    /// The task fails with ``SessionError``, which wraps ``ANSerialization/SerializationError/rejected(_:)``, if the
-    /// serializer does not accept the response's status or media type.
+    /// If the request cannot be created, the task fails with ``SessionError/serialization(_:)``. It fails with
+    /// ``ANSerialization/SerializationError/rejected(_:)``, in a ``SessionError``, if the serializer does not accept
+    /// the response's status or media type.
     ///
     /// - Parameters:
-    ///   - target: A path or URL, resolved against the base URL.
+    ///   - target: A path or URL as a string, resolved against the base URL, or a `URL`.
     ///   - form: A multipart form for the body; `nil`, the default, for none.
-    ///   - body: Any other body; ``ANHTTP/RequestBody/none`` by default.
+    ///   - body: Any other body; ``ANHTTP/RequestBody/none`` by default. At most one of `form` and `body` may be given.
     ///   - method: The method; POST by default.
-    ///   - headers: Header fields that replace all others of the same name.
-    ///   - serializer: Validates and converts the response; returns its body by default.
+    ///   - headers: Header fields that replace all others of the same name; none by default.
+    ///   - serializer: Validates and converts the response; by default it accepts the statuses 200–299 and returns the
+    ///     body.
+    /// - Returns: The task, which is running.
     public nonisolated func upload<Serializer: ResponseSerializer>(
         _ target: some RequestTarget, form: MultipartFormData? = nil, body: RequestBody = .none,
         method: HTTPRequest.Method = .post, headers: HTTPFields = [:],
@@ -48,7 +53,14 @@ extension SessionManager {
         return makeUploadTask(for: wanted, as: serializer).started()
     }
 
-    /// Starts sending a request with its body; see ``upload(_:form:body:method:headers:as:)``.
+    /// Starts sending a request with its body, and validates and converts the response.
+    ///
+    /// - Parameters:
+    ///   - request: The request to send, with its body.
+    ///   - serializer: Validates and converts the response; by default it accepts the statuses 200–299 and returns the
+    ///     body. If it does not accept the response, the task fails with
+    ///     ``ANSerialization/SerializationError/rejected(_:)``, in a ``SessionError``.
+    /// - Returns: The task, which is running.
     public nonisolated func upload<Serializer: ResponseSerializer>(
         _ request: Request, as serializer: Serializer = DataResponseSerializer()
     ) -> TransferTask<Response<Serializer.Output>> {
@@ -58,7 +70,16 @@ extension SessionManager {
     /// Starts sending a request with its body and runs a closure with the task; the task ends with the closure.
     ///
     /// If the task is still running when `scope` returns or throws, it is cancelled. It has ended when this function
-    /// returns.
+    /// returns. To wait for the response, await the task's ``TransferTask/value`` in `scope`.
+    ///
+    /// - Parameters:
+    ///   - request: The request to send, with its body.
+    ///   - serializer: Validates and converts the response; by default it accepts the statuses 200–299 and returns the
+    ///     body. If it does not accept the response, the task fails with
+    ///     ``ANSerialization/SerializationError/rejected(_:)``, in a ``SessionError``.
+    ///   - scope: Receives the task, which is running.
+    /// - Returns: The value that `scope` returns.
+    /// - Throws: The error that `scope` throws; an error of the task only if `scope` awaits its value.
     public nonisolated func withUpload<Serializer: ResponseSerializer, Value>(
         _ request: Request, as serializer: Serializer = DataResponseSerializer(),
         _ scope: (TransferTask<Response<Serializer.Output>>) async throws -> Value

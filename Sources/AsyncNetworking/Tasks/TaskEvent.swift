@@ -5,19 +5,20 @@ public import ANHTTP
 /// An event in the life of a task. ``AnyTransferTask/events`` yields all events of a task in order.
 @nonexhaustive
 public enum TaskEvent: Sendable {
-    /// The task was created.
+    /// The task was created; always the first event.
     case created
     /// The task was resumed; it runs as soon as the limit on concurrent tasks permits.
     case resumed
-    /// The task was suspended.
+    /// The task was suspended; a task that was not started yet reports no such event.
     case suspended
-    /// The task was cancelled.
+    /// The task was cancelled and will end; it ends successfully if it was already complete.
     case cancelled
     /// A request is about to be sent: the first one, or one after a redirect, a retry or a challenge.
     indirect case request(Request)
     /// An interim response, with a status of 100–199.
     indirect case informational(ResponseHead)
-    /// The head of the final response has arrived; redirects are not reported.
+    /// The head of the final response has arrived; redirects, answered challenges and retried responses are not
+    /// reported. A download that needs several requests reports several.
     indirect case response(ResponseHead)
     /// A download is resumed after `offset` bytes; `total` is the size of the whole file, or `nil` if unknown.
     case continued(offset: Int64, total: Int64?)
@@ -27,7 +28,7 @@ public enum TaskEvent: Sendable {
     case downloadProgress(TransferProgress)
     /// An exchange has ended, successfully or not, with these metrics.
     indirect case metrics(TransferMetrics)
-    /// The task has ended; always the last event.
+    /// The task has ended with this outcome; always the last event.
     case finished(TaskOutcome)
 }
 
@@ -43,13 +44,14 @@ extension TaskEvent {
     }
 }
 
-/// The outcome of a task.
+/// The outcome of a task that has ended.
 public enum TaskOutcome: Sendable {
-    /// The task has a value.
+    /// The task has a value, which ``TransferTask/value`` returns.
     case succeeded
-    /// The task failed.
+    /// The task failed with this error, which ``TransferTask/value`` throws: a ``SessionError``, or an error of the
+    /// program's own code.
     case failed(any Error)
-    /// The task was cancelled before it was complete.
+    /// The task was cancelled before it was complete; ``TransferTask/value`` throws `CancellationError`.
     case cancelled
 
     init(_ error: any Error) {
@@ -57,15 +59,15 @@ public enum TaskOutcome: Sendable {
     }
 }
 
-/// A snapshot of a task.
+/// A snapshot of a task; see ``AnyTransferTask/status``.
 public struct TaskStatus: Sendable {
-    /// The state.
+    /// The state of the task at the time of the snapshot.
     public var state: TaskState
-    /// The head of the response; `nil` before it has arrived.
+    /// The head of the final response; `nil` before it has arrived.
     public var response: ResponseHead?
     /// The progress of sending the request's body; `nil` before the first report.
     public var uploadProgress: TransferProgress?
-    /// The progress of receiving the response's body; `nil` before the first report.
+    /// The progress of receiving the final response's body; `nil` before the first report.
     public var downloadProgress: TransferProgress?
     /// The outcome; `nil` before the task has ended.
     public var outcome: TaskOutcome?

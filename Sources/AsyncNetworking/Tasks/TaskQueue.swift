@@ -65,12 +65,13 @@ package struct TaskQueue<Element: Sendable>: Sendable {
     }
 }
 
-/// The priority of a task among the waiting ones, from 0 to 1.
+/// The priority of a task among the waiting ones, from 0 to 1. Tasks with a higher priority start first; those with
+/// equal priorities start in the order in which they were resumed.
 public struct TransferPriority: RawRepresentable, Hashable, Comparable, Sendable {
-    /// The priority, from 0 to 1.
+    /// The priority, from 0 to 1; 0.5 for a task by default.
     public let rawValue: Double
 
-    /// Creates a priority; a value outside of 0 to 1 is clamped.
+    /// Creates a priority; a value outside of 0 to 1 is clamped, and NaN counts as 0.
     public init(rawValue: Double) {
         self.rawValue = rawValue > 0 ? min(rawValue, 1) : 0
     }

@@ -85,14 +85,14 @@ package struct TaskStateMachine: Hashable, Sendable {
 
 /// The state of a task.
 public enum TaskState: Hashable, Sendable, CaseIterable {
-    /// The task was not started yet, or was suspended.
+    /// The task was not started yet, or was suspended; it continues when it is resumed.
     case suspended
     /// The task was resumed and waits for a slot; see ``SessionConfiguration/maximumConcurrentTransfers``.
     case waiting
-    /// The task is running.
+    /// The task is running: its request is being sent, its response received, or it waits for a retry.
     case running
     /// The task was cancelled and has not ended yet.
     case cancelling
-    /// The task has ended.
+    /// The task has ended; ``TaskStatus/outcome`` says how.
     case finished
 }

@@ -11,35 +11,39 @@ import ANSystem
 /// try await group.waitForAll()
 /// ```
 public struct TransferGroup: Sendable {
-    /// The group's tasks.
+    /// The group's tasks, in the order in which they were passed; tasks that have ended remain in it.
     public let tasks: [AnyTransferTask]
 
-    /// Creates a group of tasks, which may belong to different managers and have different values.
+    /// Creates a group of tasks, which may belong to different managers and have different values. Creating a group
+    /// starts no task, and the group does not keep tasks from being cancelled that were never resumed.
     public init(_ tasks: [AnyTransferTask]) {
         self.tasks = tasks
     }
 
-    /// Creates a group of tasks with values of one type.
+    /// Creates a group of tasks with values of one type. Creating a group starts no task, and the group does not keep
+    /// tasks from being cancelled that were never resumed.
     public init<Value>(_ tasks: [TransferTask<Value>]) {
         self.init(tasks.map(\.erased))
     }
 
-    /// Starts or continues all tasks.
+    /// Starts or continues all tasks that are suspended.
     public func resume() {
         for task in tasks { task.resume() }
     }
 
-    /// Suspends all tasks; see ``AnyTransferTask/suspend()``.
+    /// Suspends all tasks: they stop transferring, but keep their connections open. See ``AnyTransferTask/suspend()``.
     public func suspend() {
         for task in tasks { task.suspend() }
     }
 
-    /// Cancels all tasks; see ``AnyTransferTask/cancel()``.
+    /// Cancels all tasks that have not ended, and returns without waiting for their end. Their values then throw
+    /// `CancellationError`.
     public func cancel() {
         for task in tasks { task.cancel() }
     }
 
-    /// Waits until all tasks have ended, successfully or not. The errors of tasks are not thrown.
+    /// Waits until all tasks have ended, successfully or not. The errors of tasks are not thrown. Suspended tasks must
+    /// be resumed elsewhere; requests of async functions are not waited for.
     ///
     /// - Throws: `CancellationError` if the calling task is cancelled; the group's tasks then continue.
     public func waitForAll() async throws {
@@ -50,9 +54,10 @@ public struct TransferGroup: Sendable {
     /// The combined progress of all tasks: of the request's body for upload tasks, and of the response's body for
     /// others. Yields the latest sum first, then newer ones until all tasks have ended.
     ///
-    /// The total is `nil` until it is known for every task that has not ended. A task that has not reported its total counts
-    /// as ``AnyTransferTask/expectedBytes`` at the time of this call; see ``SessionManager/requestSizes(of:)``. A task
-    /// that has ended counts as its completed bytes, in the total as well.
+    /// The total is `nil` until it is known for every task that has not ended. A task that has not reported its total
+    /// counts as ``AnyTransferTask/expectedBytes`` at the time of this call; see ``SessionManager/requestSizes(of:)``.
+    /// A task that has ended counts as its completed bytes, in the total as well. Requests of async functions do not
+    /// count, and the stream of a group without other tasks ends at once.
     public var progress: BroadcastStream<TransferProgress> {
         let cores = tasks.compactMap(\.core)
         let sum = Broadcast<TransferProgress>()

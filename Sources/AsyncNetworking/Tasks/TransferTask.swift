@@ -69,9 +69,11 @@ public final class TransferTask<Value: Sendable>: Identifiable, Sendable {
     /// The value of the task, available when it has ended. Cancelling the Swift task that awaits it cancels the
     /// transfer.
     ///
-    /// Awaiting the value does not resume the task: a suspended task must be resumed elsewhere.
+    /// Awaiting the value does not resume the task: a suspended task must be resumed elsewhere. Any number of tasks may
+    /// await it, and cancelling one of them ends the transfer for all.
     ///
-    /// - Throws: ``SessionError`` or `CancellationError`.
+    /// - Throws: ``SessionError``, `CancellationError` if the transfer was cancelled, or an error of the program's own
+    ///   code, such as a serializer.
     public var value: Value {
         get async throws {
             try await withTaskCancellationHandler {
@@ -110,11 +112,13 @@ public final class TransferTask<Value: Sendable>: Identifiable, Sendable {
 extension TransferTask {
     /// The task's identifier, unique within the process.
     public var id: UInt64 { core.id }
-    /// Starts or continues the task; see ``AnyTransferTask/resume()``.
+    /// Starts or continues the task. Has no effect on a task that is running or has ended.
     public func resume() { core.resume() }
-    /// Suspends the task, whose connection stays open; see ``AnyTransferTask/suspend()``.
+    /// Suspends the task: it stops transferring, but its connection stays open. The total timeout is not paused; see
+    /// ``AnyTransferTask/suspend()``.
     public func suspend() { core.suspend() }
-    /// Cancels the task. Its ``value`` then throws `CancellationError`, unless the task was already complete.
+    /// Cancels the task, and returns without waiting for its end. Its ``value`` then throws `CancellationError`, unless
+    /// the task was already complete.
     public func cancel() { core.cancel() }
 
     /// A property of ``AnyTransferTask``, such as ``AnyTransferTask/progress`` or ``AnyTransferTask/status``.
@@ -150,11 +154,11 @@ extension TransferTask {
     }
 }
 
-/// A task that collects the response's body.
+/// A task that collects the response's body in memory; its value is the response with the body.
 public typealias DataTask = TransferTask<Response<Data>>
 
-/// A task that sends a body; its value is the response.
+/// A task that sends a body; its value is the response with its body.
 public typealias UploadTask = TransferTask<Response<Data>>
 
-/// A task that writes the response to a file; its value is the file.
+/// A task that writes the response to a file; its value is the file, with the response.
 public typealias DownloadTask = TransferTask<DownloadedFile>

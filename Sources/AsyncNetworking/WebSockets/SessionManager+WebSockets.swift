@@ -18,20 +18,21 @@ extension SessionManager {
     ///
     /// The request takes the way of any other: header fields, interceptors, retries until the connection is open,
     /// redirects, tokens and Basic credentials, cookies, proxies, TLS and address policies, and the limits on
-    /// connections, of which it takes one. An HTTP proxy is asked for a tunnel. ``ANHTTP/Timeouts/idle`` applies until the
-    /// connection is open; then pings find out whether it is alive.
+    /// connections, of which it takes one. An HTTP proxy is asked for a tunnel. ``ANHTTP/Timeouts/idle`` applies until
+    /// the connection is open; then pings find out whether it is alive.
     ///
     /// When `body` returns, the connection is closed with code 1000, and this function returns after the server has
     /// answered, or after 5 s. When `body` throws or the task is cancelled, the connection ends at once.
     ///
     /// - Parameters:
-    ///   - request: A request with the scheme `wss`, `ws`, `https` or `http`, the method `GET` and no body. The fields of
-    ///     the handshake are added.
+    ///   - request: A request with the scheme `wss`, `ws`, `https` or `http`, the method `GET` and no body. The fields
+    ///     of the handshake are added.
     ///   - options: The subprotocols, limits and pings.
     ///   - body: Receives the connection, which is valid only while the closure runs.
     /// - Returns: The value that `body` returns.
-    /// - Throws: ``SessionError``, which wraps ``ANSerialization/SerializationError/rejected(_:)``, with the response's head
-    ///   and at most 64 KiB of its body, if the status is not 101; `CancellationError`; or the error that `body` throws.
+    /// - Throws: ``SessionError``, which wraps ``ANSerialization/SerializationError/rejected(_:)``, with the response's
+    ///   head and at most 64 KiB of its body, if the status is not 101; `CancellationError`; or the error that `body`
+    ///   throws.
     public nonisolated func withWebSocket<Value: Sendable>(
         _ request: Request, options: WebSocketOptions = WebSocketOptions(),
         _ body: (WebSocket) async throws -> Value

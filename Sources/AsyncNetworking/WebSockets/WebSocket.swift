@@ -14,8 +14,8 @@ import FoundationEssentials
 /// ```
 ///
 /// One task iterates at a time; any number of tasks send. Pings of the server are answered while the program does
-/// neither. A slow reader slows the server down: when ``ANHTTP/TransferOptions/streamBufferSize`` bytes wait for it, the
-/// connection is not read.
+/// neither. A slow reader slows the server down: when ``ANHTTP/TransferOptions/streamBufferSize`` bytes wait for it,
+/// the connection is not read.
 ///
 /// | event | iteration | sending |
 /// |---|---|---|
@@ -43,8 +43,9 @@ public struct WebSocket: AsyncSequence, Sendable {
     /// Sends a message, and returns when the system has accepted all of it. Messages are sent one after the other, in
     /// the order of the calls.
     ///
-    /// - Throws: ``ANHTTP/TransportError``, or `CancellationError` if the calling task is cancelled; the message may then
-    ///   still be sent.
+    /// - Parameter message: The message: text or bytes.
+    /// - Throws: ``ANHTTP/TransportError``, with ``ANHTTP/TransportError/Reason/webSocketClosed(_:)`` if the connection
+    ///   is closed; or `CancellationError` if the calling task is cancelled: the message may then still be sent.
     public func send(_ message: WebSocketMessage) async throws {
         try await core.link.send { try core.frame(of: message) }
     }
@@ -66,7 +67,8 @@ public struct WebSocket: AsyncSequence, Sendable {
         await core.link.close(WebSocketClosure(code: code, reason: reason))
     }
 
-    /// Returns an iterator. It continues where an earlier one ended.
+    /// Returns an iterator over the messages that have not been read: it continues where an earlier one ended. Only one
+    /// task may iterate at a time.
     public func makeAsyncIterator() -> Iterator {
         Iterator(core: core)
     }
@@ -77,7 +79,9 @@ public struct WebSocket: AsyncSequence, Sendable {
 
         /// Returns the next message; `nil` after the connection was closed normally.
         ///
-        /// - Throws: ``ANHTTP/TransportError``, or `CancellationError` if the calling task is cancelled.
+        /// - Throws: ``ANHTTP/TransportError`` if the connection was lost or closed with another code than 1000 or
+        ///   1001, if the server violates the protocol, or if a message is too large; `CancellationError` if the
+        ///   calling task is cancelled.
         public mutating func next() async throws -> WebSocketMessage? {
             try await core.next()
         }
