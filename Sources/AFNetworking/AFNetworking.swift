@@ -6,9 +6,10 @@
 @_exported public import FoundationNetworking
 @_exported public import FoundationXML
 
-/// The AFNetworking version whose interface this module implements, as a number.
+/// The AFNetworking version whose interface this module implements, 4.0, as a number. See
+/// ``AFNetworkingVersionString``.
 public let AFNetworkingVersionNumber: Double = 4.0
 
-/// The AFNetworking version whose interface this module implements. The version of this library is
+/// The AFNetworking version whose interface this module implements, 4.0.1. The version of this library is
 /// ``AsyncNetworking/SessionManager/libraryVersion``.
 public let AFNetworkingVersionString = "4.0.1"

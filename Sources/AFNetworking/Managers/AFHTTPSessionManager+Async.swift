@@ -2,9 +2,10 @@
 
 import ANSystem
 
-/// The result of a request that was made with an async verb of ``AFHTTPSessionManager``.
+/// The result of a request that was made with an async verb of ``AFHTTPSessionManager`` and accepted by its response
+/// serializer.
 public struct AFResponse {
-    /// The completed task.
+    /// The completed task, with its request and response.
     public let task: URLSessionDataTask
     /// The object that the response serializer returned; `nil` for a HEAD request or if the serializer returned none.
     public let object: Any?
@@ -12,8 +13,8 @@ public struct AFResponse {
 
 // Each async verb calls the verb with callbacks, and so uses the same serializers, blocks and overrides.
 
-/// The verbs with callbacks. Called by these requirements they give no warning, whereas a program's own calls do with the
-/// trait `MigrationHints`.
+/// The verbs with callbacks. Called by these requirements they give no warning, whereas a program's own calls do with
+/// the trait `MigrationHints`.
 private protocol CallbackVerbs {
     typealias Done = AFHTTPSessionManager.Success
     typealias Failed = AFHTTPSessionManager.Failure
@@ -50,11 +51,21 @@ private protocol CallbackVerbs {
 extension AFHTTPSessionManager: CallbackVerbs {}
 
 extension AFHTTPSessionManager {
-    /// Performs a GET request with the encoded parameters in its query. The arguments are those of the variant with
-    /// callbacks. Cancelling the calling task cancels the request.
+    /// Performs a GET request with the encoded parameters in its query.
     ///
-    /// - Throws: The error that `failure` receives in the variant with callbacks, or `CancellationError` if the calling
-    ///   task is cancelled.
+    /// The result is delivered by way of ``AFURLSessionManager/completionQueue``, by default the main queue, which must
+    /// be served.
+    ///
+    /// - Parameters:
+    ///   - urlString: The URL, resolved against ``baseURL``.
+    ///   - parameters: The values to encode with ``requestSerializer``; `nil`, the default, for none.
+    ///   - headers: Header fields that replace those of the request serializer with the same name; `nil`, the default,
+    ///     for none.
+    /// - Returns: The completed task and the object that ``responseSerializer`` returned.
+    /// - Throws: `CancellationError` if the calling task is cancelled, which cancels the request; otherwise the error
+    ///   that `failure` of the variant with callbacks receives: a `URLError`, an error of
+    ///   ``AFURLRequestSerializationErrorDomain`` or ``AFURLResponseSerializationErrorDomain``, or another one of a
+    ///   serializer.
     public func get(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
     ) async throws -> AFResponse {
@@ -63,7 +74,21 @@ extension AFHTTPSessionManager {
         }
     }
 
-    /// Performs a HEAD request, as ``get(_:parameters:headers:)`` does a GET request. The object of the result is `nil`.
+    /// Performs a HEAD request with the encoded parameters in its query.
+    ///
+    /// The result is delivered by way of ``AFURLSessionManager/completionQueue``, by default the main queue, which must
+    /// be served.
+    ///
+    /// - Parameters:
+    ///   - urlString: The URL, resolved against ``baseURL``.
+    ///   - parameters: The values to encode with ``requestSerializer``; `nil`, the default, for none.
+    ///   - headers: Header fields that replace those of the request serializer with the same name; `nil`, the default,
+    ///     for none.
+    /// - Returns: The completed task, whose response has the header fields; the object is `nil`.
+    /// - Throws: `CancellationError` if the calling task is cancelled, which cancels the request; otherwise the error
+    ///   that `failure` of the variant with callbacks receives: a `URLError`, an error of
+    ///   ``AFURLRequestSerializationErrorDomain`` or ``AFURLResponseSerializationErrorDomain``, or another one of a
+    ///   serializer.
     public func head(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
     ) async throws -> AFResponse {
@@ -73,7 +98,21 @@ extension AFHTTPSessionManager {
         }
     }
 
-    /// Performs a POST request with the encoded parameters as its body. See ``get(_:parameters:headers:)``.
+    /// Performs a POST request with the encoded parameters as its body.
+    ///
+    /// The result is delivered by way of ``AFURLSessionManager/completionQueue``, by default the main queue, which must
+    /// be served.
+    ///
+    /// - Parameters:
+    ///   - urlString: The URL, resolved against ``baseURL``.
+    ///   - parameters: The values to encode with ``requestSerializer``; `nil`, the default, for none.
+    ///   - headers: Header fields that replace those of the request serializer with the same name; `nil`, the default,
+    ///     for none.
+    /// - Returns: The completed task and the object that ``responseSerializer`` returned.
+    /// - Throws: `CancellationError` if the calling task is cancelled, which cancels the request; otherwise the error
+    ///   that `failure` of the variant with callbacks receives: a `URLError`, an error of
+    ///   ``AFURLRequestSerializationErrorDomain`` or ``AFURLResponseSerializationErrorDomain``, or another one of a
+    ///   serializer.
     @discardableResult
     public func post(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
@@ -84,7 +123,22 @@ extension AFHTTPSessionManager {
     }
 
     /// Performs a POST request with a multipart form (RFC 7578): one field per parameter, followed by the parts that
-    /// `block` appends. See ``get(_:parameters:headers:)``.
+    /// `block` appends.
+    ///
+    /// The result is delivered by way of ``AFURLSessionManager/completionQueue``, by default the main queue, which must
+    /// be served.
+    ///
+    /// - Parameters:
+    ///   - urlString: The URL, resolved against ``baseURL``.
+    ///   - parameters: A dictionary with the fields of the form; `nil`, the default, for none.
+    ///   - headers: Header fields that replace those of the request serializer with the same name; `nil`, the default,
+    ///     for none.
+    ///   - block: Appends the parts, before this function suspends; `nil` for none.
+    /// - Returns: The completed task and the object that ``responseSerializer`` returned.
+    /// - Throws: `CancellationError` if the calling task is cancelled, which cancels the request; otherwise the error
+    ///   that `failure` of the variant with callbacks receives: a `URLError`, an error of
+    ///   ``AFURLRequestSerializationErrorDomain`` or ``AFURLResponseSerializationErrorDomain``, or another one of a
+    ///   serializer.
     @discardableResult
     public func post(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil,
@@ -97,7 +151,21 @@ extension AFHTTPSessionManager {
         }
     }
 
-    /// Performs a PUT request with the encoded parameters as its body. See ``get(_:parameters:headers:)``.
+    /// Performs a PUT request with the encoded parameters as its body.
+    ///
+    /// The result is delivered by way of ``AFURLSessionManager/completionQueue``, by default the main queue, which must
+    /// be served.
+    ///
+    /// - Parameters:
+    ///   - urlString: The URL, resolved against ``baseURL``.
+    ///   - parameters: The values to encode with ``requestSerializer``; `nil`, the default, for none.
+    ///   - headers: Header fields that replace those of the request serializer with the same name; `nil`, the default,
+    ///     for none.
+    /// - Returns: The completed task and the object that ``responseSerializer`` returned.
+    /// - Throws: `CancellationError` if the calling task is cancelled, which cancels the request; otherwise the error
+    ///   that `failure` of the variant with callbacks receives: a `URLError`, an error of
+    ///   ``AFURLRequestSerializationErrorDomain`` or ``AFURLResponseSerializationErrorDomain``, or another one of a
+    ///   serializer.
     @discardableResult
     public func put(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
@@ -105,7 +173,21 @@ extension AFHTTPSessionManager {
         try await awaiting { $0.put(urlString, parameters: parameters, headers: headers, success: $1, failure: $2) }
     }
 
-    /// Performs a PATCH request with the encoded parameters as its body. See ``get(_:parameters:headers:)``.
+    /// Performs a PATCH request with the encoded parameters as its body.
+    ///
+    /// The result is delivered by way of ``AFURLSessionManager/completionQueue``, by default the main queue, which must
+    /// be served.
+    ///
+    /// - Parameters:
+    ///   - urlString: The URL, resolved against ``baseURL``.
+    ///   - parameters: The values to encode with ``requestSerializer``; `nil`, the default, for none.
+    ///   - headers: Header fields that replace those of the request serializer with the same name; `nil`, the default,
+    ///     for none.
+    /// - Returns: The completed task and the object that ``responseSerializer`` returned.
+    /// - Throws: `CancellationError` if the calling task is cancelled, which cancels the request; otherwise the error
+    ///   that `failure` of the variant with callbacks receives: a `URLError`, an error of
+    ///   ``AFURLRequestSerializationErrorDomain`` or ``AFURLResponseSerializationErrorDomain``, or another one of a
+    ///   serializer.
     @discardableResult
     public func patch(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil
@@ -113,7 +195,21 @@ extension AFHTTPSessionManager {
         try await awaiting { $0.patch(urlString, parameters: parameters, headers: headers, success: $1, failure: $2) }
     }
 
-    /// Performs a DELETE request with the encoded parameters in its query. See ``get(_:parameters:headers:)``.
+    /// Performs a DELETE request with the encoded parameters in its query.
+    ///
+    /// The result is delivered by way of ``AFURLSessionManager/completionQueue``, by default the main queue, which must
+    /// be served.
+    ///
+    /// - Parameters:
+    ///   - urlString: The URL, resolved against ``baseURL``.
+    ///   - parameters: The values to encode with ``requestSerializer``; `nil`, the default, for none.
+    ///   - headers: Header fields that replace those of the request serializer with the same name; `nil`, the default,
+    ///     for none.
+    /// - Returns: The completed task and the object that ``responseSerializer`` returned.
+    /// - Throws: `CancellationError` if the calling task is cancelled, which cancels the request; otherwise the error
+    ///   that `failure` of the variant with callbacks receives: a `URLError`, an error of
+    ///   ``AFURLRequestSerializationErrorDomain`` or ``AFURLResponseSerializationErrorDomain``, or another one of a
+    ///   serializer.
     @discardableResult
     public func delete(
         _ urlString: String, parameters: Any? = nil, headers: [String: String]? = nil

@@ -13,18 +13,23 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     private let base: URLResolver
     private let serializer: Lock<UncheckedSendable<AFHTTPRequestSerializer>>
 
-    /// Creates a manager without a base URL; see ``init(baseURL:sessionConfiguration:)``.
+    /// Creates a manager with a configuration, `nil` for the default one. It has no base URL: URLs must be absolute.
     public convenience override init(sessionConfiguration configuration: URLSessionConfiguration?) {
         self.init(baseURL: nil, sessionConfiguration: configuration)
     }
 
-    /// Creates a manager with a base URL and the default configuration; see ``init(baseURL:sessionConfiguration:)``.
+    /// Creates a manager with a base URL and the default configuration.
+    ///
+    /// - Parameter url: The base of relative URLs (RFC 3986 §5), with a slash appended if missing; `nil` for none.
     public convenience init(baseURL url: URL?) {
         self.init(baseURL: url, sessionConfiguration: nil)
     }
 
-    /// Creates a manager with a base URL, against which relative URLs are resolved (RFC 3986 §5), and a configuration; see
-    /// ``AFURLSessionManager/init(sessionConfiguration:)``. A slash is appended to the path of the URL if it is missing.
+    /// Creates a manager with a base URL and a configuration.
+    ///
+    /// - Parameters:
+    ///   - url: The base of relative URLs (RFC 3986 §5), with a slash appended if missing; `nil` for none.
+    ///   - configuration: See ``AFURLSessionManager/init(sessionConfiguration:)``; `nil` for the default one.
     public init(baseURL url: URL?, sessionConfiguration configuration: URLSessionConfiguration?) {
         base = URLResolver(base: url ?? configuration?.sharedSession?.configuration.baseURL)
         serializer = Lock(UncheckedSendable(AFHTTPRequestSerializer()))
@@ -32,14 +37,14 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         state.withLock { [url = base.base] in $0.baseURL = url }
     }
 
-    /// The URL against which relative URLs are resolved, with a slash at the end of its path, or `nil`.
+    /// The URL against which relative URLs are resolved, with a slash at its end; `nil` if URLs must be absolute.
     open var baseURL: URL? { base.base }
 
     /// The resolver of URLs, for which a subclass may override ``baseURL``.
     var resolver: URLResolver { isSubclassed ? URLResolver(base: baseURL) : base }
 
     /// The serializer that encodes parameters into requests. Default: an ``AFHTTPRequestSerializer`` (queries and form
-    /// bodies).
+    /// bodies). A change applies to later calls.
     open var requestSerializer: AFHTTPRequestSerializer {
         get { serializer.withLock { $0.value } }
         set { serializer.set(\.self, to: UncheckedSendable(newValue)) }
@@ -91,10 +96,16 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
 
     // MARK: Verbs
 
-    // The arguments of the verbs are those of `dataTask(withHTTPMethod:…)`. The variants of AFNetworking 3 are these
-    // without `headers` and `progress`.
-
     /// Starts a GET request with the encoded parameters in its query.
+    ///
+    /// - Parameters:
+    ///   - urlString: The URL, resolved against ``baseURL``.
+    ///   - parameters: The values to encode with ``requestSerializer``; `nil` for none.
+    ///   - headers: Header fields that replace those of the serializer; `nil`, the default, for none.
+    ///   - downloadProgress: Called on the manager's own serial queue; `nil`, the default, for none.
+    ///   - success: Called on `completionQueue` with the task and the object that ``responseSerializer`` returned.
+    ///   - failure: Called on `completionQueue` with the error, and the task unless the request cannot be created.
+    /// - Returns: The running task; `nil` if the request cannot be created.
     #if MigrationHints
         @available(*, deprecated, message: "Use try await manager.get(…), or session.get(…) of AsyncNetworking.")
     #endif
@@ -108,6 +119,14 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     }
 
     /// Starts a HEAD request with the encoded parameters in its query.
+    ///
+    /// - Parameters:
+    ///   - urlString: The URL, resolved against ``baseURL``.
+    ///   - parameters: The values to encode with ``requestSerializer``; `nil` for none.
+    ///   - headers: Header fields that replace those of the serializer; `nil`, the default, for none.
+    ///   - success: Called on `completionQueue` with the task.
+    ///   - failure: Called on `completionQueue` with the error, and the task unless the request cannot be created.
+    /// - Returns: The running task; `nil` if the request cannot be created.
     #if MigrationHints
         @available(*, deprecated, message: "Use try await manager.head(…), or session.head(…) of AsyncNetworking.")
     #endif
@@ -121,6 +140,15 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     }
 
     /// Starts a POST request with the encoded parameters as its body.
+    ///
+    /// - Parameters:
+    ///   - urlString: The URL, resolved against ``baseURL``.
+    ///   - parameters: The values to encode with ``requestSerializer``; `nil` for none.
+    ///   - headers: Header fields that replace those of the serializer; `nil`, the default, for none.
+    ///   - uploadProgress: Called on the manager's own serial queue; `nil`, the default, for none.
+    ///   - success: Called on `completionQueue` with the task and the object that ``responseSerializer`` returned.
+    ///   - failure: Called on `completionQueue` with the error, and the task unless the request cannot be created.
+    /// - Returns: The running task; `nil` if the request cannot be created.
     #if MigrationHints
         @available(*, deprecated, message: "Use try await manager.post(…), or session.post(…) of AsyncNetworking.")
     #endif
@@ -133,8 +161,17 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         perform("POST", urlString, parameters, headers, uploadProgress: uploadProgress, success, failure)
     }
 
-    /// Starts a POST request with a multipart form (RFC 7578): one field per parameter, followed by the parts that
-    /// `block` appends.
+    /// Starts a POST request with a multipart form (RFC 7578): a field per parameter, then the parts of `block`.
+    ///
+    /// - Parameters:
+    ///   - urlString: The URL, resolved against ``baseURL``.
+    ///   - parameters: A dictionary with the form's fields; `nil` for none.
+    ///   - headers: Header fields that replace those of the serializer; `nil`, the default, for none.
+    ///   - block: Appends the parts; `nil` for none.
+    ///   - uploadProgress: Called on the manager's own serial queue; `nil`, the default, for none.
+    ///   - success: Called on `completionQueue` with the task and the object that ``responseSerializer`` returned.
+    ///   - failure: Called on `completionQueue` with the error, and the task unless the request cannot be created.
+    /// - Returns: The running task; `nil` if the request cannot be created.
     #if MigrationHints
         @available(*, deprecated, message: "Use try await manager.post(…), or session.post(…) of AsyncNetworking.")
     #endif
@@ -149,6 +186,14 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     }
 
     /// Starts a PUT request with the encoded parameters as its body.
+    ///
+    /// - Parameters:
+    ///   - urlString: The URL, resolved against ``baseURL``.
+    ///   - parameters: The values to encode with ``requestSerializer``; `nil` for none.
+    ///   - headers: Header fields that replace those of the serializer; `nil`, the default, for none.
+    ///   - success: Called on `completionQueue` with the task and the object that ``responseSerializer`` returned.
+    ///   - failure: Called on `completionQueue` with the error, and the task unless the request cannot be created.
+    /// - Returns: The running task; `nil` if the request cannot be created.
     #if MigrationHints
         @available(*, deprecated, message: "Use try await manager.put(…), or session.put(…) of AsyncNetworking.")
     #endif
@@ -161,6 +206,14 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     }
 
     /// Starts a PATCH request with the encoded parameters as its body.
+    ///
+    /// - Parameters:
+    ///   - urlString: The URL, resolved against ``baseURL``.
+    ///   - parameters: The values to encode with ``requestSerializer``; `nil` for none.
+    ///   - headers: Header fields that replace those of the serializer; `nil`, the default, for none.
+    ///   - success: Called on `completionQueue` with the task and the object that ``responseSerializer`` returned.
+    ///   - failure: Called on `completionQueue` with the error, and the task unless the request cannot be created.
+    /// - Returns: The running task; `nil` if the request cannot be created.
     #if MigrationHints
         @available(*, deprecated, message: "Use try await manager.patch(…), or session.patch(…) of AsyncNetworking.")
     #endif
@@ -173,6 +226,14 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     }
 
     /// Starts a DELETE request with the encoded parameters in its query.
+    ///
+    /// - Parameters:
+    ///   - urlString: The URL, resolved against ``baseURL``.
+    ///   - parameters: The values to encode with ``requestSerializer``; `nil` for none.
+    ///   - headers: Header fields that replace those of the serializer; `nil`, the default, for none.
+    ///   - success: Called on `completionQueue` with the task and the object that ``responseSerializer`` returned.
+    ///   - failure: Called on `completionQueue` with the error, and the task unless the request cannot be created.
+    /// - Returns: The running task; `nil` if the request cannot be created.
     #if MigrationHints
         @available(*, deprecated, message: "Use try await manager.delete(…), or session.delete(…) of AsyncNetworking.")
     #endif

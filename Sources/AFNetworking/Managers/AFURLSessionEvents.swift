@@ -43,7 +43,8 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
 
     // MARK: Sessions
 
-    /// Called when the manager has been invalidated and its last task has ended.
+    /// Called when the manager has been invalidated and its last task has ended; `error` is always `nil`. Calls the
+    /// block and posts `AFURLSessionDidInvalidate`.
     open func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
         hook(\.didBecomeInvalid)?(session, error)
         NotificationCenter.default.post(name: .AFURLSessionDidInvalidate, object: session)
@@ -67,7 +68,7 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
     // MARK: Tasks
 
     /// Called before a redirect is followed. `completionHandler` takes the request to send, or `nil` to use the
-    /// redirect response as the result.
+    /// redirect response as the result. Without a block, the proposed request is sent.
     open func urlSession(
         _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest request: URLRequest, completionHandler: @escaping (URLRequest?) -> Void
@@ -76,7 +77,8 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
         completionHandler(decide(session, task, response, request))
     }
 
-    /// Called when a server or proxy requests a credential. `completionHandler` takes the answer.
+    /// Called when a server or proxy requests a credential. `completionHandler` takes the answer, at once or later.
+    /// Without a block, the 401 or 407 response is the result.
     open func urlSession(
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
@@ -103,7 +105,8 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
         }
     }
 
-    /// Called when bytes of the request body have been sent.
+    /// Called when bytes of the request body have been sent, with their number, the total so far, and the expected
+    /// total (-1 if unknown).
     open func urlSession(
         _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
         totalBytesExpectedToSend: Int64
@@ -111,8 +114,8 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
         hook(\.didSendBodyData)?(session, task, bytesSent, totalBytesSent, totalBytesExpectedToSend)
     }
 
-    /// Called when a streamed body must be sent again. `completionHandler` takes a new stream, or `nil` if there is
-    /// none.
+    /// Called when a streamed body must be sent again. `completionHandler` takes a new stream, or `nil` to fail the
+    /// request.
     open func urlSession(
         _ session: URLSession, task: URLSessionTask,
         needNewBodyStream completionHandler: @escaping (InputStream?) -> Void
@@ -120,12 +123,14 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
         completionHandler(hook(\.needNewBodyStream)?(session, task))
     }
 
-    /// Called when a task has ended, before its completion handler.
+    /// Called when a task has ended, before its completion handler. `error` is that of the transfer, `nil` after
+    /// success; the error of the response serializer is not included.
     open func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         hook(\.didComplete)?(session, task, error)
     }
 
-    /// Called when the metrics of a task are available.
+    /// Called when a task has ended, before ``urlSession(_:task:didCompleteWithError:)``, with its metrics: an
+    /// ``AFURLSessionTaskMetrics``.
     open func urlSession(
         _ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics
     ) {
@@ -134,7 +139,9 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
 
     // MARK: Data tasks
 
-    /// Called when a response head has been received. `completionHandler` takes the disposition of the response.
+    /// Called when a response head has been received. `completionHandler` takes the disposition of the response;
+    /// without a block, `allow`. `cancel` ends the task with the error -999, and `becomeDownload` continues it as a
+    /// download task.
     open func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
         completionHandler: @escaping (URLSession.ResponseDisposition) -> Void
@@ -142,20 +149,22 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
         completionHandler(hook(\.didReceiveResponse)?(session, dataTask, response) ?? .allow)
     }
 
-    /// Called when a data task becomes a download task.
+    /// Called when a data task becomes a download task, which takes its place. The completion handler of the data task
+    /// is called at the end.
     open func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, didBecome downloadTask: URLSessionDownloadTask
     ) {
         hook(\.didBecomeDownload)?(session, dataTask, downloadTask)
     }
 
-    /// Called when a part of the response body has been received.
+    /// Called when a part of the response body has been received, after decompression. The parts are also collected for
+    /// the response serializer.
     open func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
         hook(\.didReceiveData)?(session, dataTask, data)
     }
 
     /// Called before the response of a data task is stored in the manager's cache. It calls the completion handler with
-    /// the response to store, or `nil` to prevent that.
+    /// the response to store, or `nil` to prevent that. Without a block, the response is stored unchanged.
     open func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, willCacheResponse proposedResponse: CachedURLResponse,
         completionHandler: @escaping (CachedURLResponse?) -> Void
@@ -166,7 +175,8 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
 
     // MARK: Download tasks
 
-    /// Called when a download is complete. It moves the file to the URL that the block set for this event returns.
+    /// Called when a download is complete. It moves the file at `location` to the URL that the block set for this event
+    /// returns. Without such a URL, the destination of the task applies; a file that is not moved is removed.
     open func urlSession(
         _ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL
     ) {
@@ -174,7 +184,8 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
         move(downloadTask, from: location, to: destinationURL)
     }
 
-    /// Called when a part of a download has been written.
+    /// Called when a part of a download has been received, with its number of bytes, the total so far, and the expected
+    /// total (-1 if unknown).
     open func urlSession(
         _ session: URLSession, downloadTask: URLSessionDownloadTask, didWriteData bytesWritten: Int64,
         totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64
@@ -182,7 +193,8 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
         hook(\.didWriteData)?(session, downloadTask, bytesWritten, totalBytesWritten, totalBytesExpectedToWrite)
     }
 
-    /// Called when a download resumes at an offset in its file.
+    /// Called when a download resumes, with the number of bytes that are already in its file, and the expected total
+    /// (-1 if unknown).
     open func urlSession(
         _ session: URLSession, downloadTask: URLSessionDownloadTask, didResumeAtOffset fileOffset: Int64,
         expectedTotalBytes: Int64

@@ -98,9 +98,12 @@ extension AFURLSessionManager {
         return (decision, isOfSession)
     }
 
-    /// Sets the block that answers servers and proxies that request a credential, with the signature of AFNetworking 3:
-    /// the block stores the credential in its last argument and returns the disposition. `nil` removes it. See
-    /// ``setAuthenticationChallengeHandler(_:)``.
+    /// Sets the block that answers servers and proxies that request a credential, with the signature of AFNetworking 3;
+    /// `nil` removes it.
+    ///
+    /// The block returns the disposition, and stores a credential in its last argument for `.useCredential`. It
+    /// replaces the block of ``setAuthenticationChallengeHandler(_:)``, and is called for the same challenges and on
+    /// the same queues.
     public func setTaskDidReceiveAuthenticationChallenge(
         _ block: (
             (

@@ -64,11 +64,15 @@ extension AFURLSessionManager {
         for session in state.withLock({ $0.end(identifier) }) { tellEnd(of: session) }
     }
 
-    /// Invalidates the session. Running tasks are cancelled (error -999) or run to completion; then the block of
+    /// Invalidates the session, without waiting for its tasks. When they have ended, the block of
     /// ``setSessionDidBecomeInvalidBlock(_:)`` is called and its notification is posted.
     ///
-    /// Later tasks fail or, with `resetSession`, run in a new session. An AsyncNetworking session that the manager shares
-    /// is not invalidated.
+    /// An AsyncNetworking session that the manager shares is not invalidated.
+    ///
+    /// - Parameters:
+    ///   - cancelPendingTasks: Whether the tasks are cancelled (error -999). If `false`, they run to completion;
+    ///     suspended ones can still be resumed.
+    ///   - resetSession: Whether later tasks run in a new session; `false` by default: they fail.
     public func invalidateSessionCancelingTasks(_ cancelPendingTasks: Bool, resetSession: Bool = false) {
         // Create the session if it has not been used yet: it is an argument of the notification about its end.
         _ = session

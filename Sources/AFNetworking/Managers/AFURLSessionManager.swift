@@ -16,19 +16,27 @@ import HTTPTypes
 /// ``invalidateSessionCancelingTasks(_:resetSession:)`` cancels it.
 open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, ResponseSerializing, @unchecked Sendable
 {
-    /// Creates a manager with the default configuration.
+    /// Creates a manager with the default configuration, `URLSessionConfiguration.default`.
     public convenience init() {
         self.init(sessionConfiguration: nil)
     }
 
     /// Creates a manager with the timeouts, header fields, connection limit, proxy, and cookie and cache settings of a
-    /// configuration; `nil` for the default one. It is copied: later changes to it have no effect.
+    /// configuration; others have no effect.
+    ///
+    /// Cookies are stored in the session itself. A `URLCache` is used by its capacities only, and `URLCache.shared`
+    /// means no cache.
+    ///
+    /// - Parameter configuration: The configuration, which is copied: later changes to it have no effect. `nil` for the
+    ///   default one.
     public init(sessionConfiguration configuration: URLSessionConfiguration?) {
         super.init(ManagerState(configuration ?? .default))
     }
 
     /// Creates a manager that runs its tasks on an AsyncNetworking session and shares its connections, cookies and
-    /// policies.
+    /// policies. An ``AFHTTPSessionManager`` also takes its base URL.
+    ///
+    /// - Parameter session: The session, which the manager never invalidates.
     public convenience init(session: SessionManager) {
         self.init(sessionConfiguration: .sharing(session))
     }
@@ -62,7 +70,8 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         }
     }
 
-    /// The serializer that converts responses to objects. Default: an ``AFJSONResponseSerializer``.
+    /// The serializer that converts responses to objects. Default: an ``AFJSONResponseSerializer``. It is read when a
+    /// response is complete, so a change also applies to running tasks.
     public var anyResponseSerializer: any AFURLResponseSerialization {
         get { state.withLock { $0.responseSerializer.value } }
         set { state.set(\.responseSerializer, to: UncheckedSendable(newValue)) }
@@ -75,7 +84,8 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         set { state.set(\.reachabilityManager, to: newValue) }
     }
 
-    /// The queue on which completion handlers are called. Default: `nil`, the main queue.
+    /// The queue on which completion handlers, `success` and `failure` are called. Default: `nil`, the main queue,
+    /// which the program must serve.
     open var completionQueue: DispatchQueue? {
         get { state.withLock { $0.completionQueue } }
         set { state.withLock { $0.completionQueue = newValue } }
@@ -127,8 +137,14 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
 
     /// Creates a suspended task that collects the response in memory. Call `resume()` to start it.
     ///
-    /// Progress is reported on the manager's own serial queue. `completionHandler` takes the response, the object that the
-    /// response serializer returned, and the error.
+    /// Without a response, the completion handler receives an empty `URLResponse`. The object is that of the response
+    /// serializer.
+    ///
+    /// - Parameters:
+    ///   - request: The request to send.
+    ///   - uploadProgress: Progress of the request body, called on the manager's own serial queue; `nil` by default.
+    ///   - downloadProgress: Progress of the response body, called on the manager's own serial queue; `nil` by default.
+    ///   - completionHandler: Called on ``completionQueue`` with the response, the serializer's object, and the error.
     open func dataTask(
         with request: URLRequest, uploadProgress: ((Progress) -> Void)? = nil,
         downloadProgress: ((Progress) -> Void)? = nil, completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
@@ -141,7 +157,13 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
                     completion: completionHandler.map { .object($0) } ?? .none)))
     }
 
-    /// Creates a suspended data task that sends the contents of a file.
+    /// Creates a suspended task that sends the contents of a file. Call `resume()` to start it.
+    ///
+    /// - Parameters:
+    ///   - request: The request to send, whose own body is ignored.
+    ///   - fileURL: The URL of the file, which is read each time the body is sent; the task fails if it cannot be read.
+    ///   - progress: Receives the progress of the body, on the manager's own serial queue; `nil` for none.
+    ///   - completionHandler: Called on ``completionQueue`` with the response, the serializer's object, and the error.
     open func uploadTask(
         with request: URLRequest, fromFile fileURL: URL, progress: ((Progress) -> Void)?,
         completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
@@ -149,7 +171,13 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         makeUploadTask(request, .file(fileURL.path), progress, completionHandler)
     }
 
-    /// Creates a suspended data task that sends `bodyData` or, if that is `nil`, the body of the request.
+    /// Creates a suspended task that sends data. Call `resume()` to start it.
+    ///
+    /// - Parameters:
+    ///   - request: The request to send.
+    ///   - bodyData: The body; `nil` sends the body of the request.
+    ///   - progress: Receives the progress of the body, on the manager's own serial queue; `nil` for none.
+    ///   - completionHandler: Called on ``completionQueue`` with the response, the serializer's object, and the error.
     open func uploadTask(
         with request: URLRequest, from bodyData: Data?, progress: ((Progress) -> Void)?,
         completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
@@ -157,8 +185,12 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         makeUploadTask(request, bodyData.map(RequestBody.bytes), progress, completionHandler)
     }
 
-    /// Creates a suspended data task that sends the body of the request: a multipart form or another stream. If its
-    /// size is known, it is sent as `Content-Length`.
+    /// Creates a suspended task that sends the body of the request, such as a multipart form. `resume()` starts it.
+    ///
+    /// - Parameters:
+    ///   - request: The request to send. If the size of its body is known, it is sent as `Content-Length`.
+    ///   - progress: Receives the progress of the body, on the manager's own serial queue; `nil` for none.
+    ///   - completionHandler: Called on ``completionQueue`` with the response, the serializer's object, and the error.
     open func uploadTask(
         withStreamedRequest request: URLRequest, progress: ((Progress) -> Void)?,
         completionHandler: ((URLResponse, Any?, (any Error)?) -> Void)?
@@ -166,10 +198,19 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         makeUploadTask(request, nil, progress, completionHandler)
     }
 
-    /// Creates a suspended task that writes the response to a file, regardless of its status code.
+    /// Creates a suspended task that writes the response to a file, regardless of its status. Call `resume()` to start
+    /// it.
     ///
-    /// `progress` and `destination` are called on the manager's own serial queue; `destination` returns the URL for the
-    /// file, at which no file may exist yet. `completionHandler` takes the response, the URL of the file, and the error.
+    /// The response serializer still validates the response, and its error is passed with the URL. If the file cannot
+    /// be moved there, `AFURLSessionDownloadTaskDidFailToMoveFile` is posted instead of an error.
+    ///
+    /// - Parameters:
+    ///   - request: The request to send.
+    ///   - progress: Receives the progress of the body, on the manager's own serial queue; `nil` for none.
+    ///   - destination: Returns the URL for the file, at which no file may exist yet; called on the manager's own
+    ///     serial queue with the URL of the temporary file and the response. If it is `nil`, and no block of the
+    ///     manager returns a URL, the file is removed.
+    ///   - completionHandler: Called on ``completionQueue`` with the response, the URL of the file, and the error.
     open func downloadTask(
         with request: URLRequest, progress: ((Progress) -> Void)?,
         destination: ((URL, URLResponse) -> URL)?,
@@ -178,11 +219,16 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         makeDownloadTask(request, nil, progress, destination, completionHandler)
     }
 
-    /// Creates a suspended task that resumes a download that was cancelled or has failed. Its callbacks are those of
-    /// ``downloadTask(with:progress:destination:completionHandler:)``.
+    /// Creates a suspended task that resumes a download that was cancelled or has failed. Call `resume()` to start it.
     ///
-    /// `resumeData` comes from `cancel(byProducingResumeData:)`, or is the value for
-    /// ``NSURLSessionDownloadTaskResumeData`` in the user info of an error. If it is not valid, the task fails.
+    /// - Parameters:
+    ///   - resumeData: The data from `cancel(byProducingResumeData:)`, or the value for
+    ///     ``NSURLSessionDownloadTaskResumeData`` in an error. If it is not valid, the task fails.
+    ///   - progress: Receives the progress of the body, on the manager's own serial queue; `nil` for none.
+    ///   - destination: Returns the URL for the file, at which no file may exist yet; called on the manager's own
+    ///     serial queue with the URL of the temporary file and the response. If it is `nil`, and no block of the
+    ///     manager returns a URL, the file is removed.
+    ///   - completionHandler: Called on ``completionQueue`` with the response, the URL of the file, and the error.
     open func downloadTask(
         withResumeData resumeData: Data, progress: ((Progress) -> Void)?, destination: ((URL, URLResponse) -> URL)?,
         completionHandler: ((URLResponse, URL?, (any Error)?) -> Void)?
@@ -218,12 +264,14 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
                     completion: completionHandler.map { .file($0) } ?? .none)))
     }
 
-    /// Returns the progress of a task's request body; `nil` if the task has ended or belongs to another manager.
+    /// Returns the progress of a task's request body, which can cancel, pause and resume the task; `nil` if the task
+    /// has ended or belongs to another manager.
     open func uploadProgress(for task: URLSessionTask) -> Progress? {
         driver(of: task)?.progress(\.uploadProgress)
     }
 
-    /// Returns the progress of a task's response body; `nil` if the task has ended or belongs to another manager.
+    /// Returns the progress of a task's response body, which can cancel, pause and resume the task; `nil` if the task
+    /// has ended or belongs to another manager.
     open func downloadProgress(for task: URLSessionTask) -> Progress? {
         driver(of: task)?.progress(\.downloadProgress)
     }
@@ -235,7 +283,8 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
 
     // MARK: Copies and archives
 
-    /// Creates a manager from an archive of its configuration.
+    /// Creates a manager from an archive of its configuration; with the default one if the archive has none. Never
+    /// returns `nil`.
     public required init?(coder: NSCoder) {
         super.init(ManagerState(Self.archivedConfiguration(coder) ?? .default))
     }

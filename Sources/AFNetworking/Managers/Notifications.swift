@@ -25,19 +25,24 @@ extension NSNotification.Name {
 /// moved to its destination.
 public let AFNetworkingTaskDidCompleteResponseDataKey = "com.alamofire.networking.complete.finish.responsedata"
 
-/// The user info key for the object that the response serializer returned, in `AFNetworkingTaskDidComplete`.
+/// The user info key for the object that the response serializer returned, or for the URL of a download, in
+/// `AFNetworkingTaskDidComplete`. Absent if there is no object.
 public let AFNetworkingTaskDidCompleteSerializedResponseKey =
     "com.alamofire.networking.task.complete.serializedresponse"
 
-/// The user info key for the response serializer, in `AFNetworkingTaskDidComplete`.
+/// The user info key for the response serializer, an ``AFURLResponseSerialization``, in `AFNetworkingTaskDidComplete`.
+/// Always present.
 public let AFNetworkingTaskDidCompleteResponseSerializerKey =
     "com.alamofire.networking.task.complete.responseserializer"
 
-/// The user info key for the destination of a download, a `URL`, in `AFNetworkingTaskDidComplete`.
+/// The user info key for the destination of a download, a `URL`, in `AFNetworkingTaskDidComplete`. Absent for other
+/// tasks, and after a failure.
 public let AFNetworkingTaskDidCompleteAssetPathKey = "com.alamofire.networking.task.complete.assetpath"
 
 /// The user info key for the error of the transfer or the serializer, an `NSError`, in `AFNetworkingTaskDidComplete`.
+/// Absent after success.
 public let AFNetworkingTaskDidCompleteErrorKey = "com.alamofire.networking.task.complete.error"
 
-/// The user info key for the metrics, an ``AFURLSessionTaskMetrics``, in `AFNetworkingTaskDidComplete`.
+/// The user info key for the metrics, an ``AFURLSessionTaskMetrics``, in `AFNetworkingTaskDidComplete`. Absent if the
+/// task ended before its transfer began.
 public let AFNetworkingTaskDidCompleteSessionTaskMetrics = "com.alamofire.networking.complete.sessiontaskmetrics"

@@ -5,9 +5,9 @@ import AsyncNetworking
 
 /// The reachability of the network or of a host.
 public enum AFNetworkReachabilityStatus: Int, Sendable {
-    /// The status has not been reported yet.
+    /// The status has not been reported yet, or cannot be determined.
     case unknown = -1
-    /// There is no route.
+    /// There is no route to the network or the host.
     case notReachable = 0
     /// There is a route through a cellular network.
     case reachableViaWWAN = 1
@@ -16,8 +16,9 @@ public enum AFNetworkReachabilityStatus: Int, Sendable {
 }
 
 extension NSNotification.Name {
-    /// Posted on the main queue when a reachability manager has reported a status. The object is the manager; the user
-    /// info has the key ``AFNetworkingReachabilityNotificationStatusItem``.
+    /// Posted on the main queue when a reachability manager has reported a status, after its block was called; also for
+    /// the first status. The object is the manager; the user info has the key
+    /// ``AFNetworkingReachabilityNotificationStatusItem``.
     public static let AFNetworkingReachabilityDidChange = NSNotification.Name(
         "com.alamofire.networking.reachability.change")
 }
@@ -26,7 +27,7 @@ extension NSNotification.Name {
 /// raw value of an ``AFNetworkReachabilityStatus``.
 public let AFNetworkingReachabilityNotificationStatusItem = "AFNetworkingReachabilityNotificationStatusItem"
 
-/// Returns a description of a reachability status, in English.
+/// Returns a description of a reachability status, in English, such as `Reachable via WiFi`.
 public func AFStringFromNetworkReachabilityStatus(_ status: AFNetworkReachabilityStatus) -> String {
     switch status {
     case .notReachable: "Not Reachable"
@@ -52,7 +53,7 @@ open class AFNetworkReachabilityManager: NSObject, @unchecked Sendable {
 
     private static let sharedManager = AFNetworkReachabilityManager()
 
-    /// Creates a manager for the default route.
+    /// Creates a manager for the default route. It reports nothing until ``startMonitoring()`` is called.
     public override convenience init() {
         self.init(target: .defaultRoute)
     }
@@ -69,32 +70,38 @@ open class AFNetworkReachabilityManager: NSObject, @unchecked Sendable {
     /// Returns the shared manager for the default route. It reports nothing until ``startMonitoring()`` is called.
     open class func shared() -> AFNetworkReachabilityManager { sharedManager }
 
-    /// Returns a new manager for the default route.
+    /// Returns a new manager for the default route. It reports nothing until ``startMonitoring()`` is called.
     open class func manager() -> AFNetworkReachabilityManager { AFNetworkReachabilityManager() }
 
-    /// Creates a manager for the route to a host.
+    /// Creates a manager for the route to a host. It reports nothing until ``startMonitoring()`` is called.
+    ///
+    /// - Parameter domain: The name of the host, without scheme and port. The name is looked up while it is monitored.
     public convenience init(forDomain domain: String) {
         self.init(target: .host(domain))
     }
 
-    /// Creates a manager for the route to an IP address in text form.
+    /// Creates a manager for the route to an IP address. It reports nothing until ``startMonitoring()`` is called.
+    ///
+    /// - Parameter address: The IPv4 or IPv6 address in text form, without port.
     public convenience init(forAddress address: String) {
         self.init(target: .host(address))
     }
 
-    /// The status that was reported last; `.unknown` before the first report.
+    /// The status that was reported last, even if monitoring has been stopped; `.unknown` before the first report.
     open var networkReachabilityStatus: AFNetworkReachabilityStatus { state.withLock { $0.status } }
 
     /// Whether there is a route; `false` while the status is unknown.
     open var isReachable: Bool { isReachableViaWWAN || isReachableViaWiFi }
 
-    /// Whether there is a route through a cellular network.
+    /// Whether there is a route through a cellular network; `false` while the status is unknown.
     open var isReachableViaWWAN: Bool { networkReachabilityStatus == .reachableViaWWAN }
 
-    /// Whether there is a route through another kind of interface, including Ethernet.
+    /// Whether there is a route through another kind of interface, including Ethernet; `false` while the status is
+    /// unknown.
     open var isReachableViaWiFi: Bool { networkReachabilityStatus == .reachableViaWiFi }
 
-    /// Starts monitoring, or restarts it if it is active. The current status is reported soon afterwards.
+    /// Starts monitoring, or restarts it if it is active. The current status is reported soon afterwards on the main
+    /// queue, then each new one, until ``stopMonitoring()`` is called or the manager is released.
     open func startMonitoring() {
         stopMonitoring()
         let statuses = ReachabilityMonitor.shared.statuses(for: target)
@@ -109,17 +116,23 @@ open class AFNetworkReachabilityManager: NSObject, @unchecked Sendable {
         state.withLock { $0.monitoring = monitoring }
     }
 
-    /// Stops monitoring. The status keeps its last value.
+    /// Stops monitoring; has no effect if it is not active. The status keeps its last value. A report that is already
+    /// scheduled on the main queue is still delivered.
     open func stopMonitoring() {
         state.set(\.monitoring, to: nil)?.cancel()
     }
 
-    /// Returns a description of the current status, in English.
+    /// Returns a description of the current status, in English regardless of the locale, such as `Reachable via WiFi`.
     open func localizedNetworkReachabilityStatusString() -> String {
         AFStringFromNetworkReachabilityStatus(networkReachabilityStatus)
     }
 
-    /// Sets the block to call on the main queue when a status is reported; `nil` removes it.
+    /// Sets the block to call on the main queue when a status is reported, in place of an earlier block.
+    ///
+    /// After ``startMonitoring()`` it is called with the current status first, then with each one that differs from its
+    /// predecessor. A change does not start monitoring.
+    ///
+    /// - Parameter block: Receives the status; `nil` removes the block.
     open func setReachabilityStatusChange(_ block: ((AFNetworkReachabilityStatus) -> Void)?) {
         state.set(\.didChange, to: block.map(UncheckedSendable.init))
     }

@@ -3,7 +3,13 @@
 // Variants of the same methods for other call sites in Swift: with `error: &error`, and with `try`.
 
 extension AFHTTPRequestSerializer {
-    /// Creates a request with encoded parameters; sets `error` on failure.
+    /// Creates a request with encoded parameters, for a call with `&error`.
+    ///
+    /// - Parameters:
+    ///   - method: The HTTP method.
+    ///   - urlString: The absolute URL.
+    ///   - parameters: The values to encode; `nil` for none.
+    ///   - error: Set on failure. The result is then a request without a host, which cannot be sent.
     public func request(
         withMethod method: String, urlString: String, parameters: Any?, error: inout NSError?
     ) -> NSMutableURLRequest {
@@ -12,7 +18,14 @@ extension AFHTTPRequestSerializer {
         }
     }
 
-    /// Creates a request with encoded parameters; throws the error of the serializer, -1000 if `urlString` is no URL.
+    /// Creates a request with encoded parameters.
+    ///
+    /// - Parameters:
+    ///   - method: The HTTP method.
+    ///   - urlString: The absolute URL.
+    ///   - parameters: The values to encode; `nil` for none.
+    /// - Throws: An error of ``AFURLRequestSerializationErrorDomain``, such as -1000 if `urlString` is not a URL, or
+    ///   the error of a query block.
     public func request(
         withMethod method: String, urlString: String, parameters: Any?
     ) throws -> NSMutableURLRequest {
@@ -21,7 +34,14 @@ extension AFHTTPRequestSerializer {
         }
     }
 
-    /// Creates a request with a multipart form (RFC 7578); sets `error` on failure.
+    /// Creates a request with a multipart form (RFC 7578), for a call with `&error`.
+    ///
+    /// - Parameters:
+    ///   - method: The HTTP method; GET and HEAD are errors.
+    ///   - urlString: The absolute URL.
+    ///   - parameters: One field of the form each; `nil` for none.
+    ///   - block: Appends the parts that follow; `nil` for none.
+    ///   - error: Set on failure. The result is then a request without a host, which cannot be sent.
     public func multipartFormRequest(
         withMethod method: String, urlString: String, parameters: [String: Any]?,
         constructingBodyWith block: ((any AFMultipartFormData) -> Void)?, error: inout NSError?
@@ -33,7 +53,14 @@ extension AFHTTPRequestSerializer {
         }
     }
 
-    /// Creates a request with a multipart form (RFC 7578); throws the first error of the serializer or a part.
+    /// Creates a request with a multipart form (RFC 7578).
+    ///
+    /// - Parameters:
+    ///   - method: The HTTP method; GET and HEAD are errors.
+    ///   - urlString: The absolute URL.
+    ///   - parameters: One field of the form each; `nil` for none.
+    ///   - block: Appends the parts that follow; `nil` for none.
+    /// - Throws: The first error of the serializer or a part, such as one of ``AFURLRequestSerializationErrorDomain``.
     public func multipartFormRequest(
         withMethod method: String, urlString: String, parameters: [String: Any]?,
         constructingBodyWith block: ((any AFMultipartFormData) -> Void)?
@@ -47,7 +74,12 @@ extension AFHTTPRequestSerializer {
 }
 
 extension AFURLRequestSerialization {
-    /// Returns a copy of the request with the encoded parameters; on failure, sets `error` and returns `nil`.
+    /// Returns a copy of a request with the encoded parameters, for a call with `&error`.
+    ///
+    /// - Parameters:
+    ///   - request: The request, which is not changed.
+    ///   - parameters: The values to encode; `nil` for none.
+    ///   - error: Set on failure. The result is then `nil`.
     public func request(
         bySerializingRequest request: URLRequest, withParameters parameters: Any?, error: inout NSError?
     ) -> URLRequest? {
@@ -56,7 +88,12 @@ extension AFURLRequestSerialization {
         }
     }
 
-    /// Returns a copy of the request with the encoded parameters; throws the error of the serializer.
+    /// Returns a copy of a request with the encoded parameters.
+    ///
+    /// - Parameters:
+    ///   - request: The request, which is not changed.
+    ///   - parameters: The values to encode; `nil` for none.
+    /// - Throws: The error of the serializer, which for those of this module has the request in its user info.
     public func request(
         bySerializingRequest request: URLRequest, withParameters parameters: Any?
     ) throws -> URLRequest {

@@ -36,7 +36,7 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
 
     // MARK: Settings of requests
 
-    /// The text encoding of form bodies and of the values in multipart forms. Default: UTF-8.
+    /// The raw value of the `String.Encoding` of form bodies and of values in multipart forms. Default: UTF-8.
     open var stringEncoding: UInt {
         get { state.withLock { $0.stringEncoding.rawValue } }
         set { state.withLock { $0.stringEncoding = String.Encoding(rawValue: newValue) } }
@@ -48,8 +48,8 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         set { state.withLock { $0.settings.allowsCellularAccess = newValue } }
     }
 
-    /// The cache policy of requests. Reads as `.useProtocolCachePolicy` until it is set; until then the session's policy
-    /// applies.
+    /// The cache policy of requests. Reads as `.useProtocolCachePolicy` until it is set; until then the session's
+    /// policy applies.
     open var cachePolicy: NSURLRequest.CachePolicy {
         get { state.withLock { $0.settings.cachePolicy ?? .useProtocolCachePolicy } }
         set { state.withLock { $0.settings.cachePolicy = newValue } }
@@ -81,7 +81,7 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
 
     // MARK: Header fields
 
-    /// The header fields that are added to requests without a field of the same name.
+    /// The header fields added to requests without a field of the same name, including the default ones.
     open var httpRequestHeaders: [String: String] {
         state.withLock { $0.kept.headers }
     }
@@ -91,7 +91,7 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         state.withLock { $0.setHeader(field, value) }
     }
 
-    /// Returns the header field that is added to all requests, or `nil`.
+    /// Returns the value of a header field that is added to all requests, or `nil`. Names are case-insensitive.
     open func value(forHTTPHeaderField field: String) -> String? {
         state.withLock { state in
             state.kept.headers.first { $0.key.caseInsensitiveCompare(field) == .orderedSame }?.value
@@ -210,8 +210,8 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
 
     /// Writes the body of a multipart request to a file, asynchronously, and returns the request without its body.
     ///
-    /// An existing file is replaced when the body is complete. Then `handler` is called on the main queue, with the error
-    /// or `nil`.
+    /// An existing file is replaced when the body is complete. Then `handler` is called on the main queue, with the
+    /// error or `nil`.
     @discardableResult
     open func request(
         withMultipartForm request: URLRequest, writingStreamContentsToFile fileURL: URL,

@@ -7,12 +7,14 @@ import ANSystem
 ///
 /// If the parameters are `nil`, the request has neither a body nor a `Content-Type`.
 open class AFJSONRequestSerializer: AFHTTPRequestSerializer, @unchecked Sendable {
-    /// Creates a serializer that writes compact JSON.
+    /// Creates a serializer that writes compact JSON, without options.
     public override init() {
         super.init()
     }
 
     /// Creates a serializer with options for writing JSON.
+    ///
+    /// - Parameter writingOptions: The options, such as `.sortedKeys` for a reproducible body.
     public init(writingOptions: JSONSerialization.WritingOptions) {
         super.init(options: writingOptions.rawValue)
     }

@@ -5,33 +5,76 @@
 /// Quotation marks and line breaks in field and file names are percent-encoded, as browsers do. The parts are sent in
 /// the order in which they were appended, after the fields for the parameters.
 public protocol AFMultipartFormData: AnyObject {
-    /// Appends a file as the field `name`. Its file name is the last component of the URL; its media type follows from
-    /// the path extension. Throws -1000 of ``AFURLRequestSerializationErrorDomain`` if it is not a readable file.
+    /// Appends a file with a file name and a media type that follow from its URL. It is read each time the request is
+    /// sent.
+    ///
+    /// - Parameters:
+    ///   - fileURL: The URL of the file. The file name is its last component; the media type follows from the path
+    ///     extension.
+    ///   - name: The name of the field.
+    /// - Throws: -1000 of ``AFURLRequestSerializationErrorDomain`` if it is not a readable file.
     func appendPart(withFileURL fileURL: URL, name: String) throws
 
-    /// Appends a file as the field `name`, with a file name and a media type. It is read each time the request is sent.
-    /// Throws -1000 of ``AFURLRequestSerializationErrorDomain`` if it is not a readable file.
+    /// Appends a file. It is read each time the request is sent.
+    ///
+    /// - Parameters:
+    ///   - fileURL: The URL of the file.
+    ///   - name: The name of the field.
+    ///   - fileName: The file name to send.
+    ///   - mimeType: The media type to send.
+    /// - Throws: -1000 of ``AFURLRequestSerializationErrorDomain`` if it is not a readable file.
     func appendPart(withFileURL fileURL: URL, name: String, fileName: String, mimeType: String) throws
 
-    /// Appends a stream as the field `name`, with a file name and a media type. The stream must have exactly `length`
-    /// bytes; otherwise the request fails.
+    /// Appends the bytes of a stream, which can be read only once: a request that must be sent again fails.
+    ///
+    /// - Parameters:
+    ///   - inputStream: The stream, which must have exactly `length` bytes; otherwise the request fails. `nil` appends
+    ///     an empty part.
+    ///   - name: The name of the field.
+    ///   - fileName: The file name to send.
+    ///   - length: The number of bytes in the stream; a negative number counts as 0.
+    ///   - mimeType: The media type to send.
     func appendPart(with inputStream: InputStream?, name: String, fileName: String, length: Int64, mimeType: String)
 
-    /// Appends data as the field `name`, with a file name and a media type.
+    /// Appends data as a file.
+    ///
+    /// - Parameters:
+    ///   - data: The content.
+    ///   - name: The name of the field.
+    ///   - fileName: The file name to send.
+    ///   - mimeType: The media type to send.
     func appendPart(withFileData data: Data, name: String, fileName: String, mimeType: String)
 
-    /// Appends data as the field `name`, without a file name.
+    /// Appends data as a field without a file name and a media type.
+    ///
+    /// - Parameters:
+    ///   - data: The value, such as the UTF-8 of a text.
+    ///   - name: The name of the field.
     func appendPart(withForm data: Data, name: String)
 
-    /// Appends a part with custom header fields, sorted by name.
+    /// Appends a part with header fields of the program's own.
+    ///
+    /// - Parameters:
+    ///   - headers: The header fields, sent in the order of their names; `nil` for none. Invalid ones fail the request.
+    ///   - body: The content.
     func appendPart(withHeaders headers: [String: String]?, body: Data)
 
-    /// Limits the bandwidth: sends the form in packets of `numberOfBytes`, with a pause of `delay` seconds after each.
+    /// Limits the bandwidth at which the form is sent; without a call of this method there is no limit. The last call
+    /// applies.
+    ///
+    /// - Parameters:
+    ///   - numberOfBytes: The size of a packet.
+    ///   - delay: The pause after each packet, in seconds.
     func throttleBandwidth(withPacketSize numberOfBytes: UInt, delay: TimeInterval)
 }
 
 extension AFMultipartFormData {
-    /// Appends data as the field `name`, without a file name; another spelling of ``appendPart(withForm:name:)``.
+    /// Appends data as a field without a file name and a media type; another spelling of
+    /// ``appendPart(withForm:name:)``.
+    ///
+    /// - Parameters:
+    ///   - data: The value, such as the UTF-8 of a text.
+    ///   - name: The name of the field.
     public func appendPart(withFormData data: Data, name: String) {
         appendPart(withForm: data, name: name)
     }

@@ -7,25 +7,29 @@ import ANSystem
 ///
 /// If the parameters are `nil`, the request has neither a body nor a `Content-Type`.
 open class AFPropertyListRequestSerializer: AFHTTPRequestSerializer, @unchecked Sendable {
-    /// Creates a serializer that writes XML property lists.
+    /// Creates a serializer that writes XML property lists, without options.
     public override init() {
         super.init()
     }
 
-    /// Creates a serializer that writes XML or binary property lists.
+    /// Creates a serializer that writes property lists of a format.
+    ///
+    /// - Parameters:
+    ///   - format: `.xml` or `.binary`, the formats that Foundation writes.
+    ///   - writeOptions: The options of `PropertyListSerialization`, which defines none: pass 0.
     public init(
         format: PropertyListSerialization.PropertyListFormat, writeOptions: PropertyListSerialization.WriteOptions
     ) {
         super.init(options: UInt(bitPattern: writeOptions), format: format)
     }
 
-    /// The format of the property list. Default: XML.
+    /// The format of the property lists, `.xml` or `.binary`. Default: `.xml`.
     open var format: PropertyListSerialization.PropertyListFormat {
         get { .init(rawValue: state.withLock { $0.kept.format }) ?? .xml }
         set { state.withLock { $0.kept.format = newValue.rawValue } }
     }
 
-    /// The options for writing property lists. Foundation defines none.
+    /// The options for writing property lists. Default: 0, as Foundation defines none.
     open var writeOptions: PropertyListSerialization.WriteOptions {
         get { Int(bitPattern: state.withLock { $0.kept.options }) }
         set { state.withLock { $0.kept.options = UInt(bitPattern: newValue) } }

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: MIT
 
-/// A type that encodes parameters into requests.
+/// A type that encodes parameters into requests. ``AFHTTPRequestSerializer`` and its subclasses conform.
 public protocol AFURLRequestSerialization: NSObjectProtocol {
-    /// Returns a copy of a request with encoded parameters: dictionaries, arrays, sets, strings and numbers. If the request
-    /// cannot be created, sets `error` and returns `nil`.
+    /// Returns a copy of a request with encoded parameters.
+    ///
+    /// - Parameters:
+    ///   - request: The request, which must not be changed.
+    ///   - parameters: Dictionaries, arrays, sets, strings and numbers; `nil` for none.
+    ///   - error: Takes the error if the request cannot be created; `nil` if the caller ignores it.
+    /// - Returns: The request; `nil` on failure.
     func request(
         bySerializingRequest request: URLRequest, withParameters parameters: Any?, error: NSErrorPointer
     ) -> URLRequest?
@@ -15,10 +20,11 @@ public enum AFHTTPRequestQueryStringSerializationStyle: UInt, Codable, Sendable 
     case httpRequestQueryStringDefaultStyle = 0
 }
 
-/// The domain of errors of request serializers.
+/// The domain of errors of request serializers. Their codes are those of `NSURLErrorDomain`, such as -1000 for a bad
+/// URL and -1016 for parameters that cannot be encoded.
 public let AFURLRequestSerializationErrorDomain = "com.alamofire.error.serialization.request"
 
-/// The user info key for the `URLRequest` of an error.
+/// The user info key for the `URLRequest` of an error of a request or response serializer of this module.
 public let AFNetworkingOperationFailingURLRequestErrorKey = "com.alamofire.serialization.request.error.response"
 
 /// The packet size that AFNetworking recommends for throttled uploads over 3G: 16 KiB.

@@ -2,7 +2,8 @@
 
 import AsyncNetworking
 
-/// Returns a string with the bytes of its UTF-8 percent-encoded, except letters, digits and `-._~/?`.
+/// Returns a string with the bytes of its UTF-8 percent-encoded, except letters, digits and `-._~/?`. A space becomes
+/// `%20`, and a percent sign `%25`.
 public func AFPercentEscapedStringFromString(_ string: String) -> String {
     URLEncodedFormEncoder.escape(string)
 }

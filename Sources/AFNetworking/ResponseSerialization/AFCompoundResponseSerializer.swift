@@ -14,20 +14,26 @@ open class AFCompoundResponseSerializer: AFHTTPResponseSerializer, @unchecked Se
         super.init()
     }
 
-    /// Creates a serializer that tries the given serializers in order.
+    /// Creates a serializer that tries other serializers.
+    ///
+    /// - Parameter responseSerializers: The serializers, in the order in which they are tried. Those that are not
+    ///   subclasses of ``AFHTTPResponseSerializer`` are skipped.
     public init(responseSerializers: [any AFURLResponseSerialization]) {
         serializers = UncheckedSendable(responseSerializers)
         super.init()
     }
 
-    /// Returns a serializer that tries the given serializers in order.
+    /// Returns a serializer that tries other serializers.
+    ///
+    /// - Parameter serializers: The serializers, in the order in which they are tried. Those that are not subclasses of
+    ///   ``AFHTTPResponseSerializer`` are skipped.
     public static func compoundSerializer(
         withResponseSerializers serializers: [any AFURLResponseSerialization]
     ) -> AFCompoundResponseSerializer {
         AFCompoundResponseSerializer(responseSerializers: serializers)
     }
 
-    /// The serializers that are tried, in order.
+    /// The serializers that are tried, in order; they cannot be changed. Empty by default.
     open var responseSerializers: [any AFURLResponseSerialization] { serializers.value }
 
     /// Returns the object of the first serializer that returns one, and sets `error` to that serializer's error, if

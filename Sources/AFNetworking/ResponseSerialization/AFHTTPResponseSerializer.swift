@@ -41,7 +41,8 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, NSSec
         set { settings.withLock { $0.statusCodes = newValue } }
     }
 
-    /// The acceptable media types, without parameters; `nil` accepts all, which is the default of this class.
+    /// The acceptable media types, without parameters and compared without regard to case; `nil` accepts all, which is
+    /// the default of this class. A response without a body and a media type is always acceptable.
     open var acceptableContentTypes: Set<String>? {
         get { settings.withLock { $0.contentTypes } }
         set { settings.withLock { $0.contentTypes = newValue } }
@@ -114,7 +115,7 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, NSSec
 
     // MARK: Copies and archives
 
-    /// Creates a serializer from an archive of its acceptable responses and options.
+    /// Creates a serializer from an archive of its acceptable responses and options; `nil` if the archive has none.
     public required init?(coder: NSCoder) {
         guard let archived = coder.decodeValue(Settings.self, forKey: "responseSerializer") else { return nil }
         settings = Lock(archived)

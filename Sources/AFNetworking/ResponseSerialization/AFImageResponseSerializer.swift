@@ -5,9 +5,9 @@ import AsyncNetworkingImages
 
 /// A serializer that returns an ``AFImage``.
 ///
-/// It accepts the media types of AFNetworking: TIFF, JPEG, GIF, PNG, icons and bitmaps. Others, such as `image/webp`, can
-/// be added to ``AFHTTPResponseSerializer/acceptableContentTypes``. For data that are not an image there is an error of
-/// ``AFURLResponseSerializationErrorDomain``, where AFNetworking returned neither an object nor an error.
+/// It accepts the media types of AFNetworking: TIFF, JPEG, GIF, PNG, icons and bitmaps. Others, such as `image/webp`,
+/// can be added to ``AFHTTPResponseSerializer/acceptableContentTypes``. For data that are not an image there is an
+/// error of ``AFURLResponseSerializationErrorDomain``, where AFNetworking returned neither an object nor an error.
 open class AFImageResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
     private static let contentTypes: Set = [
         "image/tiff", "image/jpeg", "image/gif", "image/png", "image/ico", "image/x-icon", "image/bmp", "image/x-bmp",
@@ -16,19 +16,20 @@ open class AFImageResponseSerializer: AFHTTPResponseSerializer, @unchecked Senda
     /// AFNetworking decoded no larger images at once.
     private static let maximumInflatedPixels = 1_024 * 1_024
 
-    /// Creates a serializer for images.
+    /// Creates a serializer for images with a scale of 1, of the media types that AFNetworking accepts.
     public override init() {
         super.init(Settings(contentTypes: Self.contentTypes))
     }
 
-    /// The number of pixels per point of the images. Default: 1, as there is no screen.
+    /// The number of pixels per point of the images, by which their size in points is determined. Default: 1, as there
+    /// is no screen.
     open var imageScale: CGFloat {
         get { CGFloat(settings.withLock { $0.imageScale } ?? 1) }
         set { settings.withLock { $0.imageScale = Double(newValue) } }
     }
 
-    /// Whether PNG and JPEG images of up to 1024 × 1024 pixels are decoded at once, on the manager's queue, if the package
-    /// trait `ImageDecoding` is enabled. Default: `true`.
+    /// Whether PNG and JPEG images of up to 1024 × 1024 pixels are decoded at once, on the manager's queue, if the
+    /// package trait `ImageDecoding` is enabled. Default: `true`.
     open var automaticallyInflatesResponseImage: Bool {
         get { settings.withLock { $0.inflatesImages } ?? true }
         set { settings.withLock { $0.inflatesImages = newValue } }

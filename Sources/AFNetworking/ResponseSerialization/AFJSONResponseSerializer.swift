@@ -15,17 +15,22 @@ open class AFJSONResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendab
     }
 
     /// Creates a serializer with options for reading JSON.
+    ///
+    /// - Parameter readingOptions: The options; `.fragmentsAllowed` accepts any outermost value instead of an array or
+    ///   a dictionary.
     public init(readingOptions: JSONSerialization.ReadingOptions) {
         super.init(Settings(contentTypes: Self.contentTypes, options: readingOptions.rawValue))
     }
 
-    /// The options for reading JSON; `fragmentsAllowed` accepts any outermost value. Default: none.
+    /// The options for reading JSON; `.fragmentsAllowed` accepts any outermost value. Default: none, which accepts an
+    /// array or a dictionary.
     open var readingOptions: JSONSerialization.ReadingOptions {
         get { .init(rawValue: settings.withLock { $0.options }) }
         set { settings.withLock { $0.options = newValue.rawValue } }
     }
 
-    /// Whether nulls are removed from arrays and dictionaries. Default: `false`.
+    /// Whether null values of dictionaries and null elements of arrays are removed from the object, at any depth.
+    /// Default: `false`, which keeps them as `NSNull`. An outermost null is kept.
     open var removesKeysWithNullValues: Bool {
         get { settings.withLock { $0.removesNulls } }
         set { settings.withLock { $0.removesNulls = newValue } }

@@ -8,12 +8,16 @@ import AsyncNetworking
 /// `error` is set for an empty body, for a list that is nested too deeply or contains itself, and for the OpenStep
 /// format. If there is no body, the object is `nil` without an error.
 open class AFPropertyListResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
-    /// Creates a serializer with default options.
+    /// Creates a serializer without options, which reads lists of any format.
     public override init() {
         super.init(Settings(contentTypes: ["application/x-plist"]))
     }
 
-    /// Creates a serializer with options for reading. Lists of any format are read, regardless of `format`.
+    /// Creates a serializer with options for reading.
+    ///
+    /// - Parameters:
+    ///   - format: A format, which has no effect: lists of any format are read.
+    ///   - readOptions: The options for reading, such as `.mutableContainers`.
     public init(
         format: PropertyListSerialization.PropertyListFormat, readOptions: PropertyListSerialization.ReadOptions
     ) {

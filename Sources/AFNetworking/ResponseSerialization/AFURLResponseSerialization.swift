@@ -1,30 +1,50 @@
 // SPDX-License-Identifier: MIT
 
-/// A type that converts responses to objects.
+/// A type that converts responses to objects. ``AFHTTPResponseSerializer`` and its subclasses conform.
 public protocol AFURLResponseSerialization: NSObjectProtocol {
-    /// Returns the object for a response and its body, and sets `error` if the response is unacceptable or its body cannot
-    /// be converted. There may be both, for example the error message of an API.
+    /// Returns the object for a response and its body. There may be both an object and an error, for example the error
+    /// message of an API.
+    ///
+    /// - Parameters:
+    ///   - response: The response, if any.
+    ///   - data: The body, if any.
+    ///   - error: Takes the error if the response is unacceptable or its body cannot be converted; `nil` if the caller
+    ///     ignores it.
+    /// - Returns: The object, if any.
     func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any?
 }
 
 extension AFURLResponseSerialization {
-    /// Returns the object for a response and its body, and sets `error` on failure.
+    /// Returns the object for a response and its body, for a call with `&error`. There may be both an object and an
+    /// error.
+    ///
+    /// - Parameters:
+    ///   - response: The response, if any.
+    ///   - data: The body, if any.
+    ///   - error: Set if the response is unacceptable or its body cannot be converted.
+    /// - Returns: The object, if any.
     public func responseObject(for response: URLResponse?, data: Data?, error: inout NSError?) -> Any? {
         withErrorPointer(&error) { responseObject(for: response, data: data, error: $0) }
     }
 }
 
-/// The domain of errors of response serializers.
+/// The domain of errors of response serializers. Their codes are those of `NSURLErrorDomain`: -1011 for an unacceptable
+/// status code, -1016 for an unacceptable media type or a body that is not an image.
 public let AFURLResponseSerializationErrorDomain = "com.alamofire.error.serialization.response"
 
-/// The user info key for the `HTTPURLResponse` of an error.
+/// The user info key for the `HTTPURLResponse` of an error of ``AFURLResponseSerializationErrorDomain``.
 public let AFNetworkingOperationFailingURLResponseErrorKey = "com.alamofire.serialization.response.error.response"
 
-/// The user info key for the response body of an error, a `Data`.
+/// The user info key for the response body of an error of ``AFURLResponseSerializationErrorDomain``, a `Data`. Absent
+/// if there was no body.
 public let AFNetworkingOperationFailingURLResponseDataErrorKey = "com.alamofire.serialization.response.error.data"
 
 /// Returns a JSON object without nulls: null elements of arrays and null values of dictionaries are removed at any
 /// depth.
+///
+/// - Parameters:
+///   - object: The object; one that is neither an array nor a dictionary is returned unchanged, also `NSNull`.
+///   - readingOptions: The options for reading, which have no effect; none by default.
 public func AFJSONObjectByRemovingKeysWithNullValues(
     _ object: Any, _ readingOptions: JSONSerialization.ReadingOptions = []
 ) -> Any {
@@ -43,7 +63,7 @@ public func AFJSONObjectByRemovingKeysWithNullValues(
 /// Swift does not let a class narrow the type of an inherited property. A property in a protocol extension can be
 /// shadowed.
 public protocol ResponseSerializing: AnyObject {
-    /// The response serializer that is set.
+    /// The response serializer that is set, with the type that all serializers have in common.
     var anyResponseSerializer: any AFURLResponseSerialization { get set }
 }
 
@@ -60,6 +80,6 @@ extension ResponseSerializing {
 ///
 /// Serializers then return neither an object nor an error, which completion handlers treat as success.
 public struct AFUnnamedError: Error, Sendable {
-    /// Creates the error.
+    /// Creates the error, for an override of ``AFHTTPResponseSerializer/validate(_:data:)``.
     public init() {}
 }

@@ -10,7 +10,7 @@ private let contentTypes: Set = ["application/xml", "text/xml"]
 /// A serializer that returns an `XMLParser`, which the caller starts. It accepts `application/xml` and `text/xml`.
 /// `error` is set for a document that declares entities.
 open class AFXMLParserResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
-    /// Creates a serializer.
+    /// Creates a serializer that accepts `application/xml` and `text/xml`, and the status codes 200 to 299.
     public override init() {
         super.init(Settings(contentTypes: contentTypes))
     }
@@ -32,12 +32,14 @@ open class AFXMLParserResponseSerializer: AFHTTPResponseSerializer, @unchecked S
 /// `error` is set for an empty body, for a truncated document, and for a document that declares entities: `XMLDocument`
 /// on Linux would read the files that external entities refer to.
 open class AFXMLDocumentResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
-    /// Creates a serializer without options.
+    /// Creates a serializer without options, which accepts `application/xml` and `text/xml`.
     public override init() {
         super.init(Settings(contentTypes: contentTypes))
     }
 
-    /// Creates a serializer with options for the document: the raw value of `XMLNode.Options`.
+    /// Creates a serializer with options for the document.
+    ///
+    /// - Parameter mask: The raw value of `XMLNode.Options`.
     public init(xmlDocumentOptions mask: UInt) {
         super.init(Settings(contentTypes: contentTypes, options: mask))
     }

@@ -60,12 +60,21 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
     }
 
     /// Creates a policy that pins the certificates of the main bundle, which on Linux is the directory of the
-    /// executable. See ``certificates(in:)``.
+    /// executable.
+    ///
+    /// If ``certificates(in:)`` finds none there, a pinning mode other than `.none` refuses every server.
+    ///
+    /// - Parameter pinningMode: The part of a certificate chain to compare; `.none` ignores the certificates.
     public convenience init(pinningMode: AFSSLPinningMode) {
         self.init(pinningMode: pinningMode, withPinnedCertificates: Self.certificates(in: .main))
     }
 
-    /// Creates a policy that pins the given certificates, in DER.
+    /// Creates a policy that pins the given certificates.
+    ///
+    /// - Parameters:
+    ///   - pinningMode: The part of a certificate chain to compare; `.none` ignores the certificates.
+    ///   - certificates: The certificates, in DER. With an empty set, a pinning mode other than `.none` refuses every
+    ///     server.
     public convenience init(pinningMode: AFSSLPinningMode, withPinnedCertificates certificates: Set<Data>) {
         self.init()
         change { rules in
@@ -74,32 +83,41 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
         }
     }
 
-    /// Returns a new policy without pinning.
+    /// Returns a new policy without pinning, which requires a valid certificate chain for the host name.
     open class func `default`() -> AFSecurityPolicy { AFSecurityPolicy() }
 
     /// Returns the certificates, in DER, of the files with the extensions `.cer`, `.crt`, `.der` and `.pem` in the
-    /// resources of a bundle. Files without a certificate are ignored.
+    /// resources of a bundle. Files that cannot be read, and those without a certificate, are ignored; subdirectories
+    /// are not searched.
+    ///
+    /// - Parameter bundle: The bundle. `Bundle.main` on Linux is the directory of the executable.
     open class func certificates(in bundle: Bundle) -> Set<Data> {
         guard let path = bundle.resourcePath else { return [] }
         return Set(SecurityPolicy.readableCertificates(inDirectory: path))
     }
 
-    /// The part of a certificate chain that is compared with the pinned certificates.
+    /// The part of a certificate chain that is compared with the pinned certificates, as set by the initializer;
+    /// `.none` by default.
     open var sslPinningMode: AFSSLPinningMode { state.withLock { $0.rules.pinningMode } }
 
-    /// The pinned certificates, in DER.
+    /// The pinned certificates, in DER; `nil` by default. Without any, a pinning mode other than `.none` refuses every
+    /// server.
     open var pinnedCertificates: Set<Data>? {
         get { state.withLock { $0.rules.pinnedCertificates } }
         set { change { $0.pinnedCertificates = newValue } }
     }
 
-    /// Whether invalid certificate chains are accepted. Default: `false`.
+    /// Whether certificate chains that are not valid, such as self-signed ones, are accepted if they are pinned.
+    /// Default: `false`.
+    ///
+    /// Without pinning, every chain is accepted if ``validatesDomainName`` is `false`, and none otherwise, because the
+    /// name in an unverified certificate proves nothing. See the table of ``ANHTTP/SecurityPolicy``.
     open var allowInvalidCertificates: Bool {
         get { state.withLock { $0.rules.allowInvalidCertificates } }
         set { change { $0.allowInvalidCertificates = newValue } }
     }
 
-    /// Whether the certificate must be valid for the host name. Default: `true`.
+    /// Whether the certificate must be valid for the host name of the URL. Default: `true`.
     open var validatesDomainName: Bool {
         get { state.withLock { $0.rules.validatesDomainName } }
         set { change { $0.validatesDomainName = newValue } }
@@ -115,6 +133,7 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
     ///   - serverTrust: The certificates that the server presented. A value that the program created is verified
     ///     against the system's certificate authorities.
     ///   - domain: The host name or IP address for which the certificate must be valid; `nil` for no check.
+    /// - Returns: `true` if the server is trusted; `false` also if a certificate cannot be parsed.
     open func evaluateServerTrust(_ serverTrust: SecTrust, forDomain domain: String?) -> Bool {
         var policy = overriddenRules.policy
         policy.trustRoots = serverTrust.trustRoots
@@ -123,7 +142,8 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
         return !policy.evaluate(serverTrust.presented.map(\.der), for: domain).isRefused
     }
 
-    /// The AsyncNetworking policy with the same rules.
+    /// The AsyncNetworking policy with the same rules, for use with a `SessionManager`. It is a copy: later changes of
+    /// this object have no effect on it. For a subclass it calls the override of ``evaluateServerTrust(_:forDomain:)``.
     public var policy: SecurityPolicy {
         guard type(of: self) != AFSecurityPolicy.self else {
             return state.withLock { state in
@@ -164,14 +184,14 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
 
     // MARK: Copies and archives
 
-    /// Creates a policy from an archive.
+    /// Creates a policy from an archive of its rules; `nil` if the archive has none.
     public required init?(coder: NSCoder) {
         guard let rules = coder.decodeValue(Rules.self, forKey: "securityPolicy") else { return nil }
         state = Lock(State(rules: rules))
         super.init()
     }
 
-    /// Archives the rules of the policy.
+    /// Archives the rules of the policy: the pinning mode, the certificates and the two options.
     open func encode(with coder: NSCoder) {
         coder.encodeValue(state.withLock { $0.rules }, forKey: "securityPolicy")
     }
@@ -179,8 +199,8 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
     /// Always `true`.
     open class var supportsSecureCoding: Bool { true }
 
-    /// Returns an ``AFSecurityPolicy`` with the same rules. A subclass must override this method; otherwise, its copy lacks
-    /// its overrides.
+    /// Returns an ``AFSecurityPolicy`` with the same rules. A subclass must override this method; otherwise, its copy
+    /// lacks its overrides.
     open func copy(with zone: NSZone? = nil) -> Any {
         let copy = AFSecurityPolicy()
         let own = state.withLock { $0.rules }

@@ -6,10 +6,11 @@ public import AsyncNetworking
 /// AsyncNetworking, created from PEM or PKCS #12.
 public typealias SecIdentity = ClientIdentity
 
-/// The authentication method of challenges that request a client certificate.
+/// The authentication method of challenges that request a client certificate; answer with a `URLCredential` with an
+/// identity.
 public let NSURLAuthenticationMethodClientCertificate = "NSURLAuthenticationMethodClientCertificate"
 
-/// The authentication method of challenges about trusting a server.
+/// The authentication method of challenges about trusting a server; answer with a `URLCredential` with its trust.
 public let NSURLAuthenticationMethodServerTrust = "NSURLAuthenticationMethodServerTrust"
 
 extension URLProtectionSpace {
@@ -19,7 +20,10 @@ extension URLProtectionSpace {
 }
 
 extension URLCredential {
-    /// Creates a credential that accepts a server as trusted.
+    /// Creates a credential that accepts a server as trusted, as an answer to the challenge about it.
+    ///
+    /// - Parameter trust: The trust of the challenge. It is not stored: the credential accepts the server that it is
+    ///   the answer for.
     public convenience init(trust: SecTrust) {
         self.init(user: Self.trustedUser, password: "", persistence: .none)
     }
@@ -27,8 +31,12 @@ extension URLCredential {
     /// Whether the credential was created with a server trust.
     var isOfTrust: Bool { user == Self.trustedUser }
 
-    /// Creates a credential with a client certificate for the connection for which it was requested. `certificates` is
-    /// ignored: intermediate certificates are part of the identity.
+    /// Creates a credential with a client certificate for the connection for which it was requested.
+    ///
+    /// - Parameters:
+    ///   - identity: The certificate with its private key, and any intermediate certificates.
+    ///   - certificates: Ignored: intermediate certificates are part of the identity.
+    ///   - persistence: Ignored: the credential is not stored.
     public convenience init(
         identity: SecIdentity, certificates: [Any]?, persistence: URLCredential.Persistence
     ) {

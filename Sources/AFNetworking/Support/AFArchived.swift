@@ -16,12 +16,12 @@ public struct AFArchived<Object: NSObject & NSSecureCoding>: Codable {
     /// The wrapped object.
     public var object: Object
 
-    /// Creates a wrapper of an object.
+    /// Creates a wrapper of an object. Whether it can be archived is determined when it is encoded.
     public init(_ object: Object) {
         self.object = object
     }
 
-    /// Decodes an object.
+    /// Decodes an object of the class that was encoded, which must be `Object` or a subclass of it.
     ///
     /// - Throws: `DecodingError` if the data is not an archive of an `Object`.
     public init(from decoder: any Decoder) throws {
@@ -33,7 +33,7 @@ public struct AFArchived<Object: NSObject & NSSecureCoding>: Codable {
         self.object = object
     }
 
-    /// Encodes the object.
+    /// Encodes the name of the object's class and the values that its `encode(with:)` archives.
     ///
     /// - Throws: `EncodingError` if the class of the object, or of an object in it, is nested in another type or not
     ///   `NSCoding`; any error of the encoder.

@@ -5,7 +5,7 @@
 ///
 /// It is an object, not a pointer, and is memory-safe. Methods that take one also accept `nil` and `&variable`.
 public final class AutoreleasingUnsafeMutablePointer<Pointee> {
-    /// The referenced value.
+    /// The referenced value, which the method that takes the reference may set. Not synchronized.
     public var pointee: Pointee
 
     /// Creates a reference with an initial value.

@@ -2,7 +2,9 @@
 
 import AsyncNetworking
 
-/// The user info key for the resume data of a failed download, a `Data`.
+/// The user info key for the resume data of a failed download, a `Data` for
+/// ``AFURLSessionManager/downloadTask(withResumeData:progress:destination:completionHandler:)``. Absent if the download
+/// cannot be resumed.
 public let NSURLSessionDownloadTaskResumeData = "NSURLSessionDownloadTaskResumeData"
 
 /// The errors with which a task fails.

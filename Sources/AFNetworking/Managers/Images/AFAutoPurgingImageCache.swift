@@ -29,11 +29,11 @@ open class AFAutoPurgingImageCache: NSObject, AFImageRequestCache, @unchecked Se
         self.init(memoryCapacity: 100 << 20, preferredMemoryCapacity: 60 << 20)
     }
 
-    /// Creates a cache.
+    /// Creates an empty cache.
     ///
     /// - Parameters:
     ///   - memoryCapacity: The memory in bytes above which images are removed.
-    ///   - preferredMemoryCapacity: The memory in bytes that remains in use; at most the capacity.
+    ///   - preferredMemoryCapacity: The memory in bytes down to which images are then removed; at most the capacity.
     public init(memoryCapacity: UInt64, preferredMemoryCapacity: UInt64) {
         store = PurgingCache(
             capacity: Int(clamping: memoryCapacity), preferredUse: Int(clamping: preferredMemoryCapacity),
@@ -43,65 +43,75 @@ open class AFAutoPurgingImageCache: NSObject, AFImageRequestCache, @unchecked Se
 
     // MARK: Memory
 
-    /// The memory in bytes above which images are removed. A change takes effect when the next image is added.
+    /// The memory in bytes above which images are removed; 100 MiB by default. A change takes effect when the next
+    /// image is added.
     open var memoryCapacity: UInt64 {
         get { UInt64(store.capacity) }
         set { store.capacity = Int(clamping: newValue) }
     }
 
-    /// The memory in bytes that remains in use after images were removed. A change takes effect when the next image is
-    /// added.
+    /// The memory in bytes down to which images are removed when the capacity is exceeded; 60 MiB by default. A change
+    /// takes effect when the next image is added.
     open var preferredMemoryUsageAfterPurge: UInt64 {
         get { UInt64(store.preferredUse) }
         set { store.preferredUse = Int(clamping: newValue) }
     }
 
-    /// The memory in bytes that the images count.
+    /// The memory in bytes of the images in the cache, at 4 bytes per pixel.
     open var memoryUsage: UInt64 { UInt64(store.use) }
 
     // MARK: Identifiers
 
-    /// Adds an image, in place of one with the same identifier, and removes others if the capacity is exceeded.
+    /// Adds an image, in place of one with the same identifier. If the capacity is exceeded, images are removed,
+    /// possibly this one.
     open func add(_ image: UIImage, withIdentifier identifier: String) {
         add(image, Key(identifier))
     }
 
-    /// Removes an image. Returns whether the cache had it.
+    /// Removes the image with an identifier.
+    ///
+    /// - Returns: Whether the cache had such an image.
     @discardableResult
     open func removeImage(withIdentifier identifier: String) -> Bool {
         store.remove(Key(identifier))
     }
 
-    /// Removes all images. Returns whether there were any.
+    /// Removes all images.
+    ///
+    /// - Returns: Whether the cache had any images.
     @discardableResult
     open func removeAllImages() -> Bool {
         store.removeAll()
     }
 
-    /// Returns an image and marks it as accessed; `nil` if the cache does not have it.
+    /// Returns the image with an identifier and marks it as accessed; `nil` if the cache does not have it.
     open func image(withIdentifier identifier: String) -> UIImage? {
         store.value(for: Key(identifier))
     }
 
     // MARK: Requests
 
-    /// Always `true`; a subclass may decide otherwise.
+    /// Returns whether an ``AFImageDownloader`` adds an image: always `true`; a subclass may decide otherwise.
     open func shouldCache(
         _ image: UIImage, for request: URLRequest, withAdditionalIdentifier identifier: String?
     ) -> Bool { true }
 
-    /// Adds an image, in place of one with the same URL and identifier, and removes others if the capacity is exceeded.
+    /// Adds an image, in place of one with the same URL and identifier. If the capacity is exceeded, images are
+    /// removed, possibly this one.
     open func add(_ image: UIImage, for request: URLRequest, withAdditionalIdentifier identifier: String?) {
         add(image, Key(request, identifier))
     }
 
-    /// Removes an image. Returns whether the cache had it.
+    /// Removes the image with the URL of a request and an additional identifier.
+    ///
+    /// - Returns: Whether the cache had such an image.
     @discardableResult
     open func removeImageforRequest(_ request: URLRequest, withAdditionalIdentifier identifier: String?) -> Bool {
         store.remove(Key(request, identifier))
     }
 
-    /// Returns an image and marks it as accessed; `nil` if the cache does not have it.
+    /// Returns the image with the URL of a request and an additional identifier, and marks it as accessed; `nil` if the
+    /// cache does not have it.
     open func imageforRequest(_ request: URLRequest, withAdditionalIdentifier identifier: String?) -> UIImage? {
         store.value(for: Key(request, identifier))
     }

@@ -4,16 +4,23 @@ public import AsyncNetworkingImages
 
 /// An image, in place of UIKit's `UIImage`: its file, its format and size, and its pixels if it was decoded.
 public final class AFImage: NSObject, Sendable {
-    /// The file, the header and the pixels.
+    /// The image as the core represents it: the file, its format and size, and its pixels if it was decoded.
     public let content: ImageContent
 
-    /// Creates an image.
+    /// Creates an image from its content, such as an image that the core has received.
     public init(_ content: ImageContent) {
         self.content = content
         super.init()
     }
 
-    /// Creates an image from a file; `nil` if its format is unknown, or it exceeds the default limits.
+    /// Creates an image from a file, whose header is read at once; the pixels are not decoded.
+    ///
+    /// The result is `nil` if the format is unknown or the header is damaged, or if the image exceeds the default
+    /// `ImageLimits`.
+    ///
+    /// - Parameters:
+    ///   - data: The contents of the file.
+    ///   - scale: The number of pixels per point; 1 by default.
     public convenience init?(data: Data, scale: CGFloat = 1) {
         guard let content = try? ImageContent(data, scale: scale) else { return nil }
         self.init(content)
@@ -22,10 +29,10 @@ public final class AFImage: NSObject, Sendable {
     /// The size in points: that in pixels, divided by the scale.
     public var size: CGSize { CGSize(width: content.pointSize.width, height: content.pointSize.height) }
 
-    /// The number of pixels per point.
+    /// The number of pixels per point; 1 by default.
     public var scale: CGFloat { content.scale }
 
-    /// The format and the size in pixels.
+    /// The format and the size in pixels, as text.
     public override var description: String { "<AFImage: \(content)>" }
 }
 

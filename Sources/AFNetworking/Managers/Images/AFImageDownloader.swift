@@ -13,11 +13,12 @@ public enum AFImageDownloadPrioritization: Int, Sendable {
     case lifo
 }
 
-/// The receipt of a request to an ``AFImageDownloader``.
+/// The receipt of a request to an ``AFImageDownloader``, by which the request can be cancelled.
 open class AFImageDownloadReceipt: NSObject, @unchecked Sendable {
-    /// The task, which equal requests share.
+    /// The task, which equal requests share. Cancelling it cancels all of them; see
+    /// ``AFImageDownloader/cancelTask(for:)``.
     public let task: URLSessionDataTask
-    /// The identifier of this request.
+    /// The identifier of this request: the one that was passed with it, or a new one.
     public let receiptID: UUID
     /// The number of the request in the downloader's queue.
     let number: Int
@@ -92,7 +93,10 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
         self.init(sessionConfiguration: Self.defaultURLSessionConfiguration())
     }
 
-    /// Creates a downloader with a configuration; otherwise as ``init()``.
+    /// Creates a downloader with an ``AFAutoPurgingImageCache`` of 100 MiB: at most 4 concurrent downloads, first in,
+    /// first out.
+    ///
+    /// - Parameter configuration: The configuration of its session manager; see ``defaultURLSessionConfiguration()``.
     public convenience init(sessionConfiguration configuration: URLSessionConfiguration) {
         let manager = AFHTTPSessionManager(sessionConfiguration: configuration)
         manager.responseSerializer = AFImageResponseSerializer()
@@ -145,19 +149,22 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
 
     // MARK: Parts
 
-    /// The cache; `nil` if there is none, and every request is sent.
+    /// The cache of images; `nil` if every request is sent. A change applies to later requests and results.
     open var imageCache: (any AFImageRequestCache)? {
         get { state.withLock { $0.imageCache.value } }
         set { state.set(\.imageCache, to: UncheckedSendable(newValue)) }
     }
 
-    /// The manager of the tasks.
+    /// The manager of the tasks. A change applies to later downloads; its response serializer must return an
+    /// ``AFImage``.
     open var sessionManager: AFHTTPSessionManager {
         get { state.withLock { $0.sessionManager } }
         set { state.set(\.sessionManager, to: newValue) }
     }
 
-    /// The order in which downloads that are requested from now on are started.
+    /// The order in which waiting downloads are started; ``AFImageDownloadPrioritization/fifo`` by default. After a
+    /// change, downloads that are already waiting keep their order, and later ones are added behind (`fifo`) or before
+    /// them (`lifo`).
     open var downloadPrioritization: AFImageDownloadPrioritization {
         get { state.withLock { $0.prioritization } }
         set {
@@ -170,7 +177,15 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
 
     // MARK: Requests
 
-    /// Downloads an image; see ``downloadImage(for:withReceiptID:success:failure:)``. The receipt has a new identifier.
+    /// Downloads an image, or takes it from the cache if the cache policy of the request permits that.
+    ///
+    /// - Parameters:
+    ///   - request: The request. It shares the task of an equal request that has not ended.
+    ///   - success: Called on the main queue with the request, the response (`nil` for an image from the cache) and the
+    ///     image.
+    ///   - failure: Called on the main queue with the request, the response and the error, -999 for a cancelled
+    ///     request.
+    /// - Returns: The receipt, with a new identifier; `nil` for an image from the cache, or a request without a URL.
     @discardableResult
     open func downloadImage(
         for request: URLRequest, success: ((URLRequest, HTTPURLResponse?, UIImage) -> Void)?,
@@ -186,8 +201,8 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
     ///   - receiptID: The identifier for the receipt.
     ///   - success: Called on the main queue with the request, the response and the image. For an image from the cache,
     ///     the response is `nil`.
-    ///   - failure: Called on the main queue with the request, the response and the error. For a cancelled request it is
-    ///     that of the code -999.
+    ///   - failure: Called on the main queue with the request, the response and the error. For a cancelled request it
+    ///     is that of the code -999.
     /// - Returns: The receipt; `nil` for an image from the cache, or a request without a URL.
     @discardableResult
     open func downloadImage(
@@ -242,7 +257,10 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
         return AFImageDownloadReceipt(task, receiptID: receiptID, number: number)
     }
 
-    /// Cancels a request, whose `failure` is called. The task is cancelled if no other request shares it.
+    /// Cancels a request, whose `failure` is called with the error -999. The task is cancelled if no other request
+    /// shares it.
+    ///
+    /// - Parameter imageDownloadReceipt: The receipt; it has no effect if the request has ended.
     open func cancelTask(for imageDownloadReceipt: AFImageDownloadReceipt) {
         let number = imageDownloadReceipt.number
         let (handler, task) = serialQueue.sync {

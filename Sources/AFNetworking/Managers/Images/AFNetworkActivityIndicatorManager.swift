@@ -28,7 +28,7 @@ open class AFNetworkActivityIndicatorManager: NSObject, @unchecked Sendable {
 
     private static let sharedManager = AFNetworkActivityIndicatorManager()
 
-    /// Creates a manager, which counts from now on, but is not enabled.
+    /// Creates a manager that is not enabled. It counts the tasks that start after its creation.
     public override init() {
         let action = Lock(Action())
         self.action = action
@@ -47,31 +47,35 @@ open class AFNetworkActivityIndicatorManager: NSObject, @unchecked Sendable {
         }
     }
 
-    /// Returns the shared manager.
+    /// Returns the shared manager, which is created at the first call and counts the tasks that start after it.
     open class func shared() -> AFNetworkActivityIndicatorManager { sharedManager }
 
-    /// Whether the indicator may be shown. Default: `false`. Enabling has no effect until a task starts or ends.
+    /// Whether the indicator may be shown. Default: `false`. Enabling has no effect until a task starts or ends;
+    /// disabling hides the indicator at once.
     open var isEnabled: Bool {
         get { indicator.isEnabled }
         set { indicator.isEnabled = newValue }
     }
 
-    /// Whether the indicator is to be shown.
+    /// Whether the indicator is to be shown at present, which follows activity with the ``activationDelay`` and the
+    /// ``completionDelay``.
     open var isNetworkActivityIndicatorVisible: Bool { indicator.isVisible }
 
-    /// The time in seconds for which there must be activity before the indicator is shown. Default: 1.
+    /// The time in seconds for which there must be activity before the indicator is shown, so that short requests do
+    /// not show it. Default: 1. A negative value counts as 0.
     open var activationDelay: TimeInterval {
         get { indicator.activationDelay / .seconds(1) }
         set { indicator.activationDelay = newValue.delay }
     }
 
-    /// The time in seconds without activity after which the indicator is hidden. Default: 0.17.
+    /// The time in seconds without activity after which the indicator is hidden, so that it does not flicker between
+    /// requests. Default: 0.17. A negative value counts as 0.
     open var completionDelay: TimeInterval {
         get { indicator.completionDelay / .seconds(1) }
         set { indicator.completionDelay = newValue.delay }
     }
 
-    /// Counts an activity that is not a task of this module.
+    /// Counts an activity that is not a task of this module, until ``decrementActivityCount()`` is called.
     open func incrementActivityCount() {
         change { $0.count += 1 }
     }
@@ -81,8 +85,8 @@ open class AFNetworkActivityIndicatorManager: NSObject, @unchecked Sendable {
         change { $0.count = max(0, $0.count - 1) }
     }
 
-    /// Sets a block that is called on the main queue whenever the indicator is to be shown (`true`) or hidden (`false`);
-    /// `nil` removes it.
+    /// Sets a block that is called on the main queue whenever the indicator is to be shown (`true`) or hidden
+    /// (`false`); `nil` removes it.
     open func setNetworkingActivityActionWith(_ block: ((Bool) -> Void)?) {
         action.set(\.block, to: block.map { UncheckedSendable($0) })
     }
