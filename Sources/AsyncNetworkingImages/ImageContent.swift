@@ -4,13 +4,13 @@ public import FoundationEssentials
 
 /// A received image: its file, its format and size, and its pixels if it was decoded.
 public struct ImageContent: Hashable, Sendable {
-    /// The file.
+    /// The file, unchanged as received.
     public let data: Data
-    /// The format and the size.
+    /// The format and the stored size in pixels, read from the file.
     public let header: ImageHeader
-    /// The number of pixels per point, 1 by default.
+    /// The number of pixels per point, such as 2 for `@2x` images; 1 by default, and always positive.
     public let scale: Double
-    /// The pixels; `nil` if the image was not decoded when it was received. See ``decoded(by:options:)``.
+    /// The pixels; `nil` if the image was not decoded when it was received. ``decoded(by:options:)`` decodes it later.
     public let bitmap: Bitmap?
 
     /// Creates the content from a file after reading its header.
@@ -34,7 +34,7 @@ public struct ImageContent: Hashable, Sendable {
         self.bitmap = bitmap
     }
 
-    /// The size in points: that of the bitmap, or else of the header, divided by ``scale``.
+    /// The size in points: the size in pixels of the bitmap, or else of the header, divided by ``scale``.
     public var pointSize: (width: Double, height: Double) {
         let size = bitmap?.size ?? header.size
         return (Double(size.width) / scale, Double(size.height) / scale)

@@ -16,17 +16,17 @@ public import FoundationEssentials
 public enum ImageError: Error, Hashable, Sendable {
     /// The format is not one of ``ImageFormat``.
     case unknownFormat
-    /// The data end before the size of the image.
+    /// The data of this format end before the size of the image.
     case truncated(ImageFormat)
-    /// The header has no size, or one of zero.
+    /// The header in this format has no size, or a width or height of zero.
     case malformed(ImageFormat)
-    /// The image has more pixels than ``ImageLimits/pixels``.
+    /// The image with this size has more pixels than `limit`, the value of ``ImageLimits/pixels``.
     case tooManyPixels(PixelSize, limit: Int)
-    /// The decoded image has more bytes than ``ImageLimits/decodedBytes``.
+    /// The decoded image with this size has more bytes than `limit`, the value of ``ImageLimits/decodedBytes``.
     case tooManyBytes(PixelSize, limit: Int)
     /// The library was built without the package trait `ImageDecoding`, and the program specified no ``ImageDecoder``.
     case decoderUnavailable
-    /// The decoder failed for this reason, for example because the data are damaged.
+    /// The decoder failed for this reason, given in its own words, for example because the data are damaged.
     case decoding(reason: String)
 }
 

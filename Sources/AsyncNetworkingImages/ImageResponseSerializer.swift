@@ -13,26 +13,38 @@ public import FoundationEssentials
 /// It reads the format and the size from the header of the file. The format is that of the file, regardless of the
 /// media type. The image is decoded only if there is a ``decoder``.
 public struct ImageResponseSerializer: AdjustableResponseSerializer {
-    /// The statuses and media types that are accepted.
+    /// The statuses and media types that are accepted; by default 200 to 299 with the media types of images,
+    /// `ResponseValidation.image`.
     public var validation: ResponseValidation
-    /// The number of pixels per point, 1 by default.
+    /// The number of pixels per point; 1 by default, and a value that is not positive counts as 1.
     public var scale = 1.0
-    /// The decoder with which the image is decoded at once, in the task that requested it; `nil`, the default, leaves
-    /// that to ``ImageContent/decoded(by:options:)``.
+    /// The decoder with which the image is decoded at once, in the task that requested it; `nil`, the default, for
+    /// none.
+    ///
+    /// Without it, ``ImageContent/decoded(by:options:)`` decodes the image later.
     public var decoder: (any ImageDecoder)?
-    /// The options for the decoder, and the limits that apply without a decoder as well.
+    /// The options for the decoder; by default the image keeps its size. Their ``ImageDecodingOptions/limits`` apply
+    /// without a decoder as well.
     public var options = ImageDecodingOptions()
 
-    /// Creates a serializer, by default for the media types of images and without a decoder.
+    /// Creates a serializer.
+    ///
+    /// - Parameters:
+    ///   - decoder: The decoder with which images are decoded at once; `nil`, the default, for none.
+    ///   - validation: The statuses and media types that are accepted; by default 200 to 299 with the media types of
+    ///     images.
     public init(decoder: (any ImageDecoder)? = nil, validation: ResponseValidation = .image) {
         self.decoder = decoder
         self.validation = validation
     }
 
-    /// Returns the image.
+    /// Returns the image, decoded if there is a ``decoder``.
     ///
-    /// - Throws: ``ImageError`` for a file that is not an image, damaged, or exceeds the limits;
-    ///   `SerializationError.emptyBody` for an empty body; the errors of the decoder.
+    /// - Parameters:
+    ///   - head: The head of the response, whose status and media type are not checked here.
+    ///   - body: The file.
+    /// - Throws: `SerializationError.emptyBody` for an empty body; ``ImageError`` for a file that is not an image, is
+    ///   damaged, or exceeds the limits of ``options``; the errors of a custom decoder.
     public func serialize(_ head: ResponseHead, _ body: Data) throws -> ImageContent {
         guard !body.isEmpty else { throw SerializationError.emptyBody(status: head.status.code, wanted: "image") }
         let header = try ImageHeader(body)
@@ -48,14 +60,16 @@ public struct ImageResponseSerializer: AdjustableResponseSerializer {
 }
 
 extension ResponseSerializer where Self == ImageResponseSerializer {
-    /// A serializer that returns an image without decoding it.
+    /// A serializer that returns an image without decoding it, and accepts the statuses 200 to 299 with the media types
+    /// of images.
     public static var image: ImageResponseSerializer { ImageResponseSerializer() }
 
-    /// Returns a serializer that decodes the image.
+    /// Returns a serializer that decodes the image at once, and accepts the statuses 200 to 299 with the media types of
+    /// images.
     ///
     /// - Parameters:
-    ///   - decoder: The decoder; libvips by default, if the package trait `ImageDecoding` is enabled.
-    ///   - options: The size, the orientation and the limits of the bitmap.
+    ///   - decoder: The decoder, such as `.builtIn`, which requires the package trait `ImageDecoding`.
+    ///   - options: The size, the orientation and the limits of the bitmap; by default the image keeps its size.
     public static func image(
         decodedBy decoder: some ImageDecoder, options: ImageDecodingOptions = ImageDecodingOptions()
     ) -> ImageResponseSerializer {

@@ -19,11 +19,11 @@ public final class ImageSlot: Sendable {
     private let machine = Lock(ImageSlotStateMachine())
     private let broadcast = Broadcast<State>()
 
-    /// What a slot shows.
+    /// The image that a slot shows, and the state of its newest request.
     public struct State: Sendable {
-        /// The image to show: the one requested, a placeholder, or the one shown before; `nil` for none.
+        /// The image to show: the one requested, a placeholder, or the one shown before; `nil`, the default, for none.
         public var image: ImageContent?
-        /// The state of the newest request.
+        /// The state of the newest request; ``ImageSlot/Phase/idle`` by default.
         public var phase = Phase.idle
     }
 
@@ -35,13 +35,14 @@ public final class ImageSlot: Sendable {
         case loading
         /// The image is shown.
         case loaded
-        /// The image could not be downloaded.
+        /// The image could not be downloaded: the error is a `SessionError`, an ``ImageError``, or that of a custom
+        /// decoder. The slot continues to show what it showed before.
         case failed(any Error)
     }
 
     /// Creates an empty slot.
     ///
-    /// - Parameter downloader: The downloader for the images, which slots may share.
+    /// - Parameter downloader: The downloader for the images, which several slots may share.
     public init(_ downloader: ImageDownloader) {
         self.downloader = downloader
         broadcast.send(State())
@@ -52,26 +53,34 @@ public final class ImageSlot: Sendable {
         broadcast.finish()
     }
 
-    /// What the slot shows now.
+    /// The current state: the image to show, and the state of the newest request.
     public var state: State { machine.withLock { $0.state } }
 
-    /// What the slot shows: yields the latest state first, then newer ones until the slot is released. A slow reader
-    /// skips states, but never the last.
+    /// A stream of ``state`` for any number of readers: the latest value first, then newer ones until the slot is
+    /// released. A slow reader skips states, but never the last.
     public var states: BroadcastStream<State> { broadcast.stream }
 
     // MARK: Requests
 
-    /// Shows the image at a URL; see ``show(_:placeholder:)-(Request?,_)``. The request has `Accept: image/*`.
-    public func show(_ url: URL?, placeholder: ImageContent? = nil) {
-        show(url.map { Request(url: $0, headers: [.accept: "image/*"]) }, placeholder: placeholder)
-    }
-
-    /// Shows an image: at once if it is in the memory cache, otherwise when it was downloaded.
+    /// Shows the image at a URL: at once if it is in the memory cache, otherwise when it was downloaded.
     ///
     /// If the same image is being downloaded already, the download continues. A download of another image is cancelled.
     ///
     /// - Parameters:
-    ///   - request: The request for the image; `nil` shows the placeholder or nothing.
+    ///   - url: The URL of the image, requested with `Accept: image/*`; `nil` cancels the request, and shows the
+    ///     placeholder or nothing.
+    ///   - placeholder: The image to show meanwhile; `nil`, the default, leaves what is shown.
+    public func show(_ url: URL?, placeholder: ImageContent? = nil) {
+        show(url.map { Request(url: $0, headers: [.accept: "image/*"]) }, placeholder: placeholder)
+    }
+
+    /// Shows the image for a request: at once if it is in the memory cache, otherwise when it was downloaded.
+    ///
+    /// If the same image is being downloaded already, the download continues. A download of another image is cancelled.
+    ///
+    /// - Parameters:
+    ///   - request: The request for the image, to which no `Accept` field is added; `nil` cancels the request, and
+    ///     shows the placeholder or nothing.
     ///   - placeholder: The image to show meanwhile; `nil`, the default, leaves what is shown.
     public func show(_ request: Request?, placeholder: ImageContent? = nil) {
         guard let request else { return change { $0.clear(placeholder) } }
@@ -97,7 +106,7 @@ public final class ImageSlot: Sendable {
         }
     }
 
-    /// Cancels the request, and leaves what is shown.
+    /// Cancels the request and leaves what is shown; the phase becomes ``Phase/idle`` if the image was loading.
     public func cancel() {
         change { $0.cancel() }
     }

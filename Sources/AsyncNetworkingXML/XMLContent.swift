@@ -13,7 +13,9 @@ public import FoundationXML
 /// default attributes, and its elements are nested at most 256 levels deep and have at most 1,000 attributes each.
 /// External files and URLs are not read.
 public struct XMLContent: Sendable {
-    /// The document in UTF-8. A processing instruction without data has a space after its target, as in `<?a ?>`.
+    /// The document, converted to UTF-8 if it was in another encoding.
+    ///
+    /// A processing instruction without data has a space after its target, as in `<?a ?>`.
     public let data: Data
     private let inspection: XMLInspection
 
@@ -30,19 +32,21 @@ public struct XMLContent: Sendable {
         self.data = inspection.document
     }
 
-    /// Returns a parser that has not started.
+    /// Returns a parser that has not started, for a delegate of the caller.
     ///
-    /// It calls its delegate during `parse()`. Note that `parse()` returns `true` for an incomplete document: check
-    /// `parserError`, too, or use ``parse(with:)``.
+    /// It calls its delegate during `parse()`, in the calling thread, and reads no external entities. Note that
+    /// `parse()` returns `true` for an incomplete document: check `parserError`, too, or use ``parse(with:)``.
     public func makeParser() -> sending XMLParser {
         let parser = XMLParser(data: data)
         parser.shouldResolveExternalEntities = false
         return parser
     }
 
-    /// Parses the complete document and calls a delegate for its events.
+    /// Parses the complete document in the calling thread, and calls a delegate for its events before returning.
     ///
-    /// - Throws: `SerializationError.xml` if the document is not well-formed, or the delegate aborts parsing.
+    /// - Parameter delegate: Receives the events, also those before an error.
+    /// - Throws: `SerializationError.xml` if the document is not well-formed or incomplete, or the delegate aborts
+    ///   parsing.
     public func parse(with delegate: any XMLParserDelegate) throws(SerializationError) {
         let parser = makeParser()
         parser.delegate = delegate
@@ -52,10 +56,10 @@ public struct XMLContent: Sendable {
         throw failure(code: code ?? 0, line: parser.lineNumber, column: parser.columnNumber)
     }
 
-    /// Returns the tree of the document.
+    /// Returns a new tree of the document, which belongs to the caller.
     ///
-    /// - Parameter options: The options for the tree; those that load files or validate are ignored.
-    /// - Throws: `SerializationError.xml` if the document is not well-formed.
+    /// - Parameter options: The options for the tree, none by default; those that load files or validate are ignored.
+    /// - Throws: `SerializationError.xml` if the document is not well-formed or incomplete.
     public func makeDocument(options: XMLNode.Options = []) throws(SerializationError) -> sending XMLDocument {
         // XMLDocument creates a partial tree from a malformed document, without an error.
         try checkWellFormed()
@@ -67,9 +71,9 @@ public struct XMLContent: Sendable {
         }
     }
 
-    /// Parses the complete document to check whether it is well-formed.
+    /// Parses the complete document to check whether it is well-formed; it is not validated against a DTD or schema.
     ///
-    /// - Throws: `SerializationError.xml` if the document is not well-formed.
+    /// - Throws: `SerializationError.xml` if the document is not well-formed or incomplete.
     public func checkWellFormed() throws(SerializationError) {
         try parse(with: Deaf())
     }

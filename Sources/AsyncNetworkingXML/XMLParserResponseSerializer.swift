@@ -13,16 +13,24 @@ public import Foundation
 /// The document is inspected, but not checked to be well-formed before it is parsed. An empty body is accepted, but
 /// parsing it fails.
 public struct XMLParserResponseSerializer: AdjustableResponseSerializer {
-    /// The statuses and media types that are accepted.
+    /// The statuses and media types that are accepted; by default 200 to 299 with the media types of XML,
+    /// `ResponseValidation.xml`.
     public var validation: ResponseValidation
 
-    /// Creates a serializer, by default for the media types of XML.
+    /// Creates a serializer.
+    ///
+    /// - Parameter validation: The statuses and media types that are accepted; by default 200 to 299 with
+    ///   `application/xml`, `text/xml` and types with the suffix `+xml`.
     public init(validation: ResponseValidation = .xml) {
         self.validation = validation
     }
 
-    /// Returns the inspected but not parsed document.
+    /// Returns the document after inspecting, but not parsing it.
     ///
+    /// - Parameters:
+    ///   - head: The head of the response, whose `Content-Type` may declare the encoding; its status and media type are
+    ///     not checked here.
+    ///   - body: The document, which may be empty.
     /// - Throws: `SerializationError.xml` for a document that is malformed or rejected, such as one that declares
     ///   entities; `SerializationError.text` for an unknown encoding or bytes that are invalid in it.
     public func serialize(_ head: ResponseHead, _ body: Data) throws(SerializationError) -> XMLContent {
@@ -39,19 +47,31 @@ public struct XMLParserResponseSerializer: AdjustableResponseSerializer {
 ///
 /// An empty body fails with `SerializationError.emptyBody`, and results in `nil` for `.optional(.xmlDocument)`.
 public struct XMLDocumentResponseSerializer: AdjustableResponseSerializer, EmptyAcceptingSerializer {
-    /// The statuses and media types that are accepted.
+    /// The statuses and media types that are accepted; by default 200 to 299 with the media types of XML,
+    /// `ResponseValidation.xml`.
     public var validation: ResponseValidation
-    /// The statuses with which the body may be empty.
+    /// The statuses with which `.optional(.xmlDocument)` accepts an empty body and results in `nil`; any status by
+    /// default.
     public var emptyResponses: EmptyResponseRules
 
-    /// Creates a serializer, by default for the media types of XML.
+    /// Creates a serializer.
+    ///
+    /// - Parameters:
+    ///   - validation: The statuses and media types that are accepted; by default 200 to 299 with `application/xml`,
+    ///     `text/xml` and types with the suffix `+xml`.
+    ///   - emptyResponses: The statuses with which `.optional(.xmlDocument)` accepts an empty body and results in
+    ///     `nil`; any status by default.
     public init(validation: ResponseValidation = .xml, emptyResponses: EmptyResponseRules = .anyStatus) {
         self.validation = validation
         self.emptyResponses = emptyResponses
     }
 
-    /// Returns the document after checking that it is well-formed.
+    /// Returns the document after inspecting it and checking that it is well-formed.
     ///
+    /// - Parameters:
+    ///   - head: The head of the response, whose `Content-Type` may declare the encoding; its status and media type are
+    ///     not checked here.
+    ///   - body: The document.
     /// - Throws: `SerializationError.xml` for a document that is rejected or not well-formed; `SerializationError.text`
     ///   for an unknown encoding or bytes that are invalid in it; `SerializationError.emptyBody` for an empty body.
     public func serialize(_ head: ResponseHead, _ body: Data) throws(SerializationError) -> XMLContent {
@@ -68,11 +88,13 @@ public struct XMLDocumentResponseSerializer: AdjustableResponseSerializer, Empty
 }
 
 extension ResponseSerializer where Self == XMLParserResponseSerializer {
-    /// A serializer that returns XML for event-based parsing.
+    /// A serializer that returns XML for event-based parsing, not checked to be well-formed, and accepts the statuses
+    /// 200 to 299 with the media types of XML.
     public static var xmlParser: XMLParserResponseSerializer { XMLParserResponseSerializer() }
 }
 
 extension ResponseSerializer where Self == XMLDocumentResponseSerializer {
-    /// A serializer that returns well-formed XML for building a tree.
+    /// A serializer that returns well-formed XML for building a tree, and accepts the statuses 200 to 299 with the
+    /// media types of XML.
     public static var xmlDocument: XMLDocumentResponseSerializer { XMLDocumentResponseSerializer() }
 }

@@ -40,13 +40,15 @@ public final class NetworkActivityMonitor: EventMonitor {
         broadcast.finish()
     }
 
-    /// Whether the indicator is to be shown.
+    /// Whether the indicator is to be shown now; `false` until requests have been running for the activation delay.
     public var isVisible: Bool { indicator.isVisible }
 
-    /// Whether the indicator is to be shown: yields the current value first, then changes until the monitor is released.
+    /// A stream of ``isVisible`` for any number of readers: the current value first, then the changes until the monitor
+    /// is released. A slow reader skips values, but never the last.
     public var visibility: BroadcastStream<Bool> { broadcast.stream }
 
-    /// Counts the requests; called by sessions.
+    /// Counts the requests of the sessions from their `began` to their `ended` events; called by sessions, not by
+    /// programs.
     public func receive(_ event: RequestEvent, of task: AnyTransferTask) {
         switch event {
         case .began: change { $0.insert(task.id).inserted }

@@ -2,19 +2,21 @@
 
 /// A cache of images in memory.
 ///
-/// If the images occupy more than ``capacity``, those that were not accessed for the longest time are removed until
-/// ``preferredUseAfterPurge`` is reached; an image that alone is larger is removed at once. Under memory pressure all
-/// images are removed. All members may be used from any thread or task at any time, and return immediately.
+/// If an added image raises the use above ``capacity``, the images that were not accessed for the longest time are
+/// removed until ``preferredUseAfterPurge`` is reached; this includes the added image if it alone is larger than that.
+/// Under memory pressure all images are removed. All members may be used from any thread or task at any time, and
+/// return immediately.
 public final class AutoPurgingImageCache: Sendable {
     private let store: PurgingCache<ImageCacheKey, ImageContent>
 
     /// Creates an empty cache.
     ///
     /// - Parameters:
-    ///   - capacity: The memory in bytes above which images are removed; 100 MiB by default.
-    ///   - preferredUse: The memory in bytes that is in use after images were removed; 60 MiB by default.
-    ///   - memoryPressure: A sequence with an element whenever the system needs memory; ``MemoryPressure`` by default,
-    ///     `nil` for none.
+    ///   - capacity: The use of memory in bytes above which images are removed; 100 MiB by default.
+    ///   - preferredUse: The use of memory in bytes that a removal of images aims at; 60 MiB by default, and at most
+    ///     the capacity.
+    ///   - memoryPressure: A sequence with an element whenever the system needs memory, on which the cache is emptied;
+    ///     ``MemoryPressure`` by default, `nil` for none. It is observed until the cache is released.
     public init(
         capacity: Int = 100 << 20, preferredUse: Int = 60 << 20,
         memoryPressure: (any AsyncSequence<Void, Never> & Sendable)? = MemoryPressure()
@@ -24,7 +26,9 @@ public final class AutoPurgingImageCache: Sendable {
 
     // MARK: Images
 
-    /// Adds an image, in place of one with the same key.
+    /// Adds an image as the most recently accessed one, in place of one with the same key.
+    ///
+    /// Removes images if the use then exceeds ``capacity``.
     public func add(_ image: ImageContent, for key: ImageCacheKey) {
         store.add(image, for: key, cost: image.memoryCost)
     }
@@ -34,36 +38,46 @@ public final class AutoPurgingImageCache: Sendable {
         store.value(for: key)
     }
 
-    /// Removes an image. Returns whether the cache had it.
+    /// Removes an image.
+    ///
+    /// - Returns: Whether the cache contained an image with the key.
     @discardableResult
     public func remove(_ key: ImageCacheKey) -> Bool {
         store.remove(key)
     }
 
-    /// Removes all images. Returns whether there were any.
+    /// Removes all images.
+    ///
+    /// - Returns: Whether the cache contained any image.
     @discardableResult
     public func removeAll() -> Bool {
         store.removeAll()
     }
 
-    /// Removes the images that were not accessed for the longest time until ``preferredUseAfterPurge`` is reached.
+    /// Removes the images that were not accessed for the longest time until ``preferredUseAfterPurge`` is reached; has
+    /// no effect if less memory is in use.
     public func purge() {
         store.purge()
     }
 
     // MARK: Memory
 
-    /// The memory in bytes that the images occupy; see ``ImageContent/memoryCost``.
+    /// The memory in bytes that the images occupy: the sum of their ``ImageContent/memoryCost``, the files and the
+    /// decoded pixels.
     public var memoryUse: Int { store.use }
 
-    /// The memory in bytes above which images are removed. A change takes effect when the next image is added.
+    /// The use of memory in bytes above which images are removed; 100 MiB by default.
+    ///
+    /// A change removes no images at once: it takes effect when the next image is added, or ``purge()`` is called.
     public var capacity: Int {
         get { store.capacity }
         set { store.capacity = newValue }
     }
 
-    /// The memory in bytes that is in use after images were removed; at most the capacity. A change takes effect when the
-    /// next image is added.
+    /// The use of memory in bytes that a removal of images aims at; 60 MiB by default.
+    ///
+    /// A value above ``capacity`` counts as the capacity. A change removes no images at once: it takes effect when the
+    /// next image is added, or ``purge()`` is called.
     public var preferredUseAfterPurge: Int {
         get { store.preferredUse }
         set { store.preferredUse = newValue }

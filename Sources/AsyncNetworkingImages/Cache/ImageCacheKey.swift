@@ -3,30 +3,35 @@
 public import AsyncNetworking
 public import FoundationEssentials
 
-/// The key of an image in an ``AutoPurgingImageCache``: what was requested, and what the program did with it.
+/// The key of an image in an ``AutoPurgingImageCache``: the URL, the header fields of the request, and optionally an
+/// identifier for a variant of the image, such as a thumbnail.
 public struct ImageCacheKey: Hashable, Sendable {
     private let url: URL
     private let headers: HTTPFields
     private let identifier: String?
 
-    /// Creates a key.
+    /// Creates a key from its parts.
     ///
     /// - Parameters:
     ///   - url: The URL of the image.
-    ///   - headers: The header fields of the request: with other credentials, the image may be another one.
-    ///   - identifier: Distinguishes images made from the same file, such as thumbnails; `nil`, the default, for the
-    ///     image itself.
+    ///   - headers: The header fields of the request, empty by default: with other credentials, for example, the image
+    ///     may be another one.
+    ///   - identifier: An identifier for a variant made from the same file, such as a thumbnail; `nil`, the default,
+    ///     for the image itself.
     public init(_ url: URL, headers: HTTPFields = [:], identifier: String? = nil) {
         self.url = url
         self.headers = headers
         self.identifier = identifier
     }
 
-    /// Creates a key from a request, of which only the URL and the header fields count.
+    /// Creates a key from the URL and the header fields of a request.
+    ///
+    /// ``ImageDownloader`` adds images under this key, with the identifier that it was created with.
     ///
     /// - Parameters:
-    ///   - request: The request for the image.
-    ///   - identifier: Distinguishes images made from the same file; `nil`, the default, for the image itself.
+    ///   - request: The request for the image; its method, body and options are not part of the key.
+    ///   - identifier: An identifier for a variant made from the same file, such as a thumbnail; `nil`, the default,
+    ///     for the image itself.
     public init(_ request: Request, identifier: String? = nil) {
         self.init(request.url, headers: request.headers, identifier: identifier)
     }

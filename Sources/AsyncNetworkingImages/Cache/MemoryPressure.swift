@@ -2,19 +2,21 @@
 
 import FoundationEssentials
 
-/// The times at which the system lacks memory, as an asynchronous sequence.
+/// Notifications of memory pressure, as an asynchronous sequence of `Void` elements.
 ///
-/// It reads the kernel's pressure stall information (`Documentation/accounting/psi.rst`) at intervals: of the process's
-/// control group if it has one, otherwise of the system. An element is yielded if tasks waited for memory for more than
-/// a tenth of the interval. The sequence ends if the information is not available, or the calling task is cancelled.
+/// At intervals, the sequence reads the kernel's pressure stall information (`Documentation/accounting/psi.rst`) of the
+/// process's control group if available, otherwise of the system. It yields an element if tasks waited for memory for
+/// more than a tenth of the interval. It ends if the information is not available, or the iterating task is cancelled.
+/// Each iterator reads on its own, and only while its next element is awaited.
 public struct MemoryPressure: AsyncSequence, Sendable {
     private let interval: Duration
     private let clock: any Clock<Duration>
     private let stallTime: @Sendable () -> Duration?
 
-    /// Creates the sequence.
+    /// Creates a sequence; the information is first read when an iterator's first element is awaited.
     ///
-    /// - Parameter interval: The time between two readings; 2 seconds by default, which is the kernel's own interval.
+    /// - Parameter interval: The time between two readings; 2 seconds by default, the interval at which the kernel
+    ///   updates its averages.
     public init(interval: Duration = .seconds(2)) {
         let files = Self.files()
         self.init(interval: interval, clock: ContinuousClock()) { files.lazy.compactMap(Self.stallTime(in:)).first }
@@ -34,12 +36,12 @@ public struct MemoryPressure: AsyncSequence, Sendable {
         self.stallTime = stallTime
     }
 
-    /// Creates an iterator, which starts to observe with its first call.
+    /// Returns an iterator, whose first call of ``Iterator/next()`` begins the observation.
     public func makeAsyncIterator() -> Iterator {
         Iterator(sequence: self)
     }
 
-    /// An iterator over the times at which the system lacks memory.
+    /// An iterator over notifications of memory pressure.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let sequence: MemoryPressure
         private var last: Duration?
@@ -48,8 +50,10 @@ public struct MemoryPressure: AsyncSequence, Sendable {
             self.sequence = sequence
         }
 
-        /// Waits until the system lacks memory; returns `nil` if that cannot be observed, or the calling task is
-        /// cancelled.
+        /// Waits for memory pressure, for at least one interval.
+        ///
+        /// - Returns: An empty value under memory pressure; `nil` if the pressure cannot be observed, or the calling
+        ///   task is cancelled.
         public mutating func next() async -> Void? {
             if last == nil { last = sequence.stallTime() }
             while let before = last {

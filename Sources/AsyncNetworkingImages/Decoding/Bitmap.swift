@@ -11,7 +11,12 @@ public struct Bitmap: Hashable, Sendable {
     /// The pixels, 4 bytes each, without padding between rows.
     public let pixels: Data
 
-    /// Creates a bitmap; `nil` if the number of bytes does not fit the size.
+    /// Creates a bitmap from pixels in sRGB.
+    ///
+    /// - Parameters:
+    ///   - size: The size in pixels; both sides are at least 1.
+    ///   - pixels: Red, green, blue and alpha, one byte each and alpha not premultiplied, row by row from the top left.
+    /// - Returns: `nil` if the number of bytes is not 4 per pixel of the size.
     public init?(size: PixelSize, pixels: Data) {
         guard size.width > 0, size.height > 0, pixels.count == size.decodedBytes else { return nil }
         self.size = size

@@ -4,19 +4,25 @@ public import FoundationEssentials
 
 /// The decoder of the library, available as `.builtIn`: libvips, if the package trait `ImageDecoding` is enabled.
 ///
-/// It decodes PNG, JPEG, GIF, WebP, TIFF, and AVIF and HEIF if libvips has libheif, to sRGB with 8 bits per channel.
-/// An image is reduced to ``ImageDecodingOptions/maximumSize`` while it is loaded, so that a thumbnail of a large JPEG
-/// takes a fraction of the time and memory. Truncated and damaged files are errors. Images are decoded concurrently.
+/// It decodes PNG, JPEG, GIF, WebP, TIFF, and AVIF and HEIF if libvips has libheif, to sRGB with 8 bits per channel; it
+/// decodes neither BMP nor ICO. An image is reduced to ``ImageDecodingOptions/maximumSize`` while it is loaded, so that
+/// a thumbnail of a large JPEG takes a fraction of the time and memory. Truncated and damaged files are errors. Images
+/// are decoded concurrently.
 ///
 /// Without the trait, which is off by default, it throws ``ImageError/decoderUnavailable``.
 public struct BuiltInImageDecoder: ImageDecoder {
-    /// Creates the decoder.
+    /// Creates the decoder, which has no state: all instances are equivalent.
     public init() {}
 
-    /// Decodes a file.
+    /// Decodes a file in the calling thread.
     ///
-    /// - Throws: ``ImageError``: ``ImageError/decoderUnavailable`` without the trait, ``ImageError/decoding(reason:)`` if
-    ///   the file is damaged or libvips cannot read its format, and the errors of the limits.
+    /// - Parameters:
+    ///   - data: The file.
+    ///   - header: The format and the size of the file, as read from it by ``ImageHeader/init(_:)``.
+    ///   - options: The size, the orientation and the limits of the result.
+    /// - Throws: ``ImageError/decoderUnavailable`` without the trait; ``ImageError/decoding(reason:)`` if the file is
+    ///   damaged or libvips cannot read its format; ``ImageError/tooManyPixels(_:limit:)`` or
+    ///   ``ImageError/tooManyBytes(_:limit:)`` if the image exceeds the limits.
     public func decode(_ data: Data, _ header: ImageHeader, _ options: ImageDecodingOptions) throws -> Bitmap {
         #if ImageDecoding
             try VipsLibrary.decode(data, header, options)

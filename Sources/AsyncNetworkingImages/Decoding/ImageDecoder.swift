@@ -15,18 +15,22 @@ public import FoundationEssentials
 public protocol ImageDecoder: Sendable {
     /// Decodes a file.
     ///
-    /// It is called on a thread of the concurrency pool, concurrently for several images, and only for images within
-    /// the limits of `options`. The data are not trusted: the file may be truncated, or contradict its header.
+    /// It is called on a thread of the concurrency pool, concurrently for several images, and only for images whose
+    /// header is within the limits of `options`. The data are not trusted: the file may be truncated, or contradict its
+    /// header.
     ///
     /// - Parameters:
     ///   - data: The file.
     ///   - header: The format and the size that the file claims.
     ///   - options: The size, the orientation and the limits of the result.
+    /// - Throws: Any error, such as ``ImageError/decoding(reason:)``; it is thrown to the code that requested the
+    ///   image.
     func decode(_ data: Data, _ header: ImageHeader, _ options: ImageDecodingOptions) throws -> Bitmap
 }
 
 extension ImageDecoder where Self == BuiltInImageDecoder {
-    /// The library's decoder; see ``BuiltInImageDecoder``.
+    /// The decoder of the library, libvips. It requires the package trait `ImageDecoding` and otherwise throws
+    /// ``ImageError/decoderUnavailable``.
     public static var builtIn: BuiltInImageDecoder { BuiltInImageDecoder() }
 }
 
@@ -40,15 +44,23 @@ extension ImageDecoder {
 
 /// The options with which an image is decoded.
 public struct ImageDecodingOptions: Hashable, Sendable {
-    /// The size within which the result must fit; larger images are reduced while they are decoded, keeping their
-    /// proportions. `nil`, the default, keeps the size of the image.
+    /// The size in pixels within which the result must fit; `nil`, the default, keeps the size of the image.
+    ///
+    /// Larger images are reduced while they are decoded, keeping their proportions; smaller ones are not enlarged.
     public var maximumSize: PixelSize?
     /// Whether the orientation that EXIF specifies is applied; `true` by default.
     public var appliesOrientation: Bool
-    /// The limits, checked before decoding.
+    /// The limits on the size of the image, checked before decoding; 128 Mi pixels and 512 MiB by default.
     public var limits: ImageLimits
 
-    /// Creates options.
+    /// Creates options; by default the image keeps its size, its orientation is applied, and it has at most 128 Mi
+    /// pixels.
+    ///
+    /// - Parameters:
+    ///   - maximumSize: The size in pixels within which the result must fit; `nil`, the default, keeps the size of the
+    ///     image.
+    ///   - appliesOrientation: Whether the orientation that EXIF specifies is applied; `true` by default.
+    ///   - limits: The limits on the size of the image; 128 Mi pixels and 512 MiB by default.
     public init(
         maximumSize: PixelSize? = nil, appliesOrientation: Bool = true, limits: ImageLimits = ImageLimits()
     ) {

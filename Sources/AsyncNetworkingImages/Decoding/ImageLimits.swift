@@ -11,6 +11,10 @@ public struct ImageLimits: Hashable, Sendable {
     public var decodedBytes: Int
 
     /// Creates limits.
+    ///
+    /// - Parameters:
+    ///   - pixels: The maximum number of pixels; 128 Mi by default.
+    ///   - decodedBytes: The maximum size of the decoded image in bytes; 512 MiB by default.
     public init(pixels: Int = 128 << 20, decodedBytes: Int = 512 << 20) {
         self.pixels = pixels
         self.decodedBytes = decodedBytes

@@ -9,20 +9,22 @@ public import AsyncNetworking
 public final class ImageDownload: Identifiable, Sendable {
     /// The identifier of the receipt, unique within its downloader; 0 if the image was in the memory cache.
     public let id: Int
-    /// The request.
+    /// The request as passed to ``ImageDownloader/download(_:priority:)``.
     public let request: Request
 
     let broadcast = Broadcast<Status>()
     private let downloader: ImageDownloader?
 
-    /// The state of a request.
+    /// The state of a request: what has arrived so far, and its result.
     public struct Status: Sendable {
         /// The format and the stored size of the image, read from the beginning of the file; `nil` until enough of it has
         /// arrived.
         public var header: ImageHeader?
-        /// The progress of receiving the file; `nil` before it has begun.
+        /// The number of bytes of the file received so far, and the total if the server declared a `Content-Length`;
+        /// `nil` before the first bytes have arrived, and for an image from the memory cache.
         public var progress: TransferProgress?
-        /// The image or the error; `nil` before the request has ended.
+        /// The image or the error; `nil` before the request has ended. An error is `CancellationError` after
+        /// ``ImageDownload/cancel()``.
         public var result: Result<ImageContent, any Error>?
     }
 
@@ -41,7 +43,9 @@ public final class ImageDownload: Identifiable, Sendable {
     /// The image, available when it was downloaded. Cancelling the task that awaits it cancels this request, but no
     /// other one that shares its transfer.
     ///
-    /// - Throws: `SessionError`, ``ImageError``, or `CancellationError`.
+    /// - Throws: `SessionError` if the request failed, its status or media type was not accepted, or the file is empty
+    ///   or too large; ``ImageError`` if the file is not an image or exceeds the limits; the errors of a custom
+    ///   decoder; `CancellationError` if the request or the calling task was cancelled.
     public var image: ImageContent {
         get async throws {
             try await withTaskCancellationHandler {
@@ -55,7 +59,9 @@ public final class ImageDownload: Identifiable, Sendable {
         }
     }
 
-    /// Cancels this request, whose ``image`` then throws `CancellationError`. Has no effect if it has ended.
+    /// Cancels this request, whose ``image`` then throws `CancellationError`; has no effect if it has ended.
+    ///
+    /// The transfer is stopped only if no other request shares it.
     public func cancel() {
         downloader?.cancel(self)
     }

@@ -4,9 +4,10 @@ package import AsyncNetworking
 
 /// The order in which an ``ImageDownloader`` starts waiting downloads of the same priority.
 public enum ImageDownloadOrder: Hashable, Sendable {
-    /// First in, first out.
+    /// First in, first out; the default.
     case fifo
-    /// Last in, first out: what a user has scrolled to comes before what is out of sight.
+    /// Last in, first out: the download that was requested last starts first, so that the images now in view precede
+    /// those that a user has scrolled past.
     case lifo
 }
 

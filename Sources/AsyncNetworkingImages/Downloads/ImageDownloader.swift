@@ -21,7 +21,7 @@ public import FoundationEssentials
 public final class ImageDownloader: Sendable {
     /// The session that performs the requests.
     public let session: SessionManager
-    /// The cache in memory; `nil` if there is none.
+    /// The cache in memory; `nil` if the downloader was created without one, and requests every image from the session.
     public let cache: AutoPurgingImageCache?
     private let serializer: ImageResponseSerializer
     private let identifier: String?
@@ -55,10 +55,11 @@ public final class ImageDownloader: Sendable {
     ///   - session: The session that performs the requests; by default a new one with the response cache of the
     ///     program, `ResponseCache.standard`.
     ///   - cache: The cache in memory, which downloaders may share; a new one by default, `nil` for none.
-    ///   - serializer: Validates the responses, and decodes the images if it has a decoder.
-    ///   - identifier: Distinguishes the images in a shared cache from those of downloaders with other decoding options;
-    ///     `nil` by default.
-    ///   - maximumActiveDownloads: The maximum number of concurrent downloads, 4 by default; a value below 1 counts as 1.
+    ///   - serializer: Validates the responses, and decodes the images if it has a decoder; without one by default.
+    ///   - identifier: Distinguishes the images in a shared cache from those of downloaders with other decoding
+    ///     options; `nil` by default.
+    ///   - maximumActiveDownloads: The maximum number of concurrent downloads, 4 by default; a value below 1 counts as
+    ///     1.
     ///   - order: The order in which waiting downloads of the same priority are started; FIFO by default.
     public init(
         session: SessionManager = SessionManager { $0.cache = .standard },
@@ -73,7 +74,9 @@ public final class ImageDownloader: Sendable {
         state = Lock(State(queue: ImageDownloadQueue(limit: maximumActiveDownloads, order: order)))
     }
 
-    /// The order in which downloads that are requested from now on are started.
+    /// The order in which waiting downloads of the same priority are started; FIFO by default.
+    ///
+    /// A change applies to downloads that are requested afterwards: those that are waiting keep their order.
     public var order: ImageDownloadOrder {
         get { state.withLock { $0.queue.order } }
         set { state.withLock { $0.queue.order = newValue } }
@@ -81,23 +84,39 @@ public final class ImageDownloader: Sendable {
 
     // MARK: Requests
 
-    /// Returns an image. Cancelling the calling task cancels this request, but no other one that shares its transfer.
+    /// Returns an image: from the memory cache if possible, otherwise by a request that may share the transfer of an
+    /// equal one. Cancelling the calling task cancels this request, but no other one that shares its transfer.
     ///
     /// - Parameters:
-    ///   - url: The URL of the image, sent with `Accept: image/*`.
-    ///   - priority: The priority among waiting downloads.
-    /// - Throws: `SessionError`, ``ImageError``, or `CancellationError`.
+    ///   - url: The URL of the image, requested with `Accept: image/*`.
+    ///   - priority: The priority among waiting downloads; normal by default.
+    /// - Throws: `SessionError` if the request failed, its status or media type was not accepted, or the file is empty
+    ///   or too large; ``ImageError`` if the file is not an image or exceeds the limits; the errors of a custom
+    ///   decoder; `CancellationError` if the calling task is cancelled.
     public func image(for url: URL, priority: TransferPriority = .normal) async throws -> ImageContent {
         try await image(for: Request(url: url, headers: [.accept: "image/*"]), priority: priority)
     }
 
-    /// Returns an image; see ``image(for:priority:)-(URL,_)``.
+    /// Returns an image: from the memory cache if possible, otherwise by a request that may share the transfer of an
+    /// equal one. Cancelling the calling task cancels this request, but no other one that shares its transfer.
+    ///
+    /// - Parameters:
+    ///   - request: The request to send, to which no `Accept` field is added.
+    ///   - priority: The priority among waiting downloads; normal by default.
+    /// - Throws: `SessionError` if the request failed, its status or media type was not accepted, or the file is empty
+    ///   or too large; ``ImageError`` if the file is not an image or exceeds the limits; the errors of a custom
+    ///   decoder; `CancellationError` if the calling task is cancelled.
     public func image(for request: Request, priority: TransferPriority = .normal) async throws -> ImageContent {
         if let image = cachedImage(for: request) { return image }
         return try await download(request, priority: priority).image
     }
 
-    /// Returns the image for a request if it is in the memory cache and the request's cache policy permits that.
+    /// Returns the image for a request from the memory cache, and marks it as accessed there; sends nothing.
+    ///
+    /// - Parameter request: The request for the image; its cache policy, or else that of the session, must not require
+    ///   the server.
+    /// - Returns: `nil` if the image is not in the memory cache, the cache policy is `reload` or `revalidate`, or the
+    ///   request shares no images, for example because it has another method than GET.
     public func cachedImage(for request: Request) -> ImageContent? {
         guard let cache, let key = sharedKey(of: request) else { return nil }
         switch request.cachePolicy ?? session.configuration.cachePolicy {
@@ -106,12 +125,15 @@ public final class ImageDownloader: Sendable {
         }
     }
 
-    /// Requests an image, and returns the receipt.
+    /// Requests an image, and returns at once with a receipt that observes and cancels the request.
+    ///
+    /// If the image is in the memory cache, the receipt has ended already.
     ///
     /// - Parameters:
-    ///   - request: The request to send.
-    ///   - priority: The priority among waiting downloads. If a request joins a waiting download, the higher priority
-    ///     counts.
+    ///   - request: The request to send, to which no `Accept` field is added.
+    ///   - priority: The priority among waiting downloads; normal by default. If a request joins a waiting download,
+    ///     the higher priority counts.
+    /// - Returns: The receipt; releasing it does not cancel the request.
     public func download(_ request: Request, priority: TransferPriority = .normal) -> ImageDownload {
         let key = sharedKey(of: request)
         return state.withLock { state in

@@ -2,7 +2,7 @@
 
 public import FoundationEssentials
 
-/// A file format of images.
+/// A file format of images, recognized by the content of a file.
 @nonexhaustive
 public enum ImageFormat: String, Hashable, Sendable, CaseIterable {
     /// Portable Network Graphics (ISO/IEC 15948), also animated.
@@ -24,7 +24,7 @@ public enum ImageFormat: String, Hashable, Sendable, CaseIterable {
     /// Windows icons.
     case ico
 
-    /// The media type, such as `image/png`.
+    /// The media type of the format, such as `image/png`; `image/vnd.microsoft.icon` for ``ico``.
     public var mediaType: String {
         switch self {
         case .ico: "image/vnd.microsoft.icon"
@@ -32,7 +32,10 @@ public enum ImageFormat: String, Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// Recognizes the format of a file by its first bytes, at most 512; `nil` if it is none of these formats.
+    /// Recognizes the format of a file by its first bytes, regardless of its name and media type.
+    ///
+    /// - Parameter data: The file, or at least its beginning: no more than 512 bytes are read.
+    /// - Returns: `nil` if the file has none of these formats, or the data are too short to recognize it.
     public init?(_ data: Data) {
         let bytes = HeaderBytes(data)
         if let format = Self.signatures.first(where: { bytes.has($0.signature, at: 0) })?.format {

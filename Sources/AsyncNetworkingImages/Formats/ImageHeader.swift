@@ -18,17 +18,18 @@ public import FoundationEssentials
 /// The size is the stored one: a rotation that EXIF or the box `irot` specifies is not applied. The decoded size may
 /// differ from what a header claims; decoders therefore check ``ImageLimits`` again.
 public struct ImageHeader: Hashable, Sendable {
-    /// The format.
+    /// The format, as recognized by the first bytes of the file, regardless of its media type.
     public let format: ImageFormat
-    /// The size in pixels; both sides are at least 1.
+    /// The stored size in pixels, without a rotation; both sides are at least 1.
     public let size: PixelSize
 
     /// Reads the header of a file, or of its beginning.
     ///
-    /// Takes time proportional to the length of the metadata at most, and no memory.
+    /// The time is at most proportional to the length of the metadata; the memory is constant.
     ///
-    /// - Throws: ``ImageError/truncated(_:)`` if the data end before the size; ``ImageError/unknownFormat`` if the format
-    ///   is not one of ``ImageFormat``; ``ImageError/malformed(_:)`` if the size is missing or zero.
+    /// - Parameter data: The file, or as much of it as has arrived.
+    /// - Throws: ``ImageError/truncated(_:)`` if the data end before the size; ``ImageError/unknownFormat`` if the
+    ///   format is not one of ``ImageFormat``; ``ImageError/malformed(_:)`` if the size is missing or zero.
     public init(_ data: Data) throws(ImageError) {
         guard let format = ImageFormat(data) else { throw .unknownFormat }
         let bytes = HeaderBytes(data)

@@ -7,13 +7,13 @@ public struct PixelSize: Hashable, Sendable, CustomStringConvertible {
     /// The height in pixels.
     public var height: Int
 
-    /// Creates a size.
+    /// Creates a size from a width and a height, which are not checked.
     public init(width: Int, height: Int) {
         self.width = width
         self.height = height
     }
 
-    /// The number of pixels; `Int.max` if it is larger than that.
+    /// The number of pixels, the product of both sides; `Int.max` if it is larger than that.
     public var pixels: Int {
         let (product, overflows) = width.multipliedReportingOverflow(by: height)
         return overflows ? .max : product
