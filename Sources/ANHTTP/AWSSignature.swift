@@ -24,7 +24,7 @@ public struct AWSSignature: Hashable, Sendable, CustomStringConvertible {
     /// The hosts whose requests are signed; `*.amazonaws.com` by default.
     public var hosts: [HostPattern] = ["*.amazonaws.com"]
 
-    /// Creates a signature for a region and a service.
+    /// Creates a signature for a region and a service, with the hosts `*.amazonaws.com`.
     ///
     /// - Parameters:
     ///   - accessKeyID: The identifier of the access key.

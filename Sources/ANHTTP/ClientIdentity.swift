@@ -86,7 +86,8 @@ public struct ClientIdentity: Hashable, Sendable, CustomStringConvertible {
         case refuse(String)
     }
 
-    /// An error while loading a client identity.
+    /// An error while loading a client identity; requests fail with
+    /// ``TransportError/TLSFailure/badClientIdentity(_:)``.
     public enum LoadingError: Error, Hashable, Sendable {
         /// The private key is encrypted, and no passphrase was given.
         case passphraseMissing

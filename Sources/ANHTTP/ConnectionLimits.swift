@@ -5,9 +5,10 @@ public struct ConnectionLimits: Hashable, Sendable {
     /// The maximum number of connections to one host, active or idle; 6 by default, 0 for no limit. Further exchanges
     /// wait in a FIFO queue.
     public var maximumConnectionsPerHost = 6
-    /// The maximum number of connections in total; `nil`, the default, for no limit.
+    /// The maximum number of connections in total; `nil`, the default, for no limit. Further exchanges wait in a FIFO
+    /// queue.
     public var maximumConnections: Int?
-    /// The maximum number of idle connections; 256 by default.
+    /// The maximum number of idle connections that are kept for reuse; 256 by default.
     public var maximumIdleConnections = 256
     /// The maximum number of concurrent exchanges on one HTTP/2 connection; 100 by default. The server may allow fewer.
     public var maximumStreamsPerConnection = 100

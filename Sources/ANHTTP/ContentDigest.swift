@@ -14,15 +14,16 @@ public struct ContentDigest: Codable, Hashable, Sendable {
     /// The value of the digest; its size is not checked against the algorithm.
     public var value: Data
 
-    /// Creates a digest from an algorithm and a value.
+    /// Creates a digest from an algorithm and a value, whose size is not checked.
     public init(_ algorithm: Algorithm, _ value: Data) {
         self.algorithm = algorithm
         self.value = value
     }
 
     /// Creates a digest from text: an algorithm and a value in hexadecimal or Base64, such as `sha256:9f86…` or
-    /// `sha-512=z4PhNX7v…==`. The result is `nil` for any other text, and for a value whose length does not match the
-    /// algorithm.
+    /// `sha-512=z4PhNX7v…==`.
+    ///
+    /// - Returns: `nil` for any other text, and for a value whose length does not match the algorithm.
     public init?(_ text: String) {
         guard let separator = text.firstIndex(where: { $0 == ":" || $0 == "=" }),
             let algorithm = Algorithm(rawValue: Self.normalized(text[..<separator]))

@@ -4,7 +4,7 @@ public import FoundationEssentials
 
 /// An HTTP cookie (RFC 6265). Its description never contains the value.
 public struct Cookie: Hashable, Sendable, CustomStringConvertible {
-    /// The name of the cookie.
+    /// The name of the cookie, which identifies it together with ``domain`` and ``path``.
     public var name: String
     /// The value of the cookie.
     public var value: String {
@@ -14,19 +14,30 @@ public struct Cookie: Hashable, Sendable, CustomStringConvertible {
     private var secret: Secret<String>
     /// The host that the cookie is for, in lower case and without a leading dot.
     public var domain: String
-    /// Whether the cookie is also sent to subdomains of ``domain``.
+    /// Whether the cookie is also sent to subdomains of ``domain``; `false` by default.
     public var includesSubdomains: Bool
-    /// The path that the cookie is for; it is also sent for paths below.
+    /// The path that the cookie is for; it is also sent for paths below. `/`, the default, is for all paths.
     public var path: String
-    /// Whether the cookie is sent over https only.
+    /// Whether the cookie is sent over https only; `false` by default.
     public var isSecure: Bool
-    /// Whether scripts of a web page cannot read the cookie. The attribute has no effect here; it is kept for other
-    /// programs that read the stored cookies.
+    /// Whether scripts of a web page cannot read the cookie; `false` by default. The attribute has no effect here; it
+    /// is kept for other programs that read the stored cookies.
     public var isHTTPOnly: Bool
-    /// The expiration date, to the second; `nil` for a session cookie, which ends with the process unless it is saved.
+    /// The expiration date, to the second; `nil`, the default, for a session cookie, which ends with the process unless
+    /// it is saved.
     public var expires: Date?
 
     /// Creates a cookie; by default it is for one host, all paths, and the session.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the cookie.
+    ///   - value: The value of the cookie, which is not encoded.
+    ///   - domain: The host; it is stored in lower case, and without leading dots.
+    ///   - includesSubdomains: Whether the cookie is also sent to subdomains; `false` by default.
+    ///   - path: The path that the cookie is for; `/` by default.
+    ///   - isSecure: Whether the cookie is sent over https only; `false` by default.
+    ///   - isHTTPOnly: Whether scripts of a web page cannot read the cookie; `false` by default.
+    ///   - expires: The expiration date; `nil`, the default, for a session cookie.
     public init(
         name: String, value: String, domain: String, includesSubdomains: Bool = false, path: String = "/",
         isSecure: Bool = false, isHTTPOnly: Bool = false, expires: Date? = nil

@@ -10,14 +10,20 @@ public struct Credential: Hashable, Sendable, CustomStringConvertible {
         set { secret.value = newValue }
     }
     private var secret: Secret<String>
-    /// The authentication schemes that the credential may be used with.
+    /// The authentication schemes that the credential may be used with; `nil`, the default, for the strongest of
+    /// Digest, NTLM and Basic that the server offers.
     ///
-    /// For a server, `nil`, the default, selects the strongest of Digest, NTLM and Basic that the server offers; the
-    /// credential is not sent before the server asks for it. If the only scheme is Basic, it is sent with the first
-    /// request.
+    /// The credential is not sent before the server asks for it, unless the only scheme is Basic: then it is sent with
+    /// the first request. For a proxy, `nil` selects Basic.
     public var schemes: Set<AuthenticationScheme>?
 
-    /// Creates a credential, by default for any scheme.
+    /// Creates a credential.
+    ///
+    /// - Parameters:
+    ///   - user: The user name; for NTLM it may be `DOMAIN\user`.
+    ///   - password: The password in clear text.
+    ///   - schemes: The authentication schemes that it may be used with; `nil`, the default, for the strongest of
+    ///     Digest, NTLM and Basic that the server offers.
     public init(user: String, password: String, schemes: Set<AuthenticationScheme>? = nil) {
         self.user = user
         secret = Secret(password)

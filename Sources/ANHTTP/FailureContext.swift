@@ -2,9 +2,9 @@
 
 package import FoundationEssentials
 
-/// The details of a failed transfer.
+/// The details of a failed transfer, for logs and messages.
 public struct FailureContext: Hashable, Sendable {
-    /// The URL without user information and query values.
+    /// The URL without user information and query values; empty if the transfer had not begun.
     public var url = ""
     /// The host that was contacted; the proxy if the proxy failed; `nil` if unknown.
     public var host: String?
@@ -16,11 +16,11 @@ public struct FailureContext: Hashable, Sendable {
     public var message: String?
     /// The `errno` of the system; `nil` if no system call failed.
     public var errno: Int32?
-    /// The time from the start of the exchange to the failure.
+    /// The time from the start of the exchange to the failure; zero if the exchange had not begun.
     public var elapsed: Duration = .zero
     /// The time limit that expired; `nil` if the failure is not a timeout.
     public var timeLimit: Duration?
-    /// The number of times the exchange was sent.
+    /// The number of times the exchange was sent; more than 1 if a reused connection turned out to be closed.
     public var sendCount = 1
     /// The authentication schemes offered by a proxy that refused a tunnel with status 407; empty otherwise.
     package var proxySchemes: Set<AuthenticationScheme> = []

@@ -5,8 +5,9 @@ public import HTTPTypes
 extension HTTPFields {
     /// Creates fields from untrusted names and values, in their order.
     ///
-    /// - Throws: ``TransportError/Reason/invalidRequest(_:)`` if a name is not a token, or a value contains CR, LF, NUL or
-    ///   another control character (RFC 9110 §5.1, §5.5).
+    /// - Parameter pairs: The names and values; names may be repeated.
+    /// - Throws: ``TransportError/Reason/invalidRequest(_:)`` if a name is not a token, or a value contains CR, LF, NUL
+    ///   or another control character (RFC 9110 §5.1, §5.5).
     public init(validating pairs: some Sequence<(String, String)>) throws(TransportError) {
         self.init()
         for (name, value) in pairs {

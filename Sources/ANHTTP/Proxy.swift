@@ -15,18 +15,25 @@ public enum ProxyPolicy: Hashable, Sendable {
 public struct Proxy: Hashable, Sendable {
     /// The protocol used with the proxy.
     public var kind: Kind
-    /// The host name or address of the proxy.
+    /// The host name or address of the proxy, without brackets around an IPv6 address.
     public var host: String
     /// The port of the proxy.
     public var port: Int
-    /// The credential for the proxy; `nil` for none. It is sent with Basic unless ``Credential/schemes`` says
-    /// otherwise; SOCKS 5 uses the method of RFC 1929.
+    /// The credential for the proxy; `nil`, the default, for none. It is sent with Basic unless ``Credential/schemes``
+    /// says otherwise; SOCKS 5 uses the method of RFC 1929.
     public var credential: Credential?
     /// The hosts that are contacted without the proxy: names including their subdomains, addresses, CIDR blocks, or `*`
-    /// for all.
+    /// for all. Empty by default.
     public var bypass: [String]
 
-    /// Creates a proxy, by default without credential and exceptions.
+    /// Creates a proxy.
+    ///
+    /// - Parameters:
+    ///   - kind: The protocol used with the proxy.
+    ///   - host: The host name or address of the proxy.
+    ///   - port: The port of the proxy.
+    ///   - credential: The credential for the proxy; `nil`, the default, for none.
+    ///   - bypass: The hosts that are contacted without the proxy; empty by default.
     public init(_ kind: Kind, host: String, port: Int, credential: Credential? = nil, bypass: [String] = []) {
         self.kind = kind
         self.host = host

@@ -13,12 +13,15 @@ public struct Request: Sendable {
     public var method: HTTPRequest.Method
     /// The absolute `http` or `https` URL. A fragment is not sent.
     public var url: URL
-    /// The header fields, in the order in which they are sent.
+    /// The header fields, in the order in which they are sent; empty by default. A session adds its default fields.
     public var headers: HTTPFields
-    /// The body; any method may have one.
+    /// The body, which any method may have; ``RequestBody/none`` by default.
     public var body: RequestBody
-    /// A closure that returns the trailer fields after the body was sent; `nil`, the default, for none. HTTP/1.1 only;
-    /// the body is sent chunked. See RFC 9110 §6.5.
+    /// A closure that returns the trailer fields after the body was sent; `nil`, the default, for none. See RFC 9110
+    /// §6.5.
+    ///
+    /// HTTP/1.1 only; the body is sent chunked. If the closure throws an error, the request fails with
+    /// ``TransportError/RequestBodyFailure/source(_:)``.
     public var trailers: (@Sendable () throws -> HTTPFields)?
 
     @usableFromInline package var attributes = RequestAttributes()
@@ -26,6 +29,12 @@ public struct Request: Sendable {
     package private(set) var sharedOptions: SharedTransferOptions?
 
     /// Creates a request, by default a `GET` without fields and body.
+    ///
+    /// - Parameters:
+    ///   - method: The method; `GET` by default.
+    ///   - url: The absolute `http` or `https` URL; any other fails when the request is sent.
+    ///   - headers: The header fields; empty by default.
+    ///   - body: The body; ``RequestBody/none`` by default.
     public init(
         method: HTTPRequest.Method = .get, url: URL, headers: HTTPFields = [:], body: RequestBody = .none
     ) {
@@ -52,12 +61,12 @@ public struct Request: Sendable {
 
     /// Changes some of the transfer options for this request; all others are those of the session.
     ///
-    /// The change is applied to the session's options when the request is sent, or at once to the options of a request
-    /// that is being sent, as in an interceptor.
-    ///
     /// ```swift
     /// request.changeOptions { $0.timeouts.idle = .seconds(5) }
     /// ```
+    ///
+    /// - Parameter change: Changes the session's options when the request is sent, after earlier changes; or at once
+    ///   the options of a request that is being sent, as in an interceptor.
     public mutating func changeOptions(_ change: @escaping @Sendable (inout TransferOptions) -> Void) {
         if let options {
             self.options = options.with(change)
@@ -66,7 +75,7 @@ public struct Request: Sendable {
         }
     }
 
-    /// The value of an attribute of this request. See ``RequestAttribute``.
+    /// The value of an attribute of this request; ``RequestAttribute/defaultValue`` if it was not set.
     @inlinable public subscript<Attribute: RequestAttribute>(_ attribute: Attribute.Type) -> Attribute.Value {
         get { attributes[attribute] }
         set { attributes[attribute] = newValue }
@@ -129,7 +138,7 @@ package final class SharedTransferOptions: Sendable {
 }
 
 extension Request: CustomStringConvertible {
-    /// The method and the URL, without user information and query values.
+    /// The method and the URL, without user information, query values and fragment.
     public var description: String {
         "\(method.rawValue) \(url.redactedDescription)"
     }

@@ -14,23 +14,26 @@ public struct RequestBody: Sendable {
     /// first and after each chunk.
     package var gate: (@Sendable () async throws -> Void)?
 
-    /// No body and no `Content-Length`.
+    /// No body and no `Content-Length`; the default of a request.
     public static let none = RequestBody(content: .none)
 
-    /// Creates a body of bytes in memory. Empty data is a body of length 0.
+    /// Creates a replayable body of bytes in memory. Empty data is a body of length 0.
     public static func bytes(_ data: Data) -> RequestBody {
         RequestBody(content: .bytes(data))
     }
 
-    /// Creates a body of the UTF-8 encoding of a string.
+    /// Creates a replayable body of the UTF-8 encoding of a string, without setting `Content-Type`.
     public static func string(_ string: String) -> RequestBody {
         .bytes(Data(string.utf8))
     }
 
-    /// Creates a body from a file, which is read while it is sent.
+    /// Creates a replayable body from a file, which is read while it is sent.
     ///
-    /// The size is determined when the exchange begins. If the file has become shorter by the time it is read, the
-    /// request fails; if it has become longer, the additional bytes are not sent.
+    /// The size is determined when the exchange begins. If the file cannot be read, or has become shorter by the time
+    /// it is read, the request fails with ``TransportError/Reason/requestBody(_:)``; if it has become longer, the
+    /// additional bytes are not sent.
+    ///
+    /// - Parameter path: The path of the file. It is not checked before the exchange begins.
     public static func file(_ path: String) -> RequestBody {
         RequestBody(content: .file(path: path))
     }
@@ -38,7 +41,8 @@ public struct RequestBody: Sendable {
     /// Creates a body from an asynchronous sequence, which is iterated only as fast as the connection accepts data.
     ///
     /// - Parameters:
-    ///   - chunks: The sequence of chunks.
+    ///   - chunks: The sequence of chunks. An error that it throws fails the request with
+    ///     ``TransportError/RequestBodyFailure/source(_:)``.
     ///   - length: The total number of bytes; `nil`, the default, if it is unknown. The request fails if the sequence
     ///     yields fewer or more bytes.
     ///   - isReplayable: Whether the sequence yields the same chunks each time it is iterated; `false` by default. Must
@@ -121,7 +125,7 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// Whether the body can be sent more than once.
+    /// Whether the body can be sent more than once, as for a redirect or retry: `true` for no body, bytes and files.
     public var isReplayable: Bool {
         switch content {
         case .none, .bytes, .file: true

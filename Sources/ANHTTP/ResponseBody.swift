@@ -12,12 +12,16 @@ public struct ResponseBody: AsyncSequence, Sendable {
     /// The decoder of the session that received the response, for the values of a stream.
     package var jsonDecoder: JSONDecoder?
 
-    /// Creates a body that reads from a source.
+    /// Creates a body that reads from a source, for transports and interceptors.
     public init(source: some ResponseBodySource) {
         self.source = source
     }
 
     /// Creates a body from data in memory.
+    ///
+    /// - Parameters:
+    ///   - data: The body, which is read as a single chunk.
+    ///   - ending: The trailers and metrics available after the end; by default no trailers and empty metrics.
     public init(_ data: Data, ending: ResponseEnding = ResponseEnding()) {
         source = BytesBodySource(data, ending: ending)
     }
@@ -27,7 +31,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
         source.ending
     }
 
-    /// The trailer fields, possibly empty; `nil` before the end of the body was read. See RFC 9110 §6.5.
+    /// The trailer fields (RFC 9110 §6.5), empty if there are none; `nil` before the end of the body was read.
     public var trailers: HTTPFields? {
         source.ending?.trailers
     }
@@ -37,10 +41,11 @@ public struct ResponseBody: AsyncSequence, Sendable {
         source.ending?.metrics
     }
 
-    /// Reads the remaining body and returns it.
+    /// Reads the remaining body and returns it; empty if all of it was read before.
     ///
-    /// - Throws: ``TransportError/Reason/responseTooLarge(_:)`` if the remaining body exceeds `limit` bytes; the transfer is
-    ///   then ended.
+    /// - Parameter limit: The maximum number of remaining bytes.
+    /// - Throws: ``TransportError``, with the reason ``TransportError/Reason/responseTooLarge(_:)`` if the remaining
+    ///   body exceeds `limit` bytes, which ends the transfer; `CancellationError` if the task is cancelled.
     public func collect(upTo limit: Int) async throws -> Data {
         try await source.collect(upTo: limit)
     }
@@ -66,8 +71,13 @@ public struct ResponseBody: AsyncSequence, Sendable {
 /// A source of the bytes of a ``ResponseBody``.
 public protocol ResponseBodySource: Sendable {
     /// Returns the next chunk, which is not empty; `nil` at the end, and in all later calls.
+    ///
+    /// - Throws: The error of the transfer, which the reader of the body receives unchanged.
     func next() async throws -> Data?
-    /// Returns all remaining bytes; throws ``TransportError/Reason/responseTooLarge(_:)`` if they exceed `limit`.
+    /// Returns all remaining bytes.
+    ///
+    /// - Throws: ``TransportError/Reason/responseTooLarge(_:)`` if they exceed `limit`; otherwise the errors of the
+    ///   transfer.
     func collect(upTo limit: Int) async throws -> Data
     /// The trailers and metrics; `nil` before the end was read.
     var ending: ResponseEnding? { get }

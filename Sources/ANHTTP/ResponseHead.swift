@@ -20,7 +20,13 @@ public struct ResponseHead: Sendable {
     /// The decoder of the session that received the response, for serializers without one of their own.
     package var jsonDecoder: JSONDecoder?
 
-    /// Creates a head, by default without fields and for HTTP/1.1.
+    /// Creates a head, for tests and interceptors.
+    ///
+    /// - Parameters:
+    ///   - status: The status code with an optional reason phrase.
+    ///   - headers: The header fields; empty by default.
+    ///   - version: The HTTP version; HTTP/1.1 by default.
+    ///   - url: The URL that the response came from.
     public init(status: HTTPResponse.Status, headers: HTTPFields = [:], version: HTTPVersion = .http1_1, url: URL) {
         self.status = status
         self.headers = headers

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-/// The attempts that a session made for a request.
+/// The attempts that a session made for a request, for logs and messages.
 public struct RetryHistory: Hashable, Sendable {
-    /// The attempts before the last one, in order.
+    /// The attempts before the last one, in order; empty if the request was sent once.
     public var earlierAttempts: [Attempt] = []
     /// The reason why a last attempt that failed was not retried; `nil` if it succeeded or its failure is not one that
     /// is retried. For example: `there were 2 retries`.
@@ -15,11 +15,11 @@ public struct RetryHistory: Hashable, Sendable {
 
     /// An attempt that was followed by another one.
     public struct Attempt: Hashable, Sendable {
-        /// The outcome of the attempt.
+        /// The result because of which another attempt was made: a status or an error.
         public var outcome: Outcome
         /// The metrics of the attempt's last exchange; `nil` if no exchange began.
         public var metrics: TransferMetrics?
-        /// The delay before the next attempt.
+        /// The delay after this attempt, before the next one.
         public var wait: Duration
 
         /// Creates an attempt, by default without metrics and delay.

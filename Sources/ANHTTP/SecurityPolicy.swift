@@ -23,17 +23,17 @@ public import FoundationEssentials
 /// Connections are not shared between different policies. TLS sessions are not resumed under a policy that differs from
 /// the default, because a resumed session presents no certificates.
 public struct SecurityPolicy: Hashable, Sendable {
-    /// The kind of pinning; `none` by default.
+    /// The part of a chain that is compared with the pins; ``PinningMode/none`` by default.
     public var pinningMode = PinningMode.none
-    /// The pinned certificates in DER. In public-key mode, the keys of these certificates are pinned.
+    /// The pinned certificates in DER; empty by default. In public-key mode, the keys of these certificates are pinned.
     public var pinnedCertificates: [Data] = []
-    /// The pinned public keys, used in public-key mode.
+    /// The pinned public keys, used in public-key mode; empty by default.
     public var pins: [PublicKeyPin] = []
-    /// Pinned keys in reserve, for the day when the keys of ``pins`` must be replaced; ``TrustResult/usesBackupPin``
-    /// reports when one was needed.
+    /// Pinned keys in reserve, for the day when the keys of ``pins`` must be replaced; empty by default.
+    /// ``TrustResult/usesBackupPin`` reports when one was needed.
     public var backupPins: [PublicKeyPin] = []
-    /// The expiry of the pins; `nil`, the default, for none. From then on only a valid chain is required, so that
-    /// programs that are no longer updated are not locked out.
+    /// The expiry of the pins; `nil`, the default, for none. After it only a valid chain is required, so that programs
+    /// that are no longer updated are not locked out.
     public var pinExpiry: Date?
     /// Whether a pinned chain is accepted even if it is not otherwise valid; `false` by default.
     public var allowsInvalidCertificates = false
@@ -139,7 +139,7 @@ public struct SecurityPolicy: Hashable, Sendable {
         case refuse(String)
     }
 
-    /// The error of an invalid part of a security policy.
+    /// The error of an invalid pin, host pattern, certificate file or other part of a security policy.
     public struct ConfigurationError: Error, Hashable, Sendable, CustomStringConvertible {
         /// The problem as a clause that can end a sentence.
         public let description: String

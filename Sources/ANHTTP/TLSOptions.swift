@@ -5,7 +5,8 @@ public import FoundationEssentials
 /// The options for TLS connections. By default the server is verified against the system's trust store, with TLS 1.2 or
 /// later.
 public struct TLSOptions: Hashable, Sendable {
-    /// The trusted certificate authorities; those of the system by default.
+    /// The trusted certificate authorities; those of the system by default. ``SecurityPolicy/trustRoots`` takes
+    /// precedence.
     public var trustRoots = TrustRoots.system
     /// The rules for servers; by default a valid chain and the right host name.
     public var policy = SecurityPolicy()
@@ -56,7 +57,8 @@ public struct TLSOptions: Hashable, Sendable {
 public enum TrustRoots: Hashable, Sendable {
     /// The system's trust store, or the one named by the environment variables `SSL_CERT_FILE` and `SSL_CERT_DIR`.
     case system
-    /// The certificates of a PEM file instead of the system's.
+    /// The certificates of a PEM file instead of the system's. A file that cannot be read fails requests with
+    /// ``TransportError/TLSFailure/badTrustRoots``.
     case file(String)
     /// PEM certificates in memory instead of the system's.
     case pem(Data)

@@ -32,24 +32,25 @@ public struct TransferMetrics: Hashable, Sendable {
     /// The source of the response; set by a session with a response cache, otherwise ``ResponseSource/network``.
     public var source = ResponseSource.network
 
-    /// Whether the connection was used by an earlier exchange.
+    /// Whether the connection was used by an earlier exchange; `false` before a connection was made.
     public var isConnectionReused = false
     /// The number of times the exchange was sent; 2 if a reused connection turned out to be closed.
     public var sendCount = 1
     /// The attempts before this exchange, with their metrics; set by a session, otherwise empty.
     public var retryHistory = RetryHistory()
-    /// The address and port of the server, or of the proxy.
+    /// The address and port of the server, or of the proxy; `nil` before a connection was made.
     public var remoteAddress: SocketAddress?
-    /// The local address and port.
+    /// The local address and port of the connection; `nil` before a connection was made.
     public var localAddress: SocketAddress?
-    /// The HTTP version that was used.
+    /// The HTTP version that was used; `nil` if no response was received from a server.
     public var httpVersion: HTTPVersion?
     /// The TLS version as named by OpenSSL, such as `TLSv1.3`; `nil` without TLS.
     public var tlsVersion: String?
     /// The cipher suite as named by OpenSSL; `nil` without TLS.
     public var cipher: String?
 
-    /// Creates metrics for an exchange that has not begun.
+    /// Creates metrics for an exchange that has not begun: all durations are zero or `nil`, and all numbers of bytes
+    /// are 0.
     public init() {}
 }
 

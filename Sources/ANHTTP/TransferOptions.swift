@@ -13,23 +13,25 @@ public import FoundationEssentials
 /// request.changeOptions { $0.timeouts.idle = .seconds(5) }
 /// ```
 public struct TransferOptions: Hashable, Sendable {
-    /// The time limits, with a precision of milliseconds.
+    /// The time limits, with a precision of milliseconds; by default 30 s to connect, 60 s without a byte, and no
+    /// others.
     public var timeouts = Timeouts()
-    /// The HTTP versions that may be used; ``HTTPVersionPolicy/automatic`` by default.
+    /// The HTTP versions that may be used; by default HTTP/2 if TLS negotiates it, otherwise HTTP/1.1.
     public var httpVersion = HTTPVersionPolicy.automatic
-    /// The proxy; determined by the environment by default.
+    /// The proxy; by default that of environment variables such as `https_proxy`, see ``ProxyPolicy/environment``.
     public var proxy = ProxyPolicy.environment
     /// The TLS options; by default servers are verified, with TLS 1.2 or later.
     public var tls = TLSOptions()
-    /// The options for making connections.
+    /// The options for making connections; by default both IP versions, any local address, and TCP keep-alive after 60
+    /// s.
     public var connection = ConnectionOptions()
     /// Whether cookies are sent and stored, unless ``Request/handlesCookies`` is set; `true` by default.
     ///
     /// The values of a request's own `Cookie` field are sent after the stored cookies, in the same field.
     public var handlesCookies = true
 
-    /// The time to wait for `100 Continue` before the body is sent; `nil`, the default, sends no `Expect` field. See
-    /// RFC 9110 §10.1.1.
+    /// The time to wait for `100 Continue` (RFC 9110 §10.1.1) before the body is sent; `nil`, the default, sends no
+    /// `Expect` field.
     public var expectContinueTimeout: Duration?
 
     /// Whether compressed responses are requested and decoded; `true` by default.
@@ -41,12 +43,20 @@ public struct TransferOptions: Hashable, Sendable {
     ///
     /// The head keeps the `Content-Encoding` field.
     public var decodesContent = true
-    /// The limits for decoding compressed responses.
+    /// The limits for decoding compressed responses; by default 1 GiB, and 200 times the received bytes.
+    ///
+    /// A body that exceeds one fails with ``TransportError/Reason/responseTooLarge(_:)``.
     public var decompressionLimit = DecompressionLimit()
 
-    /// The maximum size of a collected body in bytes; 128 MiB by default.
+    /// The maximum size of a body in bytes that is collected in memory; 128 MiB by default. Streams and files have no
+    /// limit.
+    ///
+    /// A larger body fails with ``TransportError/Reason/responseTooLarge(_:)``.
     public var maximumBodySize = 128 << 20
-    /// The maximum total size of all heads of a response in bytes; 300 KiB by default.
+    /// The maximum total size in bytes of all heads of a response, including interim ones; 300 KiB by default.
+    ///
+    /// Larger heads fail with ``TransportError/Reason/responseTooLarge(_:)``. libcurl itself limits them to 300 KiB, so
+    /// that a larger value has no effect, and a line to 100 KiB.
     public var maximumHeadSize = 300 << 10
     /// The maximum number of bytes of a streamed body that are buffered for the reader; 256 KiB by default.
     ///
@@ -58,6 +68,8 @@ public struct TransferOptions: Hashable, Sendable {
     public init() {}
 
     /// Returns a copy with changes.
+    ///
+    /// - Parameter change: Changes the copy, as in `options.with { $0.proxy = .none }`.
     public func with(_ change: (inout TransferOptions) -> Void) -> TransferOptions {
         var copy = self
         change(&copy)
@@ -66,20 +78,24 @@ public struct TransferOptions: Hashable, Sendable {
 }
 
 /// The time limits of a transfer and its parts; `nil` means no limit.
+///
+/// A transfer that exceeds one fails with ``TransportError/Reason/timedOut(_:)``, whose ``FailureContext/timeLimit`` is
+/// the limit.
 public struct Timeouts: Hashable, Sendable {
     /// The limit for establishing a connection, from leaving the queue until the request can be sent: name lookup,
     /// proxy, TCP and TLS. 30 s by default.
     public var connect: Duration? = .seconds(30)
-    /// The limit for waiting in the queue for a connection. None by default.
+    /// The limit for waiting in the queue for a connection; `nil`, the default, for none. See ``ConnectionLimits``.
     public var queue: Duration?
     /// The limit for the time without a byte sent or received, once connected. 60 s by default.
     ///
     /// The limit is suspended while the transfer is paused locally, because the response body is not being read or the
     /// source of the request body has nothing to send.
     public var idle: Duration? = .seconds(60)
-    /// The limit for the complete exchange, including the body. None by default.
+    /// The limit for the complete exchange, including the body; `nil`, the default, for none.
     public var total: Duration?
-    /// The limit for waiting for a route to the host, if the session does so. None by default.
+    /// The limit for waiting for a route to the host, if the session or request waits for connectivity; `nil`, the
+    /// default, for none.
     public var connectivity: Duration?
 
     /// Creates the default limits: 30 s to connect, 60 s idle, no others.
@@ -101,11 +117,11 @@ public enum HTTPVersionPolicy: Hashable, Sendable {
 
 /// The limits for decoded responses, as a protection against decompression bombs.
 public struct DecompressionLimit: Hashable, Sendable {
-    /// The maximum number of decoded bytes; `nil` for no limit. 1 GiB by default.
+    /// The maximum number of decoded bytes; 1 GiB by default, `nil` for no limit.
     public var maximumSize: Int? = 1 << 30
-    /// The maximum ratio of decoded to received bytes; `nil` for no limit. 200 by default.
+    /// The maximum ratio of decoded to received bytes; 200 by default, `nil` for no limit.
     public var maximumRatio: Int? = 200
-    /// The number of decoded bytes up to which the ratio is not checked. 1 MiB by default.
+    /// The number of decoded bytes up to which the ratio is not checked; 1 MiB by default.
     public var ratioThreshold = 1 << 20
 
     /// Creates the default limits.
@@ -121,15 +137,15 @@ public struct ConnectionOptions: Hashable, Sendable {
     /// The local interface, address or host name to connect from, as in CURLOPT_INTERFACE(3); `nil`, the default, for
     /// any.
     public var localInterface: String?
-    /// Hosts and ports to connect to instead of those of the URL, while TLS and the `Host` field keep the URL's host.
-    /// See CURLOPT_CONNECT_TO(3).
+    /// Hosts and ports to connect to instead of those of the URL, while TLS and the `Host` field keep the URL's host;
+    /// none by default. See CURLOPT_CONNECT_TO(3).
     public var hostOverrides: [HostOverride] = []
     /// The addresses that connections may be made to; all by default.
     public var addresses = AddressPolicy.any
     /// The URL of a DNS-over-HTTPS server to resolve names with instead of the system (RFC 8484); `nil`, the default,
     /// for the system.
     public var dnsOverHTTPS: URL?
-    /// The idle time after which the system sends TCP keep-alive probes; `nil` for no probes. 60 s by default.
+    /// The idle time after which the system sends TCP keep-alive probes; 60 s by default, `nil` for no probes.
     public var tcpKeepAlive: Duration? = .seconds(60)
 
     /// Creates the default options.
@@ -156,7 +172,13 @@ public struct ConnectionOptions: Hashable, Sendable {
         /// The port to connect to.
         package var addressPort: Int
 
-        /// Creates an override; without `addressPort` the port stays the same.
+        /// Creates an override.
+        ///
+        /// - Parameters:
+        ///   - host: The host of the URL.
+        ///   - port: The port of the URL.
+        ///   - address: The address or host name to connect to.
+        ///   - addressPort: The port to connect to; `nil`, the default, for that of the URL.
         public init(host: String, port: Int, address: String, addressPort: Int? = nil) {
             self.host = host
             self.port = port

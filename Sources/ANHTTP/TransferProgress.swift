@@ -11,6 +11,10 @@ public struct TransferProgress: Hashable, Sendable {
     public var bytesPerSecond: Double?
 
     /// Creates a snapshot without a speed.
+    ///
+    /// - Parameters:
+    ///   - completedBytes: The number of body bytes transferred so far.
+    ///   - totalBytes: The total number of body bytes; `nil` if it is unknown.
     public init(completedBytes: Int64, totalBytes: Int64?) {
         self.completedBytes = completedBytes
         self.totalBytes = totalBytes

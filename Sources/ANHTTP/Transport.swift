@@ -25,27 +25,31 @@ public protocol Transport: Sendable {
         body: nonisolated(nonsending) (ResponseHead, ResponseBody) async throws -> Void
     ) async throws
 
-    /// Ends all exchanges with ``TransportError/Reason/shutDown`` and closes all connections.
+    /// Ends all exchanges with ``TransportError/Reason/shutDown`` and closes all connections; later exchanges fail with
+    /// the same error.
     func shutdown() async
 
-    /// The schemes by which the transport authenticates, given a credential. A challenge by another scheme is not
-    /// answered. All schemes by default.
+    /// The schemes by which the transport authenticates, given a credential; all schemes by default. A challenge by
+    /// another scheme is not answered.
     var authenticationSchemes: Set<AuthenticationScheme> { get }
 }
 
 extension Transport {
-    /// The default: all schemes.
+    /// All schemes, the default of the requirement.
     public var authenticationSchemes: Set<AuthenticationScheme> { Set(AuthenticationScheme.allCases) }
 
     /// Performs one exchange and returns a value made from the response.
     ///
-    /// See the requirement `perform(_:delivery:reporting:body:)` for the lifetime of the exchange.
+    /// The exchange ends with the call: what `makeValue` has not read is discarded. Cancelling the task cancels the
+    /// exchange.
     ///
     /// - Parameters:
     ///   - request: The request to send.
     ///   - delivery: Whether the body will be collected or streamed.
-    ///   - events: Receives the events of the exchange; `nil`, the default, for none.
+    ///   - events: Receives the events of the exchange on the transport's own thread, and must return immediately;
+    ///     `nil`, the default, for none.
     ///   - makeValue: Receives the head and the body, which is valid only during the call, and returns the value.
+    /// - Returns: The value that `makeValue` returns.
     /// - Throws: ``TransportError``, `CancellationError`, or the error thrown by `makeValue`.
     @inlinable
     public func perform<Value>(
@@ -65,15 +69,17 @@ extension Transport {
 
 /// The way in which a response body will be read.
 public enum BodyDelivery: Hashable, Sendable {
-    /// As a whole, after the head; at most the given number of bytes.
+    /// As a whole, after the head. A body of more than the given number of bytes fails with
+    /// ``TransportError/Reason/responseTooLarge(_:)``.
     case collected(upTo: Int)
-    /// In chunks, as they arrive.
+    /// In chunks, as they arrive, with backpressure.
     case streamed
 }
 
 /// A receiver of the events of an exchange.
 public protocol TransferEventSink: Sendable {
-    /// Handles an event; must not block.
+    /// Handles an event, in the order in which events occur. It is called on the transport's own thread, and must not
+    /// block.
     func receive(_ event: TransferEvent)
 }
 
@@ -86,10 +92,10 @@ public enum TransferEvent: Sendable {
     case informational(ResponseHead)
     /// The head of the final response.
     case head(ResponseHead)
-    /// Body bytes were sent.
+    /// Bytes of the request body were sent; reported at intervals and at the end.
     case uploadProgress(TransferProgress)
-    /// Body bytes were received.
+    /// Bytes of the response body were received; reported at intervals and at the end.
     case downloadProgress(TransferProgress)
-    /// The exchange ended, successfully or not.
+    /// The exchange ended, successfully or not; the last event.
     indirect case finished(TransferMetrics)
 }

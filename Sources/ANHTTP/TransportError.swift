@@ -25,12 +25,12 @@
 public struct TransportError: Error, Sendable {
     private var storage: Storage
 
-    /// Creates an error, for transports and tests of error handling.
+    /// Creates an error, for transports and tests of error handling; by default with empty details.
     public init(_ reason: Reason, context: FailureContext = FailureContext()) {
         storage = .values(reason, context)
     }
 
-    /// The reason of the failure.
+    /// The reason for the failure, to be compared or switched over.
     public var reason: Reason {
         switch storage {
         case .values(let reason, _): reason

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: MIT
 
 extension ResponseBody {
-    /// The body as a sequence of server-sent events, regardless of its media type.
+    /// The body as a sequence of server-sent events (WHATWG HTML, “Server-sent events”), regardless of its media type.
     ///
-    /// The sequence ends with the body. Iteration throws ``TransportError/Reason/responseTooLarge(_:)`` for an event with
-    /// more than 16 MiB of data; see ``serverSentEvents(maximumEventSize:)`` for other limits.
+    /// The sequence ends with the body; it does not reconnect. An event that is incomplete at the end is discarded.
+    /// Iteration throws ``TransportError/Reason/responseTooLarge(_:)`` for an event with more than 16 MiB of data, and
+    /// the errors of the transfer; see ``serverSentEvents(maximumEventSize:)`` for other limits.
     public var serverSentEvents: some AsyncSequence<ServerSentEvent, any Error> & Sendable {
         serverSentEvents(maximumEventSize: 16 << 20)
     }
 
-    /// Returns the body as a sequence of server-sent events, as ``serverSentEvents`` does.
+    /// Returns the body as a sequence of server-sent events (WHATWG HTML, “Server-sent events”), regardless of its
+    /// media type.
+    ///
+    /// The sequence ends with the body; it does not reconnect. An event that is incomplete at the end is discarded.
     ///
     /// - Parameter maximumEventSize: The maximum size of the data of an event in bytes, which also limits the lines of
     ///   comments and other fields. A larger one makes iteration throw ``TransportError/Reason/responseTooLarge(_:)``.

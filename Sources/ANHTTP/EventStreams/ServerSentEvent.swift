@@ -15,7 +15,12 @@ public struct ServerSentEvent: Hashable, Sendable {
     /// The session that received the event.
     package var session = EventSession()
 
-    /// Creates an event, by default of the type `message` and without an ID.
+    /// Creates an event, as for tests.
+    ///
+    /// - Parameters:
+    ///   - type: The type of the event; `message` by default.
+    ///   - data: The data, in which lines are separated by LF.
+    ///   - id: The last event ID; empty, the default, for none.
     public init(type: String = "message", data: String, id: String = "") {
         self.type = type
         self.data = data
