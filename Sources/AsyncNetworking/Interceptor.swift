@@ -50,7 +50,7 @@ public protocol Interceptor: Sendable {
     ) async throws
 }
 
-/// A request on its way through an ``Interceptor``.
+/// A request on its way through an ``Interceptor``, and the function that passes it on.
 public struct Interception: Sendable {
     /// The request, as modified by earlier steps. For ``SessionConfiguration/interceptors`` it has neither the
     /// session's header fields nor its transfer options yet.

@@ -23,7 +23,7 @@ public struct RedirectPolicy: Sendable {
     /// ``SessionError/RedirectFailure/tooMany(limit:)``; 0 permits no redirect.
     public var maximum = 20
     /// The header fields that are removed when the origin changes: `Authorization`, `Proxy-Authorization` and `Cookie`
-    /// by default.
+    /// by default. Resume data of downloads does not contain them either.
     public var sensitiveHeaders: Set<HTTPField.Name> = [.authorization, .proxyAuthorization, .cookie]
     /// A closure that decides about each redirect that the policy permits; `nil`, the default, follows all of them.
     ///
@@ -49,7 +49,9 @@ public struct RedirectPolicy: Sendable {
     /// The policy that returns every redirect as the response.
     public static let none = RedirectPolicy().with { $0.isEnabled = false }
 
-    /// Returns a copy modified by a closure.
+    /// Returns a copy of the policy modified by a closure.
+    ///
+    /// - Parameter change: Modifies the copy.
     public func with(_ change: (inout RedirectPolicy) -> Void) -> RedirectPolicy {
         var copy = self
         change(&copy)

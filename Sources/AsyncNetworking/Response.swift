@@ -5,7 +5,7 @@ public import HTTPTypes
 
 /// A value deserialized from a response, with the response's head, trailers and metrics.
 public struct Response<Value: Sendable>: Sendable {
-    /// The body, or the value that a serializer made of it.
+    /// The body as `Data`, or the value that the serializer returned for it.
     public var value: Value
     /// The status, header fields and URL of the final response, after redirects and retries.
     public var head: ResponseHead

@@ -21,6 +21,9 @@ public import FoundationEssentials
 // └── invalidated      the manager accepts no more requests
 
 /// The error that the functions of a ``SessionManager`` throw, besides `CancellationError`.
+///
+/// It wraps the errors of lower layers; ``transport``, ``serialization`` and ``rejection`` return them, also for a
+/// download that can be resumed. Statuses such as 404 are errors only if a serializer or validation rejects them.
 @nonexhaustive
 public indirect enum SessionError: Error, Sendable {
     /// The exchange failed, for example because a timeout expired, no connection could be established, or the server is

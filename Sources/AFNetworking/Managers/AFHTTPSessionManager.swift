@@ -29,7 +29,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - url: The base of relative URLs (RFC 3986 §5), with a slash appended if missing; `nil` for none.
-    ///   - configuration: See ``AFURLSessionManager/init(sessionConfiguration:)``; `nil` for the default one.
+    ///   - configuration: The configuration, which is copied; `nil` for the default one.
     public init(baseURL url: URL?, sessionConfiguration configuration: URLSessionConfiguration?) {
         base = URLResolver(base: url ?? configuration?.sharedSession?.configuration.baseURL)
         serializer = Lock(UncheckedSendable(AFHTTPRequestSerializer()))
@@ -269,7 +269,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
 
     // MARK: Copies and archives
 
-    /// Creates a manager from an archive of its base URL, configuration, serializers and security policy.
+    /// Creates a manager from an archive of its base URL, configuration, serializers and security policy. Never `nil`.
     public required init?(coder: NSCoder) {
         base = URLResolver(base: coder.decodeValue(URL.self, forKey: "baseURL"))
         serializer = Lock(UncheckedSendable(AFHTTPRequestSerializer()))
@@ -286,7 +286,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         }
     }
 
-    /// Archives the base URL, the configuration, the serializers and the security policy.
+    /// Archives the base URL, the configuration, the serializers and the security policy, but not a shared session.
     open override func encode(with coder: NSCoder) {
         super.encode(with: coder)
         if let baseURL { coder.encodeValue(baseURL, forKey: "baseURL") }

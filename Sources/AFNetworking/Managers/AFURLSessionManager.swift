@@ -119,18 +119,18 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
 
     // MARK: Tasks
 
-    /// The tasks that have not ended: data tasks, then upload tasks, then download tasks.
+    /// The tasks that have not ended, also suspended ones: data tasks, then upload tasks, then download tasks.
     open var tasks: [URLSessionTask] { dataTasks + uploadTasks + downloadTasks }
 
-    /// The data tasks that have not ended.
+    /// The data tasks that have not ended, oldest first, also suspended ones.
     open var dataTasks: [URLSessionDataTask] {
         allTasks.filter { !($0 is URLSessionUploadTask) }.compactMap { $0 as? URLSessionDataTask }
     }
 
-    /// The upload tasks that have not ended.
+    /// The upload tasks that have not ended, oldest first, also suspended ones.
     open var uploadTasks: [URLSessionUploadTask] { allTasks.compactMap { $0 as? URLSessionUploadTask } }
 
-    /// The download tasks that have not ended.
+    /// The download tasks that have not ended, oldest first, also suspended ones.
     open var downloadTasks: [URLSessionDownloadTask] { allTasks.compactMap { $0 as? URLSessionDownloadTask } }
 
     private var allTasks: [URLSessionTask] { state.withLock { $0.tasks } }
@@ -300,10 +300,10 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         coder.encodeValue(ArchivedConfiguration(sessionConfiguration), forKey: "sessionConfiguration")
     }
 
-    /// Always `true`.
+    /// Always `true`: archives can be decoded with `requiresSecureCoding`.
     open class var supportsSecureCoding: Bool { true }
 
-    /// Returns a manager with the same configuration. Blocks, serializers, policies and queues are not copied.
+    /// Returns a manager with the same configuration or shared session, but without blocks, serializers and policies.
     open func copy(with zone: NSZone? = nil) -> Any {
         AFURLSessionManager(sessionConfiguration: copiedConfiguration)
     }

@@ -3,7 +3,7 @@
 import ANSystem
 import AsyncNetworking
 
-/// The reachability of the network or of a host.
+/// The reachability of the network or of a host, with the raw values of AFNetworking.
 public enum AFNetworkReachabilityStatus: Int, Sendable {
     /// The status has not been reported yet, or cannot be determined.
     case unknown = -1

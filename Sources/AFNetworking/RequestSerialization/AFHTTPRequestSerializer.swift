@@ -12,7 +12,8 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
 {
     let state: Lock<RequestSerializerState>
 
-    /// A block that encodes parameters into the query or the form body of a request.
+    /// A block that returns parameters encoded as a query or form body. It takes the request, the parameters and an
+    /// error pointer.
     public typealias QueryBlock = (URLRequest, Any, NSErrorPointer) -> String?
 
     /// Creates a serializer with the default fields `User-Agent` and, if the process has a locale, `Accept-Language`.
@@ -108,7 +109,7 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         setValue(fields[.authorization], forHTTPHeaderField: "Authorization")
     }
 
-    /// Removes the `Authorization` field.
+    /// Removes the `Authorization` field, regardless of how it was set.
     open func clearAuthorizationHeader() {
         setValue(nil, forHTTPHeaderField: "Authorization")
     }
@@ -135,8 +136,9 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
 
     // MARK: Requests
 
-    /// Creates a request with encoded parameters. On failure `error` is set, and the request has a URL without a host,
-    /// which cannot be sent.
+    /// Creates a request with a method, an absolute URL, and encoded parameters (`nil` for none). On failure `error` is
+    /// set, for example to -1000 if `urlString` is not a URL, and the request has a URL without a host, which cannot be
+    /// sent.
     open func request(
         withMethod method: String, urlString: String, parameters: Any?, error: NSErrorPointer
     ) -> NSMutableURLRequest {
@@ -152,8 +154,8 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         }
     }
 
-    /// Returns a copy of the request with the serializer's header fields and the encoded parameters; on failure, sets
-    /// `error` and returns `nil`.
+    /// Returns a copy of the request with the encoded parameters (`nil` for none), and with the serializer's header
+    /// fields where the request has none of that name. On failure, sets `error` and returns `nil`.
     open func request(
         bySerializingRequest request: URLRequest, withParameters parameters: Any?, error: NSErrorPointer
     ) -> URLRequest? {
@@ -182,10 +184,10 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
     // MARK: Multipart forms
 
     /// Creates a request with a multipart form (RFC 7578): one field per parameter, followed by the parts that `block`
-    /// appends.
+    /// appends. If the form is empty, the request is the one without parameters.
     ///
-    /// If the form is empty, the request is the one without parameters. For GET and HEAD, which cannot have a form,
-    /// `error` is set.
+    /// On failure of the serializer or a part, and for GET and HEAD, which cannot have a form, `error` is set, and the
+    /// request has a URL without a host, which cannot be sent.
     open func multipartFormRequest(
         withMethod method: String, urlString: String, parameters: [String: Any]?,
         constructingBodyWith block: ((any AFMultipartFormData) -> Void)?, error: NSErrorPointer
@@ -284,8 +286,8 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
 
     // MARK: Copies and archives
 
-    /// Creates a serializer from an archive of its header fields, query style and options. Other settings have their
-    /// defaults.
+    /// Creates a serializer from an archive of its header fields, query style and options; `nil` if the archive has
+    /// none. Other settings have their defaults.
     public required init?(coder: NSCoder) {
         guard let kept = coder.decodeValue(RequestSerializerState.Kept.self, forKey: "requestSerializer") else {
             return nil
@@ -299,11 +301,11 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         coder.encodeValue(state.withLock { $0.kept }, forKey: "requestSerializer")
     }
 
-    /// Always `true`.
+    /// Always `true`: archives can be decoded with `requiresSecureCoding`.
     open class var supportsSecureCoding: Bool { true }
 
     /// Returns a serializer with the same header fields, query style, query block and options. Other settings have
-    /// their defaults.
+    /// their defaults, and a subclass that does not override this method loses its overrides.
     open func copy(with zone: NSZone? = nil) -> Any {
         let copy = makeEmptyCopy()
         let kept = state.withLock { RequestSerializerState($0.kept, makeQuery: $0.makeQuery) }

@@ -40,7 +40,8 @@ open class AFJSONRequestSerializer: AFHTTPRequestSerializer, @unchecked Sendable
             contentType: "application/json")
     }
 
-    /// Creates a serializer from an archive of its header fields, query style and writing options.
+    /// Creates a serializer from an archive of its header fields, query style and writing options; `nil` if the archive
+    /// has none.
     public required init?(coder: NSCoder) {
         super.init(coder: coder)
     }

@@ -49,7 +49,8 @@ open class AFPropertyListRequestSerializer: AFHTTPRequestSerializer, @unchecked 
         }
     }
 
-    /// Creates a serializer from an archive of its header fields, query style, format and options.
+    /// Creates a serializer from an archive of its header fields, query style, format and options; `nil` if the archive
+    /// has none.
     public required init?(coder: NSCoder) {
         super.init(coder: coder)
     }

@@ -14,7 +14,8 @@ public protocol AFURLRequestSerialization: NSObjectProtocol {
     ) -> URLRequest?
 }
 
-/// A style of encoding parameters into a query.
+/// A style of encoding parameters into a query; there is only one. For another encoding, set a block by
+/// `setQueryStringSerializationWith(_:)`.
 public enum AFHTTPRequestQueryStringSerializationStyle: UInt, Codable, Sendable {
     /// Sorted names, `name[key]` for dictionaries, `name[]` for arrays.
     case httpRequestQueryStringDefaultStyle = 0

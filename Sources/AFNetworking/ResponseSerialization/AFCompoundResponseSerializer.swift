@@ -37,7 +37,7 @@ open class AFCompoundResponseSerializer: AFHTTPResponseSerializer, @unchecked Se
     open var responseSerializers: [any AFURLResponseSerialization] { serializers.value }
 
     /// Returns the object of the first serializer that returns one, and sets `error` to that serializer's error, if
-    /// any.
+    /// any. If none returns an object, the result is the body, validated by this serializer's own rules.
     open override func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
         for case let serializer as AFHTTPResponseSerializer in responseSerializers {
             let pointer = AutoreleasingUnsafeMutablePointer<NSError?>(nil)
@@ -48,7 +48,8 @@ open class AFCompoundResponseSerializer: AFHTTPResponseSerializer, @unchecked Se
         return super.responseObject(for: response, data: data, error: error)
     }
 
-    /// Creates a serializer from an archive of its acceptable responses and its children.
+    /// Creates a serializer from an archive of its acceptable responses and its children; `nil` if the archive has
+    /// none.
     public required init?(coder: NSCoder) {
         let classes: [AnyClass] = [
             NSArray.self, AFHTTPResponseSerializer.self, AFJSONResponseSerializer.self,

@@ -62,8 +62,17 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, NSSec
         if !validity.isValid { throw AFUnnamedError() }
     }
 
-    /// Validates a response and returns the object for its body; sets `error` if the response is unacceptable. This
-    /// class returns the body in any case; its subclasses in this module return `nil` for an unacceptable media type.
+    /// Validates a response and returns the object for its body.
+    ///
+    /// This class returns the body in any case; its subclasses in this module return `nil` for an unacceptable media
+    /// type, and an object together with the error if only the status code is unacceptable.
+    ///
+    /// - Parameters:
+    ///   - response: The response; one that is not an `HTTPURLResponse` is acceptable.
+    ///   - data: The body, if any.
+    ///   - error: Takes the error if the response is unacceptable or its body cannot be converted; `nil` if the caller
+    ///     ignores it.
+    /// - Returns: The object, if any.
     open func responseObject(for response: URLResponse?, data: Data?, error: NSErrorPointer) -> Any? {
         let response = response as? HTTPURLResponse
         var validity = ResponseValidity(description: response.map(ResponseDescription.init))
@@ -127,10 +136,11 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, NSSec
         coder.encodeValue(settings.withLock { $0 }, forKey: "responseSerializer")
     }
 
-    /// Always `true`.
+    /// Always `true`: archives can be decoded with `requiresSecureCoding`.
     open class var supportsSecureCoding: Bool { true }
 
-    /// Returns a serializer with the same acceptable responses and options.
+    /// Returns a serializer of the same class of this module with the same acceptable responses and options. The copy
+    /// lacks the overrides of a subclass that does not override this method.
     open func copy(with zone: NSZone? = nil) -> Any {
         let copy = makeEmptyCopy()
         let own = settings.withLock { $0 }

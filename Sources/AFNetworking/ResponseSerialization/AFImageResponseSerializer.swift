@@ -28,8 +28,8 @@ open class AFImageResponseSerializer: AFHTTPResponseSerializer, @unchecked Senda
         set { settings.withLock { $0.imageScale = Double(newValue) } }
     }
 
-    /// Whether PNG and JPEG images of up to 1024 × 1024 pixels are decoded at once, on the manager's queue, if the
-    /// package trait `ImageDecoding` is enabled. Default: `true`.
+    /// Whether PNG and JPEG images of up to 1024 × 1024 pixels are decoded before the completion handler is called, not
+    /// on its queue, if the package trait `ImageDecoding` is enabled. Default: `true`.
     open var automaticallyInflatesResponseImage: Bool {
         get { settings.withLock { $0.inflatesImages } ?? true }
         set { settings.withLock { $0.inflatesImages = newValue } }
@@ -56,7 +56,7 @@ open class AFImageResponseSerializer: AFHTTPResponseSerializer, @unchecked Senda
         return image.inflated() ?? image
     }
 
-    /// Creates a serializer from an archive of its acceptable responses and options.
+    /// Creates a serializer from an archive of its acceptable responses and options; `nil` if the archive has none.
     public required init?(coder: NSCoder) {
         super.init(coder: coder)
     }

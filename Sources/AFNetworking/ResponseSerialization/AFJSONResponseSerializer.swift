@@ -46,7 +46,7 @@ open class AFJSONResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendab
         }
     }
 
-    /// Creates a serializer from an archive of its acceptable responses and options.
+    /// Creates a serializer from an archive of its acceptable responses and options; `nil` if the archive has none.
     public required init?(coder: NSCoder) {
         super.init(coder: coder)
     }

@@ -45,7 +45,8 @@ open class AFPropertyListResponseSerializer: AFHTTPResponseSerializer, @unchecke
         }
     }
 
-    /// Creates a serializer from an archive of its acceptable responses, format and options.
+    /// Creates a serializer from an archive of its acceptable responses, format and options; `nil` if the archive has
+    /// none.
     public required init?(coder: NSCoder) {
         super.init(coder: coder)
     }

@@ -63,7 +63,8 @@ public func AFJSONObjectByRemovingKeysWithNullValues(
 /// Swift does not let a class narrow the type of an inherited property. A property in a protocol extension can be
 /// shadowed.
 public protocol ResponseSerializing: AnyObject {
-    /// The response serializer that is set, with the type that all serializers have in common.
+    /// The response serializer, of any type. `responseSerializer` is the same object, with the static type of the
+    /// class.
     var anyResponseSerializer: any AFURLResponseSerialization { get set }
 }
 

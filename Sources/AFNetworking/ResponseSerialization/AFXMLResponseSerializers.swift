@@ -19,7 +19,7 @@ open class AFXMLParserResponseSerializer: AFHTTPResponseSerializer, @unchecked S
         validity.object(of: data, error) { try XMLContent($0 ?? Data()).makeParser() }
     }
 
-    /// Creates a serializer from an archive of its acceptable responses.
+    /// Creates a serializer from an archive of its acceptable responses; `nil` if the archive has none.
     public required init?(coder: NSCoder) {
         super.init(coder: coder)
     }
@@ -56,7 +56,7 @@ open class AFXMLDocumentResponseSerializer: AFHTTPResponseSerializer, @unchecked
         }
     }
 
-    /// Creates a serializer from an archive of its acceptable responses and options.
+    /// Creates a serializer from an archive of its acceptable responses and options; `nil` if the archive has none.
     public required init?(coder: NSCoder) {
         super.init(coder: coder)
     }

@@ -5,11 +5,11 @@ public import AsyncNetworking
 
 /// The part of a certificate chain that is compared with pinned certificates.
 public enum AFSSLPinningMode: UInt, Codable, Sendable {
-    /// No pinning: the system's certificate authorities decide.
+    /// No pinning: the chain must end at a trusted certificate authority.
     case none = 0
-    /// The public keys of the certificates in the chain.
+    /// A public key in the chain must be that of a pinned certificate, which may be renewed with the same key.
     case publicKey = 1
-    /// The certificates in the chain.
+    /// The chain must end at a pinned certificate.
     case certificate = 2
 }
 
@@ -196,7 +196,7 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
         coder.encodeValue(state.withLock { $0.rules }, forKey: "securityPolicy")
     }
 
-    /// Always `true`.
+    /// Always `true`: archives can be decoded with `requiresSecureCoding`.
     open class var supportsSecureCoding: Bool { true }
 
     /// Returns an ``AFSecurityPolicy`` with the same rules. A subclass must override this method; otherwise, its copy

@@ -13,7 +13,7 @@
 /// }
 /// ```
 public struct AFArchived<Object: NSObject & NSSecureCoding>: Codable {
-    /// The wrapped object.
+    /// The wrapped object, which the copies of this value share.
     public var object: Object
 
     /// Creates a wrapper of an object. Whether it can be archived is determined when it is encoded.

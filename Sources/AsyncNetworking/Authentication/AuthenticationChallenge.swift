@@ -17,7 +17,7 @@ public struct AuthenticationChallenge: Sendable {
     /// The number of credentials that this server or proxy has already refused for this request; 0 for the first
     /// challenge.
     public var previousFailureCount = 0
-    /// The credential that was refused last; `nil` before the first refusal.
+    /// The credential that this server or proxy has refused last for this request; `nil` before the first refusal.
     public var refusedCredential: Credential?
 
     /// Creates a challenge, for testing a handler.
@@ -27,7 +27,7 @@ public struct AuthenticationChallenge: Sendable {
         self.protectionSpace = protectionSpace
     }
 
-    /// How a challenge is handled.
+    /// The answer of a ``AuthenticationPolicy/challengeHandler`` to a challenge.
     public enum Disposition: Sendable {
         /// Sends the request again with this credential. If it was already refused for this request, or supports
         /// neither this scheme nor a later one, the refusal is returned as the response.
@@ -53,7 +53,7 @@ public struct ProtectionSpace: Hashable, Sendable, CustomStringConvertible {
     public var port: Int?
     /// Whether the URL of the request has the scheme `https`, also for a challenge by a proxy.
     public var isSecure: Bool
-    /// The authentication scheme, by which the server or proxy asks for the credential.
+    /// The authentication scheme by which the server or proxy asks for the credential.
     public var scheme: AuthenticationScheme
     /// The realm, as named by the server or proxy; `nil` if it is not named.
     public var realm: String?

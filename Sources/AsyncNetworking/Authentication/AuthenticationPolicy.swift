@@ -26,7 +26,8 @@ public import FoundationEssentials
 /// later requests to that space without waiting for a challenge. It is never sent to another origin, even after a
 /// redirect.
 public struct AuthenticationPolicy: Sendable {
-    /// The credentials, each for one origin; empty by default.
+    /// The credentials with which challenges are answered, each for one origin; empty by default. See
+    /// ``OriginCredentials``.
     public var credentials = OriginCredentials()
     /// The path of a `.netrc` file with credentials for hosts without an entry in ``credentials``; `nil`, the default,
     /// for none. See netrc(5).
@@ -73,7 +74,8 @@ public struct AuthenticationPolicy: Sendable {
     }
 }
 
-/// Credentials by origin: scheme, host and port. The description contains no passwords.
+/// Credentials by origin: scheme, host and port. Each applies to all paths of its origin, and to no subdomain of its
+/// host. The description contains no passwords.
 public struct OriginCredentials: Hashable, Sendable, CustomStringConvertible {
     private var values: [Origin: Credential] = [:]
 

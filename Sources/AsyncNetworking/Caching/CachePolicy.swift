@@ -18,15 +18,17 @@ import HTTPTypes
 ///
 /// No policy uses a stored response with `no-cache`, or a stale one with `must-revalidate`, without validation.
 public enum CachePolicy: Hashable, Sendable {
-    /// Caches follow the rules of HTTP.
+    /// Caches follow the rules of HTTP (RFC 9111); the default of a session.
     case protocolPolicy
-    /// The response must come from the server.
+    /// The response must come from the server; it replaces a stored one. `Cache-Control: no-cache` is sent.
     case reload
-    /// The response must have been validated by the server.
+    /// A stored response is used only after validation by the server, except a fresh and immutable one (RFC 8246).
+    /// `Cache-Control: max-age=0` is sent.
     case revalidate
-    /// A cached response of any age is acceptable; without one the server is asked.
+    /// A stored response of any age is acceptable; without one the server is asked. `Cache-Control: max-stale` is sent.
     case returnCacheElseLoad
-    /// Only a cached response is acceptable; without one the request fails.
+    /// Only a stored response, of any age, is acceptable; without one the request fails with
+    /// ``SessionError/notCached``.
     case returnCacheDontLoad
 
     /// Adds the policy's `Cache-Control` to a request without one.
@@ -57,7 +59,8 @@ public enum CachePolicy: Hashable, Sendable {
 }
 
 extension Request {
-    /// The cache policy of this request; `nil`, the default, uses the session's.
+    /// The use of the session's cache, and of caches between client and server, by this request; `nil`, the default,
+    /// uses the session's policy. A `Cache-Control` field of the request is not changed by a policy.
     public var cachePolicy: CachePolicy? {
         get { self[CachePolicy.OfRequest.self] }
         set { self[CachePolicy.OfRequest.self] = newValue }

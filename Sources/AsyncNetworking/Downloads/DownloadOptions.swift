@@ -2,7 +2,8 @@
 
 public import ANHTTP
 
-/// The options of a download.
+/// The options of a download: whether it survives the process, how it is resumed, and how its content is verified. See
+/// ``SessionManager/download(_:to:options:)``.
 public struct DownloadOptions: Sendable {
     /// Whether the download can be resumed after the end of the process; `false` by default.
     ///
@@ -50,7 +51,9 @@ public struct DownloadOptions: Sendable {
     /// The default options with ``isDurable`` set to `true`.
     public static let durable = DownloadOptions().with { $0.isDurable = true }
 
-    /// Returns a copy modified by a closure.
+    /// Returns a copy of the options modified by a closure.
+    ///
+    /// - Parameter change: Modifies the copy.
     public func with(_ change: (inout DownloadOptions) -> Void) -> DownloadOptions {
         var copy = self
         change(&copy)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// A file written by a download.
+/// A file written by a download: the value of a ``DownloadTask``.
 public struct DownloadedFile: Sendable {
     /// The path of the file, as the destination names it. In the closure of a destination that chooses it, the path of
     /// the temporary file.

@@ -27,7 +27,7 @@ public struct ResumeData: Codable, Hashable, Sendable {
     /// The path of the file with the bytes that have been received. If it is missing or shorter than ``offset``, the
     /// download cannot be resumed.
     public var partialFile: String
-    /// The path of the destination; `nil` if a closure was to choose it.
+    /// The absolute path of the destination; `nil` if a closure was to choose it.
     public var destination: String?
     /// The digest that the program expects of the whole file; `nil` for none.
     ///

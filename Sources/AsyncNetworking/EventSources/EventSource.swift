@@ -42,7 +42,7 @@ public struct EventSource: AsyncSequence, Sendable {
     }
 
     /// The states of the connection: the current one first, then later ones, and the end after ``Status/closed``. A
-    /// slow reader skips states.
+    /// slow reader skips states, but never the last. There is no state before the source is iterated.
     public var statuses: BroadcastStream<Status> {
         core.statuses.stream
     }
@@ -53,12 +53,12 @@ public struct EventSource: AsyncSequence, Sendable {
         Iterator(reader: core.takeReader())
     }
 
-    /// A state of a source's connection.
+    /// A state of a source's connection; see ``EventSource/statuses``.
     @nonexhaustive
     public enum Status: Sendable {
         /// A request was sent, and its response is awaited.
         case connecting
-        /// A response with this head was accepted.
+        /// A response with this head was accepted, and its events are being received.
         case open(ResponseHead)
         /// The connection ended, with this error, or with `nil` if the response was complete. The next one is made at
         /// this time.
@@ -67,7 +67,7 @@ public struct EventSource: AsyncSequence, Sendable {
         case closed
     }
 
-    /// An iterator over the events of a source.
+    /// An iterator over the events of a source, for one task at a time. The connection ends with it.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let reader: EventReader?
 

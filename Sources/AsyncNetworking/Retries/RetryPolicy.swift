@@ -80,7 +80,9 @@ public struct RetryPolicy: Sendable {
     /// The policy without retries, which is a session's default.
     public static let none = RetryPolicy(limit: 0)
 
-    /// Returns a copy modified by a closure.
+    /// Returns a copy of the policy modified by a closure.
+    ///
+    /// - Parameter change: Modifies the copy.
     public func with(_ change: (inout RetryPolicy) -> Void) -> RetryPolicy {
         var copy = self
         change(&copy)
@@ -93,7 +95,8 @@ public struct RetryPolicy: Sendable {
         public var request: Request
         /// The number of the attempt, starting at 1.
         public var attempt: Int
-        /// The head of the response, or the error.
+        /// The head of the response, or the error. Errors of lower layers, such as ``ANHTTP/TransportError``, are not
+        /// wrapped in a ``SessionError``.
         public var result: Result<ResponseHead, any Error>
         /// Whether the result is one of the policy's ``RetryPolicy/statuses`` or ``RetryPolicy/failures``; the other
         /// conditions of a retry, such as the method, are not considered.

@@ -162,7 +162,7 @@ extension AnyTransferTask: CustomStringConvertible {
     public var description: String { "#\(id)" + (request.map { " \($0)" } ?? "") }
 }
 
-/// The kind of a task.
+/// The kind of a task, by what is done with the bodies of its request and response.
 public enum TaskKind: Hashable, Sendable {
     /// A request whose response is collected in memory.
     case data

@@ -44,7 +44,7 @@ extension TaskEvent {
     }
 }
 
-/// The outcome of a task that has ended.
+/// The outcome of a task that has ended; see ``TaskStatus/outcome``.
 public enum TaskOutcome: Sendable {
     /// The task has a value, which ``TransferTask/value`` returns.
     case succeeded

@@ -83,7 +83,7 @@ package struct TaskStateMachine: Hashable, Sendable {
     }
 }
 
-/// The state of a task.
+/// The state of a task; see ``TaskStatus/state``.
 public enum TaskState: Hashable, Sendable, CaseIterable {
     /// The task was not started yet, or was suspended; it continues when it is resumed.
     case suspended

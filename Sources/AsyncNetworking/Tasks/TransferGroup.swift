@@ -14,14 +14,14 @@ public struct TransferGroup: Sendable {
     /// The group's tasks, in the order in which they were passed; tasks that have ended remain in it.
     public let tasks: [AnyTransferTask]
 
-    /// Creates a group of tasks, which may belong to different managers and have different values. Creating a group
-    /// starts no task, and the group does not keep tasks from being cancelled that were never resumed.
+    /// Creates a group of tasks, which may belong to different managers and have different values. The tasks are not
+    /// started. One that was never resumed is still cancelled when its ``TransferTask`` is released.
     public init(_ tasks: [AnyTransferTask]) {
         self.tasks = tasks
     }
 
-    /// Creates a group of tasks with values of one type. Creating a group starts no task, and the group does not keep
-    /// tasks from being cancelled that were never resumed.
+    /// Creates a group of tasks with values of one type. The tasks are not started. One that was never resumed is still
+    /// cancelled when its ``TransferTask`` is released.
     public init<Value>(_ tasks: [TransferTask<Value>]) {
         self.init(tasks.map(\.erased))
     }

@@ -61,7 +61,7 @@ public final class TransferTask<Value: Sendable>: Identifiable, Sendable {
 
     /// The task without its value, for lists of tasks of different kinds.
     ///
-    /// It does not keep a task from being cancelled that was never resumed.
+    /// A task that was never resumed is still cancelled when its `TransferTask` is released.
     public var erased: AnyTransferTask { AnyTransferTask(core) }
 
     // MARK: The result

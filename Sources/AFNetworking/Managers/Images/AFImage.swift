@@ -36,5 +36,5 @@ public final class AFImage: NSObject, Sendable {
     public override var description: String { "<AFImage: \(content)>" }
 }
 
-/// The class of images in code that was written for UIKit.
+/// The name of ``AFImage`` in code that was written for UIKit. Only the members of `AFImage` are available.
 public typealias UIImage = AFImage

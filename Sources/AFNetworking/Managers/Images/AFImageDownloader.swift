@@ -7,9 +7,9 @@ import Dispatch
 
 /// The order in which an ``AFImageDownloader`` starts waiting downloads.
 public enum AFImageDownloadPrioritization: Int, Sendable {
-    /// First in, first out.
+    /// First in, first out: in the order of the requests.
     case fifo
-    /// Last in, first out.
+    /// Last in, first out: the most recent request first.
     case lifo
 }
 
@@ -87,8 +87,8 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
 
     private static let shared = AFImageDownloader()
 
-    /// Creates a downloader with ``defaultURLSessionConfiguration()`` and an ``AFAutoPurgingImageCache``: at most 4
-    /// concurrent downloads, first in, first out.
+    /// Creates a downloader with ``defaultURLSessionConfiguration()`` and an ``AFAutoPurgingImageCache`` of 100 MiB: at
+    /// most 4 concurrent downloads, first in, first out.
     public override convenience init() {
         self.init(sessionConfiguration: Self.defaultURLSessionConfiguration())
     }
