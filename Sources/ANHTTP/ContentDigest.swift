@@ -90,8 +90,8 @@ extension ResponseHead {
         for member in HTTPField.Name(name).flatMap({ headers[$0] })?.split(separator: ",") ?? [] {
             let parts = member.split(separator: "=", maxSplits: 1)
             guard parts.count == 2,
-                let algorithm = ContentDigest.Algorithm(rawValue: String(parts[0]).trimmingBlanks),
-                let item = parts[1].split(separator: ";").first.map({ String($0).trimmingBlanks }),
+                let algorithm = ContentDigest.Algorithm(rawValue: parts[0].trimmingBlanks),
+                let item = parts[1].split(separator: ";").first.map({ $0.trimmingBlanks }),
                 item.count >= 2, item.hasPrefix(":"), item.hasSuffix(":"),
                 let value = Data(base64Encoded: String(item.dropFirst().dropLast())),
                 value.count == algorithm.byteCount
@@ -99,13 +99,5 @@ extension ResponseHead {
             values[algorithm] = value
         }
         return values.map { ContentDigest($0, $1) }.sorted { $0.algorithm.rawValue < $1.algorithm.rawValue }
-    }
-}
-
-extension String {
-    fileprivate var trimmingBlanks: String {
-        let isBlank = { (character: Character) in character == " " || character == "\t" }
-        guard let last = lastIndex(where: { !isBlank($0) }) else { return "" }
-        return String(self[...last].drop(while: isBlank))
     }
 }

@@ -70,6 +70,61 @@ import Testing
         #expect(!cookie.matches(try .example("http://a.example/")))
     }
 
+    private static let now = Date(timeIntervalSince1970: 1_700_000_000)
+
+    @Test(arguments: [
+        ("a=b", Cookie(name: "a", value: "b", domain: "a.example", path: "/x")),
+        ("  a =  b c  ; ", Cookie(name: "a", value: "b c", domain: "a.example", path: "/x")),
+        ("a=", Cookie(name: "a", value: "", domain: "a.example", path: "/x")),
+        ("a=b=c; path=/", Cookie(name: "a", value: "b=c", domain: "a.example")),
+        ("a=b; Path=y", Cookie(name: "a", value: "b", domain: "a.example", path: "/x")),
+        (
+            "a=b; Path=/y/; SECURE; HttpOnly; SameSite=Lax",
+            Cookie(name: "a", value: "b", domain: "a.example", path: "/y/", isSecure: true, isHTTPOnly: true)
+        ),
+        ("a=b; Path=/; Domain=.A.Example", Cookie(name: "a", value: "b", domain: "a.example")),
+        ("a=b; Path=/; Domain=example", Cookie(name: "a", value: "b", domain: "a.example")),
+        ("a=b; Path=/; Max-Age=60", Cookie(name: "a", value: "b", domain: "a.example", expires: now + 60)),
+        ("a=b; Path=/; Max-Age=x", Cookie(name: "a", value: "b", domain: "a.example")),
+        ("a=b; Path=/; Max-Age=-1", Cookie(name: "a", value: "b", domain: "a.example", expires: .distantPast)),
+        (
+            "a=b; Path=/; Max-Age=99999999999999999999",
+            Cookie(name: "a", value: "b", domain: "a.example", expires: .distantFuture)
+        ),
+        (
+            "a=b; Path=/; Expires=Tue, 14-Nov-2023 22:13:21 GMT",
+            Cookie(name: "a", value: "b", domain: "a.example", expires: now + 1)
+        ),
+        (
+            "a=b; Path=/; Max-Age=5; Expires=Tue, 14 Nov 2023 22:13:21 GMT",
+            Cookie(name: "a", value: "b", domain: "a.example", expires: now + 5)
+        ),
+        ("a=b; Path=/; Expires=soon", Cookie(name: "a", value: "b", domain: "a.example")),
+        (
+            "__Host-a=b; Path=/; Secure",
+            Cookie(name: "__Host-a", value: "b", domain: "a.example", isSecure: true)
+        ),
+    ])
+    func `a Set-Cookie field is parsed`(text: String, cookie: Cookie) throws {
+        #expect(Cookie(setCookie: text, from: try .example("https://A.example/x/y?z"), now: Self.now) == cookie)
+    }
+
+    @Test(arguments: [
+        ("", "https://a.example/"), ("a", "https://a.example/"), ("=b", "https://a.example/"),
+        ("a=b\r\nc", "https://a.example/"), ("a=b; Domain=b.example", "https://a.example/"),
+        ("a=b; Domain=x.a.example", "https://a.example/"), ("a=b; Domain=ample", "https://a.example/"),
+        ("a=b; Secure", "http://a.example/"), ("__Secure-a=b", "https://a.example/"),
+        ("__Host-a=b; Secure; Path=/x", "https://a.example/"), ("__Host-a=b; Path=/", "https://a.example/"),
+    ])
+    func `a Set-Cookie field that the server must not send is ignored`(text: String, url: String) throws {
+        #expect(Cookie(setCookie: text, from: try .example(url), now: Self.now) == nil)
+    }
+
+    @Test(arguments: [("", "/"), ("/", "/"), ("/x", "/"), ("/x/", "/x"), ("/x/y/z", "/x/y")])
+    func `the default path is that of the directory`(path: String, expected: String) throws {
+        #expect(Cookie(setCookie: "a=b", from: try .example("http://a.example\(path)"))?.path == expected)
+    }
+
     @Test func `the value of a cookie is never printed`() {
         let cookie = Cookie(name: "session", value: "s3cret", domain: "a.example", includesSubdomains: true)
         #expect("\(cookie)" == "Cookie(session=… for *.a.example/)")

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import ANHTTP
+
 /// A requested byte range: a `Range` field with one member (RFC 9110 §14.1.2).
 enum ByteRange: Hashable, Sendable {
     /// From a position, up to and including another one or to the end.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+import ANHTTP
 package import HTTPTypes
 
 /// The use of stored responses for a request, decided from the responses for its target and the time.

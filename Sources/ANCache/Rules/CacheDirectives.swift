@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import ANHTTP
+
 /// The members of `Cache-Control` fields: names in lower case, with their arguments unquoted (RFC 9111 §5.2).
 struct CacheDirectives: Hashable, Sendable {
     /// The directives in order; a name may occur repeatedly.
@@ -102,15 +104,5 @@ struct CacheDirectives: Hashable, Sendable {
         var valid: Int64? {
             if case .value(let seconds) = self { seconds } else { nil }
         }
-    }
-}
-
-extension StringProtocol {
-    /// The text without spaces and tabs at both ends (RFC 9110 §5.6.3).
-    var trimmingBlanks: String {
-        func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
-        let bytes = Substring(self).utf8
-        guard let last = bytes.lastIndex(where: { !isBlank($0) }) else { return "" }
-        return String(Substring(bytes[...last].drop(while: isBlank)))
     }
 }

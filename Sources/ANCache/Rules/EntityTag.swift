@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import ANHTTP
+
 /// An entity tag (RFC 9110 §8.8.3).
 struct EntityTag: Hashable, Sendable {
     /// Whether the tag is marked as weak.

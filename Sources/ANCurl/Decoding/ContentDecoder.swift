@@ -125,13 +125,8 @@ extension ContentDecoder {
 
         /// Returns the lowercase names in lists of codings, without `identity`.
         static func names(in fields: [String]) -> [String] {
-            fields.flatMap { $0.lowercased().split(separator: ",") }.map(trimmingBlanks)
+            fields.flatMap { $0.lowercased().split(separator: ",") }.map(\.trimmingBlanks)
                 .filter { !$0.isEmpty && $0 != "identity" }
-        }
-
-        private static func trimmingBlanks(_ text: Substring) -> String {
-            func isBlank(_ character: Character) -> Bool { character == " " || character == "\t" }
-            return String(String(text.drop(while: isBlank).reversed()).drop(while: isBlank).reversed())
         }
     }
 }

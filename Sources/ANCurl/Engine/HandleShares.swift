@@ -64,6 +64,11 @@ struct HandleShares: ~Copyable {
     func perform(_ line: String) {
         try? handle.set(CURLOPT_COOKIELIST, line)
     }
+
+    /// Stores cookies, except those that libcurl's format cannot represent.
+    func set(_ cookies: [Cookie]) {
+        for line in cookies.compactMap(\.netscapeLine) { perform(line) }
+    }
 }
 
 extension CurlEngine: CookieJar, CookieState {
@@ -75,7 +80,7 @@ extension CurlEngine: CookieJar, CookieState {
 
     func set(_ cookies: [Cookie]) {
         if !cookies.isEmpty { cookieFlag.set() }
-        for line in cookies.compactMap(\.netscapeLine) { state.shares.perform(line) }
+        state.shares.set(cookies)
     }
 
     /// Replaces the cookies with expired ones, which libcurl removes at its next lookup; it has no function to remove a

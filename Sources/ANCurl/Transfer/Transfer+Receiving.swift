@@ -25,7 +25,7 @@ extension Transfer {
                 // A 101 would switch to another protocol, which no request asks for.
                 guard head.status.code != 101 else { throw .invalid(.noFinalResponse) }
             case .final(let head):
-                try acceptSwitch(by: head)
+                try receiveHandshake(head)
                 switch use(of: head) {
                 case .response: deliver(head)
                 case .undecided:
@@ -62,11 +62,17 @@ extension Transfer {
         }
     }
 
-    /// Checks a response that switches to the WebSocket protocol.
-    private func acceptSwitch(by head: ResponseHead) throws(HeaderParser.Failure) {
+    /// Stores the cookies of a response to the opening handshake of a WebSocket connection, which libcurl does not see,
+    /// and checks a response that switches protocols.
+    private func receiveHandshake(_ head: ResponseHead) throws(HeaderParser.Failure) {
+        guard let connection else { return }
+        if exchange.handlesCookies {
+            let fields = head.headers[values: .setCookie]
+            loop.shares.set(fields.compactMap { Cookie(setCookie: $0, from: exchange.request.url) })
+        }
         guard head.status.code == 101 else { return }
         do throws(WebSocketViolation) {
-            try connection?.accept(head)
+            try connection.accept(head)
         } catch {
             throw .invalid(.webSocket(error.reason))
         }

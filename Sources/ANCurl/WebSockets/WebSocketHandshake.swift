@@ -141,11 +141,3 @@ package struct WebSocketHandshake {
 
     private static let host = HTTPField.Name(parsed: "host") ?? .accept
 }
-
-extension Substring {
-    fileprivate var trimmingBlanks: Substring {
-        func isBlank(_ character: Character) -> Bool { character == " " || character == "\t" }
-        guard let last = lastIndex(where: { !isBlank($0) }) else { return "" }
-        return self[...last].drop(while: isBlank)
-    }
-}

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import ANHTTP
+
 /// Header fields as sent over a connection: in order, with their original case, and with repeated names.
 ///
 /// Can be written as a dictionary literal, which keeps order and repetitions:
@@ -65,13 +67,4 @@ public struct HeaderPair: Hashable, Sendable, CustomStringConvertible {
 
     /// The field as `name: value`.
     public var description: String { "\(name): \(value)" }
-}
-
-extension StringProtocol {
-    /// The text without surrounding spaces and tabs.
-    var trimmingBlanks: SubSequence {
-        let isBlank = { (character: Character) in character == " " || character == "\t" }
-        guard let last = lastIndex(where: { !isBlank($0) }) else { return self[endIndex...] }
-        return self[...last].drop(while: isBlank)
-    }
 }

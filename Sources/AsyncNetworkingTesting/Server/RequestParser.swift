@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 
+import ANHTTP
+
 /// An incremental parser for HTTP/1.x requests (RFC 9112) that keeps all details.
 ///
 /// The parser is pure: it receives bytes with ``append(_:)`` and returns the parts of requests from ``next()``. It

@@ -461,6 +461,58 @@ import Testing
         }
     }
 
+    @Test func `a client certificate is presented`() async throws {
+        let root = try TestCertificateAuthority()
+        let client = try root.issue(.client("device 7"))
+        var tls = StubServer.TLS(try root.issue())
+        tls.clientAuthority = root.pemData
+        try await StubServer.with(.init(tls: tls)) { server in
+            server.fallback { _ in Script([.acceptWebSocket(), .echoMessages()]) }
+            let request = try Request(url: url("wss://localhost:\(server.endpoint.port)/"))
+            let session = SessionManager {
+                $0.proxy = .none
+                $0.tls.trustRoots = .pem(root.pemData)
+                $0.tls.identity = .pem(certificates: .data(client.chainPEM), key: .data(client.privateKeyPEM))
+            }
+            let answer = try await session.withWebSocket(request) { socket in
+                try await socket.send(.text("x"))
+                return try await socket.first { _ in true }
+            }
+            #expect(answer == .text("x"))
+            #expect(server.activity.requests.map { $0.tls?.clientName } == ["device 7"])
+            let other = SessionManager {
+                $0.proxy = .none
+                $0.tls.trustRoots = .pem(root.pemData)
+            }
+            let error = try await sessionError { try await other.withWebSocket(request) { _ in } }
+            #expect(error.reason == .tls(.clientCertificateRefused))
+        }
+    }
+
+    @Test func `cookies of the handshake are sent and stored, also those of refusals and redirects`() async throws {
+        try await StubServer.with { server in
+            server.route(
+                "/a", Script([.reply(Reply(status: 302, headers: ["Location": "/b/c", "Set-Cookie": "one=1"]))]))
+            server.route(
+                "/b/c",
+                Script([
+                    .acceptWebSocket(headers: ["Set-Cookie": "two=2", "Set-Cookie": "three=3; Path=/; Max-Age=60"]),
+                    .echoMessages(),
+                ]),
+                Script([.reply(Reply(status: 403, headers: ["Set-Cookie": "two=; Max-Age=0"]))]))
+            server.fallback { _ in .text("") }
+            let session = SessionManager(for: server)
+            try await session.withWebSocket(request(server, "/a")) { _ in }
+            #expect(
+                Set(await session.cookies.all().map { "\($0.name)=\($0.value)\($0.path)" })
+                    == ["one=1/", "two=2/b", "three=3/"])
+            _ = try await sessionError { try await session.withWebSocket(request(server, "/b/c")) { _ in } }
+            _ = try await session.data(for: Request(url: server.url("/b/x")))
+            let sent = server.activity.requests.map { ($0.headers["Cookie"] ?? "").split(separator: "; ").sorted() }
+            #expect(sent == [[], ["one=1"], ["one=1", "three=3", "two=2"], ["one=1", "three=3"]])
+        }
+    }
+
     @Test func `a proxy is asked for a tunnel`() async throws {
         try await StubServer.with { proxy in
             proxy.enqueue(
