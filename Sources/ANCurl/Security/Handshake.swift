@@ -12,6 +12,7 @@ final class Handshake {
     /// The transfer for which the connection is made.
     private weak var transfer: Transfer?
     private let isResolver: Bool
+    private let mayResume: Bool
     /// The result of the verification, kept while a stapled OCSP response may still change it.
     private var result: TrustResult?
     /// Whether the server has sent `close_notify`. Without it, an attacker who cuts the connection could truncate a
@@ -19,8 +20,14 @@ final class Handshake {
     private(set) var isClosedByServer = false
 
     /// Creates the handshake of a connection to a server, or to a DNS-over-HTTPS resolver used by a transfer.
-    init(_ security: ConnectionSecurity, host: HostName, transfer: Transfer, isResolver: Bool) {
+    ///
+    /// - Parameter mayResume: Whether cached sessions were established with the same security settings. A resumed
+    ///   session presents no certificates: it would be trusted because of authorities that may have been removed.
+    init(
+        _ security: ConnectionSecurity, host: HostName, transfer: Transfer, isResolver: Bool, mayResume: Bool
+    ) {
         self.isResolver = isResolver
+        self.mayResume = mayResume
         self.security = security
         self.host = host
         self.transfer = transfer
@@ -41,9 +48,21 @@ final class Handshake {
                 guard let context = unsafe context, let pointer = unsafe pointer else { return 0 }
                 return unsafe Unmanaged<Handshake>.fromOpaque(pointer).takeUnretainedValue().verify(context) ? 1 : 0
             }, pointer)
+        // libcurl 8.23 would complete the handshake with an untrusted server, which would receive the client's
+        // certificate.
+        unsafe SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
+        if !mayResume { unsafe SSL_CTX_sess_set_new_cb(context, nil) }
         unsafe SSL_CTX_set_info_callback(context) { session, kind, value in
-            guard kind == SSL_CB_READ_ALERT else { return }
-            unsafe Handshake.of(session)?.receiveAlert(value & 0xff)
+            switch kind {
+            case SSL_CB_HANDSHAKE_START:
+                // libcurl has set the session of its cache. In 8.23, unlike in 7.88, CURLOPT_SSL_SESSIONID_CACHE cannot
+                // prevent that in the callback for the context.
+                if let session = unsafe session, unsafe Handshake.of(session)?.mayResume == false {
+                    unsafe SSL_set_session(session, nil)
+                }
+            case SSL_CB_READ_ALERT: unsafe Handshake.of(session)?.receiveAlert(value & 0xff)
+            default: break
+            }
         }
         if security.policy.stapling != .ignored {
             unsafe copenssl_ctx_ask_for_staple(

@@ -25,14 +25,10 @@ extension Transfer {
                 security = try currentSecurity()
             }
             guard let security else { return CURLE_SSL_CERTPROBLEM }
-            if security !== exchange.security, let handle = unsafe handle {
-                // Sessions are cached under the key of the security settings with which the handle was created, and a
-                // resumed session presents no certificates: it would be trusted because of authorities that may have
-                // been removed.
-                unsafe _ = ccurl_set_long(handle, CURLOPT_SSL_SESSIONID_CACHE, 0)
-            }
+            // Sessions are cached under the key of the security settings with which the handle was created.
             let handshake = Handshake(
-                security, host: HostName(resolver ?? exchange.request.url), transfer: self, isResolver: resolver != nil)
+                security, host: HostName(resolver ?? exchange.request.url), transfer: self,
+                isResolver: resolver != nil, mayResume: security === exchange.security)
             if unsafe handshake.install(into: context) { return CURLE_OK }
             // The remaining steps can fail only for lack of memory.
             let reason = OpenSSLErrors.takeReason()
