@@ -80,7 +80,10 @@ final class Transfer {
                 try handle.apply(security, resumesSessions: exchange.options.tls.resumesSessions)
             }
             try handle.apply(exchange, url: url, headers: headers)
-            if self.state.sendsNoCredential { try handle.set(CURLOPT_PROXYUSERNAME, nil) }
+            if self.state.sendsNoCredential {
+                try handle.set(CURLOPT_PROXYUSERNAME, nil)
+                try handle.set(CURLOPT_PROXYPASSWORD, nil)
+            }
             // The discarded connection may still serve other exchanges, and libcurl would choose it again.
             if self.state.needsNewConnection { try handle.set(CURLOPT_FRESH_CONNECT, true) }
             try installCallbacks()
