@@ -22,7 +22,7 @@ extension Transfer {
         state.triedAddress = unsafe SocketEndpoint(&address.pointee.addr, size: address.pointee.addrlen).map {
             SocketAddress(host: $0.host, port: $0.port)
         }
-        guard isAllowed(state.triedAddress) else { return CCURL_SOCKET_BAD }
+        guard isAllowed(state.triedAddress), unsafe isChosen(address.pointee.family) else { return CCURL_SOCKET_BAD }
         let kind = unsafe address.pointee.socktype | CCURL_SOCK_CLOEXEC
         let socket = unsafe Glibc.socket(address.pointee.family, kind, address.pointee.protocol)
         guard socket >= 0 else { return CCURL_SOCKET_BAD }
@@ -84,6 +84,16 @@ extension Transfer {
         loop.connections.insert(ends, socket: new)
         state.connection = new
         return true
+    }
+
+    /// Whether an address belongs to the chosen version of IP. Recent versions of libcurl (8.23) do not compare it with
+    /// an address in the URL.
+    private func isChosen(_ family: Int32) -> Bool {
+        switch exchange.options.connection.ipVersion {
+        case .any: true
+        case .v4: family != AF_INET6
+        case .v6: family != AF_INET
+        }
     }
 
     /// Whether the connection's endpoints match the options. libcurl 8.9 and later do not compare the local address
