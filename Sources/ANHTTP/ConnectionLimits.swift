@@ -12,7 +12,8 @@ public struct ConnectionLimits: Hashable, Sendable {
     public var maximumIdleConnections = 256
     /// The maximum number of concurrent exchanges on one HTTP/2 connection; 100 by default. The server may allow fewer.
     public var maximumStreamsPerConnection = 100
-    /// The longest time that a connection may be idle and still be reused, in whole seconds; 118 s by default.
+    /// The longest time that a connection may be idle and still be reused, in whole seconds, at least 1 s; 118 s by
+    /// default.
     public var maximumIdleAge = Duration.seconds(118)
     /// The maximum age of a connection that is reused, in whole seconds; `nil`, the default, for no limit.
     public var maximumAge: Duration?

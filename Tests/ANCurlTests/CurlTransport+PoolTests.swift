@@ -159,7 +159,7 @@ import Testing
             server.fallback { _ in .text("ok") }
             let transport = try pool { $0.maximumIdleAge = .zero }
             _ = try await transport.text(server.request())
-            try await Task.sleep(for: .milliseconds(1100))  // The age is real time, in whole seconds.
+            try await Task.sleep(for: .milliseconds(2100))  // The age is real time, in whole seconds.
             _ = try await transport.text(server.request())
             #expect(try await server.requests(count: 2).map(\.connection) == [0, 1])
         }

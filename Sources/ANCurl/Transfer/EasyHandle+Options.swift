@@ -22,7 +22,8 @@ extension EasyHandle {
 
     /// Sets the ages above which connections are not reused, which libcurl counts in whole seconds.
     func apply(_ limits: ConnectionLimits) throws(CurlFailure) {
-        try set(CURLOPT_MAXAGE_CONN, limits.maximumIdleAge.wholeSeconds)
+        // Recent versions of libcurl (8.23) set no limit for 0.
+        try set(CURLOPT_MAXAGE_CONN, max(1, limits.maximumIdleAge.wholeSeconds))
         if let age = limits.maximumAge { try set(CURLOPT_MAXLIFETIME_CONN, max(1, age.wholeSeconds)) }
     }
 
