@@ -194,7 +194,7 @@ let package = Package(
         .testTarget(
             name: "AsyncNetworkingTests",
             dependencies: [
-                "ANCache", "ANSystem", "AsyncNetworking", "AsyncNetworkingTesting", "TestSupport", httpTypes,
+                "ANCache", "ANCurl", "ANSystem", "AsyncNetworking", "AsyncNetworkingTesting", "TestSupport", httpTypes,
             ],
             swiftSettings: settings),
         // Callers of the library that are isolated to the main actor, without the settings of this package.

@@ -222,7 +222,13 @@ struct KernelRoutesTests {
         try await network.addPair()
         try await network.batch(Self.usual + example.commands + "\n")
         for destination in example.destinations {
-            let path = try network.path(to: #require(IPAddress(destination.address)))
+            let address = try #require(IPAddress(destination.address))
+            // The kernel adds the local routes of IPv6 addresses asynchronously.
+            let deadline = ContinuousClock.now + .seconds(30)
+            while try network.path(to: address)?.kind != destination.kind, .now < deadline {
+                try await Task.sleep(for: .milliseconds(1))
+            }
+            let path = try network.path(to: address)
             #expect(path?.kind == destination.kind, "\(destination.address)")
             #expect(path?.gateway == destination.gateway.flatMap { IPAddress($0) }, "\(destination.address)")
         }

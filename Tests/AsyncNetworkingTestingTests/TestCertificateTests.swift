@@ -72,7 +72,9 @@ import Testing
         let (outcome, activity) = try await fetch(stranger.issue(), trusting: TestCertificateAuthority())
         #expect(outcome.status == 60)
         #expect(outcome.text.contains("unable to get local issuer certificate"))
-        #expect(activity.failedHandshakes.count == 1)
+        // Recent versions of curl (8.23) verify the certificate after the handshake.
+        #expect(activity.failedHandshakes.count <= 1)
+        #expect(activity.requests.isEmpty)
     }
 
     @Test func `the public key can be pinned`() async throws {
@@ -109,14 +111,15 @@ import Testing
     @Test(arguments: [
         // The head has 44 bytes. 56 is CURLE_RECV_ERROR.
         (
-            Script.resetAfter(bytes: 49, of: .reply(body: .string(String(repeating: "a", count: 1_000_000)))), 56,
+            Script.resetAfter(bytes: 49, of: .reply(body: .string(String(repeating: "a", count: 1_000_000)))), [56],
             "aaaaa"
         ),
-        // An incomplete body: CURLE_PARTIAL_FILE. curl(1) does not distinguish whether close_notify is missing.
-        (shortBody(.close), 18, "aaaaa"),
-        (shortBody(.closeWithoutNotify), 18, "aaaaa"),
+        // An incomplete body: CURLE_PARTIAL_FILE. Only recent versions of curl(1) distinguish whether close_notify is
+        // missing.
+        (shortBody(.close), [18], "aaaaa"),
+        (shortBody(.closeWithoutNotify), [18, 56], "aaaaa"),
     ])
-    func `a connection with TLS ends as configured`(script: Script, exitCode: Int32, body: String) async throws {
+    func `a connection with TLS ends as configured`(script: Script, exitCodes: [Int32], body: String) async throws {
         let authority = try TestCertificateAuthority()
         try authority.write(to: directory.path + "/roots.pem")
         try await StubServer.with(.init(tls: .init(authority.issue()))) { server in
@@ -124,7 +127,7 @@ import Testing
             let outcome = try await CurlTool.run([
                 "--cacert", directory.path + "/roots.pem", "-N", server.url().absoluteString,
             ])
-            #expect(outcome.status == exitCode)
+            #expect(exitCodes.contains(outcome.status))
             #expect(outcome.text.prefix { $0 != "c" } == body)
         }
     }

@@ -54,7 +54,7 @@ struct HTTPProxyTests {
         #expect(try await SessionManager(for: server, behind: proxy).connectedPort == proxy.port)
     }
 
-    // tinyproxy responds with 407 to missing credentials, and with 401 to wrong ones.
+    // tinyproxy responds with 407 to missing credentials, and to wrong ones with 401 or, since 1.11.2, with 407.
 
     @Test func `missing credentials for a tunnel are an error`() async throws {
         let proxy = try RealServer.proxyWithCredentials.proxy(.http)
@@ -65,16 +65,17 @@ struct HTTPProxyTests {
     @Test func `wrong credentials for a tunnel are an error`() async throws {
         let proxy = try RealServer.proxyWithCredentials.proxy(.http, credential: wrong)
         let manager = try SessionManager(for: .nginxTLS, behind: proxy)
-        #expect(try await proxyFailure(manager) == .tunnelRefused(status: 401))
+        #expect([.tunnelRefused(status: 401), .authenticationRequired].contains(try await proxyFailure(manager)))
     }
 
-    @Test(arguments: [(nil, 407), (wrong, 401)])
-    func `wrong or missing credentials without a tunnel are a response`(credential: Credential?, status: Int)
+    @Test(arguments: [(nil, [407]), (wrong, [401, 407])])
+    func `wrong or missing credentials without a tunnel are a response`(credential: Credential?, statuses: [Int])
         async throws
     {
         let proxy = try RealServer.proxyWithCredentials.proxy(.http, credential: credential)
         let manager = try SessionManager(for: .nginx, behind: proxy)
-        #expect(try await sessionError { _ = try await manager.get("small.json") }.statusCode == status)
+        let status = try await sessionError { _ = try await manager.get("small.json") }.statusCode
+        #expect(statuses.contains(status ?? 0))
     }
 
     @Test(arguments: [RealServer.nginx, .nginxTLS])
@@ -155,13 +156,22 @@ struct SOCKSProxyTests {
     @Test(arguments: [Proxy.Kind.socks5, .socks5h], [RealServer.nginx, .nginxTLS])
     func `requests are sent through the proxy`(kind: Proxy.Kind, server: RealServer) async throws {
         let proxy = try RealServer.socks.proxy(kind)
-        #expect(try await SessionManager(for: server, behind: proxy).connectedPort == proxy.port)
+        #expect(try await port(for: server, behind: proxy) == proxy.port)
     }
 
     @Test(arguments: [Proxy.Kind.socks5, .socks5h], [RealServer.nginx, .nginxTLS])
     func `the proxy accepts the right credentials`(kind: Proxy.Kind, server: RealServer) async throws {
         let proxy = try RealServer.socksWithCredentials.proxy(kind, credential: right)
-        #expect(try await SessionManager(for: server, behind: proxy).connectedPort == proxy.port)
+        #expect(try await port(for: server, behind: proxy) == proxy.port)
+    }
+
+    /// Returns the port to which a connection is made for a server. For `socks5`, libcurl resolves `localhost` itself and
+    /// passes on the first address only, which may be that of IPv6, on which the servers do not listen.
+    private func port(for server: RealServer, behind proxy: Proxy) async throws -> Int? {
+        try await SessionManager(for: server) {
+            $0.proxy = .proxy(proxy)
+            $0.connection.ipVersion = .v4
+        }.connectedPort
     }
 
     @Test(arguments: [wrong, nil])
