@@ -65,6 +65,8 @@ public struct CookieStore: Sendable {
     }
 
     /// Removes the cookies that have not expired and satisfy a predicate.
+    ///
+    /// - Parameter condition: Returns whether to remove a cookie.
     public func removeAll(where condition: (Cookie) -> Bool) async {
         await jar?.remove(all().filter(condition))
     }

@@ -176,7 +176,7 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
     // MARK: Download tasks
 
     /// Called when a download is complete. It moves the file at `location` to the URL that the block set for this event
-    /// returns. Without such a URL, the destination of the task applies; a file that is not moved is removed.
+    /// returns. If it returns `nil`, the destination of the task applies; a file that is not moved is removed.
     open func urlSession(
         _ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL
     ) {

@@ -201,8 +201,8 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     /// Creates a suspended task that writes the response to a file, regardless of its status. Call `resume()` to start
     /// it.
     ///
-    /// The response serializer still validates the response, and its error is passed with the URL. If the file cannot
-    /// be moved there, `AFURLSessionDownloadTaskDidFailToMoveFile` is posted instead of an error.
+    /// The response serializer validates the response; its error is passed with the URL. If the file cannot be moved,
+    /// `AFURLSessionDownloadTaskDidFailToMoveFile` is posted, and the URL is passed without an error.
     ///
     /// - Parameters:
     ///   - request: The request to send.

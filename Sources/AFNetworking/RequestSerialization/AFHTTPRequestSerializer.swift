@@ -87,7 +87,8 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         state.withLock { $0.kept.headers }
     }
 
-    /// Sets a header field for all requests; `nil` removes it. Names are case-insensitive.
+    /// Sets a header field for all requests that have no field of that name, in place of an earlier value; `nil`
+    /// removes it. Names are case-insensitive.
     open func setValue(_ value: String?, forHTTPHeaderField field: String) {
         state.withLock { $0.setHeader(field, value) }
     }

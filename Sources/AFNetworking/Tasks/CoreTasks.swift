@@ -2,9 +2,9 @@
 
 public import AsyncNetworking
 
+// `@unchecked Sendable` restates the conformance inherited from Foundation. The only stored property is `Sendable`.
+
 /// The metrics of a task, in ``exchanges``. The inherited properties are empty because only Foundation can set them.
-///
-/// `@unchecked Sendable` restates the conformance inherited from Foundation. The only stored property is `Sendable`.
 public final class AFURLSessionTaskMetrics: URLSessionTaskMetrics, @unchecked Sendable {
     private let core: TransferCore?
 

@@ -37,7 +37,7 @@ public struct DownloadOptions: Sendable {
     /// Whether the download succeeds without a request if the destination exists and has the ``expectedDigest``;
     /// `false` by default.
     ///
-    /// The file is read to compute its digest. The response of such a ``DownloadedFile`` has the status 304 and no
+    /// The file is read to compute its digest. The response of the ``DownloadedFile`` then has the status 304 and no
     /// header fields. The option is ignored without a digest, and if a closure chooses the path.
     public var skipsVerifiedFile = false
     /// The number of bytes after which a durable download flushes its file to the disk and updates its record; 8 MiB by

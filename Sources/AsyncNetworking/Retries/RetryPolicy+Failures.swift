@@ -20,9 +20,9 @@ extension RetryPolicy {
     /// proxy credentials, a request that cannot be sent, a response above a limit, a body whose source failed, an
     /// expired wait for a route, and errors that the program throws.
     public enum Failure: CaseIterable, Hashable, Sendable {
-        /// The host name could not be resolved, or not in time.
+        /// The host name could not be resolved, or a timeout expired during its lookup.
         case nameLookup
-        /// No connection could be established, or not in time, which includes the TLS handshake.
+        /// No connection could be established, or a timeout expired while connecting or during the TLS handshake.
         case connect
         /// The TLS handshake was interrupted. An untrusted certificate is a failure of another kind, which is not
         /// retried.

@@ -107,8 +107,8 @@ public struct AnyTransferTask: Hashable, Identifiable, Sendable {
     /// ends.
     ///
     /// Only the body of the final response counts, in bytes before decompression: not those of redirects, answered
-    /// challenges, retried attempts, and of a download's response with an error status. The progress of a download that
-    /// is resumed starts at the bytes that are already in the file, and its total is the size of the whole file.
+    /// challenges and retried attempts, nor the error response to a download. The progress of a download that is
+    /// resumed starts at the bytes that are already in the file, and its total is the size of the whole file.
     public var downloadProgress: BroadcastStream<TransferProgress> { stream(\.downloadProgress) }
 
     /// The progress in the task's main direction: ``uploadProgress`` for an upload task, otherwise
@@ -130,7 +130,7 @@ public struct AnyTransferTask: Hashable, Identifiable, Sendable {
     /// The task's priority among the tasks that wait because of ``SessionConfiguration/maximumConcurrentTransfers``;
     /// ``TransferPriority/normal`` by default.
     ///
-    /// A change reorders a waiting task. It has no effect on running tasks and without such a limit.
+    /// A change reorders a waiting task. It has no effect on running tasks, nor if there is no limit.
     public var priority: TransferPriority {
         get { core?.priority ?? .normal }
         nonmutating set { core?.priority = newValue }

@@ -16,7 +16,7 @@ extension SessionManager {
     /// }
     /// ```
     ///
-    /// The request takes the way of any other: header fields, interceptors, retries until the connection is open,
+    /// The request is handled like any other: header fields, interceptors, retries until the connection is open,
     /// redirects, tokens and Basic credentials, cookies, proxies, TLS and address policies, and the limits on
     /// connections, of which it takes one. An HTTP proxy is asked for a tunnel. ``ANHTTP/Timeouts/idle`` applies until
     /// the connection is open; then pings find out whether it is alive.
@@ -27,7 +27,8 @@ extension SessionManager {
     /// - Parameters:
     ///   - request: A request with the scheme `wss`, `ws`, `https` or `http`, the method `GET` and no body. The fields
     ///     of the handshake are added.
-    ///   - options: The subprotocols, limits and pings.
+    ///   - options: The subprotocols, limits and pings; by default no subprotocol is offered, received messages may
+    ///     have 16 MiB, and a ping is sent after 30 s without data.
     ///   - body: Receives the connection, which is valid only while the closure runs.
     /// - Returns: The value that `body` returns.
     /// - Throws: ``SessionError``, which wraps ``ANSerialization/SerializationError/rejected(_:)``, with the response's

@@ -28,12 +28,12 @@ public protocol AFImageRequestCache: AFImageCache {
     ) -> Bool
     /// Adds an image, in place of one with the same request and identifier. The cache may remove it at any time.
     func add(_ image: UIImage, for request: URLRequest, withAdditionalIdentifier identifier: String?)
-    /// Removes the image with a request and an additional identifier, `nil` for none.
+    /// Removes the image for a request and an additional identifier (`nil` for none).
     ///
     /// - Returns: Whether the cache had such an image.
     @discardableResult
     func removeImageforRequest(_ request: URLRequest, withAdditionalIdentifier identifier: String?) -> Bool
-    /// Returns the image with a request and an additional identifier, `nil` for none; `nil` if the cache does not have
-    /// it.
+    /// Returns the image for a request and an additional identifier (`nil` for none), or `nil` if the cache does not
+    /// have it.
     func imageforRequest(_ request: URLRequest, withAdditionalIdentifier identifier: String?) -> UIImage?
 }

@@ -57,8 +57,8 @@ open class AFNetworkActivityIndicatorManager: NSObject, @unchecked Sendable {
         set { indicator.isEnabled = newValue }
     }
 
-    /// Whether the indicator is to be shown at present, which follows activity with the ``activationDelay`` and the
-    /// ``completionDelay``.
+    /// Whether the program should show the indicator at present, which follows activity with the ``activationDelay``
+    /// and the ``completionDelay``.
     open var isNetworkActivityIndicatorVisible: Bool { indicator.isVisible }
 
     /// The time in seconds for which there must be activity before the indicator is shown, so that short requests do
@@ -85,8 +85,10 @@ open class AFNetworkActivityIndicatorManager: NSObject, @unchecked Sendable {
         change { $0.count = max(0, $0.count - 1) }
     }
 
-    /// Sets a block that is called on the main queue whenever the indicator is to be shown (`true`) or hidden
-    /// (`false`); `nil` removes it.
+    /// Sets a block that shows or hides the indicator, in place of an earlier block.
+    ///
+    /// - Parameter block: Called on the main queue, with `true` to show the indicator and `false` to hide it, whenever
+    ///   ``isNetworkActivityIndicatorVisible`` changes; `nil` removes the block.
     open func setNetworkingActivityActionWith(_ block: ((Bool) -> Void)?) {
         action.set(\.block, to: block.map { UncheckedSendable($0) })
     }
