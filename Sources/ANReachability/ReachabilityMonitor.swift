@@ -19,7 +19,7 @@ import ANSystem
 /// the server responds. Use it after a failure, to explain the failure or to decide when to retry; see
 /// ``waitForRoute(to:)``.
 public final class ReachabilityMonitor: Sendable {
-    /// The shared monitor of the process.
+    /// The shared monitor of the process, with one thread for all of its observers.
     public static let shared = ReachabilityMonitor()
 
     private let openSocket: @Sendable () throws(ReachabilityError) -> RouteSocket

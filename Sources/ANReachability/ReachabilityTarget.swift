@@ -5,7 +5,7 @@
 public enum ReachabilityTarget: Hashable, Sendable {
     /// The Internet, over IPv4 or IPv6: the route to addresses of a root name server, usually the default route.
     case defaultRoute
-    /// A single address.
+    /// A single IPv4 or IPv6 address, which is never looked up.
     case address(IPAddress)
     /// A host, given by its name or by an address in text form; an IPv6 address may be in brackets.
     ///

@@ -18,10 +18,10 @@ public struct ImageResponseSerializer: AdjustableResponseSerializer {
     public var validation: ResponseValidation
     /// The number of pixels per point; 1 by default, and a value that is not positive counts as 1.
     public var scale = 1.0
-    /// The decoder with which the image is decoded at once, in the task that requested it; `nil`, the default, for
-    /// none.
+    /// The decoder with which the image is decoded at once; `nil`, the default, for none.
     ///
-    /// Without it, ``ImageContent/decoded(by:options:)`` decodes the image later.
+    /// It runs on the task that requested the image, and on its actor. Without it,
+    /// ``ImageContent/decoded(by:options:)`` decodes the image later, off the actor.
     public var decoder: (any ImageDecoder)?
     /// The options for the decoder; by default the image keeps its size. Their ``ImageDecodingOptions/limits`` apply
     /// without a decoder as well.

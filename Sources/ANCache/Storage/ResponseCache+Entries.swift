@@ -5,7 +5,11 @@ import ANSystem
 public import FoundationEssentials
 
 extension ResponseCache {
-    /// Removes all stored responses to requests for a URL.
+    /// Removes all stored responses to requests for a URL, in memory and in the directory, before returning.
+    ///
+    /// Responses to requests for the URL that are in flight are not stored either.
+    ///
+    /// - Parameter url: The URL, whose fragment is ignored.
     public func remove(_ url: URL) {
         removeEntries(target: CacheKey.target(url))
     }
@@ -17,29 +21,37 @@ extension ResponseCache {
         removeEntries(key) { $0.target == target }
     }
 
-    /// Removes all stored responses, including those that other processes have stored in the directory.
+    /// Removes all stored responses, including those that other processes have stored in the directory, before
+    /// returning.
+    ///
+    /// Responses to requests that are in flight are not stored either.
     public func removeAll() {
         index.withLock { $0.invalidate(nil) }
         scan()
         for key in Set(index.withLock { $0.all.map(\.key) }) { remove(key) { _ in true } }
     }
 
-    /// The numbers of stored responses and bytes.
+    /// The numbers of stored responses and bytes that this process knows of.
+    ///
+    /// Responses that other processes store in the directory are noticed from time to time, when this process stores
+    /// some.
     public var usage: Usage {
         index.withLock { Usage(entries: $0.count, memoryBytes: $0.memoryBytes, diskBytes: $0.diskBytes) }
     }
 
-    /// The numbers of stored responses and bytes of a cache.
+    /// The numbers of stored responses and bytes of a ``ResponseCache``.
     public struct Usage: Hashable, Sendable {
         /// The number of stored responses.
         public let entries: Int
-        /// The estimated number of bytes in memory.
+        /// The estimated number of bytes in memory, for the heads and for bodies that are kept there.
         public let memoryBytes: Int
-        /// The number of bytes in files.
+        /// The number of bytes in files; 0 for a cache in memory only.
         public let diskBytes: Int64
     }
 
-    /// Returns the stored responses in any order. Those on the disk are read, without their bodies.
+    /// Returns the stored responses that this process knows of, in any order, without their bodies.
+    ///
+    /// Those in the directory are read, off the caller's actor.
     @concurrent public func entries() async -> [Entry] {
         let slots = index.withLock { Array($0.all.map(\.slot)) }
         return slots.compactMap { slot in
@@ -53,7 +65,7 @@ extension ResponseCache {
         public let url: URL
         /// The status and header fields, as stored.
         public let head: ResponseHead
-        /// The number of bytes of the body.
+        /// The number of bytes of the body as stored: decompressed, unless the request disabled that.
         public let bodySize: Int64
         /// The time at which the response was received or last validated.
         public let date: Date

@@ -7,9 +7,9 @@ extension SerializationError {
     public struct JSONFailure: Hashable, Sendable {
         /// The reason for the error.
         package var reason: Reason
-        /// The offset of the offending byte.
+        /// The offset of the offending byte in the body, counted from 0.
         public var offset: Int
-        /// The text around the offset.
+        /// The text around the offset, shortened for messages.
         public var excerpt: String
         /// The URL of the response; see ``DecodingFailure/url``.
         package var url: String?
@@ -41,11 +41,12 @@ extension SerializationError {
     public struct DecodingFailure: Sendable {
         /// The name of the requested type.
         public var type: String
-        /// The coding path, such as `users[3].name`; empty for the outermost value.
+        /// The coding path, such as `users[3].name`; empty for the outermost value, or if the decoder gave none.
         public var path: String
-        /// The reason given by the decoder.
+        /// The reason given by the decoder, at most 300 characters of it.
         public var reason: String
-        /// The text around the value at the path.
+        /// The text around the value at the path, shortened for messages; the beginning of the document if the value
+        /// cannot be located.
         public var excerpt: String
         /// The error of the decoder, usually a `DecodingError`.
         public var underlying: any Error

@@ -22,9 +22,9 @@ public import FoundationEssentials
 /// }
 /// ```
 public struct JSONCoding: Sendable {
-    /// The encoder. It must not be modified once a session uses it.
+    /// The encoder; by default it writes dates as text by ISO 8601. It must not be modified once a session uses it.
     public var encoder = JSONEncoder()
-    /// The decoder. It must not be modified once a session uses it.
+    /// The decoder; by default it reads dates as text by ISO 8601. It must not be modified once a session uses it.
     public var decoder = JSONDecoder()
 
     /// Creates an encoder and a decoder for dates by ISO 8601.

@@ -5,7 +5,7 @@ public struct JSONReadingOptions: OptionSet, Hashable, Sendable {
     /// The options as a bit mask.
     public let rawValue: UInt8
 
-    /// Creates options from a bit mask.
+    /// Creates options from a bit mask; unknown bits have no effect.
     public init(rawValue: UInt8) {
         self.rawValue = rawValue
     }
@@ -27,7 +27,7 @@ public struct JSONNullLocations: OptionSet, Hashable, Sendable {
     /// The locations as a bit mask.
     public let rawValue: UInt8
 
-    /// Creates locations from a bit mask.
+    /// Creates locations from a bit mask; unknown bits have no effect.
     public init(rawValue: UInt8) {
         self.rawValue = rawValue
     }
@@ -42,6 +42,9 @@ public struct JSONNullLocations: OptionSet, Hashable, Sendable {
 
 extension JSONValue {
     /// Returns the value without the nulls in the given locations, at any depth; an outermost null is kept.
+    ///
+    /// - Parameter locations: The locations from which nulls are removed; members of objects and elements of arrays by
+    ///   default.
     public func removingNulls(from locations: JSONNullLocations = .everywhere) -> JSONValue {
         guard !locations.isEmpty else { return self }
         switch self {

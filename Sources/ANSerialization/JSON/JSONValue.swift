@@ -11,7 +11,7 @@
 public enum JSONValue: Hashable, Sendable {
     /// `null`.
     case null
-    /// `true` or `false`.
+    /// `true` or `false`, never a number.
     case bool(Bool)
     /// A number without fraction and exponent that fits into `Int64`.
     case integer(Int64)
@@ -19,11 +19,11 @@ public enum JSONValue: Hashable, Sendable {
     case unsigned(UInt64)
     /// Any other number, rounded to the nearest double.
     case double(Double)
-    /// A string.
+    /// A string, with its escapes decoded.
     case string(String)
-    /// An array.
+    /// An array, in the order of the document.
     case array([JSONValue])
-    /// An object.
+    /// An object, whose members have no order; of members with the same name, the last wins.
     case object([String: JSONValue])
 
     /// The member with a name; `nil` if there is no such member or the value is not an object.

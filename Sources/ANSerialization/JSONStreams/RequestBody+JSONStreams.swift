@@ -7,7 +7,8 @@ extension RequestBody {
     /// Creates a body with a line of JSON for each value of a sequence (JSON Lines, NDJSON), sent chunked.
     ///
     /// Each value is encoded when the connection accepts it, and sent before the next one is requested. A value that
-    /// cannot be encoded fails the request. Set the `Content-Type`, such as `application/jsonl` or
+    /// cannot be encoded, or an error of the sequence, fails the request with
+    /// `TransportError.RequestBodyFailure.source`. Set the `Content-Type`, such as `application/jsonl` or
     /// `application/x-ndjson`, in the header of the request.
     ///
     /// - Parameters:
@@ -22,24 +23,49 @@ extension RequestBody {
         jsonStream(values, .lines, encoder, isReplayable: isReplayable)
     }
 
-    /// Creates a replayable body with a line of JSON for each element of a collection. See
-    /// ``jsonLines(_:encoder:isReplayable:)``.
+    /// Creates a replayable body with a line of JSON for each element of a collection (JSON Lines, NDJSON), sent
+    /// chunked.
+    ///
+    /// Elements are encoded while the body is sent; one that cannot be encoded fails the request. Set the
+    /// `Content-Type`, such as `application/jsonl` or `application/x-ndjson`, in the header of the request.
+    ///
+    /// - Parameters:
+    ///   - values: The elements.
+    ///   - encoder: The encoder; `nil`, the default, for one that writes dates by ISO 8601, regardless of the
+    ///     session's. Line breaks of pretty-printed JSON are omitted.
     public static func jsonLines<Values: Collection & Sendable>(
         _ values: Values, encoder: JSONEncoder? = nil
     ) -> RequestBody where Values.Element: Encodable {
         jsonStream(AsyncElements(base: values), .lines, encoder, isReplayable: true)
     }
 
-    /// Creates a body with a JSON text sequence (RFC 7464, `application/json-seq`), sent chunked. See
-    /// ``jsonLines(_:encoder:isReplayable:)``.
+    /// Creates a body with a JSON text sequence (RFC 7464) of the values of a sequence, sent chunked.
+    ///
+    /// Each value is encoded when the connection accepts it, and sent before the next one is requested. A value that
+    /// cannot be encoded, or an error of the sequence, fails the request with
+    /// `TransportError.RequestBodyFailure.source`. Set the `Content-Type`, `application/json-seq`, in the header of the
+    /// request.
+    ///
+    /// - Parameters:
+    ///   - values: The values.
+    ///   - encoder: The encoder; `nil`, the default, for one that writes dates by ISO 8601, regardless of the
+    ///     session's.
+    ///   - isReplayable: Whether the sequence yields the same values each time it is iterated; `false` by default.
     public static func jsonSequence<Values: AsyncSequence & Sendable>(
         _ values: Values, encoder: JSONEncoder? = nil, isReplayable: Bool = false
     ) -> RequestBody where Values.Element: Encodable {
         jsonStream(values, .sequence, encoder, isReplayable: isReplayable)
     }
 
-    /// Creates a replayable body with a JSON text sequence of the elements of a collection. See
-    /// ``jsonSequence(_:encoder:isReplayable:)``.
+    /// Creates a replayable body with a JSON text sequence (RFC 7464) of the elements of a collection, sent chunked.
+    ///
+    /// Elements are encoded while the body is sent; one that cannot be encoded fails the request. Set the
+    /// `Content-Type`, `application/json-seq`, in the header of the request.
+    ///
+    /// - Parameters:
+    ///   - values: The elements.
+    ///   - encoder: The encoder; `nil`, the default, for one that writes dates by ISO 8601, regardless of the
+    ///     session's.
     public static func jsonSequence<Values: Collection & Sendable>(
         _ values: Values, encoder: JSONEncoder? = nil
     ) -> RequestBody where Values.Element: Encodable {

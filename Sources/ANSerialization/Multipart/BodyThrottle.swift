@@ -11,7 +11,7 @@ import FoundationEssentials
 /// It applies to the body with every transport. libcurl's CURLOPT_MAX_SEND_SPEED_LARGE(3) has no packets, and would also
 /// count the header.
 public struct BodyThrottle: Hashable, Sendable {
-    /// The maximum number of bytes that are sent at a time.
+    /// The maximum number of bytes that are sent at a time; at least 1.
     public let packetSize: Int
     private let pause: Pause
 
@@ -68,8 +68,11 @@ public struct BodyThrottle: Hashable, Sendable {
 }
 
 extension RequestBody {
-    /// Returns the body with its speed limited, each time it is sent. The size of a file is determined now.
+    /// Returns the body with its speed limited, each time it is sent.
     ///
+    /// The size of a file is determined by this call. The result is replayable if the body is.
+    ///
+    /// - Parameter throttle: The packets or the rate.
     /// - Throws: ``ANSerialization/SerializationError/multipart(_:)`` for a file that cannot be opened.
     public func throttled(_ throttle: BodyThrottle) throws(SerializationError) -> RequestBody {
         try throttled(throttle, clock: ContinuousClock())

@@ -8,12 +8,14 @@ extension MultipartFormData {
     /// The multipart subtype: the relation between the parts of a body.
     @nonexhaustive
     public enum Subtype: Hashable, Sendable {
-        /// Fields of a form, each with a name (RFC 7578).
+        /// `multipart/form-data`: fields of a form, each with a name (RFC 7578).
         case formData
-        /// Independent parts in a meaningful order, with their own header fields (RFC 2046 §5.1.3).
+        /// `multipart/mixed`: independent parts in a meaningful order, with their own header fields (RFC 2046 §5.1.3).
         case mixed
-        /// Parts of a compound object (RFC 2387): the media type of the root part, which is the first one or the one
-        /// with the `Content-ID` given by `start`.
+        /// `multipart/related`: parts of a compound object (RFC 2387).
+        ///
+        /// The `type` is the media type of the root part, which is the part with the `Content-ID` given by `start`, or
+        /// by default the first.
         case related(type: String, start: String? = nil)
 
         var name: String {

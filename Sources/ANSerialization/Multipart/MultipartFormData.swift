@@ -19,11 +19,11 @@ import HTTPTypes
 /// `%22`, `%0D`, `%0A` and `%00`, as by browsers (WHATWG HTML §4.10.21.8; NUL in addition); all other characters are
 /// sent as UTF-8.
 public struct MultipartFormData: Sendable {
-    /// The boundary between the parts, without its hyphens.
+    /// The boundary between the parts, without its hyphens; by default `Boundary+` and 16 random hexadecimal digits.
     public let boundary: String
     /// The multipart subtype; ``Subtype/formData`` by default.
     package let subtype: Subtype
-    /// A limit for the speed of sending the body; `nil`, the default, for none.
+    /// A limit for the speed of sending the body; `nil`, the default, for none. It does not apply to ``write(to:)``.
     public var throttle: BodyThrottle?
     /// The header and the content of each part. The first header also begins with a line break, which is not sent.
     private var segments = BodySegments()
@@ -57,7 +57,7 @@ public struct MultipartFormData: Sendable {
     /// Whether the body has no parts.
     package var isEmpty: Bool { segments.isEmpty }
 
-    /// The value of the `Content-Type` field, including the boundary.
+    /// The value of the `Content-Type` field with the multipart subtype and the boundary, quoted if necessary.
     public var contentType: String {
         let needsQuotes = boundary.utf8.contains { "(),/:=?".utf8.contains($0) }
         let quoted = needsQuotes ? "\"\(boundary)\"" : boundary
@@ -74,12 +74,20 @@ public struct MultipartFormData: Sendable {
 
     // MARK: Fields
 
-    /// Appends a field with text.
+    /// Appends a field with text in UTF-8, without a `Content-Type`.
+    ///
+    /// - Parameters:
+    ///   - text: The value of the field.
+    ///   - name: The name of the field.
     public mutating func append(_ text: String, name: String) {
         append(Data(text.utf8), name: name)
     }
 
-    /// Appends a field with bytes, without a `Content-Type`.
+    /// Appends a field with bytes, without a file name and `Content-Type`.
+    ///
+    /// - Parameters:
+    ///   - data: The value of the field.
+    ///   - name: The name of the field.
     public mutating func append(_ data: Data, name: String) {
         append(fieldHead(name, nil, mediaType: nil), .bytes(data))
     }
@@ -176,10 +184,17 @@ public struct MultipartFormData: Sendable {
         try append(.bytes(data), headers: headers)
     }
 
-    /// Appends any kind of body as a part with custom header fields.
+    /// Appends a part with custom header fields and any kind of body: `.file(…)`, `.bytes(…)`, or `.stream(…)` with or
+    /// without a known length.
     ///
-    /// See ``append(_:name:fileName:mediaType:)-(_,_,String?,_)`` for the kinds of bodies, and
-    /// ``append(_:headers:)-(Data,_)`` for the header fields.
+    /// With a part that is not replayable, the form is not replayable either. With a part of unknown length, the body
+    /// has no length and is sent chunked. A part whose length differs from the declared one fails the request.
+    ///
+    /// - Parameters:
+    ///   - body: The content of the part.
+    ///   - headers: The header fields in order, possibly none; no others are added.
+    /// - Throws: ``SerializationError/multipart(_:)`` for a name that is not a token, a value with CR, LF, NUL or
+    ///   another control character, a negative length, or a file that cannot be opened.
     public mutating func append(_ body: RequestBody, headers: [(String, String)]) throws(SerializationError) {
         for (name, value) in headers {
             guard HTTPField.Name(name) != nil else { throw .multipart(.headerName(name)) }
@@ -203,8 +218,9 @@ public struct MultipartFormData: Sendable {
 
     /// Returns the content type and the body, which takes little memory even with large files.
     ///
-    /// The body has a length if all parts have one, and is replayable if all parts are.
+    /// The body has a length if all parts have one, and is replayable if all parts are. ``throttle`` applies to it.
     ///
+    /// - Returns: The value for the `Content-Type` field, and the body.
     /// - Throws: ``SerializationError/multipart(_:)`` if there are no parts, or if the length exceeds 64 bits.
     public func makeBody() throws(SerializationError) -> (contentType: String, body: RequestBody) {
         let body = try plainBody()
@@ -217,6 +233,8 @@ public struct MultipartFormData: Sendable {
     /// The file appears under its name when it is complete, replacing an existing file. If an error is thrown, an
     /// existing file is unchanged. The throttle is not applied.
     ///
+    /// - Parameter path: The path of the file, whose directory must exist.
+    /// - Returns: The value for the `Content-Type` field, and a replayable body.
     /// - Throws: ``SerializationError/multipart(_:)`` if there are no parts, the file cannot be written, or its length
     ///   differs from that of the parts; the error thrown by a sequence; `CancellationError`.
     public func write(to path: String) async throws -> (contentType: String, body: RequestBody) {

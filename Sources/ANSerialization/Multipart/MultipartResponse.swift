@@ -47,7 +47,8 @@ private struct MultipartResponse: AsyncSequence, Sendable {
     }
 }
 
-/// The limits for reading a multipart response.
+/// The limits for reading a multipart response; a response that exceeds one fails with
+/// ``SerializationError/parts(_:)``.
 public struct MultipartLimits: Hashable, Sendable {
     /// The maximum size of a part's header in bytes; 16 KiB by default.
     public var header = 16 << 10
@@ -58,7 +59,7 @@ public struct MultipartLimits: Hashable, Sendable {
     /// The maximum size of a part in bytes; `nil`, the default, for no limit: parts are read chunk by chunk.
     public var part: Int?
 
-    /// Creates the default limits.
+    /// Creates the default limits: 16 KiB for a part's header, 64 KiB before the first part, no others.
     public init() {}
 }
 

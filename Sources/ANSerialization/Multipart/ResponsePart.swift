@@ -4,7 +4,9 @@ public import ANHTTP
 import FoundationEssentials
 public import HTTPTypes
 
-/// A part of a multipart response. See `ResponseBody.parts(of:limits:)`.
+/// A part of a multipart response, as returned by `ResponseBody.parts(of:limits:)`.
+///
+/// Its body must be read before the next part is requested.
 public struct ResponsePart: Sendable {
     /// The head of the response, with the header fields of the part.
     private let head: ResponseHead
@@ -23,7 +25,7 @@ public struct ResponsePart: Sendable {
     /// `text/plain` (RFC 2046 §5.1).
     public var mediaType: String? { head.mediaType }
 
-    /// The name of the form field (RFC 7578 §4.2), not decoded; `nil` without one.
+    /// The name of the form field (RFC 7578 §4.2) in `Content-Disposition`, not decoded; `nil` without one.
     public var name: String? { disposition?["name"] }
 
     /// The name of the part's file, from `filename*` (RFC 6266 §4.3) or else `filename`.
@@ -54,7 +56,9 @@ public struct ResponsePart: Sendable {
         try serializer.value(of: head, try await body.collect(upTo: limit))
     }
 
-    /// Returns the parts of a part that is itself multipart.
+    /// Returns the parts of a part that is itself multipart, read as they arrive.
+    ///
+    /// The sequence can be iterated once, and throws the errors of the body, and ``SerializationError/parts(_:)``.
     ///
     /// - Parameter limits: The limits for reading; the default ones if omitted.
     /// - Throws: ``SerializationError/parts(_:)`` if the part is not multipart or has no valid boundary.

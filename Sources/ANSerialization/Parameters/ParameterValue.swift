@@ -53,8 +53,13 @@ extension Optional: ParameterValue {}
 extension Set: ParameterValue {}
 
 extension Parameters {
-    /// Creates parameters from a value, such as a dictionary or an array. The entries of a dictionary are sorted by
-    /// name, because a Swift dictionary has no order; `nil` becomes ``absent``, and ``null`` as an element of an array.
+    /// Creates parameters from a value, such as a dictionary or an array.
+    ///
+    /// The entries of a dictionary are sorted by name, because a Swift dictionary has no order; `nil` becomes
+    /// ``absent``, and ``null`` as an element of an array.
+    ///
+    /// - Parameter value: The value. One that cannot be represented becomes ``unsupported(_:)``, and fails when it is
+    ///   encoded.
     public init(_ value: some ParameterValue) {
         self.init(converting: value, depth: 0)
     }

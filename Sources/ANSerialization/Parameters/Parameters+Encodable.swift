@@ -13,8 +13,9 @@ extension Parameters {
     /// only through `superEncoder()` or `superEncoder(forKey:)`, and encodes nothing before, overflows the stack,
     /// because these functions cannot throw.
     ///
-    /// - Throws: ``SerializationError/parameters(_:)`` if the value is nested more than 512 levels deep or
-    ///   fails to encode itself.
+    /// - Parameter value: The value, with its own coding keys.
+    /// - Throws: ``SerializationError/parameters(_:)`` if the value is nested more than 512 levels deep or fails to
+    ///   encode itself.
     public init(encoding value: some Encodable) throws(SerializationError) {
         do {
             self = try ParametersEncoder(path: [], depth: 0).box(value)

@@ -3,7 +3,8 @@
 public import FoundationEssentials
 
 extension Parameters {
-    /// The encoding of dates in queries and forms.
+    /// The encoding of dates in queries and forms, by default text such as `1970-01-01 00:00:00 +0000`; that in JSON is
+    /// set by its encoder.
     @nonexhaustive
     public enum DateEncoding: Sendable {
         /// Text such as `1970-01-01 00:00:00 +0000`, in UTC and whole seconds, as with AFNetworking.
@@ -19,8 +20,9 @@ extension Parameters {
         /// The result of a closure; an error that it throws ends the encoding.
         case custom(@Sendable (Date) throws -> Parameters)
 
-        /// Returns an encoding by a format style of Foundation, such as `Date.ISO8601FormatStyle` or
-        /// `Date.VerbatimFormatStyle`.
+        /// Returns an encoding by a format style of Foundation.
+        ///
+        /// - Parameter style: The style, such as `Date.ISO8601FormatStyle` or `Date.VerbatimFormatStyle`.
         public static func formatted(_ style: some FormatStyle<Date, String> & Sendable) -> DateEncoding {
             .custom { .string(style.format($0)) }
         }
@@ -42,7 +44,7 @@ extension Parameters {
         }
     }
 
-    /// The encoding of bytes in queries and forms.
+    /// The encoding of bytes in queries and forms, Base64 by default; that in JSON is set by its encoder.
     @nonexhaustive
     public enum DataEncoding: Sendable {
         /// Base64 (RFC 4648 §4).

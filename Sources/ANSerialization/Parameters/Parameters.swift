@@ -51,12 +51,12 @@ public enum Parameters: Hashable, Sendable {
 
     /// A name with its value.
     public struct Entry: Hashable, Sendable {
-        /// The name of the entry.
+        /// The name of the entry, not percent-encoded.
         public var name: String
         /// The value of the entry.
         public var value: Parameters
 
-        /// Creates an entry from a name and a value.
+        /// Creates an entry from a name and a value. Names need not be unique within a dictionary.
         public init(_ name: String, _ value: Parameters) {
             self.name = name
             self.value = value
@@ -108,49 +108,49 @@ extension Parameters {
 }
 
 extension Parameters: ExpressibleByDictionaryLiteral {
-    /// Creates a dictionary in the order of the literal.
+    /// Creates a dictionary in the order of the literal; a `nil` value becomes ``absent``.
     public init(dictionaryLiteral elements: (String, (any ParameterValue)?)...) {
         self = .dictionary(elements.map { Entry($0.0, Parameters(element: $0.1)) })
     }
 }
 
 extension Parameters: ExpressibleByArrayLiteral {
-    /// Creates an array.
+    /// Creates an array from a literal; a `nil` element becomes ``null``.
     public init(arrayLiteral elements: (any ParameterValue)?...) {
         self = .array(elements.map { Parameters(element: $0).asElement })
     }
 }
 
 extension Parameters: ExpressibleByStringInterpolation {
-    /// Creates a string.
+    /// Creates a string from a literal.
     public init(stringLiteral value: String) {
         self = .string(value)
     }
 }
 
 extension Parameters: ExpressibleByIntegerLiteral {
-    /// Creates an integer.
+    /// Creates an integer from a literal.
     public init(integerLiteral value: Int64) {
         self = .integer(value)
     }
 }
 
 extension Parameters: ExpressibleByFloatLiteral {
-    /// Creates a floating-point number.
+    /// Creates a floating-point number from a literal.
     public init(floatLiteral value: Double) {
         self = .double(value)
     }
 }
 
 extension Parameters: ExpressibleByBooleanLiteral {
-    /// Creates a Boolean value.
+    /// Creates a Boolean value from a literal.
     public init(booleanLiteral value: Bool) {
         self = .bool(value)
     }
 }
 
 extension Parameters: ExpressibleByNilLiteral {
-    /// Creates a null.
+    /// Creates a ``null`` from `nil`, unlike an element of a dictionary literal, which becomes ``absent``.
     public init(nilLiteral: ()) {
         self = .null
     }

@@ -10,7 +10,8 @@ extension URLEncodedFormEncoder {
         case bare
         /// Indices in brackets: `a[0]=1&a[1]=2`.
         case indexed
-        /// The result of a closure that receives the array's name and the element's index.
+        /// The result of a closure that receives the array's name and the element's index, and returns the complete
+        /// name.
         case custom(@Sendable (_ name: String, _ index: Int) -> String)
     }
 
@@ -23,7 +24,7 @@ extension URLEncodedFormEncoder {
         case snakeCase
         /// Words separated by hyphens: `created-at`.
         case kebabCase
-        /// The result of a closure.
+        /// The result of a closure that receives the name and returns another.
         case custom(@Sendable (String) -> String)
     }
 
@@ -59,6 +60,8 @@ extension URLEncodedFormEncoder {
         private var high: UInt64 = 0
 
         /// Creates the set of the characters of a string; those that must be encoded are ignored.
+        ///
+        /// - Parameter characters: The ASCII characters, in any order.
         public init(_ characters: String) {
             for byte in characters.utf8 where 0x21...0x7E ~= byte && !"\"#%&<>".utf8.contains(byte) { insert(byte) }
         }

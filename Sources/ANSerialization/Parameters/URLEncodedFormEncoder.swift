@@ -29,14 +29,14 @@ package import FoundationEssentials
 public struct URLEncodedFormEncoder: Sendable {
     /// The names of an array's elements; `a[]` by default.
     public var arrays = ArrayEncoding.brackets
-    /// Whether Boolean values are `true` and `false`; by default they are `1` and `0`.
+    /// Whether Boolean values are `true` and `false`; `false` by default: they are `1` and `0`.
     public var usesBooleanWords = false
     /// The encoding of dates; text such as `1970-01-01 00:00:00 +0000` by default.
     public var dates = Parameters.DateEncoding.description
     /// The encoding of bytes; Base64 by default.
     public var data = Parameters.DataEncoding.base64
-    /// Whether floating-point numbers keep a zero fraction, such as `1.0`, as with Alamofire; by default 1.0 is `1`, as
-    /// with AFNetworking.
+    /// Whether floating-point numbers keep a zero fraction, such as `1.0`, as with Alamofire; `false` by default: 1.0
+    /// is `1`, as with AFNetworking.
     public var keepsZeroFractions = false
     /// The transformation of names in dictionaries; none by default.
     public var keys = KeyEncoding.asIs
@@ -44,8 +44,8 @@ public struct URLEncodedFormEncoder: Sendable {
     public var keyPaths = KeyPathEncoding.brackets
     /// The encoding of ``Parameters/null``; the name alone by default. Optionals that are `nil` are omitted.
     public var nulls = NullEncoding.bareKey
-    /// Whether spaces are encoded as `+`; by default they are `%20`. A plus sign itself is then written as `%2B`, even if
-    /// it is one of the ``allowedCharacters``.
+    /// Whether spaces are encoded as `+`; `false` by default: they are `%20`. A plus sign itself is then written as
+    /// `%2B`, even if it is one of the ``allowedCharacters``.
     public var encodesSpacesAsPlus = false
     /// Whether the names in a dictionary are sorted, in the order of `String`, after ``keys`` was applied; equal names
     /// keep their order. `true` by default; otherwise names keep the given order.
@@ -57,6 +57,8 @@ public struct URLEncodedFormEncoder: Sendable {
     public init() {}
 
     /// Returns a copy with changes.
+    ///
+    /// - Parameter change: Changes the copy, as in `encoder.with { $0.arrays = .indexed }`.
     public func with(_ change: (inout URLEncodedFormEncoder) -> Void) -> URLEncodedFormEncoder {
         var copy = self
         change(&copy)
@@ -65,7 +67,10 @@ public struct URLEncodedFormEncoder: Sendable {
 
     /// Returns the encoded text of a dictionary or of already encoded text; empty for an empty dictionary.
     ///
-    /// - Throws: ``SerializationError/parameters(_:)`` if the parameters cannot be encoded.
+    /// - Parameter parameters: A ``Parameters/dictionary(_:)``, or ``Parameters/raw(_:)``, whose text is returned
+    ///   unchanged.
+    /// - Throws: ``SerializationError/parameters(_:)`` if the parameters are of another kind, are nested more than 512
+    ///   levels deep, or contain a value that cannot be encoded, such as NaN.
     public func encode(_ parameters: Parameters) throws(SerializationError) -> String {
         if case .raw(let text) = parameters { return text }
         return try flattened(parameters, into: PairText(options: self)).text

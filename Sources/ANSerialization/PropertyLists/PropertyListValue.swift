@@ -2,11 +2,11 @@
 
 public import FoundationEssentials
 
-/// A property list as a value.
+/// A property list, from XML or the binary format, as a value.
 public enum PropertyListValue: Hashable, Sendable, Decodable, EmptyRepresentable {
     /// A Boolean value.
     case bool(Bool)
-    /// An integer that fits into `Int64`.
+    /// An integer that fits into `Int64`. Integers that fit are never ``unsigned(_:)``.
     case integer(Int64)
     /// An integer that exceeds `Int64`.
     case unsigned(UInt64)
@@ -14,7 +14,7 @@ public enum PropertyListValue: Hashable, Sendable, Decodable, EmptyRepresentable
     case real(Double)
     /// A string.
     case string(String)
-    /// A date.
+    /// A date; in XML to the second.
     case date(Date)
     /// Bytes.
     case data(Data)
@@ -23,7 +23,9 @@ public enum PropertyListValue: Hashable, Sendable, Decodable, EmptyRepresentable
     /// A dictionary.
     case dictionary([String: PropertyListValue])
 
-    /// Decodes a value of any type.
+    /// Decodes a value of any type, usually with `PropertyListDecoder`.
+    ///
+    /// - Throws: `DecodingError` if the decoder provides a value of no type of property lists.
     public init(from decoder: any Decoder) throws {
         if var elements = try? decoder.unkeyedContainer() {
             var array: [PropertyListValue] = []

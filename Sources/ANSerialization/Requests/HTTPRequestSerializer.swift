@@ -17,13 +17,13 @@ public import HTTPTypes
 /// A `Content-Type` already set by the request or by ``headers`` is kept. Parameters for a request that already has a
 /// body fail with ``SerializationError/parameters(_:)``.
 public struct HTTPRequestSerializer: FormFieldSerializer {
-    /// The header fields added to every request that lacks them.
+    /// The header fields added to every request that lacks them; empty by default.
     public var headers: HTTPFields
     /// The methods, in upper case, whose parameters are encoded into the query; GET, HEAD and DELETE by default.
     public var queryMethods: Set<HTTPRequest.Method>
-    /// The destination of the parameters; determined by the method by default.
+    /// The destination of the parameters; ``Destination/byMethod`` by default.
     public var destination = Destination.byMethod
-    /// The encoder for queries, forms and the names of multipart fields.
+    /// The encoder for queries, forms and the names of multipart fields; with the default options by default.
     public var encoder: URLEncodedFormEncoder
     /// A closure that encodes queries and forms instead of ``encoder``; `nil`, the default, for none.
     ///
@@ -36,7 +36,13 @@ public struct HTTPRequestSerializer: FormFieldSerializer {
     private var attributes = RequestAttributes()
     private var optionsChanges: [@Sendable (inout TransferOptions) -> Void] = []
 
-    /// Creates a serializer, by default without additional fields.
+    /// Creates a serializer.
+    ///
+    /// - Parameters:
+    ///   - headers: The header fields added to every request that lacks them; empty by default.
+    ///   - queryMethods: The methods, in upper case, whose parameters are encoded into the query; GET, HEAD and DELETE
+    ///     by default.
+    ///   - encoder: The encoder for queries and forms; with the default options by default.
     public init(
         headers: HTTPFields = [:], queryMethods: Set<HTTPRequest.Method> = [.get, .head, .delete],
         encoder: URLEncodedFormEncoder = URLEncodedFormEncoder()
@@ -59,6 +65,12 @@ public struct HTTPRequestSerializer: FormFieldSerializer {
     }
 
     /// Returns the request with the parameters encoded into its query or form.
+    ///
+    /// - Parameters:
+    ///   - request: The request, whose header fields are kept.
+    ///   - parameters: The parameters; `nil` for none, which differs from empty parameters.
+    /// - Throws: ``SerializationError/parameters(_:)`` if the parameters cannot be encoded, or belong into the body of
+    ///   a request that has one.
     public func serialize(_ request: Request, parameters: Parameters?) throws(SerializationError) -> Request {
         if let request = try serializeQuery(request, parameters: parameters) { return request }
         var result = prepared(request)

@@ -21,13 +21,24 @@ public struct JSONRequestSerializer: FormFieldSerializer {
     /// the session's. See ``JSONCoding``. It must not be modified once the serializer is used.
     public var encoder: JSONEncoder?
 
-    /// Creates a serializer, by default for compact JSON.
+    /// Creates a serializer.
+    ///
+    /// - Parameters:
+    ///   - base: The serializer for queries, which also provides the fields of every request; by default without
+    ///     fields.
+    ///   - writingOptions: The layout of the JSON text; compact by default.
     public init(base: HTTPRequestSerializer = HTTPRequestSerializer(), writingOptions: WritingOptions = []) {
         self.base = base
         self.writingOptions = writingOptions
     }
 
     /// Returns the request with the parameters encoded into its query or a JSON body.
+    ///
+    /// - Parameters:
+    ///   - request: The request, whose header fields are kept.
+    ///   - parameters: The parameters; `nil` for none, which differs from empty parameters.
+    /// - Throws: ``SerializationError/parameters(_:)`` if the parameters cannot be encoded, such as NaN, or belong into
+    ///   the body of a request that has one.
     public func serialize(_ request: Request, parameters: Parameters?) throws(SerializationError) -> Request {
         try base.serialize(request, parameters: parameters, type: "application/json") {
             value throws(SerializationError) in

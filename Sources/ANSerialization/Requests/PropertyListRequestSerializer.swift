@@ -24,13 +24,24 @@ public struct PropertyListRequestSerializer: FormFieldSerializer {
     /// The format of property lists; XML by default.
     package var format: Format
 
-    /// Creates a serializer, by default for XML property lists.
+    /// Creates a serializer.
+    ///
+    /// - Parameters:
+    ///   - base: The serializer for queries, which also provides the fields of every request; by default without
+    ///     fields.
+    ///   - format: The format of property lists; XML by default.
     public init(base: HTTPRequestSerializer = HTTPRequestSerializer(), format: Format = .xml) {
         self.base = base
         self.format = format
     }
 
     /// Returns the request with the parameters encoded into its query or a property list.
+    ///
+    /// - Parameters:
+    ///   - request: The request, whose header fields are kept.
+    ///   - parameters: The parameters; `nil` for none, which differs from empty parameters.
+    /// - Throws: ``SerializationError/parameters(_:)`` if the parameters cannot be encoded, such as null, or belong
+    ///   into the body of a request that has one.
     public func serialize(_ request: Request, parameters: Parameters?) throws(SerializationError) -> Request {
         try base.serialize(request, parameters: parameters, type: "application/x-plist") {
             value throws(SerializationError) in try PropertyListTree.write(value, format: format)
@@ -43,9 +54,9 @@ public struct PropertyListRequestSerializer: FormFieldSerializer {
     /// A format of property lists.
     @nonexhaustive
     public enum Format: Hashable, Sendable {
-        /// The XML format.
+        /// The XML format, in UTF-8.
         case xml
-        /// Apple's binary format.
+        /// Apple's binary format, `bplist00`.
         case binary
     }
 }

@@ -51,8 +51,8 @@ extension Request {
 }
 
 extension RequestBody {
-    /// Returns the body in a content coding, which the request must declare. See
-    /// ``Request/compressBody(_:level:minimumSize:)``, which does both.
+    /// Returns the body in a content coding, which the request must declare in `Content-Encoding`;
+    /// ``Request/compressBody(_:level:minimumSize:)`` does both.
     ///
     /// Data of up to 1 MiB is compressed immediately, and its length is known. Everything else is compressed while it
     /// is sent, outside of the network's thread and with little memory; its length is unknown, so it is sent chunked.

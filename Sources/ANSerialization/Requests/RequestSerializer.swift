@@ -9,8 +9,9 @@ import HTTPTypes
 public protocol RequestSerializer: Sendable {
     /// Returns the request with parameters added.
     ///
-    /// Existing header fields of the request are kept. `nil` means no parameters, which differs from empty parameters.
-    ///
+    /// - Parameters:
+    ///   - request: The request, whose existing header fields are to be kept.
+    ///   - parameters: The parameters; `nil` means no parameters, which differs from empty parameters.
     /// - Throws: ``SerializationError`` if the parameters cannot be encoded.
     func serialize(_ request: Request, parameters: Parameters?) throws(SerializationError) -> Request
 }
@@ -55,8 +56,8 @@ extension RequestSerializer {
 }
 
 extension RequestSerializer where Self == HTTPRequestSerializer {
-    /// A serializer that encodes parameters into the query for GET, HEAD and DELETE, and into a form for all other
-    /// methods.
+    /// A serializer that encodes parameters into the query for GET, HEAD and DELETE, and into a form
+    /// (`application/x-www-form-urlencoded`) for all other methods; the default of a session.
     public static var http: HTTPRequestSerializer { HTTPRequestSerializer() }
 }
 

@@ -26,7 +26,11 @@ public protocol RequestTarget {
 }
 
 extension String: RequestTarget {
-    /// Returns the URL that the string denotes relative to the base URL; see ``URLResolver``.
+    /// Returns the URL that the string denotes relative to the base URL of the session; see ``URLResolver`` for the
+    /// rules.
+    ///
+    /// - Parameter resolver: The resolver with the base URL.
+    /// - Throws: ``SerializationError/url(_:)`` if the string is not a valid URL, or is relative and there is no base.
     public func resolved(by resolver: URLResolver) throws(SerializationError) -> URL {
         try resolver.resolve(self)
     }
@@ -35,6 +39,7 @@ extension String: RequestTarget {
 extension URL: RequestTarget {
     /// Returns an absolute URL unchanged; resolves a relative one like its string.
     ///
+    /// - Parameter resolver: The resolver with the base URL for a relative URL.
     /// - Throws: ``SerializationError/url(_:)`` unless the scheme is `http` or `https` and there is a host.
     public func resolved(by resolver: URLResolver) throws(SerializationError) -> URL {
         guard scheme != nil else { return try resolver.resolve(relativeString) }

@@ -48,7 +48,9 @@ public struct URLResolver: Hashable, Sendable {
 
     /// Returns the absolute URL for a string.
     ///
-    /// - Throws: ``SerializationError/url(_:)`` if the string is not a valid URL, or is relative and there is no base.
+    /// - Parameter string: A path, reference or absolute URL; characters that are invalid in URLs are percent-encoded.
+    /// - Throws: ``SerializationError/url(_:)`` if the string is not a valid URL, its scheme is neither `http` nor
+    ///   `https`, or it is relative and there is no base.
     public func resolve(_ string: String) throws(SerializationError) -> URL {
         guard !string.isEmpty else {
             guard let base else { throw .url(.noBase(string)) }

@@ -14,12 +14,12 @@ public protocol AdjustableResponseSerializer: ResponseSerializer {
 }
 
 extension AdjustableResponseSerializer {
-    /// A copy that accepts any media type, and bodies without one.
+    /// A copy that accepts any media type, and bodies without one; its statuses are unchanged.
     public var anyMediaType: Self {
         adjusted { $0.acceptableMediaTypes = nil }
     }
 
-    /// A copy that accepts any status.
+    /// A copy that accepts any status; its media types are unchanged.
     public var anyStatus: Self {
         adjusted { $0.acceptableStatuses = nil }
     }
@@ -29,22 +29,24 @@ extension AdjustableResponseSerializer {
         adjusted { $0 = .anything }
     }
 
-    /// Returns a copy that accepts only the given statuses.
+    /// Returns a copy that accepts only the given statuses, with the same media types as before.
     public func accepting(statuses: Set<Int>) -> Self {
         adjusted { $0.acceptableStatuses = statuses }
     }
 
-    /// Returns a copy that accepts only the given media types.
+    /// Returns a copy that accepts only the given media types, with the same statuses as before. A body without a media
+    /// type is rejected.
     public func accepting(mediaTypes: [MediaTypePattern]) -> Self {
         adjusted { $0.acceptableMediaTypes = mediaTypes }
     }
 
-    /// Returns a copy that accepts the given media types in addition to the current ones.
+    /// Returns a copy that accepts the given media types in addition to the current ones; has no effect if all are
+    /// accepted.
     public func alsoAccepting(_ mediaTypes: MediaTypePattern...) -> Self {
         adjusted { $0.acceptableMediaTypes?.append(contentsOf: mediaTypes) }
     }
 
-    /// Returns a copy with another validation.
+    /// Returns a copy with another validation in place of the current one.
     public func validated(by validation: ResponseValidation) -> Self {
         adjusted { $0 = validation }
     }

@@ -38,6 +38,10 @@ public struct CompoundResponseSerializer<Output: Sendable>: AdjustableResponseSe
     public var validation: ResponseValidation
 
     /// Creates a serializer from several others.
+    ///
+    /// - Parameters:
+    ///   - children: The serializers, in the order in which they are tried.
+    ///   - validation: A validation in addition to those of the children; accepts every response by default.
     public init(_ children: [any ResponseSerializer<Output>], validation: ResponseValidation = .anything) {
         self.children = children
         self.validation = validation

@@ -5,15 +5,18 @@ public import FoundationEssentials
 
 /// A serializer that returns the body unchanged, available as `.data`.
 public struct DataResponseSerializer: AdjustableResponseSerializer, OutcomeSerializer {
-    /// The statuses and media types that are accepted.
+    /// The statuses and media types that are accepted; by default 200 to 299 with any media type.
     public var validation: ResponseValidation
 
-    /// Creates a serializer, by default for any media type and the successful statuses.
+    /// Creates a serializer.
+    ///
+    /// - Parameter validation: The statuses and media types that are accepted; by default 200 to 299 with any media
+    ///   type.
     public init(validation: ResponseValidation = .statusOnly) {
         self.validation = validation
     }
 
-    /// Returns the body.
+    /// Returns the body unchanged, empty if there is none; the status and media type are not checked here.
     public func serialize(_ head: ResponseHead, _ body: Data) -> Data {
         body
     }

@@ -11,16 +11,26 @@ import HTTPTypes
 public struct DecodableResponseSerializer<Value: Decodable & Sendable>: AdjustableResponseSerializer,
     EmptyAcceptingSerializer
 {
-    /// The statuses and media types that are accepted.
+    /// The statuses and media types that are accepted; by default 200 to 299 with the media types of JSON.
     public var validation: ResponseValidation
-    /// The statuses with which the body may be empty.
+    /// The statuses with which the body may be empty, and whether a single space counts as empty; by default
+    /// ``EmptyResponseRules/json``, any status and a space.
     public var emptyResponses: EmptyResponseRules
     /// The decoder for the body; `nil` for the session's.
     ///
     /// It is used concurrently, so configure it before creating the serializer and do not change it afterwards.
     package let decoder: (any ResponseDecoder)?
 
-    /// Creates a serializer, by default for JSON and its media types, with the session's decoder.
+    /// Creates a serializer.
+    ///
+    /// - Parameters:
+    ///   - type: The type to decode.
+    ///   - decoder: The decoder, which is used concurrently and must not be changed afterwards; `nil`, the default, for
+    ///     the session's for JSON.
+    ///   - validation: The statuses and media types that are accepted; by default 200 to 299 with the media types of
+    ///     JSON.
+    ///   - emptyResponses: The statuses with which the body may be empty; by default any status, and a single space
+    ///     counts as empty.
     public init(
         _ type: Value.Type, decoder: (any ResponseDecoder)? = nil, validation: ResponseValidation = .json,
         emptyResponses: EmptyResponseRules = .json
@@ -30,7 +40,8 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Adjustab
         self.emptyResponses = emptyResponses
     }
 
-    /// Returns the decoded value.
+    /// Returns the decoded value, or the empty value of the type for an empty body; the status and media type are not
+    /// checked here.
     ///
     /// - Throws: ``SerializationError/decoding(_:)`` if the body does not match the type, with the coding path and the
     ///   text there; ``SerializationError/json(_:)`` or ``SerializationError/propertyList(_:)`` if the body is

@@ -7,7 +7,7 @@ public struct EmptyResponse: Hashable, Sendable, Decodable, EmptyRepresentable {
     /// Creates the value.
     package init() {}
 
-    /// Creates the value from any document, which is ignored.
+    /// Creates the value from any document, which is ignored; never throws.
     public init(from decoder: any Decoder) {}
 
     /// The only value of the type.
@@ -40,7 +40,12 @@ public struct EmptyResponseRules: Hashable, Sendable {
     /// Whether a body of exactly one space counts as empty; some frameworks send it for "no content".
     package var countsSpace: Bool
 
-    /// Creates rules, by default with all statuses and without special treatment of a space.
+    /// Creates rules.
+    ///
+    /// - Parameters:
+    ///   - statuses: The statuses with which the body may be empty; `nil`, the default, for all.
+    ///   - countsSpace: Whether a body of exactly one space counts as empty, as some frameworks send it for "no
+    ///     content"; `false` by default.
     public init(statuses: Set<Int>? = nil, countsSpace: Bool = false) {
         self.statuses = statuses
         self.countsSpace = countsSpace

@@ -3,9 +3,10 @@
 public import ANHTTP
 public import FoundationEssentials
 
-/// A serializer that ignores the body, available as `.empty`.
+/// A serializer that ignores the body, whether or not there is one, for requests whose result is the status; available
+/// as `.empty`.
 public struct EmptyResponseSerializer: AdjustableResponseSerializer {
-    /// The statuses and media types that are accepted.
+    /// The statuses and media types that are accepted; by default 200 to 299 with any media type.
     public var validation: ResponseValidation
 
     /// Creates a serializer, by default for any media type and the successful statuses.
@@ -13,7 +14,7 @@ public struct EmptyResponseSerializer: AdjustableResponseSerializer {
         self.validation = validation
     }
 
-    /// Returns the value for every response.
+    /// Returns the only value of ``EmptyResponse``, for every response.
     public func serialize(_ head: ResponseHead, _ body: Data) -> EmptyResponse {
         EmptyResponse()
     }

@@ -9,16 +9,25 @@ import HTTPTypes
 /// By default an empty body, or one of exactly one space, results in ``JSONValue/null``, and in `nil` for
 /// `.optional(.json)`; see ``emptyResponses``.
 public struct JSONResponseSerializer: AdjustableResponseSerializer, EmptyAcceptingSerializer {
-    /// The statuses and media types that are accepted.
+    /// The statuses and media types that are accepted; by default 200 to 299 with the media types of JSON.
     public var validation: ResponseValidation
     /// The accepted extensions of JSON; by default only arrays and objects by RFC 8259 are accepted.
     package var options: JSONReadingOptions
     /// The locations from which nulls are removed; none by default.
     package var removesNulls: JSONNullLocations
-    /// The statuses with which the body may be empty, and whether a space counts as empty.
+    /// The statuses with which the body may be empty, and whether a single space counts as empty; by default
+    /// ``EmptyResponseRules/json``, any status and a space.
     public var emptyResponses: EmptyResponseRules
 
-    /// Creates a serializer, by default for the media types of JSON.
+    /// Creates a serializer.
+    ///
+    /// - Parameters:
+    ///   - options: The accepted extensions of JSON; by default only arrays and objects by RFC 8259 are accepted.
+    ///   - locations: The locations from which nulls are removed; none by default.
+    ///   - validation: The statuses and media types that are accepted; by default 200 to 299 with the media types of
+    ///     JSON.
+    ///   - emptyResponses: The statuses with which the body may be empty; by default any status, and a single space
+    ///     counts as empty.
     public init(
         options: JSONReadingOptions = [], removingNulls locations: JSONNullLocations = [],
         validation: ResponseValidation = .json, emptyResponses: EmptyResponseRules = .json
@@ -29,7 +38,7 @@ public struct JSONResponseSerializer: AdjustableResponseSerializer, EmptyAccepti
         self.emptyResponses = emptyResponses
     }
 
-    /// Returns the parsed value.
+    /// Returns the parsed value; the status and media type are not checked here.
     ///
     /// - Throws: ``SerializationError/json(_:)`` for a malformed body, with the offset and an excerpt;
     ///   ``SerializationError/emptyBody(status:wanted:)`` for an empty body that the rules do not permit.

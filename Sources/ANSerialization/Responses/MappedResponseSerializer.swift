@@ -17,7 +17,7 @@ public struct MappedResponseSerializer<Base: ResponseSerializer, Output: Sendabl
         self.transform = transform
     }
 
-    /// The validation of the base serializer.
+    /// The validation of the base serializer, which cannot be changed here: adjust the base before `map`.
     public var validation: ResponseValidation { base.validation }
 
     /// Returns the transformed value of the base serializer.
@@ -43,6 +43,9 @@ extension ResponseSerializer {
     /// Swift does not accept `as: .string.map { … }`, because the result of an implicit member must have the type that
     /// declares the member. For a single call, transform the response instead:
     /// `try await api.get("count", as: .string).map { Int($0) ?? 0 }`.
+    ///
+    /// - Parameter transform: Transforms the value on the task that requested it; an error that it throws is thrown by
+    ///   ``ResponseSerializer/serialize(_:_:)``.
     public func map<Value: Sendable>(
         _ transform: @escaping @Sendable (Output) throws -> Value
     ) -> MappedResponseSerializer<Self, Value> {

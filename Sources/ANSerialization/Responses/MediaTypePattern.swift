@@ -8,12 +8,15 @@ public struct MediaTypePattern: Hashable, Sendable, ExpressibleByStringLiteral, 
     /// The pattern in lower case.
     public let description: String
 
-    /// Creates a pattern from its text.
+    /// Creates a pattern from its text, such as `application/json`, `text/*`, `*/*` or `+json`.
+    ///
+    /// The text is converted to lower case and not checked otherwise: any other text matches only a media type equal to
+    /// it.
     public init(_ text: String) {
         description = text.lowercased()
     }
 
-    /// Creates a pattern from a literal.
+    /// Creates a pattern from a literal, such as `application/json`, `text/*`, `*/*` or `+json`.
     public init(stringLiteral text: String) {
         self.init(text)
     }

@@ -13,10 +13,13 @@ public struct OptionalResponseSerializer<Base: ResponseSerializer>: ResponseSeri
         self.base = base
     }
 
-    /// The validation of the base serializer.
+    /// The validation of the base serializer, which cannot be changed here: adjust the base, as in
+    /// `.optional(.json.anyStatus)`.
     public var validation: ResponseValidation { base.validation }
 
     /// Returns the value of the base serializer, or `nil` if the base serializer permits the missing body.
+    ///
+    /// - Throws: The error of the base serializer.
     public func serialize(_ head: ResponseHead, _ body: Data) throws -> Base.Output? {
         base.acceptsEmpty(head, body) ? nil : try base.serialize(head, body)
     }

@@ -10,18 +10,23 @@ import HTTPTypes
 /// By default an empty body results in an empty dictionary, and in `nil` for `.optional(.propertyList)`; see
 /// ``emptyResponses``. To decode a type of your own, use `.propertyList(User.self)`.
 public struct PropertyListResponseSerializer: AdjustableResponseSerializer, EmptyAcceptingSerializer {
-    /// The statuses and media types that are accepted.
+    /// The statuses and media types that are accepted; by default 200 to 299 with `application/x-plist`.
     public var validation: ResponseValidation
-    /// The statuses with which the body may be empty.
+    /// The statuses with which the body may be empty; any status by default.
     public var emptyResponses: EmptyResponseRules
 
-    /// Creates a serializer, by default for the media type `application/x-plist`.
+    /// Creates a serializer.
+    ///
+    /// - Parameters:
+    ///   - validation: The statuses and media types that are accepted; by default 200 to 299 with
+    ///     `application/x-plist`.
+    ///   - emptyResponses: The statuses with which the body may be empty; any status by default.
     public init(validation: ResponseValidation = .propertyList, emptyResponses: EmptyResponseRules = .anyStatus) {
         self.validation = validation
         self.emptyResponses = emptyResponses
     }
 
-    /// Returns the decoded value.
+    /// Returns the decoded value; the status and media type are not checked here.
     ///
     /// - Throws: ``SerializationError/propertyList(_:)`` for a malformed or unsafe body,
     ///   ``SerializationError/emptyBody(status:wanted:)`` for an empty body that the rules do not permit.

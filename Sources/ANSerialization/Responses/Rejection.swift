@@ -4,23 +4,22 @@ public import ANHTTP
 public import FoundationEssentials
 import HTTPTypes
 
-/// A complete response that a ``ResponseValidation`` rejected, including the body, in which APIs usually explain the
-/// error.
+/// A response that a ``ResponseValidation`` rejected, including the body, in which APIs usually explain the error.
 ///
 /// ```swift
 /// } catch SerializationError.rejected(let rejection) {
 ///     let problem = try rejection.decoded(as: Problem.self)
 /// ```
 public struct Rejection: Sendable {
-    /// The validation that rejected the response.
+    /// The validation that rejected the response, with the statuses and media types that it accepts.
     public let validation: ResponseValidation
-    /// Whether the status was rejected.
+    /// Whether the status is not one of those accepted.
     public let rejectsStatus: Bool
-    /// Whether the media type was rejected.
+    /// Whether the body has a media type that is not accepted, or none.
     public let rejectsMediaType: Bool
-    /// The head of the response.
+    /// The head of the response, with its status and header fields.
     public let head: ResponseHead
-    /// The complete body of the response.
+    /// The body of the response: complete, or up to 64 KiB of it if it was to be streamed.
     public let body: Data
 
     /// The status code of the response.
@@ -28,12 +27,14 @@ public struct Rejection: Sendable {
     /// The media type of the response, in lower case and without parameters; `nil` without one.
     package var mediaType: String? { head.mediaType }
 
-    /// Returns the body decoded as a type, such as an API's error document, regardless of the media type.
+    /// Returns the body decoded as a type, such as an API's error document, regardless of the status and media type.
     ///
     /// - Parameters:
     ///   - type: The type to decode.
     ///   - decoder: The decoder; `nil`, the default, for the session's for JSON. See ``JSONCoding``.
-    /// - Throws: ``SerializationError`` if the body cannot be decoded.
+    /// - Throws: ``SerializationError/json(_:)`` or another error of the decoder's format if the body is malformed,
+    ///   ``SerializationError/decoding(_:)`` if it does not match the type,
+    ///   ``SerializationError/emptyBody(status:wanted:)`` if it is empty and the type has no empty value.
     public func decoded<Value: Decodable & Sendable>(
         as type: Value.Type, decoder: (any ResponseDecoder)? = nil
     ) throws(SerializationError) -> Value {
@@ -43,6 +44,7 @@ public struct Rejection: Sendable {
     /// Returns the value of a serializer for the response, regardless of its status and media type, such as
     /// `try rejection.value(as: .string)`.
     ///
+    /// - Parameter serializer: The serializer, whose own validation is not applied.
     /// - Throws: The error of the serializer, usually a ``SerializationError``.
     public func value<Serializer: ResponseSerializer>(as serializer: Serializer) throws -> Serializer.Output {
         try serializer.serialize(head, body)

@@ -12,6 +12,11 @@ public import FoundationEssentials
 /// ```
 public protocol ResponseDecoder: Sendable {
     /// Returns a value of a type, decoded from a complete document.
+    ///
+    /// It is called on the tasks that request values, possibly concurrently.
+    ///
+    /// - Throws: Usually `DecodingError`, whose path the library reports in ``SerializationError/decoding(_:)``; any
+    ///   other error is reported with its description.
     func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value
 }
 

@@ -5,25 +5,35 @@ public import FoundationEssentials
 // The serializers that are available as static members, for arguments with the label `as:`.
 
 extension ResponseSerializer where Self == DataResponseSerializer {
-    /// A serializer that returns the body unchanged.
+    /// A serializer that returns the body unchanged, and accepts the statuses 200 to 299 with any media type.
     public static var data: DataResponseSerializer { DataResponseSerializer() }
 }
 
 extension ResponseSerializer where Self == StringResponseSerializer {
-    /// A serializer that decodes the body as text in the charset of its `Content-Type`.
+    /// A serializer that decodes the body as text in the charset of its `Content-Type`, and accepts the statuses 200 to
+    /// 299 with any media type.
+    ///
+    /// Without a charset, the text is UTF-8 if it is valid, otherwise Latin-1; see ``StringResponseSerializer``.
     public static var string: StringResponseSerializer { StringResponseSerializer() }
 
-    /// Returns a serializer that decodes the body as text in the given encoding, regardless of its `Content-Type`.
+    /// Returns a serializer that decodes the body as text in the given encoding, regardless of its `Content-Type`, and
+    /// accepts the statuses 200 to 299.
+    ///
+    /// - Parameter encoding: The encoding; a body that is invalid in it fails with ``SerializationError/text(_:)``.
     public static func string(_ encoding: TextEncoding) -> StringResponseSerializer {
         StringResponseSerializer(encoding: encoding)
     }
 }
 
 extension ResponseSerializer where Self == JSONResponseSerializer {
-    /// A serializer that parses the body as a ``JSONValue``: an array or object, or null for an empty body.
+    /// A serializer that parses the body as a ``JSONValue``, and accepts the statuses 200 to 299 with the media types
+    /// of JSON.
+    ///
+    /// The body must be an array or object (RFC 8259); an empty one results in ``JSONValue/null``.
     public static var json: JSONResponseSerializer { JSONResponseSerializer() }
 
-    /// Returns a serializer that parses the body as a ``JSONValue``.
+    /// Returns a serializer that parses the body as a ``JSONValue``, and accepts the statuses 200 to 299 with the media
+    /// types of JSON. An empty body results in ``JSONValue/null``.
     ///
     /// - Parameters:
     ///   - options: The accepted extensions of JSON; by default only arrays and objects by RFC 8259 are accepted.
@@ -36,18 +46,20 @@ extension ResponseSerializer where Self == JSONResponseSerializer {
 }
 
 extension ResponseSerializer where Self == PropertyListResponseSerializer {
-    /// A serializer that decodes the body as a ``PropertyListValue``, from XML or the binary format; an empty body
-    /// results in an empty dictionary.
+    /// A serializer that decodes the body as a ``PropertyListValue``, from XML or the binary format, and accepts the
+    /// statuses 200 to 299 with `application/x-plist`. An empty body results in an empty dictionary.
     public static var propertyList: PropertyListResponseSerializer { PropertyListResponseSerializer() }
 }
 
 extension ResponseSerializer where Self == EmptyResponseSerializer {
-    /// A serializer that ignores the body, for requests whose result is the status.
+    /// A serializer that ignores the body, for requests whose result is the status, and accepts the statuses 200 to 299
+    /// with any media type.
     public static var empty: EmptyResponseSerializer { EmptyResponseSerializer() }
 }
 
 extension ResponseSerializer {
-    /// Returns a serializer that decodes the body from JSON. For an optional type an empty body results in `nil`.
+    /// Returns a serializer that decodes the body from JSON, and accepts the statuses 200 to 299 with the media types
+    /// of JSON. For an optional type an empty body results in `nil`.
     ///
     /// - Parameters:
     ///   - type: The type to decode.
@@ -58,7 +70,8 @@ extension ResponseSerializer {
         DecodableResponseSerializer(type, decoder: decoder)
     }
 
-    /// Returns a serializer that decodes the body with a decoder for any format.
+    /// Returns a serializer that decodes the body with a decoder for any format, and accepts the statuses 200 to 299.
+    /// For an optional type an empty body results in `nil`.
     ///
     /// - Parameters:
     ///   - type: The type to decode.
@@ -71,7 +84,8 @@ extension ResponseSerializer {
             type, decoder: decoder, validation: ResponseValidation(mediaTypes: mediaTypes), emptyResponses: .anyStatus)
     }
 
-    /// Returns a serializer that decodes the body from a property list, in XML or the binary format.
+    /// Returns a serializer that decodes the body from a property list, in XML or the binary format, and accepts the
+    /// statuses 200 to 299 with `application/x-plist`. For an optional type an empty body results in `nil`.
     ///
     /// - Parameters:
     ///   - type: The type to decode.
@@ -84,12 +98,17 @@ extension ResponseSerializer {
     }
 
     /// Returns a serializer with the value of another one, or `nil` for an empty body that the other one permits.
+    ///
+    /// - Parameter base: The serializer for responses with a body, whose validation applies, such as `.json`.
     public static func optional<Base>(_ base: Base) -> Self where Self == OptionalResponseSerializer<Base> {
         OptionalResponseSerializer(base)
     }
 
-    /// Returns a serializer that uses the first of several others that can read the body. See
-    /// ``CompoundResponseSerializer``.
+    /// Returns a serializer that tries several others in order and uses the first that accepts the media type and can
+    /// read the body.
+    ///
+    /// - Parameter children: The serializers, each of which validates the response itself; see
+    ///   ``CompoundResponseSerializer`` for the rules.
     public static func compound<Value>(
         _ children: any ResponseSerializer<Value>...
     ) -> Self where Self == CompoundResponseSerializer<Value> {

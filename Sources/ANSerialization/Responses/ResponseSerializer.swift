@@ -28,11 +28,17 @@ public protocol ResponseSerializer<Output>: Sendable {
     /// Returns the value for a response, without validating it.
     ///
     /// It is called on the task that requested the value, not on the network's thread, and may take time.
+    ///
+    /// - Parameters:
+    ///   - head: The head of the response.
+    ///   - body: The complete body, after content codings were decoded; empty if there is none.
+    /// - Throws: Any error. A ``SerializationError`` reaches the caller of a session as `SessionError.serialization`,
+    ///   an error of the serializer's own type unchanged.
     func serialize(_ head: ResponseHead, _ body: Data) throws -> Output
 }
 
 extension ResponseSerializer {
-    /// A validation that accepts the statuses 200 to 299 with any media type.
+    /// A validation that accepts the statuses 200 to 299 with any media type, the default of the requirement.
     public var validation: ResponseValidation { .statusOnly }
 
     /// Returns whether the body is missing and may be, so that there is nothing to serialize.
@@ -40,7 +46,7 @@ extension ResponseSerializer {
         (self as? any EmptyAcceptingSerializer)?.isEmpty(head, body) ?? false
     }
 
-    /// Validates a response and returns its value.
+    /// Validates a response and returns its value, for responses that no session received.
     ///
     /// - Parameters:
     ///   - head: The head of the response.
@@ -55,7 +61,12 @@ extension ResponseSerializer {
     }
 
     /// Returns the value, rejection and failure for a response without throwing: validates it, and serializes it unless
-    /// its media type is rejected. See ``SerializationOutcome``.
+    /// its media type is rejected.
+    ///
+    /// - Parameters:
+    ///   - head: The head of the response.
+    ///   - body: The complete body.
+    /// - Returns: An outcome that has a value even if the status is rejected, such as an API's error document.
     public func outcome(of head: ResponseHead, _ body: Data) -> SerializationOutcome<Output> {
         if let own = self as? any OutcomeSerializer<Output> { return own.ownOutcome(of: head, body) }
         let rejection = validation.rejection(of: head, body)

@@ -14,12 +14,16 @@ import HTTPTypes
 /// | other | acceptable, or the body is empty | any | rejected because of the status |
 /// | other | other or missing | not empty | rejected because of both; the status is reported first |
 public struct ResponseValidation: Hashable, Sendable {
-    /// The accepted statuses; `nil` for all.
+    /// The accepted statuses; 200 to 299 by default, `nil` for all.
     public var acceptableStatuses: Set<Int>?
-    /// The accepted media types of a body; `nil` for all, including none.
+    /// The accepted media types of a body that is not empty; `nil`, the default, for all, including none.
     public var acceptableMediaTypes: [MediaTypePattern]?
 
-    /// Creates a validation, by default for the statuses 200 to 299 with any media type.
+    /// Creates a validation.
+    ///
+    /// - Parameters:
+    ///   - statuses: The accepted statuses; 200 to 299 by default, `nil` for all.
+    ///   - mediaTypes: The accepted media types of a body that is not empty; `nil`, the default, for all.
     public init(statuses: Set<Int>? = Self.successfulStatuses, mediaTypes: [MediaTypePattern]? = nil) {
         acceptableStatuses = statuses
         acceptableMediaTypes = mediaTypes
@@ -45,9 +49,9 @@ public struct ResponseValidation: Hashable, Sendable {
     /// The successful statuses, 200 to 299 (RFC 9110 §15.3).
     public static let successfulStatuses = Set(200...299)
 
-    /// A copy that accepts any media type, and bodies without one.
+    /// A copy that accepts any media type, and bodies without one; its statuses are unchanged.
     public var anyMediaType: ResponseValidation { ResponseValidation(statuses: acceptableStatuses) }
-    /// A copy that accepts any status.
+    /// A copy that accepts any status; its media types are unchanged.
     public var anyStatus: ResponseValidation { ResponseValidation(statuses: nil, mediaTypes: acceptableMediaTypes) }
 
     /// Throws ``SerializationError/rejected(_:)`` unless the response is accepted.

@@ -15,14 +15,21 @@ public import FoundationEssentials
 /// | 4 | UTF-8 | cause `fallback` to be used |
 /// | 5 | `fallback`: by default Latin-1, in which every byte is valid | fail |
 public struct StringResponseSerializer: AdjustableResponseSerializer {
-    /// The statuses and media types that are accepted.
+    /// The statuses and media types that are accepted; by default 200 to 299 with any media type.
     public var validation: ResponseValidation
     /// The encoding to use regardless of the response; `nil`, the default, to determine it from the response.
     package var encoding: TextEncoding?
     /// The encoding of a body that declares no encoding and is not UTF-8; Latin-1 by default, `nil` to fail.
     package var fallback: TextEncoding?
 
-    /// Creates a serializer, by default for any media type and the successful statuses.
+    /// Creates a serializer.
+    ///
+    /// - Parameters:
+    ///   - encoding: The encoding to use regardless of the response; `nil`, the default, to determine it from the
+    ///     response.
+    ///   - fallback: The encoding of a body that declares no encoding and is not UTF-8; Latin-1 by default, `nil` to
+    ///     fail.
+    ///   - validation: The statuses and media types that are accepted; by default 200 to 299 with any media type.
     public init(
         encoding: TextEncoding? = nil, fallback: TextEncoding? = .latin1,
         validation: ResponseValidation = .statusOnly

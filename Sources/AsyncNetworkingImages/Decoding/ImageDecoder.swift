@@ -15,9 +15,10 @@ public import FoundationEssentials
 public protocol ImageDecoder: Sendable {
     /// Decodes a file.
     ///
-    /// It is called on a thread of the concurrency pool, concurrently for several images, and only for images whose
-    /// header is within the limits of `options`. The data are not trusted: the file may be truncated, or contradict its
-    /// header.
+    /// It is called concurrently for several images, and only for images whose header is within the limits of
+    /// `options`: by ``ImageDownloader`` and ``ImageContent/decoded(by:options:)`` on a thread of the concurrency pool,
+    /// by ``ImageResponseSerializer`` on the task that requested the image, possibly on the main actor. The data are
+    /// not trusted: the file may be truncated, or contradict its header.
     ///
     /// - Parameters:
     ///   - data: The file.
