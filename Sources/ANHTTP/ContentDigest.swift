@@ -9,7 +9,7 @@ import HTTPTypes
 /// let digest = ContentDigest("sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08")
 /// ```
 public struct ContentDigest: Codable, Hashable, Sendable {
-    /// The hash algorithm.
+    /// The hash algorithm by which the content is verified.
     public var algorithm: Algorithm
     /// The value of the digest; its size is not checked against the algorithm.
     public var value: Data
@@ -35,7 +35,7 @@ public struct ContentDigest: Codable, Hashable, Sendable {
         self.init(algorithm, value)
     }
 
-    /// A hash algorithm. Those of RFC 9530 §5 that are not listed here are insecure.
+    /// A hash algorithm; the other algorithms of RFC 9530 §5 are insecure.
     public enum Algorithm: String, Codable, Hashable, Sendable, CaseIterable {
         /// SHA-256 (FIPS 180-4).
         case sha256 = "sha-256"

@@ -6,7 +6,7 @@ public import FoundationEssentials
 public struct Cookie: Hashable, Sendable, CustomStringConvertible {
     /// The name of the cookie, which identifies it together with ``domain`` and ``path``.
     public var name: String
-    /// The value of the cookie.
+    /// The value of the cookie, sent unchanged; it is not percent-encoded or quoted.
     public var value: String {
         get { secret.value }
         set { secret.value = newValue }
@@ -66,7 +66,7 @@ public struct Cookie: Hashable, Sendable, CustomStringConvertible {
         return isInDomain && (asked == path || isBelow || path == "/") && (!isSecure || url.scheme == "https")
     }
 
-    /// A description with the name, domain and path, without the value.
+    /// A description with the name, domain and path, without the value, which may be secret.
     public var description: String { "Cookie(\(name)=… for \(includesSubdomains ? "*." : "")\(domain)\(path))" }
 
     fileprivate static func normalized(_ domain: String) -> String {

@@ -55,7 +55,7 @@ public struct HostPattern: Hashable, Sendable, ExpressibleByStringLiteral, Custo
         }
     }
 
-    /// The pattern in its canonical form.
+    /// The pattern in its canonical form: in lower case, without a trailing dot, and with normalized addresses.
     public var description: String {
         switch content {
         case .host(let name): name.zonedText

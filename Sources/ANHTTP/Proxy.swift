@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT
 
-/// The selection of a transfer's proxy.
+/// The selection of a transfer's proxy; ``environment`` by default.
 public enum ProxyPolicy: Hashable, Sendable {
     /// The proxy of the environment variables `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`, as interpreted
     /// by libcurl. See ENVIRONMENT in curl(1).
     case environment
     /// No proxy; the environment is ignored.
     case none
-    /// A specific proxy.
+    /// A specific proxy, except for the hosts of its ``Proxy/bypass``; the environment is ignored.
     case proxy(Proxy)
 }
 
 /// A proxy server, with its address, credential and exceptions.
 public struct Proxy: Hashable, Sendable {
-    /// The protocol used with the proxy.
+    /// The protocol used with the proxy, which is not that of the URL.
     public var kind: Kind
     /// The host name or address of the proxy, without brackets around an IPv6 address.
     public var host: String
-    /// The port of the proxy.
+    /// The port of the proxy; there is no default, as it differs between proxies.
     public var port: Int
     /// The credential for the proxy; `nil`, the default, for none. It is sent with Basic unless ``Credential/schemes``
     /// says otherwise; SOCKS 5 uses the method of RFC 1929.
@@ -42,7 +42,7 @@ public struct Proxy: Hashable, Sendable {
         self.bypass = bypass
     }
 
-    /// A protocol used with a proxy.
+    /// A protocol used with a proxy, regardless of the scheme of the requested URL.
     public enum Kind: String, Hashable, Sendable {
         /// HTTP; https URLs use a CONNECT tunnel (RFC 9110 §9.3.6).
         case http

@@ -7,7 +7,7 @@ public import FoundationEssentials
 ///
 /// The pin of a key remains valid when its certificate is renewed with the same key.
 public struct PublicKeyPin: Hashable, Sendable, CustomStringConvertible {
-    /// The digest, 32 bytes.
+    /// The SHA-256 digest of the public key (SubjectPublicKeyInfo in DER), always 32 bytes.
     public let sha256: Data
 
     /// Parses a pin such as `sha256/AAAA…=`; curl's prefix `sha256//` is accepted, too.
@@ -24,6 +24,7 @@ public struct PublicKeyPin: Hashable, Sendable, CustomStringConvertible {
 
     /// Creates a pin from a digest.
     ///
+    /// - Parameter sha256: The SHA-256 of the public key (SubjectPublicKeyInfo in DER).
     /// - Throws: ``SecurityPolicy/ConfigurationError`` unless the digest has 32 bytes.
     public init(sha256: Data) throws(SecurityPolicy.ConfigurationError) {
         guard sha256.count == 32 else { throw .pin("\(sha256.count) bytes") }

@@ -11,7 +11,7 @@ public import HTTPTypes
 public struct Request: Sendable {
     /// The method, which may be any token; `GET` by default. See RFC 9110 §9.
     public var method: HTTPRequest.Method
-    /// The absolute `http` or `https` URL. A fragment is not sent.
+    /// The absolute `http` or `https` URL; any other fails when the request is sent. A fragment is not sent.
     public var url: URL
     /// The header fields, in the order in which they are sent; empty by default. A session adds its default fields.
     public var headers: HTTPFields

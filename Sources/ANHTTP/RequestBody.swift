@@ -102,12 +102,12 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// A kind of request body.
+    /// A kind of request body, for interceptors and custom transports that treat them differently.
     @nonexhaustive
     public enum Kind: Hashable, Sendable {
         /// No body.
         case none
-        /// Bytes in memory.
+        /// Bytes in memory, including the encoding of a string.
         case bytes(Data)
         /// The file with this path.
         case file(String)

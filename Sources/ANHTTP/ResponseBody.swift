@@ -31,7 +31,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
         source.ending
     }
 
-    /// The trailer fields (RFC 9110 §6.5), empty if there are none; `nil` before the end of the body was read.
+    /// The trailer fields (RFC 9110 §6.5), possibly empty; `nil` before the end of the body was read.
     public var trailers: HTTPFields? {
         source.ending?.trailers
     }
@@ -50,12 +50,13 @@ public struct ResponseBody: AsyncSequence, Sendable {
         try await source.collect(upTo: limit)
     }
 
-    /// Creates an iterator that reads the body.
+    /// Returns an iterator that reads the body. All iterators continue where the last one stopped: the body is read
+    /// once.
     public func makeAsyncIterator() -> Iterator {
         Iterator(source: source)
     }
 
-    /// An iterator over the chunks of a body, in the sizes in which they arrived.
+    /// An iterator over the chunks of a body, in the sizes in which they arrive.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let source: any ResponseBodySource
 
@@ -68,7 +69,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
     }
 }
 
-/// A source of the bytes of a ``ResponseBody``.
+/// A source of the bytes of a ``ResponseBody``, implemented by transports and by interceptors that change bodies.
 public protocol ResponseBodySource: Sendable {
     /// Returns the next chunk, which is not empty; `nil` at the end, and in all later calls.
     ///
@@ -98,7 +99,9 @@ extension ResponseBody {
 }
 
 extension ResponseBodySource {
-    /// Collects the remaining bytes chunk by chunk.
+    /// Collects the remaining bytes chunk by chunk, the default of the requirement.
+    ///
+    /// - Throws: ``TransportError/Reason/responseTooLarge(_:)`` if they exceed `limit`; the errors of the source.
     public func collect(upTo limit: Int) async throws -> Data {
         var collected = Data()
         while let chunk = try await next() {
@@ -123,11 +126,11 @@ extension Data {
     }
 }
 
-/// The information available at the end of a response.
+/// The information available at the end of a response: trailer fields and metrics.
 public struct ResponseEnding: Sendable {
-    /// The trailer fields, possibly empty.
+    /// The trailer fields (RFC 9110 §6.5); empty if the server sent no trailers.
     public var trailers: HTTPFields
-    /// The metrics of the exchange.
+    /// The metrics of the complete exchange; those of a new value if the body comes from memory.
     public var metrics: TransferMetrics {
         get { sharedMetrics.value }
         set { sharedMetrics = Shared(newValue) }
@@ -135,7 +138,11 @@ public struct ResponseEnding: Sendable {
 
     package private(set) var sharedMetrics: Shared<TransferMetrics>
 
-    /// Creates an ending, by default without trailers and with empty metrics.
+    /// Creates an ending.
+    ///
+    /// - Parameters:
+    ///   - trailers: The trailer fields; none by default.
+    ///   - metrics: The metrics of the exchange; empty by default.
     public init(trailers: HTTPFields = [:], metrics: TransferMetrics = TransferMetrics()) {
         self.trailers = trailers
         sharedMetrics = Shared(metrics)

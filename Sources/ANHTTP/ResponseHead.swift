@@ -9,7 +9,7 @@ public struct ResponseHead: Sendable {
     public var status: HTTPResponse.Status
     /// The header fields in the order received; repeated names are separate fields.
     public var headers: HTTPFields
-    /// The HTTP version of the response.
+    /// The HTTP version of the response; HTTP/1.1 by default.
     public var version: HTTPVersion
     /// The URL that the response came from, after any redirects.
     public var url: URL

@@ -13,7 +13,7 @@ public struct RetryHistory: Hashable, Sendable {
     /// Creates the history of a request that was sent once.
     package init() {}
 
-    /// An attempt that was followed by another one.
+    /// An attempt that was followed by another one: its outcome, its metrics, and the delay after it.
     public struct Attempt: Hashable, Sendable {
         /// The result because of which another attempt was made: a status or an error.
         public var outcome: Outcome
@@ -30,7 +30,7 @@ public struct RetryHistory: Hashable, Sendable {
         }
     }
 
-    /// The outcome of an attempt.
+    /// The outcome of an attempt, because of which another one was made.
     public enum Outcome: Hashable, Sendable {
         /// A response with the given status.
         case status(Int)

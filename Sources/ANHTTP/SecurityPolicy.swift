@@ -111,11 +111,11 @@ public struct SecurityPolicy: Hashable, Sendable {
 
     /// The part of a chain that is compared with the pins.
     public enum PinningMode: Hashable, Sendable {
-        /// Nothing is compared.
+        /// Nothing is compared, and pins are ignored.
         case none
-        /// The public keys of the chain.
+        /// The public keys of the chain, of which at least one must be pinned; see ``SecurityPolicy/pins``.
         case publicKey
-        /// The certificate that the chain ends at.
+        /// The certificate that the chain ends at, which must be one of the ``SecurityPolicy/pinnedCertificates``.
         case certificate
     }
 
@@ -135,7 +135,8 @@ public struct SecurityPolicy: Hashable, Sendable {
         case followPolicy
         /// The server is trusted, regardless of the result of the rules.
         case accept
-        /// The server is refused, for the given reason.
+        /// The server is refused with ``TransportError/TLSFailure/rejected(_:)`` and the given reason, unless the
+        /// policy ``isAudited``.
         case refuse(String)
     }
 

@@ -4,9 +4,10 @@ public import FoundationEssentials
 
 /// The certificates that a server presented in a handshake, and the result of their verification.
 public struct ServerTrust: Hashable, Sendable {
-    /// The requested host.
+    /// The requested host, without a port.
     public var host: String
-    /// The time for which the certificates were verified.
+    /// The time for which the certificates were verified: ``SecurityPolicy/verificationTime``, or that of the
+    /// handshake.
     public var date: Date
     /// The certificates in the order sent by the server, beginning with its own. Only the first is known to belong to
     /// the server.
@@ -31,25 +32,27 @@ public struct ServerTrust: Hashable, Sendable {
         self.failure = failure
     }
 
-    /// The content of a certificate. See RFC 5280 §4.1.
+    /// The parts of an X.509 certificate (RFC 5280 §4.1) that are relevant for the decision about a server.
     public struct Certificate: Hashable, Sendable {
-        /// The complete certificate in DER.
+        /// The complete certificate in DER, for comparison or for parsing by another library.
         public var der: Data
-        /// The digest of the certificate's public key.
+        /// The SHA-256 digest of the certificate's public key, which can be used as a pin.
         public var publicKey: PublicKeyPin
-        /// The subject, such as `CN=example.com,O=Example`.
+        /// The subject in the format of RFC 4514, such as `CN=example.com,O=Example`; empty if the certificate has
+        /// none.
         public var subject: String
-        /// The issuer, in the format of ``subject``.
+        /// The issuer in the format of ``subject``; equal to it for a self-signed certificate.
         public var issuer: String
-        /// The serial number in hexadecimal.
+        /// The serial number in lower-case hexadecimal, without separators.
         public var serialNumber: String
-        /// The DNS names that the certificate is valid for.
+        /// The DNS names that the certificate is valid for, from `subjectAltName`, possibly with wildcards; empty
+        /// without one.
         public var dnsNames: [String]
-        /// The IP addresses that the certificate is valid for.
+        /// The IP addresses that the certificate is valid for, from `subjectAltName`, in text form; empty without one.
         public var ipAddresses: [String]
-        /// The start of the validity period.
+        /// The start of the validity period, inclusive.
         public var notBefore: Date
-        /// The end of the validity period.
+        /// The end of the validity period, inclusive.
         public var notAfter: Date
 
         /// Creates a value for tests of evaluators.
@@ -70,7 +73,7 @@ public struct ServerTrust: Hashable, Sendable {
     }
 }
 
-/// The result of evaluating a ``SecurityPolicy`` in a handshake.
+/// The result of evaluating a ``SecurityPolicy`` in a handshake, received by its ``SecurityPolicy/observer``.
 public struct TrustResult: Hashable, Sendable {
     /// The server's certificates; their ``ServerTrust/failure`` is the check that failed.
     public var trust: ServerTrust
@@ -78,7 +81,7 @@ public struct TrustResult: Hashable, Sendable {
     public var isRefused: Bool
     /// The pin that matched a key of the chain in public-key mode; `nil` if no key matched.
     public var matchedPin: PublicKeyPin?
-    /// Whether ``matchedPin`` is one of the ``SecurityPolicy/backupPins``.
+    /// Whether ``matchedPin`` is one of the ``SecurityPolicy/backupPins``; `false` if no key matched.
     public var usesBackupPin: Bool
 
     /// Creates a result for tests of observers.

@@ -42,7 +42,7 @@ public struct TLSOptions: Hashable, Sendable {
     /// effect.
     public var keyLogPath: String?
 
-    /// Creates the default options.
+    /// Creates the default options: the system's trust store, TLS 1.2 or later, and no client certificate.
     public init() {}
 
     /// Whether the options require more than a valid chain and the right host name.
@@ -53,7 +53,7 @@ public struct TLSOptions: Hashable, Sendable {
     }
 }
 
-/// The certificate authorities that are trusted.
+/// The certificate authorities that are trusted, at which the chain of a server must end.
 public enum TrustRoots: Hashable, Sendable {
     /// The system's trust store, or the one named by the environment variables `SSL_CERT_FILE` and `SSL_CERT_DIR`.
     case system

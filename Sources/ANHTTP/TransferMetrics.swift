@@ -5,26 +5,26 @@
 /// Durations are measured from the start of the exchange, as in curl_easy_getinfo(3); `nil` means that the step did not
 /// take place, for example on a reused connection.
 public struct TransferMetrics: Hashable, Sendable {
-    /// The time until the exchange left the queue for a connection.
+    /// The time until the exchange left the queue for a connection; zero if it did not wait.
     public var queued: Duration = .zero
-    /// The time until the host name was resolved.
+    /// The time until the host name was resolved; `nil` on a reused connection.
     public var nameLookup: Duration?
-    /// The time until the TCP connection, or the tunnel through a proxy, was established.
+    /// The time until the TCP connection, or the tunnel through a proxy, was established; `nil` on a reused connection.
     public var connect: Duration?
-    /// The time until the TLS handshake was complete.
+    /// The time until the TLS handshake was complete; `nil` without TLS, and on a reused connection.
     public var tlsHandshake: Duration?
-    /// The time until the request was about to be sent.
+    /// The time until the request was about to be sent; `nil` if the exchange ended before.
     public var requestStart: Duration?
-    /// The time until the first byte of the response was received.
+    /// The time until the first byte of the response was received; `nil` if the exchange ended before.
     public var firstByte: Duration?
     /// The time until the end of the exchange.
     public var total: Duration = .zero
 
-    /// The number of bytes of request heads sent.
+    /// The number of bytes of request heads sent, including those of repeated requests and authentication.
     public var requestHeadBytes: Int64 = 0
     /// The number of bytes of the request body sent.
     public var requestBodyBytes: Int64 = 0
-    /// The number of bytes of response heads received.
+    /// The number of bytes of response heads received, including those of interim responses.
     public var responseHeadBytes: Int64 = 0
     /// The number of bytes of the response body received, before decompression.
     public var responseBodyBytes: Int64 = 0
@@ -56,7 +56,7 @@ public struct TransferMetrics: Hashable, Sendable {
 
 /// The source of a response.
 public enum ResponseSource: String, Hashable, Sendable {
-    /// The server.
+    /// The server, by an exchange over the network.
     case network
     /// A response cache, without a request to the server.
     case cache
@@ -67,11 +67,11 @@ public enum ResponseSource: String, Hashable, Sendable {
     case stale
 }
 
-/// An IP address and a port.
+/// An IP address and a port, of either end of a connection.
 public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
-    /// The address in text form.
+    /// The IPv4 or IPv6 address in text form, without brackets.
     public var host: String
-    /// The port number.
+    /// The TCP or UDP port number.
     public var port: Int
 
     /// Creates a socket address.

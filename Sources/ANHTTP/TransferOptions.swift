@@ -64,7 +64,7 @@ public struct TransferOptions: Hashable, Sendable {
     /// buffers what the server has already sent within the stream's flow-control window, up to about 10 MB.
     public var streamBufferSize = 256 << 10
 
-    /// Creates the default options.
+    /// Creates the default options, as stated for each property.
     public init() {}
 
     /// Returns a copy with changes.
@@ -124,11 +124,11 @@ public struct DecompressionLimit: Hashable, Sendable {
     /// The number of decoded bytes up to which the ratio is not checked; 1 MiB by default.
     public var ratioThreshold = 1 << 20
 
-    /// Creates the default limits.
+    /// Creates the default limits: 1 GiB, and a ratio of 200 from 1 MiB on.
     public init() {}
 }
 
-/// The options for making connections.
+/// The options for making connections: IP versions, addresses, name resolution and TCP keep-alive.
 public struct ConnectionOptions: Hashable, Sendable {
     /// The IP versions that may be used; both by default.
     public var ipVersion = IPVersion.any
@@ -148,20 +148,20 @@ public struct ConnectionOptions: Hashable, Sendable {
     /// The idle time after which the system sends TCP keep-alive probes; 60 s by default, `nil` for no probes.
     public var tcpKeepAlive: Duration? = .seconds(60)
 
-    /// Creates the default options.
+    /// Creates the default options, as stated for each property.
     public init() {}
 
-    /// The IP versions that may be used.
+    /// The IP versions that may be used to connect to a server or proxy.
     public enum IPVersion: Hashable, Sendable {
         /// IPv4 and IPv6, tried in parallel (RFC 8305).
         case any
-        /// IPv4 only.
+        /// IPv4 only; IPv6 addresses of a host are ignored.
         case v4
-        /// IPv6 only.
+        /// IPv6 only; IPv4 addresses of a host are ignored.
         case v6
     }
 
-    /// A replacement for the host and port of a URL when connecting.
+    /// A replacement for the host and port of a URL when connecting, as in CURLOPT_CONNECT_TO(3).
     public struct HostOverride: Hashable, Sendable {
         /// The host of the URL.
         package var host: String

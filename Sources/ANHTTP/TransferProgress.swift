@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// A snapshot of the progress of a transfer in one direction.
+/// A snapshot of the progress of a transfer in one direction, upload or download.
 public struct TransferProgress: Hashable, Sendable {
     /// The number of body bytes transferred so far, before decompression.
     public var completedBytes: Int64

@@ -76,7 +76,7 @@ public enum BodyDelivery: Hashable, Sendable {
     case streamed
 }
 
-/// A receiver of the events of an exchange.
+/// A receiver of the events of an exchange, for metrics, progress and logs.
 public protocol TransferEventSink: Sendable {
     /// Handles an event, in the order in which events occur. It is called on the transport's own thread, and must not
     /// block.
@@ -84,6 +84,9 @@ public protocol TransferEventSink: Sendable {
 }
 
 /// An event during an exchange.
+///
+/// A transport reports interim responses, then the head, then the progress of the body, and finally ``finished(_:)``;
+/// the progress of the upload may occur at any time before that.
 @nonexhaustive
 public enum TransferEvent: Sendable {
     /// The exchange begins with the given request; sent by a session, not by a transport.

@@ -80,7 +80,7 @@ public struct TransportError: Error, Sendable {
         case timedOut(TimeoutPhase)
         /// The name of the server or proxy cannot be resolved; see ``FailureContext/host``.
         case cannotResolve
-        /// No connection could be established.
+        /// No connection could be established, for the given reason; nothing was sent.
         case cannotConnect(ConnectFailure)
         /// The proxy refused the request, or its protocol failed.
         case proxy(ProxyFailure)
@@ -92,14 +92,14 @@ public struct TransportError: Error, Sendable {
         case invalidResponse(String)
         /// The content coding of the response is unknown, or the encoded data is malformed or truncated.
         case invalidContentEncoding
-        /// The response exceeds a size limit.
+        /// The response exceeds the given size limit; the rest of it was discarded.
         case responseTooLarge(SizeLimit)
         /// The source of the request body failed, or its length differs from the declared one.
         case requestBody(RequestBodyFailure)
         /// The WebSocket connection was closed: by the server for another reason than that it is no longer needed, or
         /// before a message could be sent. The closure is `nil` if the server sent none.
         case webSocketClosed(WebSocketClosure?)
-        /// The transport was shut down.
+        /// The transport was shut down before or during the exchange.
         case shutDown
         /// An internal error of the library; please report it.
         case internalInconsistency(String)
@@ -182,7 +182,7 @@ public struct TransportError: Error, Sendable {
         case other
     }
 
-    /// The reason why a proxy failed.
+    /// The reason why a proxy failed; the server was not reached.
     public enum ProxyFailure: Hashable, Sendable {
         /// The proxy requires other credentials (status 407).
         case authenticationRequired
@@ -194,7 +194,7 @@ public struct TransportError: Error, Sendable {
         case tls(TLSFailure)
     }
 
-    /// The reason why TLS failed.
+    /// The reason why TLS failed or a server is not trusted; no part of the request was sent.
     public enum TLSFailure: Hashable, Sendable {
         /// The certificate has expired.
         case certificateExpired
@@ -246,16 +246,16 @@ public struct TransportError: Error, Sendable {
         case keyLog(path: String)
     }
 
-    /// The moment at which a connection was lost.
+    /// The moment at which a connection was lost, which determines whether the request may have been processed.
     public enum ConnectionLossPhase: Hashable, Sendable {
         /// Before the first byte of the response; the server may have processed the request.
         case beforeResponse
-        /// Within the head of the response.
+        /// Within the head of the response; the server has begun to respond.
         case inHead
         /// Within the body of the response, after the given number of bytes; `expected` is `nil` if the length is
         /// unknown.
         case inBody(received: Int64, expected: Int64?)
-        /// While the request was being sent.
+        /// While the request was being sent; the server may have processed the part that it received.
         case whileSending
     }
 
@@ -289,7 +289,7 @@ public struct TransportError: Error, Sendable {
         case decompressionRatio(limit: Int)
     }
 
-    /// The reason why the source of a request body failed.
+    /// The reason why the source of a request body failed; the server may have received a part of the body.
     public enum RequestBodyFailure: Error, Sendable {
         /// The source ended before its declared length.
         case tooShort(declared: Int64, produced: Int64)

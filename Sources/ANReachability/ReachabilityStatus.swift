@@ -12,7 +12,7 @@
 /// | ``reachable(via:)`` | `Reachable via WiFi`, `… WWAN`, `… Ethernet`, `… Tunnel`, `… Loopback` |
 @nonexhaustive
 public enum ReachabilityStatus: Hashable, Sendable, CustomStringConvertible {
-    /// The network cannot be observed.
+    /// The network cannot be observed, or the task that waited for the status was cancelled.
     case unknown
     /// There is no route to the target.
     case notReachable
@@ -30,7 +30,7 @@ public enum ReachabilityStatus: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// The status as an English text for users.
+    /// The status as an English text for users, such as `Reachable via WiFi`.
     public var description: String {
         switch self {
         case .unknown: "Unknown"

@@ -27,13 +27,13 @@ public final class ImageSlot: Sendable {
         public var phase = Phase.idle
     }
 
-    /// The state of a slot's newest request.
+    /// The state of a slot's newest request: none, loading, or its result.
     public enum Phase: Sendable {
         /// There is no request, or it was cancelled.
         case idle
-        /// The image is being downloaded.
+        /// The image is being downloaded; meanwhile the placeholder or the former image is shown.
         case loading
-        /// The image is shown.
+        /// The image was received, and is the one shown.
         case loaded
         /// The image could not be downloaded: the error is a `SessionError`, an ``ImageError``, or that of a custom
         /// decoder. The slot continues to show what it showed before.

@@ -41,7 +41,7 @@ extension ResponseCache {
 
     /// The numbers of stored responses and bytes of a ``ResponseCache``.
     public struct Usage: Hashable, Sendable {
-        /// The number of stored responses.
+        /// The number of stored responses, in memory or in files.
         public let entries: Int
         /// The estimated number of bytes in memory, for the heads and for bodies that are kept there.
         public let memoryBytes: Int
@@ -59,11 +59,11 @@ extension ResponseCache {
         }
     }
 
-    /// A stored response.
+    /// A stored response: its URL, head, size and times, without its body.
     public struct Entry: Sendable {
-        /// The URL of the request.
+        /// The URL of the request, normalized and without user information and fragment.
         public let url: URL
-        /// The status and header fields, as stored.
+        /// The status and header fields of the stored response.
         public let head: ResponseHead
         /// The number of bytes of the body as stored: decompressed, unless the request disabled that.
         public let bodySize: Int64

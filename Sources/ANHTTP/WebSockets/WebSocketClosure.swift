@@ -4,7 +4,7 @@
 public struct WebSocketClosure: Hashable, Sendable {
     /// The status code (RFC 6455 §7.4), such as 1000 for a normal closure; `nil` if the frame has none.
     public var code: UInt16?
-    /// The explanation, possibly empty.
+    /// The explanation in the close frame, for logs; at most 123 bytes in UTF-8, possibly empty.
     public var reason: String
 
     /// Creates a closure, by default without an explanation.

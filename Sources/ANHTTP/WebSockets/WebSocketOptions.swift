@@ -26,6 +26,6 @@ public struct WebSocketOptions: Hashable, Sendable {
     /// The time to wait for the answer to a close frame.
     package var closeTimeout: Duration = .seconds(5)
 
-    /// Creates the default options.
+    /// Creates the default options: no subprotocols, messages of at most 16 MiB, pings, and no compression.
     public init() {}
 }

@@ -39,7 +39,7 @@ extension SerializationError {
 
     /// A mismatch between a document and the type that it was decoded as.
     public struct DecodingFailure: Sendable {
-        /// The name of the requested type.
+        /// The name of the requested type, such as `Array<User>`.
         public var type: String
         /// The coding path, such as `users[3].name`; empty for the outermost value, or if the decoder gave none.
         public var path: String
@@ -48,7 +48,7 @@ extension SerializationError {
         /// The text around the value at the path, shortened for messages; the beginning of the document if the value
         /// cannot be located.
         public var excerpt: String
-        /// The error of the decoder, usually a `DecodingError`.
+        /// The error of the decoder, usually a `DecodingError`, with its own coding path and description.
         public var underlying: any Error
         /// The URL of the response, without user information and query values; `nil` if the document was not read by a
         /// session.
@@ -59,7 +59,7 @@ extension SerializationError {
     public struct PropertyListFailure: Hashable, Sendable {
         /// The reason for the failure.
         package var reason: Reason
-        /// The beginning of the body.
+        /// The beginning of the body as text, shortened for messages.
         public var excerpt: String
         /// The URL of the response; see ``DecodingFailure/url``.
         package var url: String?
@@ -114,7 +114,7 @@ extension SerializationError {
         }
     }
 
-    /// A problem with reading a multipart response.
+    /// A problem with reading a multipart response: its boundary, a limit, its syntax, or the order of reading.
     public struct PartsFailure: Hashable, Sendable, CustomStringConvertible {
         /// A sentence that describes the problem and what to check.
         public let description: String

@@ -20,11 +20,11 @@
 public indirect enum SerializationError: Error, Sendable {
     /// A string is not a valid http or https URL.
     case url(URLFailure)
-    /// Parameters cannot be encoded.
+    /// Parameters cannot be encoded, or the request has a body already.
     case parameters(ParametersFailure)
     /// A multipart body cannot be created or sent.
     case multipart(MultipartFailure)
-    /// The response has an unexpected status or media type.
+    /// The response has an unexpected status or media type; the rejection contains its head and body.
     case rejected(Rejection)
     /// The response has no body, although a value of the type `wanted` was requested.
     case emptyBody(status: Int, wanted: String)
@@ -45,7 +45,7 @@ public indirect enum SerializationError: Error, Sendable {
     /// None of several serializers could read the response; contains the error of each in order.
     case compound([any Error])
 
-    /// A problem with a string for a URL.
+    /// A problem with a string for a URL: it is malformed, has another scheme, or is relative without a base.
     public struct URLFailure: Hashable, Sendable, CustomStringConvertible {
         /// The scheme that is neither http nor https; `nil` for other problems.
         public let scheme: String?
@@ -68,7 +68,7 @@ public indirect enum SerializationError: Error, Sendable {
         }
     }
 
-    /// A problem with a multipart body.
+    /// A problem with a multipart body: a boundary, a header field, a file, a length, or the lack of parts.
     public struct MultipartFailure: Hashable, Sendable, CustomStringConvertible {
         /// A sentence that describes the problem and what to check.
         public let description: String

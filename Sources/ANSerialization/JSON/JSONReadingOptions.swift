@@ -2,7 +2,7 @@
 
 /// Extensions of JSON that are accepted, beyond arrays and objects by RFC 8259.
 public struct JSONReadingOptions: OptionSet, Hashable, Sendable {
-    /// The options as a bit mask.
+    /// The options as a bit mask, for `OptionSet`.
     public let rawValue: UInt8
 
     /// Creates options from a bit mask; unknown bits have no effect.
@@ -24,7 +24,7 @@ public struct JSONReadingOptions: OptionSet, Hashable, Sendable {
 
 /// The locations in a JSON document from which nulls are removed.
 public struct JSONNullLocations: OptionSet, Hashable, Sendable {
-    /// The locations as a bit mask.
+    /// The locations as a bit mask, for `OptionSet`.
     public let rawValue: UInt8
 
     /// Creates locations from a bit mask; unknown bits have no effect.

@@ -53,7 +53,7 @@ public enum Parameters: Hashable, Sendable {
     public struct Entry: Hashable, Sendable {
         /// The name of the entry, not percent-encoded.
         public var name: String
-        /// The value of the entry.
+        /// The value of the entry; an ``absent`` one is omitted together with the name.
         public var value: Parameters
 
         /// Creates an entry from a name and a value. Names need not be unique within a dictionary.

@@ -4,7 +4,7 @@ public import FoundationEssentials
 
 /// A property list, from XML or the binary format, as a value.
 public enum PropertyListValue: Hashable, Sendable, Decodable, EmptyRepresentable {
-    /// A Boolean value.
+    /// A Boolean value, never a number.
     case bool(Bool)
     /// An integer that fits into `Int64`. Integers that fit are never ``unsigned(_:)``.
     case integer(Int64)
@@ -16,7 +16,7 @@ public enum PropertyListValue: Hashable, Sendable, Decodable, EmptyRepresentable
     case string(String)
     /// A date; in XML to the second.
     case date(Date)
-    /// Bytes.
+    /// Bytes, in XML in Base64.
     case data(Data)
     /// An array.
     case array([PropertyListValue])

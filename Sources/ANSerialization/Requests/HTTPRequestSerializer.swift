@@ -28,7 +28,8 @@ public struct HTTPRequestSerializer: FormFieldSerializer {
     /// A closure that encodes queries and forms instead of ``encoder``; `nil`, the default, for none.
     ///
     /// It receives the original request and the parameters, and is called whenever there are parameters, even empty
-    /// ones. Its result is sent unchanged, so it must percent-encode where necessary.
+    /// ones. Its result is sent unchanged, so it must percent-encode where necessary. An error that it throws becomes a
+    /// ``SerializationError/parameters(_:)``.
     public var customQuery: (@Sendable (Request, Parameters) throws -> String)?
     /// The text encoding of forms and multipart fields; UTF-8 by default. Percent-encoding always uses UTF-8.
     public var stringEncoding = String.Encoding.utf8

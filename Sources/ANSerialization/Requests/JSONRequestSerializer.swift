@@ -55,13 +55,13 @@ public struct JSONRequestSerializer: FormFieldSerializer {
 
     /// The layout of JSON text.
     public struct WritingOptions: OptionSet, Hashable, Sendable {
-        /// The options as a bit mask.
+        /// The options as a bit mask, for `OptionSet`.
         public let rawValue: Int
 
-        /// Creates options from a bit mask.
+        /// Creates options from a bit mask; unknown bits have no effect.
         public init(rawValue: Int) { self.rawValue = rawValue }
 
-        /// Sorts the names of each object.
+        /// Sorts the names of each object; without it they keep the order of the parameters.
         public static let sortedKeys = WritingOptions(rawValue: 1)
         /// Puts each member and element on its own line, indented by two spaces per level.
         public static let prettyPrinted = WritingOptions(rawValue: 2)

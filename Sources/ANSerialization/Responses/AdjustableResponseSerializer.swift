@@ -9,7 +9,7 @@
 /// For a ``CompoundResponseSerializer`` these members adjust the validation common to all children, not that of a
 /// child.
 public protocol AdjustableResponseSerializer: ResponseSerializer {
-    /// The statuses and media types that are accepted.
+    /// The statuses and media types that are accepted; the default depends on the serializer.
     var validation: ResponseValidation { get set }
 }
 
@@ -24,7 +24,7 @@ extension AdjustableResponseSerializer {
         adjusted { $0.acceptableStatuses = nil }
     }
 
-    /// A copy without status and media-type validation.
+    /// A copy that accepts every response, regardless of its status and media type.
     public var unvalidated: Self {
         adjusted { $0 = .anything }
     }

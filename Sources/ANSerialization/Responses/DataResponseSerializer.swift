@@ -16,7 +16,7 @@ public struct DataResponseSerializer: AdjustableResponseSerializer, OutcomeSeria
         self.validation = validation
     }
 
-    /// Returns the body unchanged, empty if there is none; the status and media type are not checked here.
+    /// Returns the body unchanged, possibly empty; the status and media type are not checked here.
     public func serialize(_ head: ResponseHead, _ body: Data) -> Data {
         body
     }

@@ -2,7 +2,7 @@
 
 import FoundationEssentials
 
-/// The result of a request whose response body is ignored.
+/// The result of a request whose response body is ignored, as returned for `.empty`. It has no content.
 public struct EmptyResponse: Hashable, Sendable, Decodable, EmptyRepresentable {
     /// Creates the value.
     package init() {}
@@ -51,11 +51,11 @@ public struct EmptyResponseRules: Hashable, Sendable {
         self.countsSpace = countsSpace
     }
 
-    /// The body may be empty with any status.
+    /// The body may be empty with any status; the default for property lists and XML.
     public static let anyStatus = EmptyResponseRules()
     /// The body may be empty with 204, 205 and 304, which never have one (RFC 9110 §15.3.5, §15.3.6, §15.4.5).
     public static let noContent = EmptyResponseRules(statuses: [204, 205, 304])
-    /// The body must not be empty.
+    /// The body must not be empty: an empty one fails with ``SerializationError/emptyBody(status:wanted:)``.
     public static let never = EmptyResponseRules(statuses: [])
     /// The rules for JSON: the body may be empty with any status, and a single space counts as empty.
     public static let json = EmptyResponseRules(countsSpace: true)

@@ -31,7 +31,7 @@ public protocol ResponseSerializer<Output>: Sendable {
     ///
     /// - Parameters:
     ///   - head: The head of the response.
-    ///   - body: The complete body, after content codings were decoded; empty if there is none.
+    ///   - body: The complete body, after content codings were decoded; possibly empty.
     /// - Throws: Any error. A ``SerializationError`` reaches the caller of a session as `SessionError.serialization`,
     ///   an error of the serializer's own type unchanged.
     func serialize(_ head: ResponseHead, _ body: Data) throws -> Output

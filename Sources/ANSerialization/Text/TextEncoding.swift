@@ -28,7 +28,7 @@ public struct TextEncoding: Hashable, Sendable, CustomStringConvertible {
         self.method = method
     }
 
-    /// UTF-8.
+    /// UTF-8 (RFC 3629).
     public static let utf8 = TextEncoding("utf-8", .utf8)
     /// UTF-16 in the byte order of the byte order mark; big-endian without one (RFC 2781 §4.3).
     public static let utf16 = TextEncoding("utf-16", .utf16)
@@ -113,6 +113,6 @@ public struct TextEncoding: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// The name of the encoding.
+    /// The name of the encoding, the same as ``name``.
     public var description: String { name }
 }

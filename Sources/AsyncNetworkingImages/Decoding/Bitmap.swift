@@ -6,7 +6,7 @@ public import FoundationEssentials
 ///
 /// Alpha is not premultiplied. Of an animated image it is the first frame, of a document the first page.
 public struct Bitmap: Hashable, Sendable {
-    /// The size in pixels.
+    /// The size in pixels, after reduction and rotation; both sides are at least 1.
     public let size: PixelSize
     /// The pixels, 4 bytes each, without padding between rows.
     public let pixels: Data

@@ -43,7 +43,7 @@ extension ImageDecoder {
     }
 }
 
-/// The options with which an image is decoded.
+/// The options with which an image is decoded: its size, its orientation and its limits.
 public struct ImageDecodingOptions: Hashable, Sendable {
     /// The size in pixels within which the result must fit; `nil`, the default, keeps the size of the image.
     ///

@@ -9,7 +9,7 @@ public enum ImageFormat: String, Hashable, Sendable, CaseIterable {
     case png
     /// JPEG (ISO/IEC 10918-1), baseline and progressive.
     case jpeg
-    /// GIF87a and GIF89a.
+    /// GIF87a and GIF89a, also animated.
     case gif
     /// WebP (RFC 9649): lossy, lossless and extended.
     case webp
@@ -17,11 +17,11 @@ public enum ImageFormat: String, Hashable, Sendable, CaseIterable {
     case avif
     /// HEIF (ISO/IEC 23008-12), including HEIC.
     case heif
-    /// Windows bitmaps.
+    /// Windows bitmaps, also with the headers of OS/2.
     case bmp
     /// TIFF 6.0 in both byte orders, without BigTIFF.
     case tiff
-    /// Windows icons.
+    /// Windows icons, with one or more images.
     case ico
 
     /// The media type of the format, such as `image/png`; `image/vnd.microsoft.icon` for ``ico``.

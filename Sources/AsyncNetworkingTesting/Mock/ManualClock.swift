@@ -13,7 +13,7 @@
 public final class ManualClock: Clock {
     private let state = Observed(State())
 
-    /// Creates a clock whose time is zero.
+    /// Creates a clock whose time is zero, and that only ``advance(by:)`` changes.
     public init() {}
 
     /// The current time of the clock; zero until ``advance(by:)`` is called.
@@ -72,7 +72,7 @@ public final class ManualClock: Clock {
         return sleepers
     }
 
-    /// An instant of a manual clock.
+    /// An instant of a ``ManualClock``, given by its distance from the clock's zero.
     public struct Instant: InstantProtocol {
         /// The time since the clock's zero; negative for an instant before it.
         public var offset: Duration

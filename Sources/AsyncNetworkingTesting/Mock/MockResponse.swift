@@ -39,7 +39,7 @@ public struct MockResponse: Sendable {
         self.init([.head(status, headers)] + chunks.map { .chunk($0) }, trailers: trailers)
     }
 
-    /// A step of a response.
+    /// A step of a response, performed after the previous one is complete.
     public enum Step: Sendable {
         /// Reports an interim response (status 100 to 199), by default without header fields.
         case informational(HTTPResponse.Status, HTTPFields = [:])
@@ -47,9 +47,9 @@ public struct MockResponse: Sendable {
         case head(HTTPResponse.Status, HTTPFields = [:])
         /// Provides a chunk of the body; an empty one is skipped.
         case chunk(Data)
-        /// Waits for a duration on the transport's clock.
+        /// Waits for a duration on the transport's clock; cancelling the task ends the pause.
         case pause(Duration)
-        /// Waits until the gate is open.
+        /// Waits until the gate is open, without a time limit.
         case wait(ScriptGate)
         /// Waits until the task is cancelled or the transport is shut down.
         case hang

@@ -82,7 +82,7 @@ public final class MockTransport: Transport {
         return requests
     }
 
-    /// A request and its complete body.
+    /// A request that a ``MockTransport`` received, with its complete body.
     public struct ReceivedRequest: Sendable {
         /// The request as passed to the transport, including its options and attributes.
         public let request: Request

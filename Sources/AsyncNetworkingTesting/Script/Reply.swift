@@ -47,14 +47,14 @@ public struct Reply: Sendable {
         self.pace = pace
     }
 
-    /// The body of a response.
+    /// The body of a response, in memory or generated while it is sent.
     public enum Body: Sendable {
-        /// Bytes in memory; empty by default.
+        /// Bytes in memory.
         case bytes(Data)
         /// A number of bytes of the pattern of ``StubServer/generatedBytes(_:)``, which are not held in memory.
         case generated(Int64)
 
-        /// Returns a body with the UTF-8 encoding of a string.
+        /// Returns a body with the UTF-8 encoding of a string, without setting `Content-Type`.
         public static func string(_ string: String) -> Body {
             .bytes(Data(string.utf8))
         }
@@ -68,7 +68,7 @@ public struct Reply: Sendable {
         }
     }
 
-    /// The way in which the end of a body is indicated (RFC 9112 §6).
+    /// The way in which the end of a body is indicated (RFC 9112 §6); ``contentLength`` by default.
     public enum Framing: Hashable, Sendable {
         /// A `Content-Length` field: with the declared length, even if the body has another one, or by default with
         /// that of the body.

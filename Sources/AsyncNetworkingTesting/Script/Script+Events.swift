@@ -49,7 +49,7 @@ extension Script {
         return Script(actions)
     }
 
-    /// The end of a stream after its last piece.
+    /// The end of a stream after its last piece: regular, or an interruption.
     public enum StreamEnding: Hashable, Sendable {
         /// The response is complete, and the connection stays open.
         case complete

@@ -42,7 +42,7 @@ public struct Script: Sendable {
     /// connection.
     public static let webSocketEcho = Script([.acceptWebSocket(), .echoMessages()])
 
-    /// An action of a server.
+    /// An action of a server for a request, performed on the connection's thread.
     public enum Action: Sendable {
         /// Reads the request body: all of it by default, or until at least the given number of bytes has arrived.
         case readBody(upTo: Int64? = nil)
@@ -53,7 +53,7 @@ public struct Script: Sendable {
         /// Sends the response that a function returns. The function receives the request as far as it was read, and is
         /// called on the connection's thread.
         case respond(@Sendable (RecordedRequest) -> Reply)
-        /// Sends bytes unchanged; they need not be valid HTTP.
+        /// Sends bytes unchanged, in place of or in addition to a response; they need not be valid HTTP.
         case send(Data)
         /// Sends a number of bytes of the pattern of ``StubServer/generatedBytes(_:)``, which are not held in memory.
         case generate(Int64)
@@ -88,7 +88,7 @@ public struct Script: Sendable {
         case closeWebSocket(code: UInt16? = nil, reason: String = "")
     }
 
-    /// A way to end a connection.
+    /// A way to end a connection, orderly or abruptly.
     public enum Ending: Hashable, Sendable {
         /// Closes the connection in an orderly way after all sent bytes. With TLS the end is announced
         /// (`close_notify`).

@@ -6,7 +6,7 @@ public import FoundationEssentials
 ///
 /// Bytes of the head that are not valid UTF-8 are decoded as Latin-1.
 public struct RecordedRequest: Sendable {
-    /// The method, such as `GET`.
+    /// The method as sent, such as `GET`; it may be any text.
     public var method: String
     /// The request target: a path with its query, or an absolute URL if the server is used as a proxy.
     public var target: String
@@ -22,7 +22,7 @@ public struct RecordedRequest: Sendable {
     public var bodySHA256: String?
     /// The trailer fields of a chunked body; empty without trailers, and before the end of the body.
     public var trailers: HeaderPairs = [:]
-    /// Whether the complete request was received.
+    /// Whether the complete request was received, including its body and trailer fields.
     public var isComplete = false
     /// Whether the client closed or reset the connection before the server had finished the request; `false` if the
     /// server ended the connection.

@@ -41,11 +41,11 @@ extension StubServer {
         }
     }
 
-    /// An address for a server to listen on.
+    /// An address for a server to listen on; the server is reachable from the local machine only.
     public enum Address: Hashable, Sendable {
-        /// 127.0.0.1.
+        /// 127.0.0.1, the IPv4 loopback address.
         case ipv4
-        /// ::1.
+        /// ::1, the IPv6 loopback address.
         case ipv6
         /// A Unix-domain socket, whose file is deleted when the server stops.
         ///
@@ -54,7 +54,7 @@ extension StubServer {
         case unix(path: String)
     }
 
-    /// The TLS options of a server.
+    /// The TLS options of a server: its certificate, versions and application protocols.
     public struct TLS: Sendable {
         /// The certificate of the server with its private key and the chain that is sent, ``TestCertificate/chainPEM``.
         public var certificate: TestCertificate
@@ -85,11 +85,11 @@ extension StubServer {
         }
     }
 
-    /// The actual address of a server.
+    /// The actual address of a server, as reported by the system after it began to listen.
     public enum Endpoint: Hashable, Sendable {
         /// An IP address in text form without brackets, and the actual port.
         case tcp(host: String, port: Int)
-        /// The path of a Unix-domain socket.
+        /// The path of a Unix-domain socket, as given in the options.
         case unix(path: String)
 
         /// The port; 0 for a Unix-domain socket.

@@ -7,13 +7,13 @@ public import FoundationEssentials
 /// Keys are on the curve P-256, and certificates permit server and client authentication. Certificates are issued by
 /// ``TestCertificateAuthority``; ``selfSigned(_:)`` creates one without an authority.
 public struct TestCertificate: Sendable {
-    /// The certificate without its chain, as PEM.
+    /// The certificate without its chain, as PEM; a self-signed one is what a client must trust.
     public let pemData: Data
     /// The chain that a server sends, as PEM: the certificate, then its intermediate certificates, without the root.
     ///
     /// Equal to ``pemData`` if a root authority issued the certificate. ``sending(_:)`` appends further certificates.
     public let chainPEM: Data
-    /// The private key as unencrypted PEM.
+    /// The private key as unencrypted PEM (PKCS #8).
     public let privateKeyPEM: Data
     /// The certificate without its chain, in DER.
     public let derData: Data

@@ -10,7 +10,7 @@ public import FoundationEssentials
 /// try await StubServer.with(.init(tls: .init(certificate))) { server in … }
 /// ```
 public struct TestCertificateAuthority: Sendable {
-    /// The certificate and key of the authority.
+    /// The certificate and private key of the authority; ``pemData`` is the part that clients need.
     public let certificate: TestCertificate
     /// Whether the authority is signed by another one.
     private let isIntermediate: Bool
