@@ -32,7 +32,7 @@ public struct RetryHistory: Hashable, Sendable {
 
     /// The outcome of an attempt, because of which another one was made.
     public enum Outcome: Hashable, Sendable {
-        /// A response with the given status.
+        /// A response with the given status, such as 503, which was discarded.
         case status(Int)
         /// An error with the given description.
         case failure(String)

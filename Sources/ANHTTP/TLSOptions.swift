@@ -12,7 +12,8 @@ public struct TLSOptions: Hashable, Sendable {
     public var policy = SecurityPolicy()
     /// The rules for particular hosts, instead of ``policy``; the most specific pattern applies. Empty by default.
     public var hostPolicies: [HostPattern: SecurityPolicy] = [:]
-    /// The client's certificate for servers that request one; `nil`, the default, for none.
+    /// The client's certificate for servers that request one; `nil`, the default, for none. ``hostIdentities`` take
+    /// precedence.
     public var identity: ClientIdentity?
     /// Selects an identity if a server requests one, and neither ``identity`` nor ``hostIdentities`` provides it.
     package var identityChooser: ClientIdentity.Chooser?

@@ -8,7 +8,7 @@ import Glibc
 /// The file is locked with flock(2) while it is open, so that two writers cannot mix their bytes. It is removed unless
 /// it is kept or moved.
 public struct PartialFile: ~Copyable {
-    /// The temporary path.
+    /// The path of the file that is written, before it is moved to its destination.
     public let path: String
     /// The number of valid bytes in the file; ``write(_:)`` appends after them.
     public private(set) var size: Int64

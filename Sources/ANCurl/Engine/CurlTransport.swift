@@ -14,8 +14,8 @@ public struct CurlTransport: CookieStoringTransport {
     /// Creates a transport and starts its thread.
     ///
     /// - Parameters:
-    ///   - limits: The limits of the connection pool.
-    ///   - options: The options of requests that have none of their own.
+    ///   - limits: The limits of the connection pool; the default ones if omitted.
+    ///   - options: The options of requests that have none of their own; the default ones if omitted.
     /// - Throws: ``ANHTTP/TransportError/Reason/internalInconsistency(_:)`` if the system cannot provide a thread or a
     ///   descriptor.
     public init(limits: ConnectionLimits = ConnectionLimits(), options: TransferOptions = TransferOptions())
@@ -24,7 +24,16 @@ public struct CurlTransport: CookieStoringTransport {
         engine = try CurlEngine(limits: limits, defaultOptions: options)
     }
 
-    /// Performs one exchange. See ``ANHTTP/Transport``.
+    /// Performs one exchange, and calls `body` with the response as soon as its head has arrived. Cancelling the task
+    /// cancels the exchange.
+    ///
+    /// - Parameters:
+    ///   - request: The request to send, with the transport's options if it has none of its own.
+    ///   - delivery: Whether the body will be collected or streamed.
+    ///   - events: Receives the events of the exchange on the loop's thread, and must return immediately; `nil` for
+    ///     none.
+    ///   - body: Receives the head and the body, which is valid only during the call.
+    /// - Throws: ``ANHTTP/TransportError``, `CancellationError`, or the error thrown by `body`.
     public func perform(
         _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?,
         body: (ResponseHead, ResponseBody) async throws -> Void
@@ -74,7 +83,8 @@ public struct CurlTransport: CookieStoringTransport {
     /// The cookies of all exchanges, which remain available after ``shutdown()``.
     package var cookieJar: any CookieJar { engine }
 
-    /// Ends all exchanges with ``ANHTTP/TransportError/Reason/shutDown`` and closes all connections.
+    /// Ends all exchanges with ``ANHTTP/TransportError/Reason/shutDown`` and closes all connections; later exchanges
+    /// fail with the same error.
     public func shutdown() async {
         await engine.shutdown()
     }

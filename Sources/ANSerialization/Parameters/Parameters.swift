@@ -49,7 +49,7 @@ public enum Parameters: Hashable, Sendable {
     /// The maximum nesting depth of parameters: 512 levels.
     package static let maximumDepth = 512
 
-    /// A name with its value.
+    /// A name with its value in a ``dictionary(_:)``.
     public struct Entry: Hashable, Sendable {
         /// The name of the entry, not percent-encoded.
         public var name: String

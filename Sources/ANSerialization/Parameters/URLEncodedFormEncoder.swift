@@ -27,7 +27,7 @@ package import FoundationEssentials
 /// }
 /// ```
 public struct URLEncodedFormEncoder: Sendable {
-    /// The names of an array's elements; `a[]` by default.
+    /// The names of an array's elements; ``ArrayEncoding/brackets`` by default, `a[]=1&a[]=2`.
     public var arrays = ArrayEncoding.brackets
     /// Whether Boolean values are `true` and `false`; `false` by default: they are `1` and `0`.
     public var usesBooleanWords = false
@@ -38,11 +38,12 @@ public struct URLEncodedFormEncoder: Sendable {
     /// Whether floating-point numbers keep a zero fraction, such as `1.0`, as with Alamofire; `false` by default: 1.0
     /// is `1`, as with AFNetworking.
     public var keepsZeroFractions = false
-    /// The transformation of names in dictionaries; none by default.
+    /// The transformation of names in dictionaries; ``KeyEncoding/asIs``, none, by default.
     public var keys = KeyEncoding.asIs
-    /// The syntax of names in nested dictionaries; `a[b]` by default.
+    /// The syntax of names in nested dictionaries; ``KeyPathEncoding/brackets`` by default, `a[b]`.
     public var keyPaths = KeyPathEncoding.brackets
-    /// The encoding of ``Parameters/null``; the name alone by default. Optionals that are `nil` are omitted.
+    /// The encoding of ``Parameters/null``; ``NullEncoding/bareKey`` by default, the name alone. Optionals that are
+    /// `nil` are omitted.
     public var nulls = NullEncoding.bareKey
     /// Whether spaces are encoded as `+`; `false` by default: they are `%20`. A plus sign itself is then written as
     /// `%2B`, even if it is one of the ``allowedCharacters``.
