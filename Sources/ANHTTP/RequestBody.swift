@@ -92,7 +92,8 @@ public struct RequestBody: Sendable {
         RequestBody(content: .writer(length: length, isReplayable: isReplayable, write: write))
     }
 
-    /// The kind of the body, with its bytes or the path of its file.
+    /// The kind of the body: none, bytes in memory, a file with its path, or a stream whose bytes are produced while it
+    /// is sent.
     public var kind: Kind {
         switch content {
         case .none: .none

@@ -96,7 +96,7 @@ public struct TransportError: Error, Sendable {
         case responseTooLarge(SizeLimit)
         /// The source of the request body failed, or its length differs from the declared one.
         case requestBody(RequestBodyFailure)
-        /// The WebSocket connection was closed: by the server for another reason than that it is no longer needed, or
+        /// The WebSocket connection was closed: by the server with another code than 1000 or 1001 (RFC 6455 §7.4.1), or
         /// before a message could be sent. The closure is `nil` if the server sent none.
         case webSocketClosed(WebSocketClosure?)
         /// The transport was shut down before or during the exchange.

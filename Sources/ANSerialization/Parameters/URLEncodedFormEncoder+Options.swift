@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 extension URLEncodedFormEncoder {
-    /// The names of the elements of an array, for an array with the name `a`.
+    /// The names of the elements of an array, for an array with the name `a`; ``brackets`` by default.
     @nonexhaustive
     public enum ArrayEncoding: Sendable {
         /// Brackets after the name: `a[]=1&a[]=2`.
@@ -15,7 +15,7 @@ extension URLEncodedFormEncoder {
         case custom(@Sendable (_ name: String, _ index: Int) -> String)
     }
 
-    /// The transformation of names in dictionaries, such as `createdAt`.
+    /// The transformation of names in dictionaries, such as `createdAt`; ``asIs`` by default.
     @nonexhaustive
     public enum KeyEncoding: Sendable {
         /// No transformation: `createdAt`.
@@ -28,7 +28,8 @@ extension URLEncodedFormEncoder {
         case custom(@Sendable (String) -> String)
     }
 
-    /// The syntax of names in nested dictionaries, for the name `b` in a dictionary with the name `a`.
+    /// The syntax of names in nested dictionaries, for the name `b` in a dictionary with the name `a`; ``brackets`` by
+    /// default.
     @nonexhaustive
     public enum KeyPathEncoding: Sendable {
         /// Brackets: `a[b]`.
@@ -39,10 +40,10 @@ extension URLEncodedFormEncoder {
         case custom(@Sendable (String) -> String)
     }
 
-    /// The encoding of null, for the name `a`.
+    /// The encoding of null, for the name `a`; ``bareKey`` by default.
     @nonexhaustive
     public enum NullEncoding: Hashable, Sendable {
-        /// No pair.
+        /// No pair: neither the name nor a value is sent.
         case dropKey
         /// The name alone: `a`.
         case bareKey

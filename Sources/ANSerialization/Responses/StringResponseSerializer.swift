@@ -39,8 +39,11 @@ public struct StringResponseSerializer: AdjustableResponseSerializer {
         self.validation = validation
     }
 
-    /// Returns the text; empty for an empty body.
+    /// Returns the text, empty for an empty body; the status and media type are not checked here.
     ///
+    /// - Parameters:
+    ///   - head: The head of the response, whose `Content-Type` may declare the charset.
+    ///   - body: The complete body.
     /// - Throws: ``SerializationError/text(_:)`` if the charset is unknown or the body is invalid in it.
     public func serialize(_ head: ResponseHead, _ body: Data) throws(SerializationError) -> String {
         if let encoding { return try decode(body, encoding, charset: encoding.name) }

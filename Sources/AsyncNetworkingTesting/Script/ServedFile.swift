@@ -50,10 +50,11 @@ public struct ServedFile: Sendable {
 
     /// An interruption of a response, which has no effect on a body that is not longer than the given number of bytes.
     public enum Interruption: Hashable, Sendable {
-        /// The connection is closed, without `close_notify`, after the given number of body bytes; not negative.
+        /// The connection is closed, without `close_notify`, after the given number of body bytes, which must not be
+        /// negative.
         case close(after: Int)
-        /// Nothing more is sent after the given number of body bytes, not negative, until the client closes the
-        /// connection.
+        /// Nothing more is sent after the given number of body bytes, which must not be negative, until the client
+        /// closes the connection.
         case hang(after: Int)
     }
 
