@@ -9,8 +9,8 @@ extension HTTPFields {
     /// To remove the field again, set `headers[.authorization]` to `nil`. The credential's ``Credential/schemes`` are
     /// ignored.
     ///
-    /// - Throws: ``TransportError/Reason/invalidRequest(_:)`` if the user name contains a colon, which a server would take for
-    ///   its end, or if the user name or password contains a control character.
+    /// - Throws: ``TransportError/Reason/invalidRequest(_:)`` if the user name contains a colon, which a server would
+    ///   take for its end, or if the user name or password contains a control character.
     public mutating func setBasicAuthorization(_ credential: Credential) throws(TransportError) {
         let isPrintable = (credential.user + credential.password).utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
         guard isPrintable else { throw TransportError(.invalidRequest(.headerValue(name: "Authorization"))) }
@@ -23,8 +23,8 @@ extension HTTPFields {
 
     /// Sets `Authorization` to a bearer token, replacing any previous value. See RFC 6750 §2.1.
     ///
-    /// - Throws: ``TransportError/Reason/invalidRequest(_:)`` if the token is empty or contains anything but visible ASCII
-    ///   characters.
+    /// - Throws: ``TransportError/Reason/invalidRequest(_:)`` if the token is empty or contains anything but visible
+    ///   ASCII characters.
     public mutating func setBearerAuthorization(_ token: String) throws(TransportError) {
         guard !token.isEmpty, token.utf8.allSatisfy({ 0x21...0x7E ~= $0 }) else {
             throw TransportError(.invalidRequest(.headerValue(name: "Authorization")))

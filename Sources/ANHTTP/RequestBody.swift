@@ -65,11 +65,12 @@ public struct RequestBody: Sendable {
     ///
     /// The closure runs in a child task of the request, not on the network thread. It begins when the connection is
     /// ready, and the body ends when it returns. The request fails with
-    /// ``TransportError/RequestBodyFailure/source(_:)`` if it throws. If the exchange is over earlier, for example because
-    /// the server has refused the request or the request was cancelled, the closure's task is cancelled and awaited.
+    /// ``TransportError/RequestBodyFailure/source(_:)`` if it throws. If the exchange is over earlier, for example
+    /// because the server has refused the request or the request was cancelled, the closure's task is cancelled and
+    /// awaited.
     ///
-    /// The body is not replayable: a request that must be sent again, for a redirect, a challenge or a retry, fails. The
-    /// closure is called again only if the program sends the same request a second time.
+    /// The body is not replayable: a request that must be sent again, for a redirect, a challenge or a retry, fails.
+    /// The closure is called again only if the program sends the same request a second time.
     ///
     /// - Parameters:
     ///   - length: The total number of bytes; `nil`, the default, if it is unknown. The request fails if the closure

@@ -18,8 +18,8 @@ public struct RequestBodyWriter {
 
     /// Creates a writer that passes its bytes to a closure.
     ///
-    /// - Parameter send: Receives each chunk; returns when it can receive the next one. An error that it throws is thrown
-    ///   by the function that writes.
+    /// - Parameter send: Receives each chunk; returns when it can receive the next one. An error that it throws is
+    ///   thrown by the function that writes.
     public init(_ send: sending @escaping (Data) async throws -> Void) {
         self.send = send
     }

@@ -86,8 +86,8 @@ public protocol ResponseBodySource: Sendable {
 
 /// A source that makes use of the file to which its reader writes it.
 package protocol FileBodySource: ResponseBodySource {
-    /// Announces a file before the first byte is read. The file is empty, and contains each chunk, and nothing else, when
-    /// the next one is requested.
+    /// Announces a file before the first byte is read. The file is empty, and contains each chunk, and nothing else,
+    /// when the next one is requested.
     func willBeWritten(to path: String) async
 }
 
@@ -114,7 +114,8 @@ extension ResponseBodySource {
 extension Data {
     /// Appends a chunk of a body; the first chunk is adopted without a copy.
     ///
-    /// - Throws: ``TransportError/Reason/responseTooLarge(_:)`` with the context if the body then exceeded `limit` bytes.
+    /// - Throws: ``TransportError/Reason/responseTooLarge(_:)`` with the context if the body then exceeded `limit`
+    ///   bytes.
     package mutating func collect(
         _ chunk: Data, upTo limit: Int, _ context: @autoclosure () -> FailureContext = FailureContext()
     ) throws(TransportError) {

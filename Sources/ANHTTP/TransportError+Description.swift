@@ -54,7 +54,8 @@ extension FailureContext {
     /// The time limit as the end of a clause; empty for other failures than timeouts.
     fileprivate var limitClause: String { timeLimit.map { ", limit: \($0)" } ?? "" }
 
-    /// Returns the reason as a clause, followed by the expected and the actual property of the server if they are known.
+    /// Returns the reason as a clause, followed by the expected and the actual property of the server if they are
+    /// known.
     fileprivate func clause(for failure: TransportError.TLSFailure) -> String {
         guard failure != .handshake || !isAnsweredWithoutTLS else {
             return "the port does not speak TLS; check the port, or use http"

@@ -64,8 +64,8 @@ public struct TransportError: Error, Sendable {
 
     /// The reason why an exchange failed.
     ///
-    /// Reasons are equal if their cases and associated values are; see ``RequestBodyFailure/==(_:_:)`` for the errors of
-    /// body sources.
+    /// Reasons are equal if their cases and associated values are; see ``RequestBodyFailure/==(_:_:)`` for the errors
+    /// of body sources.
     @nonexhaustive
     public enum Reason: Equatable, Sendable {
         /// The given URL has no host or is malformed; nothing was sent.
@@ -74,7 +74,8 @@ public struct TransportError: Error, Sendable {
         case unsupportedScheme(String)
         /// The request is malformed for the given reason; nothing was sent.
         case invalidRequest(String)
-        /// The linked libcurl lacks the given capability, such as `HTTP/3`, that the request requires; nothing was sent.
+        /// The linked libcurl lacks the given capability, such as `HTTP/3`, that the request requires; nothing was
+        /// sent.
         case unsupported(String)
         /// A limit of ``Timeouts`` expired; see ``FailureContext/timeLimit``.
         case timedOut(TimeoutPhase)

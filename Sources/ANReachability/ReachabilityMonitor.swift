@@ -11,9 +11,9 @@ import ANSystem
 /// ```
 ///
 /// Reachability is determined from the route that the kernel chooses for a target and from the interface of that route,
-/// which are requested over netlink after each change of the network, see rtnetlink(7). Nothing is sent to the network except name lookups for ``ReachabilityTarget/host(_:)``. The
-/// monitor uses one thread while any of its statuses are being iterated or awaited, and none otherwise; each name being
-/// looked up takes another.
+/// which are requested over netlink after each change of the network, see rtnetlink(7). Nothing is sent to the network
+/// except name lookups for ``ReachabilityTarget/host(_:)``. The monitor uses one thread while any of its statuses are
+/// being iterated or awaited, and none otherwise; each name being looked up takes another.
 ///
 /// Do not check reachability before a request: the result is outdated at once, and only the request can tell whether
 /// the server responds. Use it after a failure, to explain the failure or to decide when to retry; see
@@ -46,9 +46,9 @@ public final class ReachabilityMonitor: Sendable {
 
     /// Returns the status of a target as it changes: the current one first, then each new one.
     ///
-    /// A slow reader misses intermediate statuses, but never the latest. The first status of a host follows the lookup of
-    /// its name, which may take as long as resolv.conf(5) allows. Any number of tasks may iterate the sequence, which
-    /// ends when the iterating task is cancelled. If the network cannot be observed, it yields
+    /// A slow reader misses intermediate statuses, but never the latest. The first status of a host follows the lookup
+    /// of its name, which may take as long as resolv.conf(5) allows. Any number of tasks may iterate the sequence,
+    /// which ends when the iterating task is cancelled. If the network cannot be observed, it yields
     /// ``ReachabilityStatus/unknown`` and then throws a ``ReachabilityError``; a new iteration tries again.
     ///
     /// - Parameter target: The target to observe; ``ReachabilityTarget/defaultRoute`` by default.

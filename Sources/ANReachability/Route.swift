@@ -20,8 +20,9 @@ package struct Route: Hashable, Sendable {
 }
 
 extension Route {
-    /// Parses the answer to ``RouteRequest/route(to:from:)``, an `rtmsg` and its attributes; `nil` if it is malformed, or if
-    /// requests cannot use the route: it rejects packets, or is for broadcasts or multicasts. See linux/rtnetlink.h.
+    /// Parses the answer to ``RouteRequest/route(to:from:)``, an `rtmsg` and its attributes; `nil` if it is malformed,
+    /// or if requests cannot use the route: it rejects packets, or is for broadcasts or multicasts. See
+    /// linux/rtnetlink.h.
     package init?(_ message: NetlinkMessage) {
         let payload = message.payload
         guard message.type == RTM_NEWROUTE, let type: UInt8 = payload.load(at: 7), payload.count >= 12 else {

@@ -56,7 +56,8 @@ struct ImageSlotStateMachine: Sendable {
         return cancel()
     }
 
-    /// Removes the request, and returns the download to cancel. The answers to earlier requests are ignored from now on.
+    /// Removes the request, and returns the download to cancel. The answers to earlier requests are ignored from now
+    /// on.
     mutating func cancel() -> ImageDownload? {
         defer { (current, download) = (nil, nil) }
         token += 1

@@ -22,7 +22,8 @@ package struct CacheSalt: Hashable, Sendable {
         bytes = (0..<Self.length).map { _ in .random(in: .min ... .max, using: &generator) }
     }
 
-    /// Reads the salt of a directory, and creates it in a file that only its owner can read if it is missing or damaged.
+    /// Reads the salt of a directory, and creates it in a file that only its owner can read if it is missing or
+    /// damaged.
     init(directory: String) {
         let path = directory + "/salt"
         if let existing = Self.read(path) {

@@ -6,10 +6,10 @@ import FoundationEssentials
 
 /// The files of a cache in a directory.
 ///
-/// Each file is written under a temporary name and renamed when it is complete, and is never changed afterwards; or it is
-/// a link to a file that the program downloaded, and may change. A checksum detects bytes that were lost, damaged or
-/// changed, so that nothing is flushed to the disk. Several processes can use a directory: each of them sees the other's
-/// files when it scans the directory. Errors are misses.
+/// Each file is written under a temporary name and renamed when it is complete, and is never changed afterwards; or it
+/// is a link to a file that the program downloaded, and may change. A checksum detects bytes that were lost, damaged or
+/// changed, so that nothing is flushed to the disk. Several processes can use a directory: each of them sees the
+/// other's files when it scans the directory. Errors are misses.
 struct DiskStore: Sendable {
     let directory: String
 

@@ -16,8 +16,8 @@ final class StoredBodySource: ResponseBodySource {
 
     /// Opens a body file and verifies all of its bytes; returns `nil` if it is missing or damaged.
     ///
-    /// The file is read twice: a damaged byte must be found before the first one is delivered. Each piece is then verified
-    /// again, because the program may change it in between.
+    /// The file is read twice: a damaged byte must be found before the first one is delivered. Each piece is then
+    /// verified again, because the program may change it in between.
     init?(path: String, _ body: CacheEntry.BodyFile, _ range: Range<Int64>, ending: ResponseEnding) {
         guard let file = try? FileDescriptor(reading: path),
             (try? file.protectedFileSize()) == body.length

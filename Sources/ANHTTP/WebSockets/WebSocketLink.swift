@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-/// An established WebSocket connection of a transport, which handles control frames itself and provides the data frames.
+/// An established WebSocket connection of a transport, which handles control frames itself and provides the data
+/// frames.
 package protocol WebSocketLink: Sendable {
     /// The subprotocol that the server chose; `nil` for none.
     var subprotocol: String? { get }

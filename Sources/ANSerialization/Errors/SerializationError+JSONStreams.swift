@@ -13,8 +13,8 @@ extension SerializationError {
         /// The reason for the failure.
         package var reason: Reason
 
-        /// The error of a text that is not valid JSON, or does not match the requested type; `nil` for a text that is too
-        /// long, was cut off, or does not follow a record separator.
+        /// The error of a text that is not valid JSON, or does not match the requested type; `nil` for a text that is
+        /// too long, was cut off, or does not follow a record separator.
         public var underlying: SerializationError? {
             if case .invalid(let error) = reason { error } else { nil }
         }

@@ -8,8 +8,8 @@ import FoundationEssentials
 ///
 /// It leaves bandwidth of a slow connection for other traffic. The bytes within a packet are sent at full speed.
 ///
-/// It applies to the body with every transport. libcurl's CURLOPT_MAX_SEND_SPEED_LARGE(3) has no packets, and would also
-/// count the header.
+/// It applies to the body with every transport. libcurl's CURLOPT_MAX_SEND_SPEED_LARGE(3) has no packets, and would
+/// also count the header.
 public struct BodyThrottle: Hashable, Sendable {
     /// The maximum number of bytes that are sent at a time; at least 1.
     public let packetSize: Int

@@ -9,8 +9,8 @@ public import FoundationEssentials
 /// ```
 ///
 /// The elements of a literal are literals, and values of any type that conforms to ``ParameterValue``; `nil` means
-/// ``absent``, except in arrays, and `Parameters.null` a null. A literal within a literal becomes a Swift array or dictionary first, whose
-/// names are sorted; `as Parameters` keeps their order.
+/// ``absent``, except in arrays, and `Parameters.null` a null. A literal within a literal becomes a Swift array or
+/// dictionary first, whose names are sorted; `as Parameters` keeps their order.
 ///
 /// Parameters can also be created from dictionaries, a ``JSONValue``, or any `Encodable` value. A tree may have
 /// any depth, but encoding one with more than 512 levels fails.

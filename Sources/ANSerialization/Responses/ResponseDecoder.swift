@@ -37,8 +37,8 @@ package protocol CheckingDecoder {
 extension JSONDecoder: ResponseDecoder, CheckingDecoder {
     /// Returns the data unchanged.
     ///
-    /// - Throws: ``SerializationError/json(_:)`` for invalid UTF-8 if the decoder allows JSON5. Foundation's decoder would
-    ///   end the process.
+    /// - Throws: ``SerializationError/json(_:)`` for invalid UTF-8 if the decoder allows JSON5. Foundation's decoder
+    ///   would end the process.
     package func prepared(_ data: Data) throws(SerializationError) -> Data {
         guard !allowsJSON5 || String(validating: data, as: UTF8.self) != nil else {
             throw .json(.init(reason: .invalidUTF8, offset: 0, excerpt: Excerpt.of(data)))

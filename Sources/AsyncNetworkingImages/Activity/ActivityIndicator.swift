@@ -24,8 +24,8 @@ package final class ActivityIndicator: Sendable {
     ///   - completionDelay: The time without activity after which the indicator is hidden.
     ///   - isEnabled: Whether the indicator may be shown.
     ///   - clock: The clock for the delays.
-    ///   - didChange: Called when the indicator is shown (`true`) or hidden (`false`), in order. Must return immediately
-    ///     and must not use the indicator.
+    ///   - didChange: Called when the indicator is shown (`true`) or hidden (`false`), in order. Must return
+    ///     immediately and must not use the indicator.
     package init(
         activationDelay: Duration = .seconds(1), completionDelay: Duration = .milliseconds(170), isEnabled: Bool = true,
         clock: any Clock<Duration> = ContinuousClock(), didChange: @escaping @Sendable (Bool) -> Void

@@ -13,8 +13,8 @@ public import AsyncNetworking
 ///
 /// The indicator is shown after requests have been running for one second, so that short requests do not flicker, and
 /// hidden after none has been running for 0.17 seconds, so that a series of requests shows it once. Each request of the
-/// sessions counts once, from its beginning to its end, including retries and redirects. A monitor may belong to several
-/// sessions.
+/// sessions counts once, from its beginning to its end, including retries and redirects. A monitor may belong to
+/// several sessions.
 public final class NetworkActivityMonitor: EventMonitor {
     private let running = Lock<Set<UInt64>>([])
     private let indicator: ActivityIndicator

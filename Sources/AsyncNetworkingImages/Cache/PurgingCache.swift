@@ -2,8 +2,8 @@
 
 import ANSystem
 
-/// A ``PurgingStore`` for any thread, which is emptied under memory pressure. Removed values are released outside of its
-/// lock.
+/// A ``PurgingStore`` for any thread, which is emptied under memory pressure. Removed values are released outside of
+/// its lock.
 package final class PurgingCache<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private let store: Lock<PurgingStore<Key, Value>>
     /// Ends when the cache is released, or with the sequence.

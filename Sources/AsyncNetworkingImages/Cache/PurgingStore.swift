@@ -2,13 +2,13 @@
 
 /// Values with costs, in the order of their last access.
 ///
-/// If their total cost exceeds the capacity, the values that were not accessed for the longest time are removed until the
-/// preferred use is reached. Each function takes constant time, apart from the time for the removed values.
+/// If their total cost exceeds the capacity, the values that were not accessed for the longest time are removed until
+/// the preferred use is reached. Each function takes constant time, apart from the time for the removed values.
 package struct PurgingStore<Key: Hashable, Value> {
     /// The cost above which values are removed. A change takes effect when the next value is added.
     package var capacity: Int
-    /// The cost that remains after values were removed; at most the capacity. A change takes effect when the next value is
-    /// added.
+    /// The cost that remains after values were removed; at most the capacity. A change takes effect when the next value
+    /// is added.
     package var preferredUse: Int
     /// The cost of all values.
     package private(set) var use = 0
@@ -47,8 +47,8 @@ package struct PurgingStore<Key: Hashable, Value> {
         return entries[place].value
     }
 
-    /// Adds a value, in place of one with the same key, and removes others if the capacity is exceeded; possibly the new
-    /// value, too.
+    /// Adds a value, in place of one with the same key, and removes others if the capacity is exceeded; possibly the
+    /// new value, too.
     ///
     /// - Returns: The values that were removed, for their release outside of a lock.
     package mutating func insert(_ value: Value, for key: Key, cost: Int) -> [Value] {

@@ -2,8 +2,8 @@
 
 /// The limits on the size of images, which are checked before an image is decoded.
 ///
-/// A file of a few kilobytes can claim billions of pixels. The limits apply to what the header claims and, in a decoder,
-/// to the size that it finds.
+/// A file of a few kilobytes can claim billions of pixels. The limits apply to what the header claims and, in a
+/// decoder, to the size that it finds.
 public struct ImageLimits: Hashable, Sendable {
     /// The maximum number of pixels; 128 Mi (134,217,728) by default.
     public var pixels: Int

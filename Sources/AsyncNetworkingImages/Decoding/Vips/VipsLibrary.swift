@@ -74,8 +74,8 @@
             Int32(clamping: min(max(length ?? .max, 1), 10_000_000))
         }
 
-        /// Returns the error that libvips reported last. Its buffer belongs to the process: with concurrent failures, the
-        /// text may be that of another image.
+        /// Returns the error that libvips reported last. Its buffer belongs to the process: with concurrent failures,
+        /// the text may be that of another image.
         static func failure() -> ImageError {
             guard let text = unsafe vips_error_buffer_copy() else { return .decoding(reason: "libvips failed.") }
             defer { unsafe g_free(text) }
