@@ -67,7 +67,7 @@ public enum TrustRoots: Hashable, Sendable {
     case systemAnd(Data)
 }
 
-/// A version of TLS.
+/// A version of TLS, ordered from the oldest to the newest.
 public enum TLSVersion: Hashable, Comparable, Sendable {
     /// TLS 1.0, obsolete (RFC 8996).
     case v1_0

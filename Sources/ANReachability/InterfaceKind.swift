@@ -3,7 +3,7 @@
 import CLinux
 import Glibc
 
-/// The kind of a network interface.
+/// The kind of a network interface, as determined from its hardware type, driver and name.
 @nonexhaustive
 public enum InterfaceKind: Hashable, Sendable, CaseIterable {
     /// Ethernet and interfaces that behave like it: cables, bridges, VLANs, bonds, the interfaces of virtual machines

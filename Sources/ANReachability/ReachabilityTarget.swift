@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// A destination whose reachability is observed.
+/// A destination whose reachability a ``ReachabilityMonitor`` observes: the Internet by default, an address, or a host.
 @nonexhaustive
 public enum ReachabilityTarget: Hashable, Sendable {
     /// The Internet, over IPv4 or IPv6: the route to addresses of a root name server, usually the default route.

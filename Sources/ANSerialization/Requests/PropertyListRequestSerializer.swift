@@ -51,7 +51,7 @@ public struct PropertyListRequestSerializer: FormFieldSerializer {
     /// The serializer whose encoder and text encoding apply to fields of forms.
     package var fieldSerializer: HTTPRequestSerializer { base }
 
-    /// A format of property lists.
+    /// A format of property lists; ``xml`` by default.
     @nonexhaustive
     public enum Format: Hashable, Sendable {
         /// The XML format, in UTF-8.
