@@ -185,4 +185,29 @@ import Testing
             #expect(try await client.receive(upTo: "\r\n\r\n") == "HTTP/1.1 204 No Content\r\n\r\n")
         }
     }
+
+    @Test(arguments: [
+        ("bytes=2-", "cde"), ("bytes=-5-", "abcde"), ("bytes=-", "abcde"), ("bytes=99999999999999999999-", "abcde"),
+        ("bytes=5-", ""), ("bytes=1-2", "abcde"),
+    ])
+    func `a served file responds to any range`(range: String, body: String) async throws {
+        let file = ServedFile(Data("abcde".utf8))
+        try await StubServer.with { server in
+            server.route("/") { file.script(for: $0) }
+            let client = try RawClient(server)
+            try client.send("GET / HTTP/1.1\r\nRange: \(range)\r\nConnection: close\r\n\r\n")
+            let (bytes, _) = try await client.receiveToEnd()
+            #expect(String(decoding: bytes, as: UTF8.self).hasSuffix("\r\n\r\n" + body))
+        }
+    }
+
+    @Test func `an interruption before the first byte sends none`() async throws {
+        let file = ServedFile(Data("abcde".utf8), interruption: .close(after: -1))
+        try await StubServer.with { server in
+            server.route("/") { file.script(for: $0) }
+            let client = try RawClient(server)
+            try client.send("GET / HTTP/1.1\r\n\r\n")
+            #expect(String(decoding: try await client.receiveToEnd().0, as: UTF8.self).hasSuffix("\r\n\r\n"))
+        }
+    }
 }

@@ -50,11 +50,9 @@ public struct ServedFile: Sendable {
 
     /// An interruption of a response, which has no effect on a body that is not longer than the given number of bytes.
     public enum Interruption: Hashable, Sendable {
-        /// The connection is closed, without `close_notify`, after the given number of body bytes, which must not be
-        /// negative.
+        /// The connection is closed, without `close_notify`, after the given number of body bytes.
         case close(after: Int)
-        /// Nothing more is sent after the given number of body bytes, which must not be negative, until the client
-        /// closes the connection.
+        /// Nothing more is sent after the given number of body bytes, until the client closes the connection.
         case hang(after: Int)
     }
 
@@ -87,7 +85,7 @@ public struct ServedFile: Sendable {
         if let condition = request.headers["If-Range"], condition != entityTag, condition != headers["Last-Modified"] {
             return nil
         }
-        return Int(range.dropFirst("bytes=".count).dropLast())
+        return Int(range.dropFirst("bytes=".count).dropLast()).flatMap { $0 < 0 ? nil : $0 }
     }
 
     private func response(_ status: Int, _ fields: HeaderPairs, _ body: Data) -> Script {
@@ -99,7 +97,8 @@ public struct ServedFile: Sendable {
             case nil: (body.count, nil)
             }
         let reply = Reply(
-            status: status, headers: fields, body: .bytes(Data(body.prefix(length))), framing: framing, pace: pace)
+            status: status, headers: fields, body: .bytes(Data(body.prefix(max(0, length)))), framing: framing,
+            pace: pace)
         return Script([.reply(reply)] + (length < body.count ? end.map { [$0] } ?? [] : []))
     }
 }
