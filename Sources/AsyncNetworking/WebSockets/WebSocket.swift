@@ -59,7 +59,7 @@ public struct WebSocket: AsyncSequence, Sendable {
     /// - Parameters:
     ///   - code: The code: 1000, the default, or another one that RFC 6455 §7.4 permits, such as 3000 to 4999.
     ///   - reason: An explanation, empty by default; it is truncated to 123 bytes of UTF-8.
-    /// - Throws: ``ANHTTP/TransportError/Reason/invalidRequest(_:)`` for another code.
+    /// - Throws: `TransportError.Reason.invalidRequest(_:)` for another code.
     public func close(code: UInt16 = 1000, reason: String = "") async throws {
         guard WebSocketClosure.isSendable(code) else {
             throw TransportError(.invalidRequest(.option("a WebSocket cannot be closed with code \(code).")))
