@@ -114,6 +114,19 @@ func eventually(
     }
 }
 
+extension ManualClock {
+    /// Advances through `count` waits, one after the other, and returns their lengths.
+    func passWaits(_ count: Int) async throws -> [Duration] {
+        var waits: [Duration] = []
+        for _ in 0..<count {
+            let wait = try #require(try await sleepers(count: 1).first)
+            waits.append(wait)
+            advance(by: wait)
+        }
+        return waits
+    }
+}
+
 /// Cancels the calling task.
 func cancelCurrentTask() {
     unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }

@@ -7,10 +7,10 @@ import HTTPTypes
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct EventSourceTests {
-    private let clock = ManualClock()
+    let clock = ManualClock()
 
     /// A session whose waits between connections are the reconnection times exactly.
-    private func session(
+    func session(
         _ transport: any Transport, configure: (inout SessionConfiguration) -> Void = { _ in }
     ) -> SessionManager {
         SessionManager(
@@ -21,7 +21,7 @@ import Testing
             })
     }
 
-    private static func request(_ method: HTTPRequest.Method = .get, policy: RetryPolicy? = nil) throws -> Request {
+    static func request(_ method: HTTPRequest.Method = .get, policy: RetryPolicy? = nil) throws -> Request {
         var request = Request(method: method, url: try url("http://a.example/feed"))
         request.retryPolicy = policy
         return request
@@ -45,12 +45,7 @@ import Testing
             }
             return events
         }
-        var waits: [Duration] = []
-        for _ in 0..<count {
-            let wait = try #require(try await clock.sleepers(count: 1).first)
-            waits.append(wait)
-            clock.advance(by: wait)
-        }
+        let waits = try await clock.passWaits(count)
         return (await task.result, waits)
     }
 
@@ -59,7 +54,7 @@ import Testing
         let error: any Error
     }
 
-    private static func events(_ numbers: ClosedRange<Int>) -> [ServerSentEvent] {
+    static func events(_ numbers: ClosedRange<Int>) -> [ServerSentEvent] {
         numbers.map { ServerSentEvent(data: "event \($0)", id: "\($0)") }
     }
 

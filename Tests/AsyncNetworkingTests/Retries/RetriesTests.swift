@@ -28,12 +28,7 @@ import Testing
         _ count: Int, during work: @escaping @Sendable () async throws -> Value
     ) async throws -> (value: Result<Value, any Error>, waits: [Duration]) {
         let task = Task { try await work() }
-        var waits: [Duration] = []
-        for _ in 0..<count {
-            let wait = try #require(try await clock.sleepers(count: 1).first)
-            waits.append(wait)
-            clock.advance(by: wait)
-        }
+        let waits = try await clock.passWaits(count)
         return (await task.result, waits)
     }
 

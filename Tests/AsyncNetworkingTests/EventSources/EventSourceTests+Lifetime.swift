@@ -6,25 +6,7 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct EventSourceLifetimeTests {
-    private let clock = ManualClock()
-    private static let events = (1...3).map { ServerSentEvent(data: "\($0)", id: "\($0)") }
-
-    private func session(
-        _ transport: any Transport, configure: (inout SessionConfiguration) -> Void = { _ in }
-    ) -> SessionManager {
-        SessionManager(
-            .on(transport) {
-                $0.clock = clock
-                $0.randomUnit = { 0 }
-                configure(&$0)
-            })
-    }
-
-    private static func request() throws -> Request {
-        Request(url: try url("http://a.example/feed"))
-    }
-
+extension EventSourceTests {
     @Test func `a wait has a status with its end and the error of the connection`() async throws {
         let lost = TransportError(.connectionLost(.beforeResponse))
         let transport = MockTransport(.failure(lost), .hang)
@@ -44,10 +26,10 @@ import Testing
     }
 
     @Test func `an open connection has a status with its head`() async throws {
-        let transport = MockTransport(.events(Self.events, then: .hang))
+        let transport = MockTransport(.events(Self.events(1...3), then: .hang))
         let source = session(transport).events(for: try Self.request())
         var events = source.makeAsyncIterator()
-        #expect(try await events.next() == Self.events[0])
+        #expect(try await events.next() == Self.events(1...3)[0])
         var statuses = source.statuses.makeAsyncIterator()
         guard case .open(let head)? = await statuses.next() else { throw Planned() }
         #expect(head.mediaType == "text/event-stream")
@@ -65,15 +47,16 @@ import Testing
     }
 
     @Test func `a second iteration ends immediately`() async throws {
-        let source = session(MockTransport(.events(Self.events), .status(.noContent))).events(for: try Self.request())
+        let transport = MockTransport(.events(Self.events(1...3)), .status(.noContent))
+        let source = session(transport).events(for: try Self.request())
         var first = source.makeAsyncIterator()
         var second = source.makeAsyncIterator()
         #expect(try await second.next() == nil)
-        #expect(try await first.next() == Self.events[0])
+        #expect(try await first.next() == Self.events(1...3)[0])
     }
 
     @Test func `leaving the loop ends the exchange`() async throws {
-        let session = session(MockTransport(.events(Self.events, then: .hang)))
+        let session = session(MockTransport(.events(Self.events(1...3), then: .hang)))
         for try await event in session.events(for: try Self.request()) where event.id == "3" { break }
         await session.shutdown()
     }
@@ -89,7 +72,7 @@ import Testing
 
     @Test(
         arguments: [
-            .hang, .events(events, then: .hang), .events([], then: .hang), .status(.serviceUnavailable),
+            .hang, .events(events(1...3), then: .hang), .events([], then: .hang), .status(.serviceUnavailable),
         ] as [MockResponse])
     func `cancelling the task ends the exchange or the wait`(response: MockResponse) async throws {
         let transport = MockTransport(response)
@@ -114,7 +97,7 @@ import Testing
     }
 
     @Test func `invalidating the session ends the exchange and the wait`() async throws {
-        for response in [MockResponse.hang, .events(Self.events, then: .hang), .status(.serviceUnavailable)] {
+        for response in [MockResponse.hang, .events(Self.events(1...3), then: .hang), .status(.serviceUnavailable)] {
             let transport = MockTransport(response)
             let session = session(transport)
             let source = session.events(for: try Self.request())
@@ -128,7 +111,7 @@ import Testing
 
     @Test func `at most two chunks are read ahead of a slow reader`() async throws {
         let chunks = EventList<Data>()
-        let session = session(MockTransport(.events(Array(repeating: Self.events[0], count: 1000)))) {
+        let session = session(MockTransport(.events(Self.events(1...1000)))) {
             $0.interceptors = [ChunkRecorder(chunks: chunks)]
         }
         for try await _ in session.events(for: try Self.request()) {
@@ -140,12 +123,12 @@ import Testing
 
     @MainActor @Test func `a function on the main actor can iterate a source`() async throws {
         var data: [String] = []
-        let session = session(MockTransport(.events(Self.events), .status(.noContent)))
+        let session = session(MockTransport(.events(Self.events(1...3)), .status(.noContent)))
         for try await event in session.events(for: try Self.request()) {
             data.append(event.data)
             if data.count == 3 { break }
         }
-        #expect(data == ["1", "2", "3"])
+        #expect(data == ["event 1", "event 2", "event 3"])
     }
 
     /// Records the chunks of each response when they are read.
