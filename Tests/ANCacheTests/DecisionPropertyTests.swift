@@ -82,15 +82,13 @@ private struct ModelResponse {
     }
 
     var value: StoredResponse {
-        var lines = ["Date: \(ANCacheTests.date(date))"]
-        age.map { lines.append("Age: \($0)") }
-        expires.map { lines.append("Expires: \(ANCacheTests.date($0))") }
-        modified.map { lines.append("Last-Modified: \(ANCacheTests.date($0))") }
-        maxAge.map { lines.append("Cache-Control: max-age=\($0)") }
-        staleWhileRevalidate.map { lines.append("Cache-Control: stale-while-revalidate=\($0)") }
-        if noCache { lines.append("Cache-Control: no-cache") }
-        if mustRevalidate { lines.append("Cache-Control: must-revalidate") }
-        if immutable { lines.append("Cache-Control: immutable") }
+        var lines = cacheControl(
+            ["no-cache": noCache, "must-revalidate": mustRevalidate, "immutable": immutable],
+            ["max-age": maxAge, "stale-while-revalidate": staleWhileRevalidate])
+        lines.append("Date: \(ANCacheTests.date(date))")
+        if let age { lines.append("Age: \(age)") }
+        if let expires { lines.append("Expires: \(ANCacheTests.date(expires))") }
+        if let modified { lines.append("Last-Modified: \(ANCacheTests.date(modified))") }
         if vary { lines.append("Vary: Accept-Language") }
         if hasTag { lines.append("ETag: \"a\"") }
         return StoredResponse(
@@ -121,12 +119,9 @@ private struct ModelRequest {
     }
 
     var value: CacheRequest {
-        var lines: [String] = []
-        maxAge.map { lines.append("Cache-Control: max-age=\($0)") }
-        maxStale.map { lines.append("Cache-Control: max-stale=\($0)") }
-        minFresh.map { lines.append("Cache-Control: min-fresh=\($0)") }
-        if noCache { lines.append("Cache-Control: no-cache") }
-        if onlyIfCached { lines.append("Cache-Control: only-if-cached") }
+        let lines = cacheControl(
+            ["no-cache": noCache, "only-if-cached": onlyIfCached],
+            ["max-age": maxAge, "max-stale": maxStale, "min-fresh": minFresh])
         return CacheRequest(
             target: page, headers: fields(lines) + Self.language(language).headers, mode: mode,
             owner: CacheOwner(credentials: owner, session: owner))
@@ -135,6 +130,15 @@ private struct ModelRequest {
     static func language(_ number: Int) -> CacheRequest {
         number == 0 ? .get() : .get("Accept-Language: l\(number)")
     }
+}
+
+/// A field line for each directive that is set.
+private func cacheControl(
+    _ flags: KeyValuePairs<String, Bool>, _ seconds: KeyValuePairs<String, Int64?>
+) -> [String] {
+    let directives =
+        flags.filter(\.value).map(\.key) + seconds.compactMap { name, value in value.map { "\(name)=\($0)" } }
+    return directives.map { "Cache-Control: \($0)" }
 }
 
 private enum Model {
