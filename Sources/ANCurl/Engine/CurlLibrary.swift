@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 public import ANHTTP
-import CCurl
+package import CCurl
 import COpenSSL
 
 /// The libcurl with which the program runs, which may differ from the version it was compiled against.
@@ -51,20 +51,23 @@ public struct CurlLibrary: Sendable {
             context.curlCode = Int32(code.rawValue)
             return .failure(TransportError(.internalInconsistency("libcurl cannot be initialised."), context: context))
         }
+        return unsafe .success(CurlLibrary(info))
+    }
+
+    /// Creates the description of a libcurl. See curl_version_info(3).
+    package init(_ info: curl_version_info_data) {
         func has(_ feature: Int32) -> Bool { unsafe info.features & feature != 0 }
+        version = unsafe String(cString: info.version)
+        tlsLibrary = unsafe info.ssl_version.map { unsafe String(cString: $0) } ?? ""
+        hasHTTP2 = has(CURL_VERSION_HTTP2)
+        hasHTTP3 = has(CURL_VERSION_HTTP3)
+        reusesCleartextHTTP2 = unsafe info.version_num >= 0x08_00_00
+        hasHTTPSProxy = has(CURL_VERSION_HTTPS_PROXY)
+        hasPublicSuffixList = has(CURL_VERSION_PSL)
         var schemes: Set<AuthenticationScheme> = [.basic, .digest]
         if has(CURL_VERSION_NTLM) { schemes.insert(.ntlm) }
         if has(CURL_VERSION_SPNEGO) { schemes.insert(.negotiate) }
-        let library = unsafe CurlLibrary(
-            version: String(cString: info.version),
-            tlsLibrary: info.ssl_version.map { unsafe String(cString: $0) } ?? "",
-            hasHTTP2: has(CURL_VERSION_HTTP2),
-            hasHTTP3: has(CURL_VERSION_HTTP3),
-            reusesCleartextHTTP2: info.version_num >= 0x08_00_00,
-            hasHTTPSProxy: has(CURL_VERSION_HTTPS_PROXY),
-            hasPublicSuffixList: has(CURL_VERSION_PSL),
-            authenticationSchemes: schemes,
-            hasAWSSignatures: info.version_num >= 0x07_57_00)
-        return .success(library)
+        authenticationSchemes = schemes
+        hasAWSSignatures = unsafe info.version_num >= 0x07_57_00
     }
 }
