@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 
-import ANHTTP
+package import ANHTTP
 import ANSystem
 
 /// The state of a WebSocket connection that the loop and the program's tasks share.
 ///
 /// The loop adds data frames and takes commands; tasks take frames and add commands, and wait here.
-final class WebSocketChannel: Sendable {
-    let upgrade: WebSocketUpgrade
+package final class WebSocketChannel: Sendable {
+    package let upgrade: WebSocketUpgrade
     private let state = Lock(State())
     /// Serializes the creation of frames: a compressed frame depends on the ones before it.
     private let sending = Lock(())
 
     /// A task's command to the loop.
-    enum Command: Sendable {
+    package enum Command: Sendable {
         /// Sends the bytes of a frame.
         case send([UInt8])
         /// Closes the connection and waits for the server's answer.
@@ -50,7 +50,7 @@ final class WebSocketChannel: Sendable {
         }
     }
 
-    init(_ upgrade: WebSocketUpgrade) {
+    package init(_ upgrade: WebSocketUpgrade) {
         self.upgrade = upgrade
     }
 
@@ -58,10 +58,10 @@ final class WebSocketChannel: Sendable {
 
     var agreement: WebSocketHandshake.Agreement { state.withLock { $0.agreement } }
 
-    var closure: WebSocketClosure? { state.withLock { $0.closure } }
+    package var closure: WebSocketClosure? { state.withLock { $0.closure } }
 
     /// The frames for a reader.
-    enum Reading {
+    package enum Reading {
         /// Frames; whether the loop must be asked to read again.
         case frames([WebSocketFrame], mustResume: Bool)
         case end
@@ -69,7 +69,7 @@ final class WebSocketChannel: Sendable {
     }
 
     /// Takes the frames that have arrived.
-    func takeFrames() throws -> Reading {
+    package func takeFrames() throws -> Reading {
         try state.withLock { state throws in
             guard state.reader == nil else { throw Self.secondReader }
             if case .failure(let error as CancellationError)? = state.ending { throw error }
@@ -87,7 +87,7 @@ final class WebSocketChannel: Sendable {
     }
 
     /// Waits until frames have arrived, the connection has ended, or the task is cancelled.
-    func waitForFrames() async {
+    package func waitForFrames() async {
         await withTaskCancellationHandler {
             await Waiter.suspend { waiter in
                 let mustWait = state.withLock { state in
@@ -105,7 +105,7 @@ final class WebSocketChannel: Sendable {
     }
 
     /// Adds a frame to those to be sent, and returns its number.
-    func pass(_ makeFrame: () throws -> WebSocketFrame) throws -> Int {
+    package func pass(_ makeFrame: () throws -> WebSocketFrame) throws -> Int {
         try sending.withLock { _ throws in
             if let error = state.withLock({ $0.sendError }) { throw error }
             let bytes = try makeFrame().encoded(mask: .random(in: .min ... .max))
@@ -122,7 +122,7 @@ final class WebSocketChannel: Sendable {
     ///
     /// - Throws: The error of the connection, or `CancellationError` if the task is cancelled; the frame may then still
     ///   be sent.
-    func waitUntilAccepted(_ count: Int) async throws {
+    package func waitUntilAccepted(_ count: Int) async throws {
         await withTaskCancellationHandler {
             await Waiter.suspend { waiter in
                 let mustWait = state.withLock { state in
@@ -145,7 +145,7 @@ final class WebSocketChannel: Sendable {
     }
 
     /// Adds a command to close the connection; returns whether the loop must handle it.
-    func add(_ command: Command) -> Bool {
+    package func add(_ command: Command) -> Bool {
         state.withLock { state in
             guard state.ending == nil else { return false }
             state.isClosing = true
@@ -155,7 +155,7 @@ final class WebSocketChannel: Sendable {
     }
 
     /// Waits until the connection has ended.
-    func waitUntilEnded() async {
+    package func waitUntilEnded() async {
         await Waiter.suspend { waiter in
             let mustWait = state.withLock { state in
                 guard state.ending == nil else { return false }
@@ -175,7 +175,7 @@ final class WebSocketChannel: Sendable {
         state.withLock { $0.agreement = agreement }
     }
 
-    func takeCommands() -> [Command] {
+    package func takeCommands() -> [Command] {
         state.withLock { state in
             guard !state.commands.isEmpty else { return [] }
             defer { state.commands.removeAll(keepingCapacity: true) }
@@ -185,7 +185,7 @@ final class WebSocketChannel: Sendable {
 
     /// Adds a frame; returns whether the reader has more than `capacity` bytes to read, so that the connection must not
     /// be read until it has taken them.
-    func add(_ frame: WebSocketFrame, capacity: Int) -> Bool {
+    package func add(_ frame: WebSocketFrame, capacity: Int) -> Bool {
         state.withLock { state in
             state.frames.append(frame)
             // An empty frame takes memory, too.
@@ -196,15 +196,15 @@ final class WebSocketChannel: Sendable {
     }
 
     /// Whether the connection must not be read.
-    var isPaused: Bool { state.withLock { $0.isPaused && !$0.isClosing } }
+    package var isPaused: Bool { state.withLock { $0.isPaused && !$0.isClosing } }
 
     /// Resumes the reader if frames have arrived.
-    func flush() {
+    package func flush() {
         state.withLock { $0.frames.isEmpty ? nil : $0.reader.take() }?.wake()
     }
 
     /// Notes that the system has accepted further frames.
-    func noteAccepted(_ count: Int) {
+    package func noteAccepted(_ count: Int) {
         guard count > 0 else { return }
         let waiters = state.withLock { state in
             state.accepted += count
@@ -215,12 +215,12 @@ final class WebSocketChannel: Sendable {
         for waiter in waiters { waiter.wake() }
     }
 
-    func receive(_ closure: WebSocketClosure) {
+    package func receive(_ closure: WebSocketClosure) {
         state.withLock { $0.closure = closure }
     }
 
     /// Ends the connection, and resumes all tasks that wait.
-    func end(_ result: Result<Void, any Error>) {
+    package func end(_ result: Result<Void, any Error>) {
         let waiters = state.withLock { state in
             if state.ending == nil { state.ending = result }
             var waiters = state.senders.map(\.waiter) + state.closers

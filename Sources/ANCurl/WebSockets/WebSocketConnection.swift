@@ -262,7 +262,7 @@ final class WebSocketConnection {
         let isFull = isEnd || received.count >= Self.refusalSize
         switch framing {
         case .length(let length) where !isFull && received.count < length: return nil
-        case .chunked where !isFull && !received.suffix(5).elementsEqual("0\r\n\r\n".utf8): return nil
+        case .chunked where !isFull && !received.suffix(2).elementsEqual("\r\n".utf8): return nil
         case .close where !isFull: return nil
         default:
             var response = UnreadResponse(received)

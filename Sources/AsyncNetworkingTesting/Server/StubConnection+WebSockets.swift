@@ -48,7 +48,12 @@ extension StubConnection {
     private mutating func nextFrame() throws(End) -> WebSocketFrame {
         while true {
             do {
-                if let frame = try frames.next() { return frame }
+                if let frame = try frames.next() {
+                    guard frame.opcode == .close else { return frame }
+                    let closure = try WebSocketClosure(payload: frame.payload)
+                    environment.log.update { $0.webSocketClosures.append(closure) }
+                    return frame
+                }
                 var chunk = [UInt8](repeating: 0, count: 1 << 16)
                 let count = try socket.receive(into: &chunk)
                 guard count > 0 else { throw End.peerClosed }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 
+package import ANHTTP
 import ANSystem
 public import FoundationEssentials
 
@@ -224,6 +225,8 @@ public final class StubServer: Sendable {
         public internal(set) var openConnections = 0
         /// The reasons for failed TLS handshakes in order, each a description of an ``OpenSSLError``.
         public internal(set) var failedHandshakes: [String] = []
+        /// The closures that WebSocket clients sent.
+        package internal(set) var webSocketClosures: [WebSocketClosure] = []
     }
 
     /// The treatment of a connection after it was accepted and before its TLS handshake.

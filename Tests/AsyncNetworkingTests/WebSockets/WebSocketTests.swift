@@ -8,7 +8,7 @@ import HTTPTypes
 import Testing
 
 /// WebSocket connections to a stub server.
-@Suite struct WebSocketTests {
+@Suite(.timeLimit(.minutes(1))) struct WebSocketTests {
     private func request(_ server: StubServer, _ path: String = "/") throws -> Request {
         try Request(url: url("ws://127.0.0.1:\(server.endpoint.port)\(path)"))
     }
@@ -20,7 +20,11 @@ import Testing
     ) async throws -> Value {
         try await StubServer.with { server in
             server.route("/", Script([.acceptWebSocket()] + actions))
-            let session = SessionManager(for: server) { $0.streamBufferSize = streamBufferSize }
+            let session = SessionManager(for: server) {
+                $0.streamBufferSize = streamBufferSize
+                // Only the limits of the connection itself apply.
+                $0.timeouts.idle = nil
+            }
             return try await session.withWebSocket(request(server), options: options, body)
         }
     }
@@ -280,6 +284,17 @@ import Testing
         #expect(closure.reason == "oops")
     }
 
+    @Test func `a server that closes the connection is answered with its code`() async throws {
+        try await StubServer.with { server in
+            server.route("/", Script([.acceptWebSocket(), .closeWebSocket(code: 4001, reason: "why")]))
+            await #expect(throws: (any Error).self) {
+                try await SessionManager(for: server).withWebSocket(request(server)) { for try await _ in $0 {} }
+            }
+            let closures = try await server.activity { !$0.webSocketClosures.isEmpty }.webSocketClosures
+            #expect(closures.map(\.code) == [4001])
+        }
+    }
+
     @Test func `closing waits for the server's answer, and ends the sequence`() async throws {
         try await withSocket([.message(.text("unread")), .echoMessages()]) { socket in
             try await socket.close(code: 4000, reason: "enough")
@@ -301,6 +316,7 @@ import Testing
 
     @Test func `a server that does not answer a close frame delays the end only for a while`() async throws {
         var options = WebSocketOptions()
+        options.pingInterval = nil
         options.closeTimeout = .milliseconds(20)
         try await withSocket([.hang], options) { socket in
             try await socket.close()
@@ -357,6 +373,17 @@ import Testing
         #expect(reason == .timedOut(.responseBody))
     }
 
+    @Test func `the total limit of the request ends the connection`() async throws {
+        try await StubServer.with { server in
+            server.route("/", Script([.acceptWebSocket(), .message(.text("a")), .hang]))
+            let session = SessionManager(for: server) { $0.timeouts.total = .milliseconds(200) }
+            let error = try await sessionError {
+                try await session.withWebSocket(request(server)) { for try await _ in $0 {} }
+            }
+            #expect(error.reason == .timedOut(.responseBody))
+        }
+    }
+
     @Test func `a server that answers pings is not lost`() async throws {
         var options = WebSocketOptions()
         options.pingInterval = .milliseconds(1)
@@ -367,6 +394,26 @@ import Testing
                 try await socket.send(.text("\(number)"))
                 #expect(try await socket.first { _ in true } == .text("\(number)"))
             }
+        }
+    }
+
+    @Test(
+        arguments: [
+            ([0x83, 0x00], 1002), ([0x81, 0x01, 0xFF], 1007), ([0x82, 0x7E, 0x03, 0xE9], 1009), ([], 1001),
+        ] as [([UInt8], UInt16)])
+    func `the server learns why the connection ends`(bytes: [UInt8], code: UInt16) async throws {
+        try await StubServer.with { server in
+            server.route("/", Script([.acceptWebSocket(), .send(Data(bytes)), .echoMessages()]))
+            var options = WebSocketOptions()
+            options.maximumMessageSize = 1000
+            await #expect(throws: (any Error).self) {
+                try await SessionManager(for: server).withWebSocket(request(server), options: options) { socket in
+                    guard !bytes.isEmpty else { throw Planned() }
+                    for try await _ in socket {}
+                }
+            }
+            let closures = try await server.activity { !$0.webSocketClosures.isEmpty }.webSocketClosures
+            #expect(closures.map(\.code) == [code])
         }
     }
 

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+
+import ANCurl
+import ANHTTP
+import ANSystem
+import AsyncNetworkingTesting
+import Dispatch
+import FoundationEssentials
+import HTTPTypes
+import Testing
+
+/// Connections as the engine sees them; see WebSocketTests for sessions.
+@Suite(.timeLimit(.minutes(1))) struct CurlTransportWebSocketsTests {
+    /// Opens a WebSocket connection and runs a closure with it.
+    private func withLink<Value: Sendable>(
+        to server: StubServer, on transport: CurlTransport, options: TransferOptions? = nil,
+        _ body: (any WebSocketLink) async throws -> Value
+    ) async throws -> Value {
+        let slot = Lock<(any WebSocketLink)?>(nil)
+        var request = server.request(options: options)
+        request.webSocketUpgrade = WebSocketUpgrade(WebSocketOptions()) { link in slot.withLock { $0 = link } }
+        return try await transport.stream(request) { _, _ in
+            try await body(#require(slot.withLock { $0 }))
+        }
+    }
+
+    /// Blocks the engine's thread at the head of a response.
+    private struct Barrier: TransferEventSink {
+        let isReached = Flag()
+        let mayPass = DispatchSemaphore(value: 0)
+
+        func receive(_ event: TransferEvent) {
+            guard case .head = event else { return }
+            isReached.raise()
+            mayPass.wait()
+        }
+    }
+
+    @Test func `the server's reason is known although sending fails first`() async throws {
+        try await StubServer.with { server in
+            let gate = try ScriptGate()
+            let close = WebSocketFrame(.close, WebSocketClosure(code: 1011, reason: "oops").payload)
+            server.route(
+                "/", Script([.acceptWebSocket(), .wait(gate), .send(Data(close.encoded(mask: nil))), .end(.reset)]))
+            server.route("/other", .text("ok"))
+            let transport = try CurlTransport()
+            let error = try await #require(throws: TransportError.self) {
+                try await withLink(to: server, on: transport) { link in
+                    let barrier = Barrier()
+                    async let other = transport.collect(server.request("/other"), reporting: barrier)
+                    try await eventually { barrier.isReached.isRaised }
+                    gate.open()
+                    try await server.connections(open: 1)
+                    // The engine sends, which fails, before it receives.
+                    let sender = Task.immediate { try await link.send { WebSocketFrame(.text) } }
+                    barrier.mayPass.signal()
+                    await #expect(throws: TransportError.self) { try await sender.value }
+                    _ = try await other
+                    _ = try await link.receive()
+                }
+            }
+            #expect(error.reason == .webSocketClosed(WebSocketClosure(code: 1011, reason: "oops")))
+        }
+    }
+
+    // MARK: Handshakes
+
+    /// The head of a response that accepts the connection.
+    private static func acceptance(of request: RecordedRequest) -> String {
+        let key = request.headers["Sec-WebSocket-Key"] ?? ""
+        let accept = MessageDigest.webSocketAccept(for: key).map { Data($0).base64EncodedString() } ?? ""
+        return
+            "HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: \(accept)\r\n\r\n"
+    }
+
+    @Test(arguments: [1, 7, 1000])
+    func `a head is read wherever it is split, with the frames behind it`(size: Int) async throws {
+        try await StubServer.with { server in
+            let frames = [WebSocketFrame(.text, [1]), WebSocketFrame(.binary, [2, 3])]
+            server.fallback { request in
+                let bytes = Array(Self.acceptance(of: request).utf8) + frames.flatMap { $0.encoded(mask: nil) }
+                return Script([.pace(Script.Pace(bytes: size, every: .zero)), .send(Data(bytes)), .hang])
+            }
+            let received = try await withLink(to: server, on: CurlTransport()) { link in
+                var received: [WebSocketFrame] = []
+                while received.count < 2, let frames = try await link.receive() { received += frames }
+                return received
+            }
+            #expect(received == frames)
+        }
+    }
+
+    @Test(arguments: ["X: ", "X: y\r\n"])
+    func `a head above the limit is refused`(text: String) async throws {
+        try await StubServer.with { server in
+            let head = "HTTP/1.1 101 Switching\r\n" + String(repeating: text, count: 1000)
+            server.fallback { _ in Script([.send(Data(head.utf8)), .hang]) }
+            let error = try await #require(throws: TransportError.self) {
+                try await withLink(to: server, on: CurlTransport(), options: .with { $0.maximumHeadSize = 1000 }) { _ in
+                }
+            }
+            #expect(error.reason == .responseTooLarge(.head(limit: 1000)))
+        }
+    }
+
+    @Test(
+        arguments: [
+            ("Content-Length: 5\r\n\r\nhello", "hello"), ("Content-Length: 5\r\n\r\nhello and more", "hello"),
+            ("Content-Length: 0\r\n\r\n", ""), ("Content-Length: 9\r\n\r\ncut", "cut"),
+            ("\r\nto the end", "to the end"),
+            ("Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", "hello"),
+            ("Transfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n0\r\nX: trailer\r\n\r\n", "hello"),
+            ("Transfer-Encoding: chunked\r\n\r\n5\r\nhel", "hel"),
+        ])
+    func `the body of a refusal is received as far as it comes`(rest: String, body: String) async throws {
+        try await StubServer.with { server in
+            // A connection that stays open must not delay a body that is complete.
+            let isCut = body == "cut" || body == "hel" || body == "to the end"
+            server.fallback { _ in
+                Script([.send(Data("HTTP/1.1 403 No\r\n\(rest)".utf8)), isCut ? .end(.close) : .hang])
+            }
+            let received = try await refusal(by: server)
+            #expect(received == Data(body.utf8))
+        }
+    }
+
+    @Test(arguments: ["Content-Length: 200000\r\n\r\n", "\r\n", "Transfer-Encoding: chunked\r\n\r\n30000\r\n"])
+    func `a long refusal is cut`(head: String) async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in
+                Script([.send(Data("HTTP/1.1 403 No\r\n\(head)".utf8)), .generate(150_000), .hang])
+            }
+            let body = try await refusal(by: server)
+            #expect((65_000...150_000).contains(body.count))
+            #expect(body == StubServer.generatedBytes(body.count))
+        }
+    }
+
+    /// Returns the body of a response that refuses the connection.
+    private func refusal(by server: StubServer) async throws -> Data {
+        var request = server.request(options: .with { $0.timeouts.idle = nil })
+        request.webSocketUpgrade = WebSocketUpgrade(WebSocketOptions()) { _ in }
+        return try await CurlTransport().stream(request) { head, body in
+            #expect(head.status.code == 403)
+            return try await body.collect(upTo: 1 << 20)
+        }
+    }
+}
