@@ -131,6 +131,23 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        (TestCertificate.Profile.expired, TransportError.TLSFailure.certificateExpired), (.wrongHost, .wrongHost),
+    ])
+    func `a proxy over TLS whose certificate is not good is refused`(
+        profile: TestCertificate.Profile, expected: TransportError.TLSFailure
+    ) async throws {
+        let authority = try TestCertificateAuthority()
+        try await StubServer.with(.init(tls: .init(try authority.issue(profile)))) { proxy in
+            let request = Request(
+                url: try #require(URL(string: "http://origin.invalid/")),
+                options: proxied(.https, proxy).with { $0.tls.trustRoots = .pem(authority.pemData) })
+            let error = try await CurlTransport().failure(request)
+            #expect(error.reason == .proxy(.tls(expected)))
+            #expect(error.context.host == "127.0.0.1")
+        }
+    }
+
     @Test func `hosts can bypass the proxy`() async throws {
         try await StubServer.with { server in
             server.fallback { _ in .text("direct") }

@@ -87,6 +87,42 @@ import Testing
         }
     }
 
+    @Test func `progress is reported while a body arrives`() async throws {
+        try await StubServer.with { server in
+            let gate = try ScriptGate()
+            server.route(
+                "/",
+                Script([
+                    .send(Data("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc".utf8)), .wait(gate),
+                    .send(Data("def".utf8)),
+                ]))
+            let recorder = EventRecorder()
+            let transport = try CurlTransport()
+            async let body = transport.collect(server.request(), reporting: recorder).body
+            _ = try await recorder.first { if case .downloadProgress = $0 { true } else { false } }
+            gate.open()
+            #expect(try await body == Data("abcdef".utf8))
+            #expect(recorder.downloads.first == TransferProgress(completedBytes: 3, totalBytes: 6))
+            #expect(recorder.downloads.last == TransferProgress(completedBytes: 6, totalBytes: 6))
+        }
+    }
+
+    @Test func `an exchange without a response has no progress of a download`() async throws {
+        try await StubServer.with { server in
+            server.route("/", .close)
+            let recorder = EventRecorder()
+            await #expect(throws: TransportError.self) {
+                _ = try await CurlTransport().collect(
+                    server.request(method: .post, body: .string("abc")), reporting: recorder)
+            }
+            #expect(recorder.downloads.isEmpty)
+            let uploads = recorder.events.compactMap { event in
+                if case .uploadProgress(let progress) = event { progress } else { nil }
+            }
+            #expect(uploads.last == TransferProgress(completedBytes: 3, totalBytes: 3))
+        }
+    }
+
     @Test func `an exchange that was refused by this side has an end too`() async throws {
         let url = try #require(URL(string: "http://localhost/"))
         let recorder = EventRecorder()
@@ -96,6 +132,12 @@ import Testing
             _ = try await transport.collect(Request(url: url), reporting: recorder)
         }
         #expect(recorder.events.count { if case .finished = $0 { true } else { false } } == 1)
+    }
+}
+
+extension EventRecorder {
+    fileprivate var downloads: [TransferProgress] {
+        events.compactMap { if case .downloadProgress(let progress) = $0 { progress } else { nil } }
     }
 }
 

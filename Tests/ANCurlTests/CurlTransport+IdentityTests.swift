@@ -155,6 +155,56 @@ import Testing
         }
     }
 
+    /// In a process of its own, where no other test allocates memory.
+    @Test func `identities that cannot be used free their memory`() async {
+        await #expect(processExitsWith: .success) {
+            let authority = try TestCertificateAuthority()
+            let ada = try authority.intermediate().issue(.client("Ada"))
+            let folder = "/tmp/an-identity-\(UUID())"
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+            defer { try? FileManager.default.removeItem(atPath: folder) }
+            try (ada.chainPEM + ada.privateKeyPEM).write(to: URL(filePath: "\(folder)/ada.pem"))
+            func bundle(_ option: String) async throws -> Data {
+                // With one iteration, the derivation of keys takes no time.
+                let command = Command(
+                    "openssl", "pkcs12", "-export", "-in", "\(folder)/ada.pem", option, "-passout", "pass:", "-iter",
+                    "1")
+                return Data(try await command.run().output)
+            }
+            let (keyless, lone) = (try await bundle("-nokeys"), try await bundle("-nocerts"))
+            let broken = ada.chainPEM + Data("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n".utf8)
+            let other = try authority.issue(.client("Ben")).privateKeyPEM
+            let identities: [ClientIdentity] = [
+                .pem(certificates: .data(ada.chainPEM), key: .data(other)), .pem(certificates: .data(ada.chainPEM)),
+                .pem(certificates: .data(broken), key: .data(ada.privateKeyPEM)), .pkcs12(.data(keyless)),
+                .pkcs12(.data(lone)),
+            ]
+            let transport = try CurlTransport()
+            let url = try #require(URL(string: "https://127.0.0.1:1/"))
+            for identity in identities {
+                func fail(_ times: Int) async throws {
+                    for _ in 0..<times {
+                        let error = try await transport.failure(
+                            Request(
+                                url: url,
+                                options: .with {
+                                    // The system's authorities would be loaded for each request.
+                                    $0.tls.trustRoots = .pem(authority.pemData)
+                                    $0.tls.identity = identity
+                                }))
+                        guard case .tls(.badClientIdentity) = error.reason else { throw error }
+                    }
+                }
+                // Caches and the heap grow at first.
+                try await fail(200)
+                let before = allocatedBytes()
+                try await fail(100)
+                // A certificate or a key takes more than 500 bytes.
+                if !isSanitized { #expect(allocatedBytes() - before < 40_000) }
+            }
+        }
+    }
+
     /// Returns the date after the given words in the description of a problem.
     private static func date(_ words: String, _ problem: ClientIdentity.LoadingError) throws -> Date {
         try #require(problem.description.hasPrefix(words), "\(problem)")

@@ -4,6 +4,7 @@ import ANCurl
 import ANHTTP
 import AsyncNetworkingTesting
 import Foundation
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct SystemRootsTests {
@@ -22,6 +23,26 @@ import Testing
                 guard try await transport.failure(request).reason == .tls(.unknownAuthority) else { exit(2) }
                 try root.write(to: path)
                 guard try await transport.text(request) == "ok" else { exit(3) }
+            }
+        }
+    }
+
+    /// Runs in a process of its own, because `SSL_CERT_DIR` is read once per process.
+    @Test func `the system's directory of authorities is used`() async throws {
+        await #expect(processExitsWith: .success) {
+            let folder = "/tmp/an-system-roots-\(UUID())"
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+            defer { try? FileManager.default.removeItem(atPath: folder) }
+            unsafe unsetenv("SSL_CERT_FILE")
+            unsafe setenv("SSL_CERT_DIR", folder, 1)
+            let root = try TestCertificateAuthority()
+            try root.write(to: "\(folder)/root.pem")
+            // Adds the links by which OpenSSL finds certificates.
+            guard try await Command("openssl", "rehash", folder).run().status == 0 else { exit(2) }
+            try await StubServer.with(.init(tls: .init(root.issue()))) { server in
+                server.fallback { _ in .text("ok") }
+                let request = server.request(options: .with { $0.tls.trustRoots = .system })
+                guard try await CurlTransport().text(request) == "ok" else { exit(3) }
             }
         }
     }

@@ -80,15 +80,17 @@ import Testing
     }
 
     @Test(arguments: [
-        (TestCertificate.Profile.expired, TransportError.TLSFailure.certificateExpired),
-        (.notYetValid, .certificateNotYetValid), (.wrongHost, .wrongHost),
+        (TestCertificate.Profile.expired, TransportError.TLSFailure.certificateExpired, "certificate expired"),
+        (.notYetValid, .certificateNotYetValid, "bad certificate"), (.wrongHost, .wrongHost, "bad certificate"),
     ])
-    func `a certificate that is not good is refused`(
-        profile: TestCertificate.Profile, expected: TransportError.TLSFailure
+    func `a certificate that is not good is refused, and the server learns why`(
+        profile: TestCertificate.Profile, expected: TransportError.TLSFailure, alert: String
     ) async throws {
         try await withServer(profile) { server in
             let failure = try await failure(server)
             #expect(failure == expected)
+            let reasons = try await server.activity { !$0.failedHandshakes.isEmpty }.failedHandshakes
+            #expect(reasons.allSatisfy { $0.contains(alert) }, "\(reasons)")
         }
     }
 

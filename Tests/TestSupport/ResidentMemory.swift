@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ANSystem
+import CTestSupport
 import Glibc
 
 /// Returns the resident memory of this process in kilobytes. See proc(5), `/proc/self/statm`.
@@ -11,6 +12,11 @@ package func residentKilobytes() throws -> Int {
     let fields = String(decoding: bytes.prefix(max(0, count)), as: UTF8.self).split(separator: " ")
     guard fields.count > 1, let pages = Int(fields[1]) else { throw SystemError(call: "read", code: EINVAL) }
     return pages * Int(getpagesize()) / 1024
+}
+
+/// Returns the number of bytes that the heap of this process has allocated. See mallinfo(3).
+package func allocatedBytes() -> Int {
+    Int(mallinfo2().uordblks)
 }
 
 /// Whether a sanitizer is part of this process, which keeps freed memory.
