@@ -36,6 +36,18 @@ import Testing
         #expect(cache.usage.diskBytes == 0)
     }
 
+    @Test func `only entries that are not in memory must be read`() async throws {
+        let key = CacheKey(target: "a")
+        let cache = disk(memory: 1 << 20)
+        #expect(!cache.mustRead(key))
+        try await cache.store(Self.bytes(10), "a")
+        #expect(!cache.mustRead(key))
+        let other = disk(memory: 1 << 20)
+        #expect(other.mustRead(key))
+        #expect(other.entries(key).count == 1)
+        #expect(!other.mustRead(key))
+    }
+
     @Test func `the whole response is found again`() async throws {
         let request = CacheRequest.get("Foo: 1", "Accept: a")
         let stored = StoredResponse(

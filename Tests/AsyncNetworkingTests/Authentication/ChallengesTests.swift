@@ -446,6 +446,28 @@ extension MockTransport {
         #expect(transport.authorizations == [nil, nil, nil])
     }
 
+    @Test func `a credential that a proxy no longer accepts is not sent again`() async throws {
+        let transport = MockTransport { request in
+            guard request.transportAuthentication?.proxy?.credential == ada, request.url.lastPathComponent == "x" else {
+                return .status(.proxyAuthenticationRequired, headers: [.proxyAuthenticate: "Basic realm=office"])
+            }
+            return .text("welcome")
+        }
+        let manager = SessionManager(on: transport) {
+            $0.proxy = .proxy(Proxy(.http, host: "proxy.example", port: 3128))
+            $0.authentication.challengeHandler = { challenge in
+                challenge.previousFailureCount == 0 && challenge.request.url.lastPathComponent == "x"
+                    ? .use(ada) : .performDefaultHandling
+            }
+        }
+        #expect(try await manager.get("x").text == "welcome")
+        for _ in 0..<2 {
+            #expect(try await manager.data(for: manager.request(.get, "y")).statusCode == 407)
+        }
+        let sent = transport.requests.map { $0.request.transportAuthentication?.proxy?.credential }
+        #expect(sent == [nil, ada, ada, nil])
+    }
+
     @Test func `it is called if a proxy refuses a tunnel`() async throws {
         let transport = MockTransport { request in
             guard request.transportAuthentication?.proxy?.scheme == .digest else {
