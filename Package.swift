@@ -216,8 +216,8 @@ let package = Package(
         .testTarget(
             name: "AFNetworkingTests",
             dependencies: [
-                "AFNetworking", "AFNetworkingCallSites", "AsyncNetworking", "AsyncNetworkingImages",
-                "AsyncNetworkingTesting", "ANSystem", "TestSupport", httpTypes,
+                "AFNetworking", "AFNetworkingCallSites", "AsyncMain", "AsyncNetworking", "AsyncNetworkingImages",
+                "AsyncNetworkingTesting", "ANSystem", "BlockingMain", "TestSupport", httpTypes,
             ],
             swiftSettings: settings),
         .testTarget(
@@ -249,3 +249,21 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
+
+// With TESTS_OF=ANHTTP, only the tests of that module and the targets on which they depend are built.
+if let module = Context.environment["TESTS_OF"] {
+    let targets = Dictionary(uniqueKeysWithValues: package.targets.map { ($0.name, $0) })
+    var needed: Set<String> = []
+    func add(_ name: String) {
+        guard let target = targets[name], needed.insert(name).inserted else { return }
+        for dependency in target.dependencies {
+            switch dependency {
+            case .byNameItem(let name, _), .targetItem(let name, _): add(name)
+            default: break
+            }
+        }
+    }
+    add(module + "Tests")
+    package.targets.removeAll { !needed.contains($0.name) }
+    package.products = []
+}
