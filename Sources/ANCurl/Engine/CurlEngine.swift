@@ -101,8 +101,6 @@ actor CurlEngine: EventLoopSource {
             transfer.ticket = admissions.enter(transfer, transfer.origin)
             if transfer.ticket == nil { start(transfer) }
             queueDeadline(of: transfer)
-            // The source may have failed before the transfer was added; that message had no effect.
-            if let error = transfer.uploadError { finish(transfer, .failure(error)) }
         } catch {
             refuse(exchange, error)
         }
