@@ -377,8 +377,10 @@ import Testing
         try await StubServer.with { server in
             server.route("/", Script([.acceptWebSocket(), .message(.text("a")), .hang]))
             let session = SessionManager(for: server) { $0.timeouts.total = .milliseconds(200) }
+            var options = WebSocketOptions()
+            options.pingInterval = nil
             let error = try await sessionError {
-                try await session.withWebSocket(request(server)) { for try await _ in $0 {} }
+                try await session.withWebSocket(request(server), options: options) { for try await _ in $0 {} }
             }
             #expect(error.reason == .timedOut(.responseBody))
         }
