@@ -83,7 +83,8 @@ extension String {
 extension Cookie {
     /// Parses a line; `nil` for a comment, an empty line, or a line that is not a cookie.
     package init?(netscapeLine line: some StringProtocol) {
-        var line = Substring(line).prefix { !$0.isNewline }
+        // Of the line breaks of Unicode, only these end a line; a value may contain the others.
+        var line = Substring(Substring(line).utf8.prefix { $0 != UInt8(ascii: "\r") && $0 != UInt8(ascii: "\n") })
         let isHTTPOnly = line.hasPrefix(Self.httpOnlyMark)
         if isHTTPOnly { line = line.dropFirst(Self.httpOnlyMark.count) } else if line.hasPrefix("#") { return nil }
         let parts = line.split(maxSplits: 6, omittingEmptySubsequences: false) { $0 == "\t" }.map(String.init)
@@ -103,7 +104,8 @@ extension Cookie {
         ]
         guard !domain.isEmpty, path.hasPrefix("/"), !name.isEmpty, !domain.hasPrefix("#"),
             parts.allSatisfy({ $0.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F } }),
-            !name.contains(where: { $0 == "=" || $0 == ";" }), !value.contains(";")
+            !name.utf8.contains(where: { $0 == UInt8(ascii: "=") || $0 == UInt8(ascii: ";") }),
+            !value.utf8.contains(UInt8(ascii: ";"))
         else { return nil }
         return (isHTTPOnly ? Self.httpOnlyMark : "") + parts.joined(separator: "\t")
     }

@@ -95,7 +95,7 @@ public struct CookieStore: Sendable {
     /// - Throws: ``SessionError/cookiesNotStored`` if the transport stores no cookies.
     @discardableResult
     public func `import`(_ text: String) async throws -> Int {
-        let cookies = text.split(whereSeparator: \.isNewline).compactMap { Cookie(netscapeLine: $0) }
+        let cookies = text.utf8.split(separator: UInt8(ascii: "\n")).compactMap { Cookie(netscapeLine: Substring($0)) }
             .filter { !$0.isExpired() && $0.netscapeLine != nil }
         try await set(cookies)
         return cookies.count

@@ -32,6 +32,12 @@ import Testing
         #expect(Cookie(netscapeLine: line) == nil)
     }
 
+    @Test(arguments: ["\u{85}", "\u{2028}", "\u{2029}"])
+    func `a line break of Unicode is part of a value`(lineBreak: String) {
+        let cookie = Cookie(name: "name", value: "a\(lineBreak)b", domain: "a.example")
+        #expect(cookie.netscapeLine.flatMap { Cookie(netscapeLine: $0 + "\n") } == cookie)
+    }
+
     @Test func `a line whose empty value was trimmed is parsed`() {
         #expect(Cookie(netscapeLine: "example.com\tFALSE\t/\tFALSE\t0\tname")?.value == "")
     }
@@ -39,6 +45,9 @@ import Testing
     @Test(arguments: [
         Cookie(name: "", value: "x", domain: "a.example"), Cookie(name: "a=b", value: "x", domain: "a.example"),
         Cookie(name: "a", value: "x;y", domain: "a.example"), Cookie(name: "a", value: "x\ty", domain: "a.example"),
+        // A character of two scalars, whose bytes a server takes for a semicolon and an accent.
+        Cookie(name: "a", value: "x;\u{301}", domain: "a.example"),
+        Cookie(name: "a=\u{301}", value: "x", domain: "a.example"),
         Cookie(name: "a", value: "x\r\nSet-Cookie: b", domain: "a.example"), Cookie(name: "a", value: "x", domain: ""),
         Cookie(name: "a", value: "x", domain: "a.example", path: "relative"),
         Cookie(name: "a", value: "x", domain: "#a.example"), Cookie(name: "a\0", value: "x", domain: "a.example"),

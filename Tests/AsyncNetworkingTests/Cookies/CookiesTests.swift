@@ -290,6 +290,12 @@ import Testing
         #expect(await other.cookies.all() == [first, second])
     }
 
+    @Test func `a line break of Unicode in a cookie file is part of a value`() async throws {
+        let line = "a.example\tFALSE\t/\tFALSE\t0\tname\ta\u{2028}b"
+        #expect(try await manager.cookies.import("\(line)\r\n") == 1)
+        #expect(await manager.cookies.all().map(\.value) == ["a\u{2028}b"])
+    }
+
     @Test func `cookies are saved to a file that only its owner can read, and loaded`() async throws {
         let directory = try TemporaryDirectory()
         let path = "\(directory.path)/cookies.txt"
