@@ -67,23 +67,23 @@ package final class NetrcFile: Sendable {
     }
 }
 
-/// The tokens of a `.netrc` file: separated by whitespace, or quoted. A `#` where a token may start begins a comment
+/// The tokens of a `.netrc` file: separated by ASCII whitespace, or quoted. A `#` where a token may start begins a comment
 /// that extends to the end of the line.
 private struct NetrcWords {
-    private var rest: Substring
+    private var rest: Substring.UTF8View
 
     init(_ text: String) {
-        rest = text[...]
+        rest = text[...].utf8
     }
 
     mutating func next() -> String? {
         while let first = rest.first {
-            if first.isWhitespace {
+            if Self.isWhitespace(first) {
                 rest.removeFirst()
-            } else if first == "#" {
-                rest = rest.drop { !$0.isNewline }
+            } else if first == UInt8(ascii: "#") {
+                rest = rest.drop { !Self.endsLine($0) }
             } else {
-                return first == "\"" ? takeQuoted() : takeWord()
+                return first == UInt8(ascii: "\"") ? takeQuoted() : takeWord()
             }
         }
         return nil
@@ -93,24 +93,34 @@ private struct NetrcWords {
     mutating func skipMacro() {
         var wasEmpty = false
         while !rest.isEmpty, !wasEmpty {
-            let line = rest.prefix { !$0.isNewline }
-            rest = rest.dropFirst(line.count + 1)
+            let line = rest.prefix { !Self.endsLine($0) }
+            rest = rest[line.endIndex...]
+            if !rest.isEmpty { rest = rest.dropFirst(rest.starts(with: "\r\n".utf8) ? 2 : 1) }
             wasEmpty = line.isEmpty
         }
     }
 
     private mutating func takeWord() -> String {
-        let word = rest.prefix { !$0.isWhitespace }
-        rest = rest.dropFirst(word.count)
-        return String(word)
+        let word = rest.prefix { !Self.isWhitespace($0) }
+        rest = rest[word.endIndex...]
+        return String(Substring(word))
     }
 
     private mutating func takeQuoted() -> String {
         rest.removeFirst()
-        var word = ""
-        while let character = rest.popFirst(), character != "\"" {
-            word.append(character == "\\" ? rest.popFirst() ?? "\\" : character)
+        var word: [UInt8] = []
+        while let byte = rest.popFirst(), byte != UInt8(ascii: "\"") {
+            word.append(byte == UInt8(ascii: "\\") ? rest.popFirst() ?? byte : byte)
         }
-        return word
+        return String(decoding: word, as: UTF8.self)
+    }
+
+    private static func endsLine(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\r")
+    }
+
+    /// Whether isspace(3) is true for a byte in the C locale.
+    private static func isWhitespace(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: " ") || 0x09...0x0D ~= byte
     }
 }

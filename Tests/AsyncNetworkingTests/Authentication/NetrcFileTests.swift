@@ -16,6 +16,10 @@ import Testing
         ),
         (##"machine a.example login "a b" password "q\"\\#""##, [##"a.example a b q"\#"##]),
         ("machine a.example login ada password x#y", ["a.example ada x#y"]),
+        // Only ASCII whitespace separates words, and an accent does not hide a quotation mark.
+        ("machine a.example login ada\u{A0}l password \u{3000}\u{301}", ["a.example ada\u{A0}l \u{3000}\u{301}"]),
+        ("machine a.example login \"\u{301}a\" password \"x\"\u{301}", ["a.example \u{301}a x"]),
+        ("machine a.example login ada # \u{2028}login b\npassword x", ["a.example ada x"]),
         (
             "# machine a.example login b password c\nmachine a.example login ada password x # login b",
             ["a.example ada x"]
