@@ -201,6 +201,9 @@ import Testing
         await expectParts(.tooLarge(.preamble, limit: 4)) {
             try await Self.limited(text, size: size) { $0.preamble = 4 }
         }
+        await expectParts(.tooLarge(.preamble, limit: 4)) {
+            try await Self.limited("12345\r\n--b--", size: size) { $0.preamble = 4 }
+        }
     }
 
     @Test func `an endless header and an endless preamble fail at their limits`() async {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-import FoundationEssentials
-import HTTPTypes
+package import FoundationEssentials
+package import HTTPTypes
 
 /// An incremental parser for multipart bodies (RFC 2046 §5.1.1), which receives bytes in chunks of any size and returns
 /// steps.
@@ -12,9 +12,9 @@ import HTTPTypes
 ///
 /// Lines may end with LF alone, as sent by some cameras; the line ending before a delimiter belongs to the delimiter.
 /// The parser buffers no more than a header, a chunk, and the start of a possible delimiter.
-struct MultipartParser: Sendable {
+package struct MultipartParser: Sendable {
     /// The result of parsing the next bytes.
-    enum Step: Equatable {
+    package enum Step: Equatable {
         /// A part begins with the given header fields.
         case header(HTTPFields)
         /// At least one byte of the current part.
@@ -61,13 +61,13 @@ struct MultipartParser: Sendable {
     private var skipped = 0
     private var isComplete = false
 
-    init(boundary: String, limits: MultipartLimits) {
+    package init(boundary: String, limits: MultipartLimits) {
         delimiter = Array("--\(boundary)".utf8)
         self.limits = limits
     }
 
     /// Adds a chunk of bytes.
-    mutating func append(_ chunk: Data) {
+    package mutating func append(_ chunk: Data) {
         bytes.removeSubrange(..<start)
         searched -= start
         start = 0
@@ -75,12 +75,12 @@ struct MultipartParser: Sendable {
     }
 
     /// Marks the end of the input.
-    mutating func finish() {
+    package mutating func finish() {
         isComplete = true
     }
 
     /// Returns the next step.
-    mutating func next() throws(SerializationError) -> Step {
+    package mutating func next() throws(SerializationError) -> Step {
         while true {
             switch state {
             case .preamble:
@@ -106,14 +106,16 @@ struct MultipartParser: Sendable {
         case (let cut, .delimiter(let end)):
             skipped += cut - start
             try beginPart(at: end)
-        case (_, .closingDelimiter):
+        case (let cut, .closingDelimiter):
+            skipped += cut - start
+            start = cut
             state = .end
-            return 1
         case (let cut, .other), (let cut, .undecided):
             skipped += cut - start
             start = cut
         }
         guard skipped <= limits.preamble else { throw .parts(.tooLarge(.preamble, limit: limits.preamble)) }
+        if case .end = state { return 1 }
         return start - before
     }
 
