@@ -185,6 +185,30 @@ import Testing
         }
     }
 
+    @Test func `an entry with more fields than fit into memory is damaged`() throws {
+        let response = StoredResponse(
+            target: page, status: .ok, version: .http1_1, headers: [.accept: ""], trailers: [:], bodyLength: 0,
+            requestTime: start, responseTime: start, variant: Variant(fields: [], isAny: false), owner: 0,
+            isDecoded: false)
+        let file = CacheEntry(response, body: .memory(Data())).encoded()
+        let field = Data([6, 0, 0, 0] + Array("Accept".utf8) + [0, 0, 0, 0])
+        let range = try #require(file.firstRange(of: [1, 0, 0, 0] + field))
+        for (count, isRead) in [(2, true), (65_536, false)] {
+            var record = Data(file[32..<range.lowerBound])
+            record += (0..<4).map { UInt8(truncatingIfNeeded: count >> (8 * $0)) }
+            for _ in 0..<count { record += field }
+            record += file[range.upperBound...]
+            var changed = Data(file.prefix(8)) + (0..<8).map { UInt8(truncatingIfNeeded: record.count >> (8 * $0)) }
+            changed += [0, 0, 0, 0, 0, 0, 0, 0]
+            var checksum = Checksum(seed: 0x3165_6863_6163_4E41)
+            checksum.update(changed.bytes)
+            checksum.update(record.bytes)
+            let sum = checksum.value
+            changed += (0..<8).map { UInt8(truncatingIfNeeded: sum >> UInt64(8 * $0)) } + record
+            #expect((CacheEntry(id: 1, encoded: changed)?.response.headers.count == count) == isRead)
+        }
+    }
+
     @Test(arguments: [200, 70_000])
     func `a truncated or extended file is a miss`(size: Int) async throws {
         try await expectMisses(size) { whole in

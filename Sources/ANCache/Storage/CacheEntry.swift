@@ -57,7 +57,7 @@ package final class CacheEntry: Sendable {
 
 extension CacheEntry {
     /// The entry's file: 32 bytes with the lengths and the checksum, the response, and a body in memory.
-    func encoded() -> Data {
+    package func encoded() -> Data {
         var record = RecordWriter()
         response.write(to: &record)
         var inline = Data()
@@ -83,7 +83,7 @@ extension CacheEntry {
     }
 
     /// Reads an entry's file; `nil` if it is damaged or of another version.
-    convenience init?(id: UInt64, encoded file: Data) {
+    package convenience init?(id: UInt64, encoded file: Data) {
         var lengths = RecordReader(file)
         guard lengths.number(UInt64.self) == Self.magic, let recordLength = lengths.number(UInt64.self),
             let inlineLength = lengths.number(UInt64.self), let expected = lengths.number(UInt64.self),

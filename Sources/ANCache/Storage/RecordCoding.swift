@@ -62,7 +62,8 @@ struct RecordReader {
     }
 
     mutating func fields() -> HTTPFields? {
-        guard let count = number(UInt32.self) else { return nil }
+        // HTTPFields traps at 65,535 fields; a response has far fewer.
+        guard let count = number(UInt32.self), count < UInt16.max else { return nil }
         var fields = HTTPFields()
         for _ in 0..<count {
             guard let name = text().flatMap({ HTTPField.Name($0) }), let value = text() else { return nil }
