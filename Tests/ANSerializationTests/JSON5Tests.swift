@@ -19,6 +19,7 @@ import Testing
             (#""\x41\'""#, "A'"),
             ("[0x1F, -0XfF, +5, .5, 5., 5.e1, -1.5E+2]", [31, -255, 5, 0.5, 5, 50, -150]),
             ("[18446744073709551615, 0xFFFFFFFFFFFFFFFF]", [.unsigned(.max), .unsigned(.max)]),
+            (#"["0x1+\"", '0x1+', 0xA, /* 0x1+ */] // 0x0x1"#, [#"0x1+""#, "0x1+", 10]),
             ("[Infinity, -Infinity]", [.double(.infinity), .double(-.infinity)]),
             ("\u{FEFF}\u{B}\u{C}[true, null]// end", [true, .null]), ("[5.0]// end", [5]), ("[5.0]", [5.0]),
             ("{a: 1, a: 2}", ["a": 1]), ("{\"a\": 1, \"a\": 2}", ["a": 2]),
@@ -76,7 +77,9 @@ import Testing
     @Test(arguments: [
         "[1,,2]", "{,}", "{1a: 1}", "01", "0x", "1e", "1.2.3", "+", "++1", ".", "'a", "'a\n'", "/* no end", "/",
         #"'\x4'"#,
-        #"'\x+1'"#, "1e999", "[Infinit]", "<html>", "e5", "0xFFFFFFFFFFFFFFFFF", "{a b: 1}", "[1 2]", "  ",
+        #"'\x+1'"#, "1e999", "[Infinit]", "<html>", "e5", "0xFFFFFFFFFFFFFFFFF", "{a b: 1}",
+        // Foundation's decoder would end the process.
+        "0x0x1F", "[0x1e+]", "-0x0x1", "{a: 0x1-2}", "[1 2]", "  ",
     ])
     func `malformed JSON5 fails`(json: String) {
         expectFailure {

@@ -40,8 +40,12 @@ extension JSONDecoder: ResponseDecoder, CheckingDecoder {
     /// - Throws: ``SerializationError/json(_:)`` for invalid UTF-8 if the decoder allows JSON5. Foundation's decoder
     ///   would end the process.
     package func prepared(_ data: Data) throws(SerializationError) -> Data {
-        guard !allowsJSON5 || String(validating: data, as: UTF8.self) != nil else {
+        guard allowsJSON5 else { return data }
+        guard String(validating: data, as: UTF8.self) != nil else {
             throw .json(.init(reason: .invalidUTF8, offset: 0, excerpt: Excerpt.of(data)))
+        }
+        guard JSON5Numbers.areWellFormed(in: data) else {
+            throw .json(.init(reason: .malformedJSON5, offset: 0, excerpt: Excerpt.of(data)))
         }
         return data
     }

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+
+import FoundationEssentials
+
+/// The hexadecimal numbers of a JSON5 document, at which Foundation's decoder ends the process if its digits are followed
+/// by other characters that occur in numbers, as in `0x1e+`.
+struct JSON5Numbers {
+    private let bytes: [UInt8]
+    private var position = 0
+
+    /// Returns whether all hexadecimal numbers outside of strings and comments consist of digits.
+    static func areWellFormed(in document: Data) -> Bool {
+        var numbers = JSON5Numbers(bytes: Array(document))
+        while let byte = numbers.next {
+            switch byte {
+            case UInt8(ascii: "\""), UInt8(ascii: "'"): numbers.skipString(until: byte)
+            case UInt8(ascii: "/"): numbers.skipComment()
+            case _ where isOfWord(byte): if !numbers.checkWord() { return false }
+            default: numbers.position += 1
+            }
+        }
+        return true
+    }
+
+    private init(bytes: [UInt8]) {
+        self.bytes = bytes
+    }
+
+    private var next: UInt8? { position < bytes.count ? bytes[position] : nil }
+
+    private mutating func skipString(until quote: UInt8) {
+        position += 1
+        while let byte = next, byte != quote { position += byte == UInt8(ascii: "\\") ? 2 : 1 }
+        position += 1
+    }
+
+    /// Skips a comment, or a slash that begins none.
+    private mutating func skipComment() {
+        position += 1
+        switch next {
+        case UInt8(ascii: "/"):
+            while let byte = next, byte != UInt8(ascii: "\n"), byte != UInt8(ascii: "\r"),
+                !bytes[position...].starts(with: [0xE2, 0x80, 0xA8]),
+                !bytes[position...].starts(with: [0xE2, 0x80, 0xA9])
+            {
+                position += 1
+            }
+        case UInt8(ascii: "*"):
+            position =
+                bytes[(position + 1)...].firstRange(of: [UInt8(ascii: "*"), UInt8(ascii: "/")])?.upperBound
+                ?? bytes.count
+        default: break
+        }
+    }
+
+    /// Skips a name or number. Returns `false` for a hexadecimal number without digits, or with other characters.
+    private mutating func checkWord() -> Bool {
+        let word = bytes[position...].prefix(while: Self.isOfWord)
+        position = word.endIndex
+        let number = word.drop { $0 == UInt8(ascii: "+") || $0 == UInt8(ascii: "-") }
+        guard number.first == UInt8(ascii: "0"), number.dropFirst().first.map({ $0 | 0x20 }) == UInt8(ascii: "x") else {
+            return true
+        }
+        let digits = number.dropFirst(2)
+        return !digits.isEmpty && digits.allSatisfy { Character(UnicodeScalar($0)).isHexDigit }
+    }
+
+    private static func isOfWord(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."),
+            UInt8(ascii: "_"), UInt8(ascii: "$"):
+            true
+        default: false
+        }
+    }
+}
