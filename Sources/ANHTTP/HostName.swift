@@ -15,7 +15,10 @@ package struct HostName: Hashable, Sendable {
     package var isInternational: Bool { !text.utf8.allSatisfy { $0 < 0x80 } }
 
     /// Whether the host is a well-formed address.
-    package var isUsualAddress: Bool { isAddress && (!text.contains(":") || IPv6Text.groups(of: text[...]) != nil) }
+    package var isUsualAddress: Bool {
+        // Only an IPv6 address has a zone, even one whose colon is in the zone, such as `1%a:b`.
+        isAddress && (zone == nil && !text.contains(":") || IPv6Text.groups(of: text[...]) != nil)
+    }
 
     /// The text with the zone, if any; equal only for the same host.
     package var zonedText: String { zone.map { "\(text)%\($0)" } ?? text }

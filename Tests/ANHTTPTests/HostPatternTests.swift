@@ -43,7 +43,8 @@ import Testing
     @Test(arguments: [
         "", ".", "*", "*.", "*.*.test", "a.*.test", "*a.test", "a..test", ".a.test", "a.test..", "http://a.test",
         "a.test:443", "a.test/", "a b", "a%2Etest", "bücher.example.test", "*.bücher.test", "a。test", "[::1", "::1]",
-        "[::1]:80", "::1::", "1:2:3", "*.::1", "*.[::1]", "*.10.0.0.1", "*.01", "*.0x1", "a\u{0}.test",
+        "[::1]:80", "::1::", "1:2:3", "%25:1", "1%25:1", "*.::1", "*.[::1]", "*.10.0.0.1", "*.01", "*.0x1",
+        "a\u{0}.test",
     ])
     func `a text that can match no host is rejected`(text: String) {
         #expect(throws: SecurityPolicy.ConfigurationError.hostPattern(text)) { try HostPattern(text) }
