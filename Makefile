@@ -13,6 +13,9 @@ OPTIONS :=
 # What `make mutants` changes. The default seed is the date.
 SEED := $(shell date +%F)
 COUNT := 80
+# What `make fuzz` tests, by default all targets, and for how long each.
+TARGET :=
+SECONDS := 180
 
 # The URL for the demo; if empty, it runs its own server.
 URL :=
@@ -36,7 +39,7 @@ QUIET := $(if $(MAKE_TERMOUT),,--quiet)
 # Sanitizers make tests slow; with eight at a time, the default here, some would exceed their time limits.
 FEW_AT_ONCE := --experimental-maximum-parallelization-width 4
 
-.PHONY: help setup setup-library build format check-format check-hints check-transports test test-images slowest interop demo tsan asan mutants bench docs check-docs symbols clean
+.PHONY: help setup setup-library build format check-format check-hints check-transports test test-images slowest interop demo tsan asan mutants fuzz bench docs check-docs symbols clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -120,6 +123,13 @@ asan: setup-library ## Run the tests under AddressSanitizer
 mutants: setup-library ## Count changes of the library that no test notices: make mutants SEED=7 COUNT=80
 	Tests/Mutants/mutants --seed $(SEED) --count $(COUNT) $(OPTIONS)
 
+# Release builds, because libFuzzer needs speed. lld, because GNU gold fails on the debug information of libFuzzer.
+# Inputs that extend the coverage are kept in the build folder, for the next run.
+fuzz: setup-library ## Test parsers with libFuzzer: make fuzz TARGET=json SECONDS=600
+	@swift build --configuration release --product Fuzz --scratch-path .build-fuzz $(QUIET) --sanitize=address \
+		-Xswiftc -sanitize=fuzzer -Xswiftc -DFUZZING -Xswiftc -use-ld=lld
+	@Tests/Fuzz/run .build-fuzz $(SECONDS) $(TARGET)
+
 bench: setup ## Compare with other clients: make bench ROUNDS=5 WORKLOAD=h1-64
 	swift run --configuration release $(QUIET) RouteBench
 	swift build --package-path Benchmarks --configuration release $(QUIET)
@@ -147,7 +157,7 @@ symbols: setup-library ## Count the public symbols of the library, and fail if t
 clean: ## Remove all build products
 	-@if [ -d $(SERVERS_DIR) ]; then $(SERVERS) stop $(SERVERS_DIR); fi
 	-@if [ -d $(INTEROP_DIR) ]; then $(SERVERS) stop $(INTEROP_DIR); fi
-	rm -rf .build .build-tsan .build-asan .build-hints .build-images .build-mutants Benchmarks/.build
+	rm -rf .build .build-tsan .build-asan .build-hints .build-images .build-mutants .build-fuzz Benchmarks/.build
 
 # Installs the packages in $(1) that are missing. Requires no privileges if all are installed.
 define install

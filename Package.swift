@@ -166,6 +166,18 @@ let package = Package(
             name: "TestSupport", dependencies: ["ANSystem", "CTestSupport"], path: "Tests/TestSupport",
             swiftSettings: settings),
 
+        // The parsers that `make fuzz` tests, and the program that it runs.
+        .target(
+            name: "FuzzTargets",
+            dependencies: [
+                "ANCache", "ANCurl", "ANHTTP", "ANReachability", "ANSerialization", "ANSystem", "AsyncNetworking",
+                "AsyncNetworkingImages", "AsyncNetworkingTesting", "AsyncNetworkingXML", httpTypes,
+            ],
+            path: "Tests/Fuzz/Targets", swiftSettings: settings),
+        .executableTarget(
+            name: "Fuzz", dependencies: ["FuzzTargets"], path: "Tests/Fuzz/Driver", swiftSettings: settings),
+        .testTarget(name: "FuzzTests", dependencies: ["FuzzTargets"], swiftSettings: settings),
+
         .testTarget(name: "ANSystemTests", dependencies: ["ANSystem", "TestSupport"], swiftSettings: settings),
         .testTarget(name: "ANHTTPTests", dependencies: ["ANHTTP", httpTypes], swiftSettings: settings),
         .testTarget(
@@ -222,7 +234,7 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "AsyncNetworkingXMLTests",
-            dependencies: ["AsyncNetworkingXML", "AsyncNetworking", "AsyncNetworkingTesting"],
+            dependencies: ["AsyncNetworkingXML", "AsyncNetworking", "AsyncNetworkingTesting", "FuzzTargets"],
             swiftSettings: settings),
         .testTarget(
             name: "AsyncNetworkingImagesTests",

@@ -4,7 +4,7 @@ import AsyncNetworking
 import AsyncNetworkingTesting
 import AsyncNetworkingXML
 import Foundation
-import FoundationXML
+import FuzzTargets
 import Testing
 
 /// Randomly modified documents, parsed with all features of Foundation's parser.
@@ -22,111 +22,11 @@ import Testing
             let (data, charset) = generator.document()
             guard let content = try? XMLContent(data, charset: charset) else { continue }
             accepted += 1
-            let isWellFormed = Self.parse(content, options: number)
-            let document = try? content.makeDocument(options: Self.options[number % Self.options.count])
-            #expect(!isWellFormed || document?.rootElement() != nil, "document \(number)")
-            if let document { Self.visit(document) }
+            let outcome = XMLExercise.run(content, options: number)
+            #expect(!outcome.isWellFormed || outcome.hasRoot, "document \(number)")
         }
         // The test would be meaningless if all documents were rejected.
         #expect(accepted > Self.count / Self.parts / 8)
-    }
-
-    private static let options: [XMLNode.Options] = [
-        [], .nodePreserveAll, .nodePreserveWhitespace, [.documentXInclude, .documentValidate], .documentTidyXML,
-    ]
-
-    /// Parses with a delegate that receives all events; returns whether the document is well-formed.
-    private static func parse(_ content: XMLContent, options: Int) -> Bool {
-        let listener = XMLListener()
-        let isWellFormed = (try? content.parse(with: listener)) != nil
-        let parser = content.makeParser()
-        parser.shouldProcessNamespaces = options & 1 != 0
-        parser.shouldReportNamespacePrefixes = options & 2 != 0
-        parser.delegate = listener
-        _ = parser.parse()
-        return isWellFormed
-    }
-
-    /// Reads the properties of a node. Two are omitted because Foundation crashes on them in any document: the prefix
-    /// of a node without one, and the URI of a node that is not an element.
-    private static func visit(_ node: XMLNode) {
-        _ = (node.name, node.stringValue, node.kind)
-        if let element = node as? XMLElement {
-            _ = (element.localName, element.uri, element.xPath)
-            for attribute in (element.attributes ?? []) + (element.namespaces ?? []) { visit(attribute) }
-        }
-        for child in node.children ?? [] { visit(child) }
-        if node is XMLDocument { _ = (node.xmlString, node.canonicalXMLStringPreservingComments(true)) }
-    }
-}
-
-/// A delegate that reads everything the parser reports.
-private final class XMLListener: NSObject, XMLParserDelegate {
-    private var seen = 0
-
-    private func take(_ texts: String?...) {
-        for text in texts { seen &+= text?.utf8.count ?? 0 }
-    }
-
-    func parser(
-        _ parser: XMLParser, didStartElement elementName: String, namespaceURI: String?, qualifiedName: String?,
-        attributes: [String: String]
-    ) {
-        take(elementName, namespaceURI, qualifiedName)
-        for (name, value) in attributes { take(name, value) }
-    }
-
-    func parser(
-        _ parser: XMLParser, didEndElement elementName: String, namespaceURI: String?, qualifiedName: String?
-    ) {
-        take(elementName, namespaceURI, qualifiedName)
-    }
-
-    func parser(_ parser: XMLParser, didStartMappingPrefix prefix: String, toURI namespaceURI: String) {
-        take(prefix, namespaceURI)
-    }
-
-    func parser(_ parser: XMLParser, didEndMappingPrefix prefix: String) {
-        take(prefix)
-    }
-
-    func parser(_ parser: XMLParser, foundCharacters string: String) {
-        take(string)
-    }
-
-    func parser(_ parser: XMLParser, foundIgnorableWhitespace whitespaceString: String) {
-        take(whitespaceString)
-    }
-
-    func parser(_ parser: XMLParser, foundProcessingInstructionWithTarget target: String, data: String?) {
-        take(target, data)
-    }
-
-    func parser(_ parser: XMLParser, foundComment comment: String) {
-        take(comment)
-    }
-
-    func parser(_ parser: XMLParser, foundCDATA CDATABlock: Data) {
-        take(String(decoding: CDATABlock, as: UTF8.self))
-    }
-
-    func parser(_ parser: XMLParser, foundElementDeclarationWithName elementName: String, model: String) {
-        take(elementName, model)
-    }
-
-    func parser(
-        _ parser: XMLParser, foundNotationDeclarationWithName name: String, publicID: String?, systemID: String?
-    ) {
-        take(name, publicID, systemID)
-    }
-
-    func parser(_ parser: XMLParser, resolveExternalEntityName name: String, systemID: String?) -> Data? {
-        take(name, systemID)
-        return seen % 2 == 0 ? Data("text".utf8) : nil
-    }
-
-    func parser(_ parser: XMLParser, parseErrorOccurred parseError: any Error) {
-        take("\(parseError)")
     }
 }
 

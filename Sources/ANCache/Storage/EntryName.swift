@@ -8,7 +8,7 @@ import FoundationEssentials
 /// |---|---|
 /// | entry | `KEY-ID-BODY-SIZE-LENGTH.entry`: the key, the entry, its body file or 0, the size of both in bytes |
 /// | body | `KEY-BODY.body` |
-struct EntryName: Hashable, Sendable {
+package struct EntryName: Hashable, Sendable {
     let key: CacheKey
     /// The number of the entry; 0 for a body.
     let id: UInt64
@@ -25,18 +25,18 @@ struct EntryName: Hashable, Sendable {
     }
 
     /// The name of the entry's file.
-    var entryFile: String {
+    package var entryFile: String {
         let numbers = [key.high, key.low, id, body, UInt64(clamping: size)].map(Self.hex)
         return "\(numbers[0])\(numbers[1])-\(numbers[2...].joined(separator: "-"))" + Self.entrySuffix
     }
 
     /// The name of the body file; `nil` if the body is in the entry's file.
-    var bodyFile: String? {
+    package var bodyFile: String? {
         body == 0 ? nil : "\(Self.hex(key.high))\(Self.hex(key.low))-\(Self.hex(body))" + Self.bodySuffix
     }
 
     /// Parses the name of an entry or a body; `nil` for another file.
-    init?(_ name: String) {
+    package init?(_ name: String) {
         var words: [UInt64] = []
         var word: UInt64 = 0
         var digits = 0

@@ -7,13 +7,13 @@ import ANSystem
 ///
 /// libcurl 7.88 discards what it reads together with a reset of the stream, with which servers reject the rest of a
 /// request's body (RFC 9113 §8.1).
-struct HTTP2Answers: ~Copyable {
+package struct HTTP2Answers: ~Copyable {
     /// A response.
-    struct Answer {
+    package struct Answer {
         /// The fields of the final head, including `:status`; `nil` if it was not received or is too large.
-        fileprivate(set) var head: [(name: String, value: String)]?
+        package fileprivate(set) var head: [(name: String, value: String)]?
         /// The latest bytes of the body, at most 64 KiB; all that libcurl has not handed on are among them.
-        fileprivate(set) var body: [UInt8] = []
+        package fileprivate(set) var body: [UInt8] = []
     }
 
     private var answers: [UInt32: Answer] = [:]
@@ -24,21 +24,24 @@ struct HTTP2Answers: ~Copyable {
     private var fields: [(name: String, value: String)] = []
     private var fieldsSize = 0
 
+    /// Creates the answers of a new connection.
+    package init() {}
+
     /// The maximum size of a head in bytes. nghttp2 rejects larger ones.
     private static let maximumHeadSize = 1 << 16
     /// The maximum number of bytes of a body that are kept.
     private static let maximumBodySize = 1 << 16
 
     /// Returns the response on a stream; `nil` if it is not kept.
-    subscript(stream: UInt32) -> Answer? { answers[stream] }
+    package subscript(stream: UInt32) -> Answer? { answers[stream] }
 
     /// Starts keeping the response on a stream.
-    mutating func open(_ stream: UInt32) {
+    package mutating func open(_ stream: UInt32) {
         answers[stream] = Answer()
     }
 
     /// Stops keeping the response on a stream.
-    mutating func close(_ stream: UInt32) {
+    package mutating func close(_ stream: UInt32) {
         answers[stream] = nil
     }
 
@@ -56,7 +59,7 @@ struct HTTP2Answers: ~Copyable {
     }
 
     /// Receives part of the content of a frame.
-    mutating func receive(_ content: HTTP2FrameScanner.Content, _ stream: UInt32, _ bytes: Span<UInt8>) {
+    package mutating func receive(_ content: HTTP2FrameScanner.Content, _ stream: UInt32, _ bytes: Span<UInt8>) {
         switch content {
         case .headerBlock: decode(bytes, isFinal: false, on: stream)
         case .body:
@@ -66,7 +69,7 @@ struct HTTP2Answers: ~Copyable {
     }
 
     /// Ends the header block of a stream.
-    mutating func endHeaders(_ stream: UInt32) {
+    package mutating func endHeaders(_ stream: UInt32) {
         decode([UInt8]().span, isFinal: true, on: stream)
         // Trailers have no status, and an interim head is not the response.
         if fieldsSize <= Self.maximumHeadSize, let status = fields.first, status.name == ":status",

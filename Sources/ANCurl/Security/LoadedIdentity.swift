@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 
-import ANHTTP
+package import ANHTTP
 import COpenSSL
-import FoundationEssentials
+package import FoundationEssentials
 
 /// A client certificate with its private key, loaded and checked. See SSL_CTX_use_certificate(3).
-@safe final class LoadedIdentity: Sendable {
+@safe package final class LoadedIdentity: Sendable {
     /// Reference-counted by OpenSSL, under its own locks.
     private nonisolated(unsafe) let certificate: OpaquePointer
     private nonisolated(unsafe) let key: OpaquePointer
@@ -13,7 +13,7 @@ import FoundationEssentials
     private let notBefore: Date
     private let notAfter: Date
 
-    init(_ identity: ClientIdentity) throws(SecurityFailure) {
+    package init(_ identity: ClientIdentity) throws(SecurityFailure) {
         let parts: Parts
         do throws(ClientIdentity.LoadingError) {
             parts =
@@ -43,7 +43,7 @@ import FoundationEssentials
     }
 
     /// Throws if the certificate is not valid at the given time.
-    func check(at now: Date) throws(SecurityFailure) {
+    package func check(at now: Date) throws(SecurityFailure) {
         guard now <= notAfter else { throw SecurityFailure(failure: .badClientIdentity(.expired(since: notAfter))) }
         guard now >= notBefore else {
             throw SecurityFailure(failure: .badClientIdentity(.notYetValid(until: notBefore)))

@@ -4,7 +4,7 @@ import ANHTTP
 import COpenSSL
 
 /// An error in preparing a connection's TLS.
-struct SecurityFailure: Error {
+package struct SecurityFailure: Error {
     /// The reason; `nil` if libcurl does not use OpenSSL.
     let failure: TransportError.TLSFailure?
 }
