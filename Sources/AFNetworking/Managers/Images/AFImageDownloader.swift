@@ -133,9 +133,11 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
     /// Returns a new cache of 20 MB in memory and 150 MB on the disk. A manager uses its capacities only: the files are
     /// in the directory of `ResponseCache.standard`.
     open class func defaultURLCache() -> URLCache {
-        URLCache(
+        // On Linux, Foundation would create a directory with a relative path in the working directory.
+        let directory = FileManager.default.urls(for: .cachesDirectory, in: .userDomainMask).first
+        return URLCache(
             memoryCapacity: 20 * 1_024 * 1_024, diskCapacity: 150 * 1_024 * 1_024,
-            diskPath: "com.alamofire.imagedownloader")
+            diskPath: directory?.appendingPathComponent("com.alamofire.imagedownloader").path)
     }
 
     /// Returns a new configuration with the protocol's cache policy, a timeout of 60 seconds and ``defaultURLCache()``.
