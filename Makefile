@@ -20,6 +20,8 @@ SECONDS := 180
 # The URL for the demo; if empty, it runs its own server.
 URL :=
 ROUNDS := 5
+# The Debian releases of `make matrix`.
+SUITES := bookworm trixie sid
 WORKLOAD :=
 
 # The maximum number of public symbols; see Tests/PublicSymbols/symbols.
@@ -39,7 +41,7 @@ QUIET := $(if $(MAKE_TERMOUT),,--quiet)
 # Sanitizers make tests slow; with eight at a time, the default here, some would exceed their time limits.
 FEW_AT_ONCE := --experimental-maximum-parallelization-width 4
 
-.PHONY: help setup setup-library build format check-format check-hints check-transports test test-images slowest interop demo tsan asan mutants fuzz bench docs check-docs symbols clean
+.PHONY: help setup setup-library build format check-format check-hints check-transports test test-images slowest interop matrix demo tsan asan mutants fuzz bench docs check-docs symbols clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -103,6 +105,12 @@ endif
 	@swift build --product InteropClient $(QUIET) $(FLAGS)
 	$(SERVERS) run $(INTEROP_DIR) --only installed -- Tests/Interop/matrix $(OPTIONS)
 
+# The programs of the servers are those of each release, the Python packages those of this machine.
+matrix: setup ## Run the tests with the libcurl of other Debian releases, as root: make matrix SUITES='trixie sid'
+	@$(call install,debootstrap)
+	Tests/Matrix/matrix $(SUITES) $(OPTIONS) \
+		--packages '$(LIBRARY_PACKAGES) $(filter-out python3-venv libvips%,$(TEST_PACKAGES))'
+
 demo: setup-library ## Demonstrate the library, optionally with a URL: make demo URL=https://…
 	@swift build --product Fetch $(QUIET) $(FLAGS)
 	@"$$(swift build --show-bin-path)/Fetch" demo $(URL)
@@ -157,7 +165,7 @@ symbols: setup-library ## Count the public symbols of the library, and fail if t
 clean: ## Remove all build products
 	-@if [ -d $(SERVERS_DIR) ]; then $(SERVERS) stop $(SERVERS_DIR); fi
 	-@if [ -d $(INTEROP_DIR) ]; then $(SERVERS) stop $(INTEROP_DIR); fi
-	rm -rf .build .build-tsan .build-asan .build-hints .build-images .build-mutants .build-fuzz Benchmarks/.build
+	rm -rf .build .build-tsan .build-asan .build-hints .build-images .build-matrix .build-mutants .build-fuzz Benchmarks/.build
 
 # Installs the packages in $(1) that are missing. Requires no privileges if all are installed.
 define install
