@@ -97,10 +97,11 @@ public struct SecurityPolicy: Hashable, Sendable {
         return policy
     }
 
-    /// Returns a policy that pins certificates in DER form.
+    /// Returns a policy that requires a valid chain and a matching name, and pins certificates in DER form.
     ///
     /// - Parameters:
-    ///   - certificates: The certificates, as returned by ``certificates(in:)`` and ``certificates(inDirectory:)``.
+    ///   - certificates: The certificates, as returned by ``certificates(in:)`` and ``certificates(inDirectory:)``. If
+    ///     there is none, every server is refused.
     ///   - mode: Whether the certificates or only their public keys are pinned; ``PinningMode/certificate`` by default.
     public static func pinning(certificates: [Data], mode: PinningMode = .certificate) -> SecurityPolicy {
         var policy = SecurityPolicy()

@@ -95,7 +95,7 @@ extension SessionManager {
     ///   - method: The method; any method may have a body.
     ///   - target: A path or URL as a string, resolved against the base URL, or a `URL`; see
     ///     ``ANSerialization/URLResolver``.
-    ///   - parameters: The parameters; `nil`, the default, for none, which differs from empty parameters.
+    ///   - parameters: The parameters; `nil`, the default, for none. Empty ones may result in a body, as in JSON.
     ///   - json: A value for a JSON body, encoded by ``SessionConfiguration/json``; `nil`, the default, for none.
     ///     `Content-Type` is `application/json` unless `headers` contain another.
     ///   - form: A multipart form for the body; `nil`, the default, for none. Without parts and parameters, there is no

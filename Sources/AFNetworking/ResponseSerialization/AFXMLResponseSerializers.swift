@@ -29,8 +29,8 @@ open class AFXMLParserResponseSerializer: AFHTTPResponseSerializer, @unchecked S
 
 /// A serializer that returns an `XMLDocument`. It accepts `application/xml` and `text/xml`.
 ///
-/// `error` is set for an empty body, for a truncated document, and for a document that declares entities: `XMLDocument`
-/// on Linux would read the files that external entities refer to.
+/// `responseObject(for:data:error:)` sets `error` for an empty body, for a truncated document, and for a document that
+/// declares entities: `XMLDocument` on Linux would read the files that external entities refer to.
 open class AFXMLDocumentResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
     /// Creates a serializer without options, which accepts `application/xml` and `text/xml`.
     public override init() {

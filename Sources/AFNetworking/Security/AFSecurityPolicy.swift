@@ -191,7 +191,8 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
         super.init()
     }
 
-    /// Archives the rules of the policy: the pinning mode, the certificates and the two options.
+    /// Archives the rules of the policy: the pinning mode, the pinned certificates, whether invalid certificates are
+    /// allowed, and whether the domain name is validated.
     open func encode(with coder: NSCoder) {
         coder.encodeValue(state.withLock { $0.rules }, forKey: "securityPolicy")
     }

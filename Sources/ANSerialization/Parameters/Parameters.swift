@@ -108,7 +108,8 @@ extension Parameters {
 }
 
 extension Parameters: ExpressibleByDictionaryLiteral {
-    /// Creates a dictionary in the order of the literal; a `nil` value becomes ``absent``.
+    /// Creates a dictionary in the order of the literal; a `nil` value becomes ``absent``. A repeated name
+    /// has several entries.
     public init(dictionaryLiteral elements: (String, (any ParameterValue)?)...) {
         self = .dictionary(elements.map { Entry($0.0, Parameters(element: $0.1)) })
     }

@@ -69,9 +69,9 @@ public struct HTTPRequestSerializer: FormFieldSerializer {
     ///
     /// - Parameters:
     ///   - request: The request, whose header fields are kept.
-    ///   - parameters: The parameters; `nil` for none, which differs from empty parameters.
-    /// - Throws: ``SerializationError/parameters(_:)`` if the parameters cannot be encoded, or belong into the body of
-    ///   a request that has one.
+    ///   - parameters: The parameters; `nil` keeps the body of a request that has one, whereas empty parameters fail for it.
+    /// - Throws: ``SerializationError/parameters(_:)`` if the parameters cannot be encoded, or would become the body of
+    ///   a request that already has one.
     public func serialize(_ request: Request, parameters: Parameters?) throws(SerializationError) -> Request {
         if let request = try serializeQuery(request, parameters: parameters) { return request }
         var result = prepared(request)
@@ -89,7 +89,7 @@ public struct HTTPRequestSerializer: FormFieldSerializer {
     /// The serializer whose encoder and text encoding apply to fields of forms.
     package var fieldSerializer: HTTPRequestSerializer { self }
 
-    /// Returns the request with the parameters in its query; `nil` if they belong into the body.
+    /// Returns the request with the parameters in its query; `nil` if they belong in the body.
     func serializeQuery(_ request: Request, parameters: Parameters?) throws(SerializationError) -> Request? {
         let isByMethod = HTTPRequest.Method(request.method.rawValue.uppercased()).map(queryMethods.contains) ?? false
         switch destination {

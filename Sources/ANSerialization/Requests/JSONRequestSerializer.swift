@@ -36,9 +36,9 @@ public struct JSONRequestSerializer: FormFieldSerializer {
     ///
     /// - Parameters:
     ///   - request: The request, whose header fields are kept.
-    ///   - parameters: The parameters; `nil` for none, which differs from empty parameters.
-    /// - Throws: ``SerializationError/parameters(_:)`` if the parameters cannot be encoded, such as NaN, or belong into
-    ///   the body of a request that has one.
+    ///   - parameters: The parameters; `nil` adds no body, whereas empty parameters are encoded as a JSON body.
+    /// - Throws: ``SerializationError/parameters(_:)`` if the parameters contain a value that cannot be encoded, such as
+    ///   NaN, or would become the body of a request that already has one.
     public func serialize(_ request: Request, parameters: Parameters?) throws(SerializationError) -> Request {
         try base.serialize(request, parameters: parameters, type: "application/json") {
             value throws(SerializationError) in

@@ -39,7 +39,7 @@ public struct PropertyListRequestSerializer: FormFieldSerializer {
     ///
     /// - Parameters:
     ///   - request: The request, whose header fields are kept.
-    ///   - parameters: The parameters; `nil` for none, which differs from empty parameters.
+    ///   - parameters: The parameters; `nil` adds no body, whereas empty parameters are encoded as a body.
     /// - Throws: ``SerializationError/parameters(_:)`` if the parameters cannot be encoded, such as null, or belong
     ///   into the body of a request that has one.
     public func serialize(_ request: Request, parameters: Parameters?) throws(SerializationError) -> Request {

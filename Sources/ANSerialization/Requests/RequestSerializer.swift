@@ -11,7 +11,7 @@ public protocol RequestSerializer: Sendable {
     ///
     /// - Parameters:
     ///   - request: The request, whose existing header fields are to be kept.
-    ///   - parameters: The parameters; `nil` means no parameters, which differs from empty parameters.
+    ///   - parameters: The parameters; `nil` means that there are none; a serializer may treat empty ones differently.
     /// - Throws: ``SerializationError`` if the parameters cannot be encoded.
     func serialize(_ request: Request, parameters: Parameters?) throws(SerializationError) -> Request
 }

@@ -21,10 +21,10 @@ public import FoundationEssentials
 /// | accepts the response and returns a value | the value is the result |
 /// | returns a value, but rejects the status | its ``SerializationError/rejected(_:)`` is thrown |
 /// | rejects the media type, or cannot read the body | the next child is tried |
-/// | permits the missing body | the next child is tried; if no child has a value, the result is this one's empty value |
+/// | permits the missing body | the next child is tried; if none has a value, the result is this child's empty value |
 ///
-/// If no child has a value, ``SerializationError/compound(_:)`` contains the error of each child in order. To accept
-/// every media type, put a ``DataResponseSerializer`` last.
+/// If no child has a value and none permits the missing body, ``SerializationError/compound(_:)`` contains the error of
+/// each child in order. To accept every media type, put a ``DataResponseSerializer`` last.
 ///
 /// Each child validates the response itself, so `.anyMediaType`, `.anyStatus` and `.unvalidated` have no effect on a
 /// compound serializer; apply them to the children. Restrictions such as `.accepting(statuses:)` apply in addition to

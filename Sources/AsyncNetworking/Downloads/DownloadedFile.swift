@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-/// A file written by a download: the value of a ``DownloadTask``.
+/// A file written by a download: the value of a ``DownloadTask``. The file belongs to the program; releasing this value
+/// does not remove it.
 public struct DownloadedFile: Sendable {
     /// The path of the file, as the destination names it. In the closure of a destination that chooses it, the path of
     /// the temporary file.

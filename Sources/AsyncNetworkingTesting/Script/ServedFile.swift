@@ -48,7 +48,8 @@ public struct ServedFile: Sendable {
         self.pace = pace
     }
 
-    /// An interruption of a response, which has no effect on a body that is not longer than the given number of bytes.
+    /// The way in which each response is cut short, to test resumption: after a number of bytes of its body, counted from
+    /// the start of the requested range. Shorter bodies are sent completely.
     public enum Interruption: Hashable, Sendable {
         /// The connection is closed, without `close_notify`, after the given number of body bytes.
         case close(after: Int)
