@@ -67,7 +67,7 @@ extension ResponseSerializer where Self == ImageResponseSerializer {
     /// Returns a serializer that decodes the image before it returns, and accepts the statuses 200 to 299 with the media
     /// types of images.
     ///
-    /// The decoder runs in the calling task: a call from the main actor blocks it. ``ImageDownloader`` decodes elsewhere.
+    /// The decoder runs in the calling task: a call from the main actor blocks it. `ImageDownloader` decodes elsewhere.
     ///
     /// - Parameters:
     ///   - decoder: The decoder, such as `.builtIn`, which requires the package trait `ImageDecoding`.
