@@ -86,11 +86,10 @@ struct PythonWebSocketTests {
         try await expectEchoes(on: session, RealServer.webSocket.url("/echo"), compression: true)
     }
 
-    @Test func `1200 idle connections take little memory, and all work`() async throws {
+    @Test func `1200 idle connections are open at once, and all work`() async throws {
         let count = 1200
         let session = try session(.plainWebSocket) { $0.connectionLimits.maximumConnectionsPerHost = count }
         let request = try Request(url: RealServer.plainWebSocket.url("/echo"))
-        let before = try residentBytes()
         let opened = AsyncStream.makeStream(of: Void.self)
         let gate = AsyncStream.makeStream(of: Void.self)
         let release = Task { for await _ in gate.stream {} }
@@ -110,19 +109,11 @@ struct PythonWebSocketTests {
                 left -= 1
                 if left == 0 { break }
             }
-            let perConnection = (try residentBytes() - before) / count
-            // About 51,000 in a debug build, of which a task and its frames are a part.
-            #expect(perConnection < 80_000, "\(perConnection) bytes for each connection")
             gate.continuation.finish()
             var answers: Set<WebSocketMessage> = []
             for try await answer in group { if let answer { answers.insert(answer) } }
             return answers
         }
         #expect(answers.count == count)
-    }
-
-    private func residentBytes() throws -> Int {
-        let text = try String(contentsOf: URL(filePath: "/proc/self/statm"), encoding: .utf8)
-        return (Int(text.split(separator: " ")[1]) ?? 0) * 4096
     }
 }
