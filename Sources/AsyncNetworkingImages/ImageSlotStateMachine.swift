@@ -4,7 +4,7 @@ import AsyncNetworking
 
 /// The decisions of an ``ImageSlot``. A pure value; tokens identify requests.
 struct ImageSlotStateMachine: Sendable {
-    /// What the slot shows.
+    /// The visible state of the slot.
     private(set) var state = ImageSlot.State()
     private var token = 0
     private var current: ImageCacheKey?

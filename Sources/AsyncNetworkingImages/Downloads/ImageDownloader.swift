@@ -34,7 +34,7 @@ public final class ImageDownloader: Sendable {
         var lastReceipt = 0
     }
 
-    /// What requests that share a transfer have in common.
+    /// The key of a transfer, which is equal for requests that can share it.
     private struct Key: Hashable, Sendable {
         let key: ImageCacheKey
         let policy: CachePolicy?

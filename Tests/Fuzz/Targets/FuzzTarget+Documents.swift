@@ -39,7 +39,7 @@ extension FuzzTarget {
         _ = try decoder.decode(Anything.self, from: data)
     }
 
-    /// What is JSON has the same value as JSON5, and what is only JSON5 can be written as JSON.
+    /// Checks that JSON text has the same value if it is read as JSON5, and that the value of JSON5 can be written as JSON.
     private static func checkJSON5(_ input: [UInt8]) throws {
         let strict = JSONResponseSerializer(options: .allowsFragments, emptyResponses: .never)
         let lenient = JSONResponseSerializer(options: [.allowsFragments, .allowsJSON5], emptyResponses: .never)
