@@ -256,7 +256,7 @@ let package = Package(
             name: "InteropClient", dependencies: ["AsyncNetworking"], path: "Tests/Interop/Client",
             swiftSettings: settings),
         .testTarget(
-            name: "RealServerTests", dependencies: ["AsyncNetworking", "AFNetworking", httpTypes],
+            name: "RealServerTests", dependencies: ["AsyncNetworking", "AFNetworking", "TestSupport", httpTypes],
             swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]

@@ -7,7 +7,7 @@ import Dispatch
 import Testing
 
 /// Requirements HSM-001…032: the verbs, URL resolution, header field precedence, and the queues of callbacks.
-@Suite(.timeLimit(.minutes(1))) struct AFHTTPSessionManagerTests {
+@Suite(.timeLimit(.minutes(5))) struct AFHTTPSessionManagerTests {
     @Test func `a GET calls success with the task and the JSON`() async throws {
         try await StubServer.with { server in
             server.route("/user", .json(#"{"name": "Ada", "age": 36}"#))

@@ -7,7 +7,7 @@ import Dispatch
 import Testing
 
 /// The async verbs, and the core task of each task.
-@Suite(.timeLimit(.minutes(1))) struct AsyncVerbsTests {
+@Suite(.timeLimit(.minutes(5))) struct AsyncVerbsTests {
     @Test func `each verb can be awaited`() async throws {
         try await StubServer.with { server in
             server.fallback { _ in .echo }

@@ -6,7 +6,7 @@ import AsyncNetworkingTesting
 import Testing
 
 /// Code that was written for AFNetworking 3 and 4 compiles and has the same results.
-@Suite(.timeLimit(.minutes(2))) struct CallSitesTests {
+@Suite(.timeLimit(.minutes(5))) struct CallSitesTests {
     @Test func `there are at least 60 call sites`() {
         #expect(CallSite.all.count >= 60)
     }

@@ -5,10 +5,11 @@ import AsyncNetworking
 import AsyncNetworkingTesting
 import Dispatch
 import HTTPTypes
+import TestSupport
 import Testing
 
 /// The settings that a manager's core session takes from a Foundation configuration, and the manager's `URLSession`.
-@Suite(.timeLimit(.minutes(1))) struct ConfigurationsTests {
+@Suite(.timeLimit(.minutes(5))) struct ConfigurationsTests {
     /// Returns the configuration of the core session.
     private func core(_ change: (URLSessionConfiguration) -> Void) -> SessionConfiguration {
         let configuration = URLSessionConfiguration.default

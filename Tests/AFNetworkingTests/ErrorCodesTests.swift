@@ -7,7 +7,7 @@ import Dispatch
 import Testing
 
 /// The `URLError` codes of session errors.
-@Suite(.timeLimit(.minutes(1))) struct ErrorCodesTests {
+@Suite(.timeLimit(.minutes(5))) struct ErrorCodesTests {
     /// An interceptor that throws an error.
     private struct Failing: Interceptor {
         let error: any Error

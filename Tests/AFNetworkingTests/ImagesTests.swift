@@ -5,6 +5,7 @@ import ANSystem
 import AsyncNetworking
 import AsyncNetworkingImages
 import AsyncNetworkingTesting
+import TestSupport
 import Testing
 
 /// The beginning of a PNG of a size.
@@ -125,7 +126,7 @@ private func png(_ width: UInt32 = 850, _ height: UInt32 = 300) -> Data {
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct AFImageDownloaderTests {
+@Suite(.timeLimit(.minutes(5))) struct AFImageDownloaderTests {
     /// Creates a downloader, and a cache that does not observe the machine.
     private func downloader(maximum: Int = 4, cached: Bool = true) -> AFImageDownloader {
         let manager = AFHTTPSessionManager(sessionConfiguration: nil)
@@ -258,7 +259,7 @@ private func png(_ width: UInt32 = 850, _ height: UInt32 = 300) -> Data {
     }
 }
 
-@Suite(.timeLimit(.minutes(1)), .serialized) struct AFNetworkActivityIndicatorManagerTests {
+@Suite(.timeLimit(.minutes(5)), .serialized) struct AFNetworkActivityIndicatorManagerTests {
     private static func manager() -> (AFNetworkActivityIndicatorManager, AsyncStream<Bool>.Iterator) {
         let manager = AFNetworkActivityIndicatorManager()
         let (stream, continuation) = AsyncStream.makeStream(of: Bool.self)
@@ -298,7 +299,7 @@ private func png(_ width: UInt32 = 850, _ height: UInt32 = 300) -> Data {
     }
 
     /// In a process of its own, because the tasks of other tests count, too.
-    @Test func `a task counts once from its start to its end or suspension`() async {
+    @Test(.exitTest) func `a task counts once from its start to its end or suspension`() async {
         await #expect(processExitsWith: .success) {
             var (manager, visibility) = Self.manager()
             (manager.activationDelay, manager.completionDelay) = (0, 0)

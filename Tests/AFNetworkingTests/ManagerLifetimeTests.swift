@@ -5,12 +5,13 @@ import AsyncNetworking
 import AsyncNetworkingTesting
 import Dispatch
 import Glibc
+import TestSupport
 import Testing
 
 /// The lifetime of managers, and that each completion handler is called exactly once. Each test that counts resources
 /// runs in its own process; one that hangs is terminated by SIGALRM.
-@Suite(.serialized, .timeLimit(.minutes(3))) struct ManagerLifetimeTests {
-    @Test(arguments: [false, true])
+@Suite(.timeLimit(.minutes(5))) struct ManagerLifetimeTests {
+    @Test(.exitTest, arguments: [false, true])
     func `300 managers leak nothing, with and without invalidation`(invalidates: Bool) async {
         if invalidates {
             await #expect(processExitsWith: .success) { try await useManagers(invalidating: true) }
@@ -96,16 +97,16 @@ import Testing
 /// Creates, uses and releases 300 managers. Afterwards the process must have the same resources as after the first
 /// ones.
 private func useManagers(invalidating: Bool) async throws {
-    alarm(100)
+    alarm(200)
     try await StubServer.with { server in
         server.route("/", .json("{}"))
         for _ in 0..<20 { try await useManager(server, invalidating: invalidating) }
         try await server.connections(open: 0)
-        try await eventually { threads() == 0 }
-        let before = descriptors()
+        try await eventually { try ProcessResources().engineThreads == 0 }
+        let before = try ProcessResources()
         for _ in 0..<300 { try await useManager(server, invalidating: invalidating) }
         try await server.connections(open: 0)
-        try await eventually { threads() == 0 && descriptors() <= before && Counted.alive.value == 0 }
+        try await eventually { try ProcessResources().isWithin(before) && Counted.alive.value == 0 }
     }
 }
 
@@ -138,26 +139,4 @@ final class Counter: Sendable {
 
     func add(_ number: Int) { log.add(number) }
     var value: Int { log.entries.reduce(0, +) }
-}
-
-/// Returns the number of threads of the core's event loops.
-private func threads() -> Int {
-    let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
-    return tasks.count { (try? String(contentsOfFile: "/proc/self/task/\($0)/comm", encoding: .utf8)) == "ANCurl\n" }
-}
-
-/// Returns the number of open file descriptors, except for those of timers and queues that the runtime creates on first
-/// use.
-private func descriptors() -> Int {
-    let numbers = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
-    return numbers.count { number in
-        let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(number)")
-        return target?.hasPrefix("socket:") == true || target == "anon_inode:[eventpoll]"
-            || target == "anon_inode:[eventfd]"
-    }
-}
-
-/// Waits until a condition holds, or the time limit of the test has passed.
-func eventually(_ condition: () throws -> Bool) async throws {
-    while try !condition() { try await Task.sleep(for: .milliseconds(1)) }
 }

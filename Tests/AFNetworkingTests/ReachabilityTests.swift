@@ -5,7 +5,7 @@ import Dispatch
 import Testing
 
 /// Requirements RCH-001…020: the reachability manager.
-@Suite(.timeLimit(.minutes(1))) struct ReachabilityTests {
+@Suite(.timeLimit(.minutes(5))) struct ReachabilityTests {
     @Test func `descriptions, raw values and keys are those of AFNetworking`() {
         let all: [AFNetworkReachabilityStatus] = [.unknown, .notReachable, .reachableViaWWAN, .reachableViaWiFi]
         #expect(all.map(\.rawValue) == [-1, 0, 1, 2])

@@ -8,7 +8,7 @@ import Testing
 
 /// Subclasses of serializers receive Foundation requests and responses, which this module's own classes do not need.
 /// Both code paths must have the same results.
-@Suite(.timeLimit(.minutes(1))) struct RoutesTests {
+@Suite(.timeLimit(.minutes(5))) struct RoutesTests {
     private final class FormSubclass: AFHTTPRequestSerializer, @unchecked Sendable {}
     private final class JSONSubclass: AFJSONRequestSerializer, @unchecked Sendable {}
     private final class ListSubclass: AFPropertyListRequestSerializer, @unchecked Sendable {}

@@ -4,10 +4,11 @@ import AFNetworking
 import AsyncNetworking
 import AsyncNetworkingTesting
 import Dispatch
+import TestSupport
 import Testing
 
 /// Requirements USM-002…013, USM-020…026, USM-061…075: task states, order of callbacks, invalidation.
-@Suite(.timeLimit(.minutes(1))) struct TaskLifeTests {
+@Suite(.timeLimit(.minutes(5))) struct TaskLifeTests {
     private func request(_ server: StubServer, _ path: String = "/") -> URLRequest { URLRequest(url: server.url(path)) }
 
     @Test func `a task waits to be resumed and reports its state`() async throws {

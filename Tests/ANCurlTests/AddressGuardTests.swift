@@ -72,7 +72,7 @@ import Testing
 }
 
 /// The guard where connections are made.
-@Suite(.timeLimit(.minutes(1))) struct GuardedConnectionsTests {
+@Suite(.timeLimit(.minutes(5))) struct GuardedConnectionsTests {
     private static func guarded(except exceptions: [String] = []) -> TransferOptions {
         TransferOptions().with {
             $0.proxy = .none

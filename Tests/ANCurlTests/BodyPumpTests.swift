@@ -8,7 +8,7 @@ import Glibc
 import HTTPTypes
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct BodyPumpTests {
+@Suite(.timeLimit(.minutes(5))) struct BodyPumpTests {
     @Test func `a body at hand needs no pump`() throws {
         #expect(try BodyPump(for: Self.request(.none)) == nil)
         #expect(try BodyPump(for: Self.request(.bytes(Data([1])))) == nil)
@@ -120,7 +120,7 @@ import Testing
         #expect(error?.reason == .requestBody(.file(path: path, reason: reason)))
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(5)))
     func `a named pipe is refused without waiting for its writer`() throws {
         let path = FileManager.default.temporaryDirectory.appending(path: "an-\(UUID())").path()
         #expect(unsafe mkfifo(path, 0o600) == 0)

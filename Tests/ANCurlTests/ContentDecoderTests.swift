@@ -6,7 +6,7 @@ import ANSystem
 import FoundationEssentials
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct ContentDecoderTests {
+@Suite(.timeLimit(.minutes(5))) struct ContentDecoderTests {
     // MARK: What is to be decoded
 
     @Test func `what is supported is asked for`() {

@@ -7,7 +7,7 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct BodiesTests {
+@Suite(.timeLimit(.minutes(5))) struct BodiesTests {
     @Test func `a reader that pauses stops the server`() async throws {
         try await StubServer.with { server in
             let sent = Flag()

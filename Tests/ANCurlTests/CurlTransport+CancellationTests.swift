@@ -8,7 +8,7 @@ import HTTPTypes
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct CancellationTests {
+@Suite(.timeLimit(.minutes(5))) struct CancellationTests {
     /// Starts a request, waits for `moment`, cancels it and expects `CancellationError`.
     private func cancel(
         _ request: Request, _ transport: CurlTransport? = nil, delivery: BodyDelivery = .streamed,
@@ -176,7 +176,7 @@ import Testing
 
     // MARK: Resources, each counted in a process of its own
 
-    @Test func `ten thousand exchanges cancelled at random moments leave nothing behind`() async throws {
+    @Test(.exitTest) func `ten thousand exchanges cancelled at random moments leave nothing behind`() async throws {
         await #expect(processExitsWith: .success) {
             try await StubServer.with { server in
                 server.route("/small", .text("ok"))
@@ -184,7 +184,7 @@ import Testing
                 server.route("/hang", .hang)
                 server.route("/slow", .drip(bytes: 10, every: .milliseconds(1)))
                 let paths = ["/small", "/large", "/hang", "/slow"]
-                let baseline = try await ProcessResources.withServer()
+                let baseline = try await resourcesWithServer()
                 do {
                     var random = SplitMix64(seed: 42)
                     let transport = try CurlTransport()
@@ -208,36 +208,36 @@ import Testing
                     guard try await transport.text(server.request("/small")) == "ok" else { exit(2) }
                 }
                 try await server.connections(open: 0)
-                try await eventually { ProcessResources().isWithin(baseline) }
+                try await eventually { try ProcessResources().isWithin(baseline) }
             }
         }
     }
 
-    @Test func `a transport that is dropped frees its thread and its descriptors`() async throws {
+    @Test(.exitTest) func `a transport that is dropped frees its thread and its descriptors`() async throws {
         await #expect(processExitsWith: .success) {
             try await StubServer.with { server in
                 server.fallback { _ in .text("ok") }
-                let baseline = try await ProcessResources.withServer()
+                let baseline = try await resourcesWithServer()
                 for _ in 0..<20 {
                     let transport = try CurlTransport()
                     for _ in 0..<3 { _ = try await transport.text(server.request()) }
                 }
                 try await server.connections(open: 0)
-                try await eventually { ProcessResources().isWithin(baseline) }
+                try await eventually { try ProcessResources().isWithin(baseline) }
                 for _ in 0..<20 { _ = try CurlTransport() }
-                try await eventually { ProcessResources().isWithin(baseline) }
+                try await eventually { try ProcessResources().isWithin(baseline) }
                 for _ in 0..<20 {
                     let transport = try CurlTransport()
                     _ = try await transport.text(server.request())
                     await transport.shutdown()
                 }
                 try await server.connections(open: 0)
-                try await eventually { ProcessResources().isWithin(baseline) }
+                try await eventually { try ProcessResources().isWithin(baseline) }
             }
         }
     }
 
-    @Test(.enabled(if: !isSanitized))
+    @Test(.exitTest, .enabled(if: !isSanitized))
     func `large bodies cost no memory, either way`() async throws {
         await #expect(processExitsWith: .success) {
             try await StubServer.with { server in
@@ -259,35 +259,10 @@ import Testing
     }
 }
 
-/// The descriptors of this process, and the threads of its engines.
-struct ProcessResources {
-    private let descriptors = Self.countDescriptors()
-    private let engineThreads = Self.allNames.count { $0 == "ANCurl\n" }
-
-    /// Whether it holds no more than it did; it may be less, because what was closed just before may be counted still.
-    func isWithin(_ baseline: ProcessResources) -> Bool {
-        descriptors <= baseline.descriptors && engineThreads <= baseline.engineThreads
-    }
-
-    /// The resources of a process with a server: its thread takes its name a moment after it was made.
-    static func withServer() async throws -> ProcessResources {
-        try await eventually { allNames.contains { $0.hasPrefix("stub-accept") } }
-        return ProcessResources()
-    }
-
-    /// All but the timers that the runtime makes for its clocks when they are first used.
-    private static func countDescriptors() -> Int {
-        let numbers = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
-        return numbers.count { number in
-            let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(number)")
-            return target != "anon_inode:[timerfd]"
-        }
-    }
-
-    private static var allNames: [String] {
-        let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
-        return tasks.compactMap { try? String(contentsOfFile: "/proc/self/task/\($0)/comm", encoding: .utf8) }
-    }
+/// Returns the resources of this process once the thread of its server has started.
+private func resourcesWithServer() async throws -> ProcessResources {
+    try await eventually { try ProcessResources().threads.contains { $0.hasPrefix("stub-accept") } }
+    return try ProcessResources()
 }
 
 /// A source that does not notice cancellation, until it is opened.

@@ -7,7 +7,7 @@ import Foundation
 import HTTPTypes
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct ConnectionsTests {
+@Suite(.timeLimit(.minutes(5))) struct ConnectionsTests {
     private func options(_ change: (inout ConnectionOptions) -> Void) -> TransferOptions {
         .with { change(&$0.connection) }
     }

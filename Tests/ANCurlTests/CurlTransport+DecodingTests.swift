@@ -8,7 +8,7 @@ import Foundation
 import HTTPTypes
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct DecodingTests {
+@Suite(.timeLimit(.minutes(5))) struct DecodingTests {
     /// The text that ``encodings`` were made from, by gzip(1), zlib, brotli and zstd(1).
     private static let text = String(repeating: "The quick brown fox jumps over the lazy dog. ", count: 20)
     private static let encodings = [

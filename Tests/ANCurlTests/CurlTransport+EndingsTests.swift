@@ -4,9 +4,10 @@ import ANCurl
 import ANHTTP
 import AsyncNetworkingTesting
 import Foundation
+import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct EndingsTests {
+@Suite(.timeLimit(.minutes(5))) struct EndingsTests {
     @Test func `metrics include the time in the queue`() async throws {
         try await StubServer.with { server in
             let gate = try ScriptGate()

@@ -7,7 +7,7 @@ import Foundation
 import HTTPTypes
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct ErrorsTests {
+@Suite(.timeLimit(.minutes(5))) struct ErrorsTests {
     @Test func `a closed port refuses`() async throws {
         let port = try DeafPort(.closed)
         let url = try #require(URL(string: "http://127.0.0.1:\(port.number)/"))

@@ -7,7 +7,7 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct EventsTests {
+@Suite(.timeLimit(.minutes(5))) struct EventsTests {
     @Test func `metrics add up`() async throws {
         try await StubServer.with { server in
             server.route("/", .reply(headers: ["X": "y"], body: .generated(1000)))
@@ -141,7 +141,7 @@ extension EventRecorder {
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct CurlTransportConformanceTests {
+@Suite(.timeLimit(.minutes(5))) struct CurlTransportConformanceTests {
     @Test(arguments: TransportConformanceCase.all)
     func `the engine is a transport`(_ testCase: TransportConformanceCase) async throws {
         try await testCase.run { try CurlTransport() }

@@ -7,7 +7,7 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct HeadersTests {
+@Suite(.timeLimit(.minutes(5))) struct HeadersTests {
     private static let own = HTTPField.Name("X-Own")
 
     @Test func `fields are sent in order, with repeated names apart and empty values kept`() async throws {

@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 /// Clients with certificates, against a server that asks for them.
-@Suite(.timeLimit(.minutes(1))) struct IdentityTests {
+@Suite(.timeLimit(.minutes(5))) struct IdentityTests {
     private let authority: TestCertificateAuthority
     private let folder = "/tmp/an-identity-\(UUID())"
 
@@ -156,7 +156,7 @@ import Testing
     }
 
     /// In a process of its own, where no other test allocates memory.
-    @Test func `identities that cannot be used free their memory`() async {
+    @Test(.exitTest) func `identities that cannot be used free their memory`() async {
         await #expect(processExitsWith: .success) {
             let authority = try TestCertificateAuthority()
             let ada = try authority.intermediate().issue(.client("Ada"))

@@ -5,10 +5,11 @@ import ANHTTP
 import AsyncNetworkingTesting
 import Foundation
 import HTTPTypes
+import TestSupport
 import Testing
 
 /// Each response is that of its request, whole, and ends where the server ended it.
-@Suite(.timeLimit(.minutes(2))) struct IntegrityTests {
+@Suite(.timeLimit(.minutes(5))) struct IntegrityTests {
     // MARK: Bytes that no request asked for
 
     private static let unasked = "HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nSMUGGLED"

@@ -7,7 +7,7 @@ import Foundation
 import HTTPTypes
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct PoolTests {
+@Suite(.timeLimit(.minutes(5))) struct PoolTests {
     private func pool(_ change: (inout ConnectionLimits) -> Void) throws -> CurlTransport {
         var limits = ConnectionLimits()
         change(&limits)

@@ -8,7 +8,7 @@ import HTTPTypes
 import Testing
 
 /// If libcurl answers challenges, it first sends a request with a body without the body. No answer to that is the response.
-@Suite(.timeLimit(.minutes(1))) struct ProbesTests {
+@Suite(.timeLimit(.minutes(5))) struct ProbesTests {
     private static let body = Data("the body".utf8)
 
     private func digestRequest(

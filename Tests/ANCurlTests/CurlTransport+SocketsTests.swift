@@ -7,7 +7,7 @@ import Foundation
 import Testing
 
 /// Socket options and addresses of connections, as the system reports them.
-@Suite(.timeLimit(.minutes(1))) struct SocketsTests {
+@Suite(.timeLimit(.minutes(5))) struct SocketsTests {
     /// The client socket of a connection to a port of 127.0.0.1.
     private func socket(to port: Int) -> Int32? {
         (0..<65_536).first { number in

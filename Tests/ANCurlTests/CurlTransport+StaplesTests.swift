@@ -8,7 +8,7 @@ import Foundation
 import Testing
 
 /// OCSP responses stapled to handshakes. `RealServerTests` has responses signed by the `openssl` tool.
-@Suite(.timeLimit(.minutes(1))) struct StaplesTests {
+@Suite(.timeLimit(.minutes(5))) struct StaplesTests {
     private let root: TestCertificateAuthority
     private let issuer: TestCertificateAuthority
     private let leaf: TestCertificate

@@ -7,9 +7,9 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct SystemRootsTests {
+@Suite(.timeLimit(.minutes(5))) struct SystemRootsTests {
     /// Runs in a process of its own, because `SSL_CERT_FILE` is read once per process.
-    @Test func `the system's trust file is read again after it changed`() async throws {
+    @Test(.exitTest) func `the system's trust file is read again after it changed`() async throws {
         await #expect(processExitsWith: .success) {
             let path = "/tmp/an-system-roots-\(UUID())"
             defer { try? FileManager.default.removeItem(atPath: path) }
@@ -28,7 +28,7 @@ import Testing
     }
 
     /// Runs in a process of its own, because `SSL_CERT_DIR` is read once per process.
-    @Test func `the system's directory of authorities is used`() async throws {
+    @Test(.exitTest) func `the system's directory of authorities is used`() async throws {
         await #expect(processExitsWith: .success) {
             let folder = "/tmp/an-system-roots-\(UUID())"
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)

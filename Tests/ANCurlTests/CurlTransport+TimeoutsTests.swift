@@ -7,7 +7,7 @@ import Foundation
 import HTTPTypes
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct TimeoutsTests {
+@Suite(.timeLimit(.minutes(5))) struct TimeoutsTests {
     private static let limit = Duration.milliseconds(60)
     /// Time enough for a head to arrive on a busy machine.
     private static let limitWithinBody = Duration.seconds(2)

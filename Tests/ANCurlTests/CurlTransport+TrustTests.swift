@@ -9,7 +9,7 @@ import HTTPTypes
 import Testing
 
 /// Policies against a server of a private authority with an intermediate one.
-@Suite(.timeLimit(.minutes(1))) struct TrustTests {
+@Suite(.timeLimit(.minutes(5))) struct TrustTests {
     private let root: TestCertificateAuthority
     private let intermediate: TestCertificateAuthority
     private let leaf: TestCertificate

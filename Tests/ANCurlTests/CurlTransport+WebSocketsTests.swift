@@ -7,10 +7,11 @@ import AsyncNetworkingTesting
 import Dispatch
 import FoundationEssentials
 import HTTPTypes
+import TestSupport
 import Testing
 
 /// Connections as the engine sees them; see WebSocketTests for sessions.
-@Suite(.timeLimit(.minutes(1))) struct CurlTransportWebSocketsTests {
+@Suite(.timeLimit(.minutes(5))) struct CurlTransportWebSocketsTests {
     /// Opens a WebSocket connection and runs a closure with it.
     private func withLink<Value: Sendable>(
         to server: StubServer, on transport: CurlTransport, options: TransferOptions? = nil,

@@ -8,7 +8,7 @@ import Foundation
 import HTTPTypes
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct WritersTests {
+@Suite(.timeLimit(.minutes(5))) struct WritersTests {
     @Test(arguments: [nil, 12] as [Int64?])
     func `the bytes that a closure writes are sent in order`(length: Int64?) async throws {
         try await StubServer.with { server in

@@ -7,7 +7,7 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct CurlTransportTests {
+@Suite(.timeLimit(.minutes(5))) struct CurlTransportTests {
     @Test func `a collected response arrives with its head`() async throws {
         try await StubServer.with { server in
             server.route("/", .json(#"{"a": 1}"#))

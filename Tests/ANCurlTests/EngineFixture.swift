@@ -132,11 +132,3 @@ final class Flag: Sendable {
         value.store(true, ordering: .releasing)
     }
 }
-
-/// Calls `condition` until it holds, giving way in between.
-func eventually(_ condition: () async throws -> Bool) async throws {
-    while try await !condition() {
-        try Task.checkCancellation()
-        await Task.yield()
-    }
-}

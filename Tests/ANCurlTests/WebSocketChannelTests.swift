@@ -6,7 +6,7 @@ import ANSystem
 import Testing
 
 /// The state between tasks and the loop; the tests take the part of the loop.
-@Suite(.timeLimit(.minutes(1))) struct WebSocketChannelTests {
+@Suite(.timeLimit(.minutes(5))) struct WebSocketChannelTests {
     private let channel = WebSocketChannel(WebSocketUpgrade(WebSocketOptions()) { _ in })
 
     /// Starts a task, which runs until it has to wait.

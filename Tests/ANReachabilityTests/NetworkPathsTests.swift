@@ -56,7 +56,7 @@ import Testing
 /// The kernel's choice of routes, tested in network namespaces.
 @Suite(
     .enabled("Network namespaces cannot be created here.") { await NetworkNamespace.canBeCreated },
-    .timeLimit(.minutes(2)))
+    .timeLimit(.minutes(5)))
 struct KernelRoutesTests {
     /// A destination and the expected interface kind and gateway of its path; no kind if it is unreachable.
     struct Destination: Sendable {

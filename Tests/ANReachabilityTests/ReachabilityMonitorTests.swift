@@ -8,7 +8,7 @@ import Testing
 /// The monitor, tested in network namespaces.
 @Suite(
     .enabled("Network namespaces cannot be created here.") { await NetworkNamespace.canBeCreated },
-    .timeLimit(.minutes(2)))
+    .timeLimit(.minutes(5)))
 struct ReachabilityMonitorTests {
     private let network: NetworkNamespace
 

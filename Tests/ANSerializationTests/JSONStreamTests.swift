@@ -7,7 +7,7 @@ import AsyncNetworkingTesting
 import FoundationEssentials
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct JSONStreamTests {
+@Suite(.timeLimit(.minutes(5))) struct JSONStreamTests {
     private struct Change: Codable, Hashable, Sendable {
         var row: Int
         var text: String?

@@ -4,7 +4,7 @@ import ANSystem
 import Glibc
 import Testing
 
-@Suite(.enabled(if: BrotliDecoder.isAvailable), .timeLimit(.minutes(1))) struct BrotliDecoderTests {
+@Suite(.enabled(if: BrotliDecoder.isAvailable), .timeLimit(.minutes(5))) struct BrotliDecoderTests {
     @Test func `input after the end of the stream is not consumed`() throws {
         let result = try CodedStream.brotli.decode([CodedStream.brotli.bytes + [1, 2, 3]])
         #expect(result == Decoded(output: CodedStream.text, isComplete: true, left: 3))

@@ -2,6 +2,7 @@
 
 import ANSystem
 import Glibc
+import TestSupport
 import Testing
 
 @Suite struct EventLoopTests {
@@ -43,7 +44,7 @@ import Testing
                     }
                 }
             }
-            #expect(await eventually { seen.withLock { $0.allSatisfy { $0.count == 5000 } } })
+            try await eventually { seen.withLock { $0.allSatisfy { $0.count == 5000 } } }
             #expect(seen.withLock { $0 } == [[Int]](repeating: Array(0..<5000), count: 8))
         }
     }
@@ -51,7 +52,7 @@ import Testing
     @Test func `posting wakes a sleeping loop`() async throws {
         try await withLoop("wakes") { loop, probe in
             for _ in 0..<50 {
-                #expect(await eventually { Process.threadStates(named: "wakes") == ["S"] })
+                try await eventually { Process.threadStates(named: "wakes") == ["S"] }
                 await withCheckedContinuation { continuation in probe.post(to: loop) { continuation.resume() } }
             }
         }
@@ -92,7 +93,7 @@ import Testing
                 loop.epoll.remove(reader)
             }
             mayGoOn.withLock { $0 = true }
-            #expect(await eventually { probe.events.count >= 4 })
+            try await eventually { probe.events.count >= 4 }
             #expect(probe.events == [.endOfTurn, .ready(reader), .work, .endOfTurn])
             #expect(try source.bytes(upTo: 1) == [1])
         }
@@ -101,7 +102,7 @@ import Testing
     @Test func `the timeout that a source returns ends the sleep`() async throws {
         let probe = Probe(milliseconds: 1)
         try await withLoop("timer", source: probe) { _, _ in
-            #expect(await eventually { probe.events.count { $0 == .endOfTurn } >= 20 })
+            try await eventually { probe.events.count { $0 == .endOfTurn } >= 20 }
         }
     }
 
@@ -112,11 +113,11 @@ import Testing
         try loop.start(name: "stops", source: probe)
         for _ in 0..<100 { probe.post(to: loop) { count.withLock { $0 += 1 } } }
         loop.stop()
-        #expect(await eventually { count.withLock { $0 } == 100 })
-        #expect(await eventually { Process.threadStates(named: "stops").isEmpty })
+        try await eventually { count.withLock { $0 } == 100 }
+        try await eventually { Process.threadStates(named: "stops").isEmpty }
     }
 
-    @Test func `stopped loops leave no descriptor and no thread`() async {
+    @Test(.exitTest) func `stopped loops leave no descriptor and no thread`() async {
         // In a process of its own, because other tests have loops, too.
         await #expect(processExitsWith: .success) {
             // The runtime opens and closes a few of its own meanwhile; a leak would be one of each loop.
@@ -125,12 +126,12 @@ import Testing
                 let probe = Probe()
                 let loops = try (0..<50).map { _ in try EventLoop() }
                 for loop in loops { try loop.start(name: "leaves", source: probe) }
-                #expect(await eventually { Process.threadStates(named: "leaves").count == 50 })
+                try await eventually { Process.threadStates(named: "leaves").count == 50 }
                 #expect(Process.loopDescriptorCount() > baseline + 90)
                 for loop in loops { loop.stop() }
             }
-            #expect(await eventually { Process.threadStates(named: "leaves").isEmpty })
-            #expect(await eventually { Process.loopDescriptorCount() < baseline + 10 })
+            try await eventually { Process.threadStates(named: "leaves").isEmpty }
+            try await eventually { Process.loopDescriptorCount() < baseline + 10 }
         }
     }
 
@@ -152,10 +153,10 @@ import Testing
             let probe = Probe(whenFreed: { isFreed.withLock { $0 = true } })
             try loop.start(name: "releases", source: probe)
             probe.post(to: loop) {}
-            #expect(await eventually { probe.events.contains(.endOfTurn) })
-            #expect(await eventually { Process.threadStates(named: "releases") == ["S"] })
+            try await eventually { probe.events.contains(.endOfTurn) }
+            try await eventually { Process.threadStates(named: "releases") == ["S"] }
         }
-        #expect(await eventually { isFreed.withLock { $0 } })
+        try await eventually { isFreed.withLock { $0 } }
     }
 
     @Test func `an actor that owns its loop is freed on the loop and stops it`() async throws {
@@ -163,18 +164,15 @@ import Testing
         do {
             let owner = try Owner { isFreed.withLock { $0 = true } }
             #expect(await owner.answer() == 42)
-            #expect(await eventually { Process.threadStates(named: "owner") == ["S"] })
+            try await eventually { Process.threadStates(named: "owner") == ["S"] }
         }
-        #expect(await eventually { isFreed.withLock { $0 } })
-        #expect(await eventually { Process.threadStates(named: "owner").isEmpty })
+        try await eventually { isFreed.withLock { $0 } }
+        try await eventually { Process.threadStates(named: "owner").isEmpty }
     }
 
     @Test func `a long thread name is cut to 15 bytes`() async throws {
         try await withLoop("123456789012345678") { _, _ in
-            #expect(
-                await eventually {
-                    !Process.threadStates(named: "123456789012345").isEmpty
-                })
+            try await eventually { !Process.threadStates(named: "123456789012345").isEmpty }
         }
     }
 }

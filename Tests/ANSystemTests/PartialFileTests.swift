@@ -2,6 +2,7 @@
 
 import ANSystem
 import Foundation
+import TestSupport
 import Testing
 
 @Suite final class PartialFileTests {
@@ -133,7 +134,7 @@ import Testing
                 == 1)
     }
 
-    @Test(arguments: [(UInt32(0o666), UInt32(0o644)), (0o600, 0o600)])
+    @Test(.exitTest, arguments: [(UInt32(0o666), UInt32(0o644)), (0o600, 0o600)])
     func `a file has the requested permissions less the umask`(mode: UInt32, expected: UInt32) async throws {
         // In a process of its own, because the umask belongs to the process.
         await #expect(processExitsWith: .success) {

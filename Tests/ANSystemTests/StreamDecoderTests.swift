@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Behaviour common to all decoders.
-@Suite(.timeLimit(.minutes(1))) struct StreamDecoderTests {
+@Suite(.timeLimit(.minutes(5))) struct StreamDecoderTests {
     @Test(arguments: CodedStream.available)
     func `input split in two decodes to the same output`(stream: CodedStream) throws {
         for split in 0...stream.bytes.count {
@@ -61,7 +61,7 @@ import Testing
         #expect(try stream.decode([stream.bytes], room: 0).output == [])
     }
 
-    @Test func `decoders free their memory`() async {
+    @Test(.exitTest) func `decoders free their memory`() async {
         // In a process of its own, where no other test allocates memory.
         await #expect(processExitsWith: .success) {
             func decode(_ stream: CodedStream, _ times: Int) throws {

@@ -37,16 +37,6 @@ extension FileDescriptor {
     }
 }
 
-/// Waits until `condition` holds, and returns whether it did within `limit`.
-func eventually(within limit: Duration = .seconds(60), _ condition: () async throws -> Bool) async rethrows -> Bool {
-    let end = ContinuousClock.now + limit
-    while ContinuousClock.now < end {
-        if try await condition() { return true }
-        try? await Task.sleep(for: .milliseconds(1))
-    }
-    return try await condition()
-}
-
 /// Facts about this process from procfs.
 enum Process {
     /// The states of the threads with a name, as in proc(5): `S` for a sleeping thread.

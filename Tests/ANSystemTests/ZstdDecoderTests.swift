@@ -4,7 +4,7 @@ import ANSystem
 import Glibc
 import Testing
 
-@Suite(.enabled(if: ZstdDecoder.isAvailable), .timeLimit(.minutes(1))) struct ZstdDecoderTests {
+@Suite(.enabled(if: ZstdDecoder.isAvailable), .timeLimit(.minutes(5))) struct ZstdDecoderTests {
     /// A frame with a window descriptor (RFC 8878 §3.1.1.1.2), and one last block: the raw byte 7.
     private static func frame(windowLog: UInt8) -> [UInt8] {
         [0x28, 0xB5, 0x2F, 0xFD, 0, (windowLog - 10) << 3, 9, 0, 0, 7]

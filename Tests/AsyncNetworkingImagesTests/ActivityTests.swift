@@ -70,7 +70,7 @@ import Testing
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct NetworkActivityMonitorTests {
+@Suite(.timeLimit(.minutes(5))) struct NetworkActivityMonitorTests {
     @Test func `a request of a session is shown after one second, and hidden 0.17 seconds after its end`() async throws
     {
         let clock = ManualClock()

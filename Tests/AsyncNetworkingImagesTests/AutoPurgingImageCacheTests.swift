@@ -94,7 +94,7 @@ import Testing
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct AutoPurgingImageCacheTests {
+@Suite(.timeLimit(.minutes(5))) struct AutoPurgingImageCacheTests {
     private let url = URL(string: "https://example.com/a")
 
     @Test func `limits are those of AFNetworking by default`() {
@@ -206,7 +206,7 @@ import Testing
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct MemoryPressureTests {
+@Suite(.timeLimit(.minutes(5))) struct MemoryPressureTests {
     @Test(
         arguments: [
             (

@@ -7,7 +7,7 @@ import AsyncNetworkingTesting
 import Foundation
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct ImageDownloaderTests {
+@Suite(.timeLimit(.minutes(5))) struct ImageDownloaderTests {
     private static let png = MockResponse.data(SamplePicture.png, headers: [.contentType: "image/png"])
 
     private static func downloader(

@@ -6,7 +6,7 @@ import AsyncNetworkingTesting
 import Foundation
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct ImageSlotTests {
+@Suite(.timeLimit(.minutes(5))) struct ImageSlotTests {
     private let red = try? ImageContent(SamplePicture.png, scale: 2)
     private let placeholder = try? ImageContent(SamplePicture.png, scale: 3)
 

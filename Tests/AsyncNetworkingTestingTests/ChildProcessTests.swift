@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// The programs that tests run.
-@Suite(.timeLimit(.minutes(1))) struct ChildProcessTests {
+@Suite(.timeLimit(.minutes(5))) struct ChildProcessTests {
     private func shell(_ script: String) -> Command {
         Command("sh", "-c", script)
     }

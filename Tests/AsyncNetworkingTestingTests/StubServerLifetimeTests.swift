@@ -3,6 +3,7 @@
 import AsyncNetworkingTesting
 import FoundationEssentials
 import Glibc
+import TestSupport
 import Testing
 
 @Suite struct StubServerLifetimeTests {
@@ -95,18 +96,18 @@ import Testing
         }
     }
 
-    @Test(.timeLimit(.minutes(1))) func `a stopped server leaves no descriptor and no thread`() async {
+    @Test(.exitTest, .timeLimit(.minutes(5))) func `a stopped server leaves no descriptor and no thread`() async {
         // In a process of its own, where no other test opens and closes descriptors.
         await #expect(processExitsWith: .success) {
             let certificate = try TestCertificateAuthority().issue()
             // The first round creates what the process keeps: the thread pool, OpenSSL's tables.
             try await useServers(certificate)
-            let before = try ProcessState()
+            let before = try ProcessResources()
             for _ in 0..<5 { try await useServers(certificate) }
             // The runtime opens a few of its own meanwhile; a leak would be one of each server.
-            try #require(try ProcessState().descriptors < before.descriptors + 10)
+            try #require(try ProcessResources().descriptors.count < before.descriptors.count + 10)
             // A joined thread is listed until the kernel has removed it.
-            while try ProcessState().stubThreads > 0 { await Task.yield() }
+            try await eventually { try !ProcessResources().threads.contains { $0.hasPrefix("stub-") } }
         }
     }
 }
@@ -120,19 +121,5 @@ private func useServers(_ certificate: TestCertificate) async throws {
         for client in clients { try client.send("GET / HTTP/1.1\r\n\r\n") }
         try await server.activity { $0.connectionsAccepted == 10 }
         await server.stop()
-    }
-}
-
-/// The numbers of descriptors and threads of this process.
-private struct ProcessState {
-    var descriptors: Int
-    var stubThreads: Int
-
-    init() throws {
-        descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
-        stubThreads = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").count { task in
-            let name = try? String(contentsOfFile: "/proc/self/task/\(task)/comm", encoding: .utf8)
-            return name?.hasPrefix("stub-") == true
-        }
     }
 }

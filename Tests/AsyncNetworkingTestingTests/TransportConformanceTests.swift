@@ -4,7 +4,7 @@ import AsyncNetworkingTesting
 import Testing
 
 @Suite struct TransportConformanceTests {
-    @Test(.timeLimit(.minutes(1)), arguments: TransportConformanceCase.all)
+    @Test(.timeLimit(.minutes(5)), arguments: TransportConformanceCase.all)
     func `the mock transport conforms to the requirements`(_ testCase: TransportConformanceCase) async throws {
         try await testCase.run(makeMock: { MockTransport(script: $0) })
     }

@@ -4,7 +4,7 @@ import AsyncNetworking
 import AsyncNetworkingTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct ActivityTimeoutTests {
+@Suite(.timeLimit(.minutes(5))) struct ActivityTimeoutTests {
     @Test func `a wait for requests that never arrive ends with those that did`() async throws {
         try await StubServer.with { server in
             server.fallback { _ in .text("ok") }

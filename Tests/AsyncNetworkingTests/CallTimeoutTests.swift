@@ -6,7 +6,7 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct CallTimeoutTests {
+@Suite(.timeLimit(.minutes(5))) struct CallTimeoutTests {
     private let clock = ManualClock()
 
     private func manager(

@@ -4,10 +4,11 @@ import AsyncNetworking
 import AsyncNetworkingTesting
 import FoundationEssentials
 import HTTPTypes
+import TestSupport
 import Testing
 
 /// A request whose task is cancelled throws `CancellationError`, in every phase.
-@Suite(.timeLimit(.minutes(1))) struct CancellationTests {
+@Suite(.timeLimit(.minutes(5))) struct CancellationTests {
     private static let beginning = MockResponse([.head(.ok), .chunk(Data("a".utf8)), .hang])
 
     /// Starts a request and cancels it once `isThere` returns.

@@ -4,9 +4,10 @@ import AsyncNetworking
 import AsyncNetworkingTesting
 import FoundationEssentials
 import HTTPTypes
+import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct ConnectivityTests {
+@Suite(.timeLimit(.minutes(5))) struct ConnectivityTests {
     /// A route source controlled by a test.
     private actor Routes: RouteSource {
         private var isDown: Bool

@@ -5,9 +5,10 @@ import AsyncNetworkingTesting
 import FoundationEssentials
 import Glibc
 import HTTPTypes
+import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct DownloadsTests {
+@Suite(.timeLimit(.minutes(5))) struct DownloadsTests {
     private let directory: TemporaryDirectory
     private let file: String
 
@@ -132,7 +133,7 @@ import Testing
         #expect(try directory.contents == ["file"])
     }
 
-    @Test func `a directory that is not writable is an error`() async throws {
+    @Test(.exitTest) func `a directory that is not writable is an error`() async throws {
         try unsafe #require(chmod(directory.path, 0o555) == 0)
         // In a process that is not run by root, who may write everywhere.
         await #expect(processExitsWith: .success) { [path = file as String] in
@@ -144,7 +145,7 @@ import Testing
         #expect(try directory.contents == [])
     }
 
-    @Test func `a full disk is an error, and no file is left`() async throws {
+    @Test(.exitTest) func `a full disk is an error, and no file is left`() async throws {
         // In a process whose files are limited to 1 MB, which has the effect of a full disk; see setrlimit(2).
         await #expect(processExitsWith: .success) { [path = file as String] in
             _ = signal(SIGXFSZ, SIG_IGN)
@@ -169,7 +170,7 @@ import Testing
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct DownloadProgressTests {
+@Suite(.timeLimit(.minutes(5))) struct DownloadProgressTests {
     private let directory: TemporaryDirectory
     private let file: String
 

@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 /// Decisions during TLS handshakes.
-@Suite(.timeLimit(.minutes(1))) struct HandshakeDecisionsTests {
+@Suite(.timeLimit(.minutes(5))) struct HandshakeDecisionsTests {
     private let decisions = HandshakeDecisions<Int>()
     private let subject = HandshakeSubject.identity(host: "a")
     private let callback = Lock<(@Sendable (Int) -> Void)?>(nil)

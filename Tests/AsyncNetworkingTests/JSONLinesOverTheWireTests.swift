@@ -6,7 +6,7 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct JSONLinesOverTheWireTests {
+@Suite(.timeLimit(.minutes(5))) struct JSONLinesOverTheWireTests {
     private struct Change: Codable, Hashable, Sendable {
         var row: Int
     }

@@ -7,7 +7,7 @@ import HTTPTypes
 import Testing
 
 /// Redirects and retries over real connections, with misbehaving servers.
-@Suite(.timeLimit(.minutes(2))) struct RedirectsOverTheWireTests {
+@Suite(.timeLimit(.minutes(5))) struct RedirectsOverTheWireTests {
     @Test func `secrets are not sent to another port`() async throws {
         try await StubServer.with { other in
             other.fallback { _ in .text("end") }
@@ -75,7 +75,7 @@ import Testing
     }
 }
 
-@Suite(.timeLimit(.minutes(2))) struct RetriesOverTheWireTests {
+@Suite(.timeLimit(.minutes(5))) struct RetriesOverTheWireTests {
     /// A manager that retries without waiting.
     private func manager(
         for server: StubServer, limit: Int = 3, policy: (inout RetryPolicy) -> Void = { _ in }

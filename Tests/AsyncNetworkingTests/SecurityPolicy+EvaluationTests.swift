@@ -48,7 +48,7 @@ import Testing
         #expect(result.trust.failure == (isAccepted ? nil : .wrongHost))
     }
 
-    @Test func `evaluations free their memory`() async {
+    @Test(.exitTest) func `evaluations free their memory`() async {
         // In a process of its own, where no other test allocates memory.
         await #expect(processExitsWith: .success) {
             let root = try TestCertificateAuthority()

@@ -101,19 +101,6 @@ struct Planned: Error, Hashable {
     var number = 0
 }
 
-/// Polls `condition` until it holds; fails the test if it never does.
-func eventually(
-    within limit: Duration = .seconds(60), sourceLocation: SourceLocation = #_sourceLocation,
-    _ condition: () async throws -> Bool
-) async throws {
-    let end = ContinuousClock.now + limit
-    while try await !condition() {
-        try #require(ContinuousClock.now < end, "It has not come about in \(limit).", sourceLocation: sourceLocation)
-        // Long enough to leave the CPU to the awaited work.
-        try await Task.sleep(for: .milliseconds(1))
-    }
-}
-
 extension ManualClock {
     /// Advances through `count` waits, one after the other, and returns their lengths.
     func passWaits(_ count: Int) async throws -> [Duration] {

@@ -7,7 +7,7 @@ import HTTPTypes
 import Testing
 
 /// The session's encoder and decoder in all places where JSON is written or read.
-@Suite(.timeLimit(.minutes(1))) struct SessionJSONTests {
+@Suite(.timeLimit(.minutes(5))) struct SessionJSONTests {
     private struct Note: Codable, Sendable, Equatable {
         var createdAt = Date(timeIntervalSince1970: 86_400)
     }

@@ -4,6 +4,7 @@ import AsyncNetworking
 import AsyncNetworkingTesting
 import FoundationEssentials
 import HTTPTypes
+import TestSupport
 import Testing
 
 extension SessionManager {
@@ -24,7 +25,7 @@ extension SessionManager {
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct InvalidationTests {
+@Suite(.timeLimit(.minutes(5))) struct InvalidationTests {
     @Test func `subsequent requests of every kind are refused`() async throws {
         let transport = MockTransport(.text("x"))
         let manager = SessionManager(on: transport)
@@ -113,7 +114,7 @@ extension SessionManager {
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct ShutdownTests {
+@Suite(.timeLimit(.minutes(5))) struct ShutdownTests {
     private let clock = ManualClock()
 
     private func manager(on transport: MockTransport) -> SessionManager {
@@ -286,7 +287,7 @@ extension SessionManager {
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct WithSessionTests {
+@Suite(.timeLimit(.minutes(5))) struct WithSessionTests {
     @Test func `the closure's value is returned, and the manager is shut down`() async throws {
         let transport = MockTransport(.text("x"))
         let (text, manager) = try await withSession { configuration in
@@ -315,7 +316,7 @@ extension SessionManager {
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct SessionTasksTests {
+@Suite(.timeLimit(.minutes(5))) struct SessionTasksTests {
     @Test func `running tasks are listed, oldest first, until they end`() async throws {
         let transport = MockTransport(.hang)
         let manager = SessionManager(on: transport)

@@ -5,29 +5,32 @@ import AsyncNetworkingTesting
 import FoundationEssentials
 import Glibc
 import HTTPTypes
+import TestSupport
 import Testing
 
 /// The system resources held by managers.
 ///
 /// Each test runs in a process of its own, in which nothing else opens or closes descriptors; a test that hangs is
-/// ended by SIGALRM. The tests are serialized, because each blocks a thread of the pool while it waits for its process.
-@Suite(.serialized, .timeLimit(.minutes(3))) struct SessionManagerLifetimeTests {
-    @Test func `a released manager frees its thread and descriptors`() async {
+/// ended by SIGALRM.
+@Suite(.timeLimit(.minutes(5))) struct SessionManagerLifetimeTests {
+    @Test(.exitTest) func `a released manager frees its thread and descriptors`() async {
         await #expect(processExitsWith: .success) {
-            alarm(100)
+            alarm(200)
             try await StubServer.with { server in
                 server.route("/", .text("x"))
                 let before = try await stateAfterFirstUse(of: server)
                 for _ in 0..<20 { try await useManager(server) }
                 try await server.connections(open: 0)
-                try await eventually { try ProcessState().isWithin(before) }
+                try await eventually { try ProcessResources().isWithin(before) }
             }
         }
     }
 
-    @Test func `a manager that was shut down explicitly or by its scope frees its thread and descriptors`() async {
+    @Test(.exitTest) func `a manager that was shut down explicitly or by its scope frees its thread and descriptors`()
+        async
+    {
         await #expect(processExitsWith: .success) {
-            alarm(100)
+            alarm(200)
             try await StubServer.with { server in
                 server.route("/", .text("x"))
                 let before = try await stateAfterFirstUse(of: server)
@@ -40,34 +43,34 @@ import Testing
                     }
                 }
                 try await server.connections(open: 0)
-                try await eventually { try ProcessState().isWithin(before) }
+                try await eventually { try ProcessResources().isWithin(before) }
             }
         }
     }
 
-    @Test func `a manager released with a running request is freed after the request`() async {
+    @Test(.exitTest) func `a manager released with a running request is freed after the request`() async {
         await #expect(processExitsWith: .success) {
-            alarm(100)
+            alarm(200)
             try await StubServer.with { server in
-                let before = try ProcessState()
+                let before = try ProcessResources()
                 let gate = try ScriptGate()
                 server.route("/", Script([.wait(gate), .reply(Reply(body: .string("late")))]))
                 let upload = SessionManager(for: server).upload("/", body: .string("a"))
                 try await server.requests(count: 1)
-                try #require(try ProcessState().threads == before.threads + 1)
+                try #require(try ProcessResources().engineThreads == before.engineThreads + 1)
                 gate.open()
                 try #require(try await upload.value.text == "late")
                 // The task's handle still exists, the manager does not.
-                try await eventually { try ProcessState().threads == before.threads }
+                try await eventually { try ProcessResources().engineThreads == before.engineThreads }
                 try await server.connections(open: 0)
                 upload.cancel()
             }
         }
     }
 
-    @Test func `10,000 requests cancelled at random moments leak nothing`() async {
+    @Test(.exitTest) func `10,000 requests cancelled at random moments leak nothing`() async {
         await #expect(processExitsWith: .success) {
-            alarm(100)
+            alarm(200)
             try await StubServer.with { server in
                 server.route("/quick", .text("quick"))
                 server.route("/silent", .hang)
@@ -77,7 +80,7 @@ import Testing
                 let before = try await stateAfterFirstUse(of: server)
                 try await storm(on: server, seed: 1)
                 try await server.connections(open: 0)
-                try await eventually { try ProcessState().isWithin(before) }
+                try await eventually { try ProcessResources().isWithin(before) }
             }
         }
     }
@@ -85,13 +88,13 @@ import Testing
 
 /// Returns the process's state after the first use of a manager, which creates resources that are kept: OpenSSL's
 /// tables, the thread pool, the clock's descriptors.
-private func stateAfterFirstUse(of server: StubServer) async throws -> ProcessState {
+private func stateAfterFirstUse(of server: StubServer) async throws -> ProcessResources {
     try await Task.sleep(for: .milliseconds(1))
-    let threads = try ProcessState().threads
+    let threads = try ProcessResources().engineThreads
     try await useManager(server)
     try await server.connections(open: 0)
-    try await eventually { try ProcessState().threads == threads }
-    return try ProcessState()
+    try await eventually { try ProcessResources().engineThreads == threads }
+    return try ProcessResources()
 }
 
 /// Creates a manager, uses it and releases it.
@@ -141,30 +144,5 @@ private func cancelledRequest(
     } catch let error as SessionError {
         guard path == "reset", case .connectionLost = error.reason else { throw error }
         return false
-    }
-}
-
-/// The resources held by this process.
-private struct ProcessState {
-    /// The open descriptors, except for timers, which the runtime creates when its clocks are first used.
-    var descriptors: Int
-    /// The threads of the managers' loops.
-    var threads: Int
-
-    init() throws {
-        descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count { number in
-            let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(number)")
-            return target != "anon_inode:[timerfd]"
-        }
-        threads = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").count { task in
-            let name = try? String(contentsOfFile: "/proc/self/task/\(task)/comm", encoding: .utf8)
-            return name == "ANCurl\n"
-        }
-    }
-
-    /// Whether the process holds no more than in another state. It may hold less, because resources closed shortly
-    /// before may have been counted in the other.
-    func isWithin(_ before: ProcessState) -> Bool {
-        descriptors <= before.descriptors && threads <= before.threads
     }
 }

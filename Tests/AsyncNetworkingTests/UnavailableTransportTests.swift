@@ -4,10 +4,12 @@ import AsyncNetworking
 import AsyncNetworkingTesting
 import FoundationEssentials
 import Glibc
+import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct UnavailableTransportTests {
-    @Test func `a manager created without free descriptors fails its requests, and shuts down`() async throws {
+@Suite(.timeLimit(.minutes(5))) struct UnavailableTransportTests {
+    @Test(.exitTest) func `a manager created without free descriptors fails its requests, and shuts down`() async throws
+    {
         await #expect(processExitsWith: .success) {
             // Descriptors that the process opens once are opened before the limit is set.
             _ = try? await SessionManager().get("http://127.0.0.1:1/")

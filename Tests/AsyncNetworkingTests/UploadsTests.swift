@@ -5,9 +5,10 @@ import AsyncNetworkingTesting
 import FoundationEssentials
 import Glibc
 import HTTPTypes
+import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct UploadsTests {
+@Suite(.timeLimit(.minutes(5))) struct UploadsTests {
     @Test func `a body is posted, and the response is the value`() async throws {
         let transport = MockTransport(.text("thanks", status: .accepted))
         let response = try await SessionManager(on: transport).upload("up", body: .string("abc")).value
@@ -306,7 +307,7 @@ import Testing
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct TransferTaskLifetimeTests {
+@Suite(.timeLimit(.minutes(5))) struct TransferTaskLifetimeTests {
     private let transport = MockTransport(.hang)
 
     @Test func `cancelling it ends the transfer`() async throws {

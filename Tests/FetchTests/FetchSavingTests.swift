@@ -7,7 +7,7 @@ import FoundationEssentials
 import Testing
 
 /// Saving files with the built executable.
-@Suite(.timeLimit(.minutes(1))) struct FetchSavingTests {
+@Suite(.timeLimit(.minutes(5))) struct FetchSavingTests {
     private static let bytes = StubServer.generatedBytes(200_000)
 
     private func with(_ body: (FetchTool, StubServer, _ base: String) async throws -> Void) async throws {

@@ -6,7 +6,7 @@ import FoundationEssentials
 import Testing
 
 /// The built executable with a stub server.
-@Suite(.timeLimit(.minutes(1))) struct FetchToolTests {
+@Suite(.timeLimit(.minutes(5))) struct FetchToolTests {
     private func with(
         _ options: StubServer.Options = .init(), _ body: (FetchTool, StubServer, _ base: String) async throws -> Void
     ) async throws {

@@ -30,6 +30,15 @@ import Testing
         #expect(places.map { "\(file.path):\($0 + 1)" } == [])
     }
 
+    @Test func `a file with exit tests runs them one after the other`() {
+        let files = SourceTree.files(in: "Tests").filter { $0.hasSuffix(".swift") && !$0.contains("HouseTests") }
+        let texts = files.compactMap { SourceTree.text(of: $0) }.filter {
+            $0.contains("await #expect(processExitsWith")
+        }
+        #expect(texts.count > 10)
+        #expect(texts.filter { !$0.contains("@Test(.exitTest") } == [])
+    }
+
     @Test func `there are files to check`() {
         #expect(SourceTree.sources.count > 50)
         #expect(SourceTree.modules.contains("ANSystem"))

@@ -5,7 +5,7 @@ import Dispatch
 import Testing
 
 /// AFNetworking's interface with httpbin, against which AFNetworking's own tests ran.
-@Suite(.servers(.httpbin), .timeLimit(.minutes(2))) struct AFNetworkingTests {
+@Suite(.servers(.httpbin), .timeLimit(.minutes(5))) struct AFNetworkingTests {
     private let manager: AFHTTPSessionManager
 
     init() throws {

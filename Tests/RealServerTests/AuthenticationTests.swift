@@ -26,7 +26,7 @@ extension SessionManager {
 }
 
 /// Servers that require authentication.
-@Suite(.servers(.nginx, .nginxTLS, .httpbin), .timeLimit(.minutes(2))) struct AuthenticationTests {
+@Suite(.servers(.nginx, .nginxTLS, .httpbin), .timeLimit(.minutes(5))) struct AuthenticationTests {
     @Test(arguments: [RealServer.nginx, .nginxTLS])
     func `Basic challenges are answered, remembered, and answered after redirects`(server: RealServer) async throws {
         let manager = try SessionManager(for: server, right)
@@ -100,7 +100,7 @@ extension SessionManager {
 }
 
 /// Proxies that require authentication.
-@Suite(.servers(.nginx, .nginxTLS, .proxyWithCredentials, .proxyWithCredentialsTLS), .timeLimit(.minutes(2)))
+@Suite(.servers(.nginx, .nginxTLS, .proxyWithCredentials, .proxyWithCredentialsTLS), .timeLimit(.minutes(5)))
 struct ProxyAuthenticationTests {
     @Test(arguments: [RealServer.nginx, .nginxTLS])
     func `a proxy over TLS accepts a credential`(server: RealServer) async throws {

@@ -5,7 +5,7 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-@Suite(.servers(.nginx, .nginxTLS), .timeLimit(.minutes(2))) struct CachingTests {
+@Suite(.servers(.nginx, .nginxTLS), .timeLimit(.minutes(5))) struct CachingTests {
     private static let dialects: [Dialect] = [.http1, .http2OverTLS]
 
     private func source(

@@ -35,7 +35,7 @@ enum FrontServer: CaseIterable, Sendable {
 }
 
 /// Connections that servers end, and responses that precede the end of the request body.
-@Suite(.servers(.apache, .haproxy, .caddy, .nginxFront), .timeLimit(.minutes(1))) struct ConnectionEndsTests {
+@Suite(.servers(.apache, .haproxy, .caddy, .nginxFront), .timeLimit(.minutes(5))) struct ConnectionEndsTests {
     private static let versions = [HTTPVersion.http1_1, .http2]
 
     @Test(arguments: FrontServer.allCases, versions)

@@ -22,7 +22,7 @@ private struct Echo: Decodable, Sendable {
     }
 }
 
-@Suite(.servers(.httpbin), .timeLimit(.minutes(2))) struct HTTPBinTests {
+@Suite(.servers(.httpbin), .timeLimit(.minutes(5))) struct HTTPBinTests {
     private let manager: SessionManager
 
     init() throws {

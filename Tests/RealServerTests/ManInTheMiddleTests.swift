@@ -6,7 +6,7 @@ import HTTPTypes
 import Testing
 
 /// mitmproxy between the client and nginx. Its certificate authority is in the client's trust store.
-@Suite(.servers(.nginxTLS, .mitm), .timeLimit(.minutes(1))) struct ManInTheMiddleTests {
+@Suite(.servers(.nginxTLS, .mitm), .timeLimit(.minutes(5))) struct ManInTheMiddleTests {
     /// Creates a manager that trusts the servers' authority and mitmproxy's.
     private func manager(_ policy: SecurityPolicy, throughTheMiddle: Bool = true) throws -> SessionManager {
         let directory = try RealServer.directory()

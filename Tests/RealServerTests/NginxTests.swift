@@ -45,7 +45,7 @@ enum Dialect: CaseIterable, Sendable {
     }
 }
 
-@Suite(.servers(.nginx, .nginxTLS, .nginxH2C), .timeLimit(.minutes(2))) struct NginxTests {
+@Suite(.servers(.nginx, .nginxTLS, .nginxH2C), .timeLimit(.minutes(5))) struct NginxTests {
     private struct Person: Decodable, Equatable {
         var id: Int
         var name: String
@@ -284,7 +284,7 @@ extension Sequence {
     }
 }
 
-@Suite(.servers(.nginxTLS), .timeLimit(.minutes(1))) struct TrustTests {
+@Suite(.servers(.nginxTLS), .timeLimit(.minutes(5))) struct TrustTests {
     private func failure(
         _ url: URL, configure: (inout SessionConfiguration) -> Void
     ) async throws -> TransportError.TLSFailure? {

@@ -5,7 +5,7 @@ import HTTPTypes
 import Testing
 
 /// The pipeline with a real server.
-@Suite(.servers(.nginx, .nginxTLS), .timeLimit(.minutes(2))) struct PipelineTests {
+@Suite(.servers(.nginx, .nginxTLS), .timeLimit(.minutes(5))) struct PipelineTests {
     @Test(arguments: Dialect.reusing)
     func `a request to an unavailable server is retried on the same connection`(dialect: Dialect) async throws {
         let manager = try dialect.manager {

@@ -4,6 +4,7 @@ import AsyncNetworking
 import FoundationEssentials
 import Glibc
 import HTTPTypes
+import TestSupport
 import Testing
 
 private let right = Credential(user: "user", password: "secret")
@@ -29,7 +30,7 @@ private func proxyFailure(_ manager: SessionManager) async throws -> TransportEr
     return failure
 }
 
-@Suite(.servers(.nginx, .nginxTLS, .proxy, .proxyWithCredentials, .proxyTLS), .timeLimit(.minutes(2)))
+@Suite(.servers(.nginx, .nginxTLS, .proxy, .proxyWithCredentials, .proxyTLS), .timeLimit(.minutes(5)))
 struct HTTPProxyTests {
     @Test func `http requests are forwarded by the proxy`() async throws {
         let proxy = try RealServer.proxy.proxy(.http)
@@ -127,7 +128,7 @@ struct HTTPProxyTests {
         guard error.reason == .cannotResolve, error.context?.host == "proxy.invalid" else { throw error }
     }
 
-    @Test func `the environment sets the proxy and the hosts to bypass`() async {
+    @Test(.exitTest) func `the environment sets the proxy and the hosts to bypass`() async {
         // In a separate process: the environment is shared by all tests.
         await #expect(processExitsWith: .success) {
             let proxy = try RealServer.proxy.url()
@@ -151,7 +152,7 @@ struct HTTPProxyTests {
     }
 }
 
-@Suite(.servers(.nginx, .nginxTLS, .socks, .socksWithCredentials), .timeLimit(.minutes(1)))
+@Suite(.servers(.nginx, .nginxTLS, .socks, .socksWithCredentials), .timeLimit(.minutes(5)))
 struct SOCKSProxyTests {
     @Test(arguments: [Proxy.Kind.socks5, .socks5h], [RealServer.nginx, .nginxTLS])
     func `requests are sent through the proxy`(kind: Proxy.Kind, server: RealServer) async throws {

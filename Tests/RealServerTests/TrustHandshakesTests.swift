@@ -7,7 +7,7 @@ import Testing
 
 /// TLS handshakes with nginx, which has a certificate for each host name, and with openssl-s_server(1). The
 /// certificates are created by `Tests/Servers/pki.py`.
-@Suite(.servers(.pki, .stapleGood, .stapleRevoked, .stapleForeign, .mutual), .timeLimit(.minutes(2)))
+@Suite(.servers(.pki, .stapleGood, .stapleRevoked, .stapleForeign, .mutual), .timeLimit(.minutes(5)))
 struct TrustHandshakesTests {
     private typealias Failure = TransportError.TLSFailure
 

@@ -5,7 +5,7 @@ import FoundationEssentials
 import Testing
 
 /// WebSocket connections to Python's websockets.
-@Suite(.servers(.webSocket, .plainWebSocket, .freshWebSocket, .proxy), .timeLimit(.minutes(3)))
+@Suite(.servers(.webSocket, .plainWebSocket, .freshWebSocket, .proxy), .timeLimit(.minutes(5)))
 struct PythonWebSocketTests {
     private static let messages: [WebSocketMessage] = {
         let text = (0..<2000).map { "line \($0) of the text\n" }.joined()

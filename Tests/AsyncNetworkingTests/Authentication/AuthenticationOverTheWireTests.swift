@@ -8,7 +8,7 @@ import HTTPTypes
 import Testing
 
 /// The schemes that libcurl implements, with well-behaved and misbehaving servers.
-@Suite(.timeLimit(.minutes(2))) struct AuthenticationOverTheWireTests {
+@Suite(.timeLimit(.minutes(5))) struct AuthenticationOverTheWireTests {
     private static let digest = #"Digest realm="users", qop="auth", nonce="abc", algorithm=SHA-256"#
 
     /// A manager with Ada's credential for the server.

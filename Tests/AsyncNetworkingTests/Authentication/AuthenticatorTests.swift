@@ -5,6 +5,7 @@ import AsyncNetworking
 import AsyncNetworkingTesting
 import FoundationEssentials
 import HTTPTypes
+import TestSupport
 import Testing
 
 /// Issues the tokens `1`, `2`, `3`, …, and counts them.
@@ -58,7 +59,7 @@ private struct WaitsForTokens: EventMonitor {
     }
 }
 
-@Suite(.timeLimit(.minutes(2))) struct AuthenticatorTests {
+@Suite(.timeLimit(.minutes(5))) struct AuthenticatorTests {
     private let issuer = Issuer()
 
     /// Returns a transport that accepts only certain tokens.

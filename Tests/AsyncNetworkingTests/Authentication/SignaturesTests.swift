@@ -6,7 +6,7 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct SignaturesTests {
+@Suite(.timeLimit(.minutes(5))) struct SignaturesTests {
     /// The key of the examples in Amazon's documentation.
     private static let signature: AWSSignature = {
         var signature = AWSSignature(

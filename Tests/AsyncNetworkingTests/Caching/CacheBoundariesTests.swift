@@ -6,10 +6,11 @@ import AsyncNetworking
 import AsyncNetworkingTesting
 import FoundationEssentials
 import HTTPTypes
+import TestSupport
 import Testing
 
 /// The limits of storing and reusing responses.
-@Suite(.timeLimit(.minutes(1))) struct CacheBoundariesTests {
+@Suite(.timeLimit(.minutes(5))) struct CacheBoundariesTests {
     private let origin = Origin()
 
     init() {

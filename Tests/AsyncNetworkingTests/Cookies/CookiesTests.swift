@@ -6,7 +6,7 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct CookiesTests {
+@Suite(.timeLimit(.minutes(5))) struct CookiesTests {
     /// A manager that uses libcurl, for which the stub server is every host of this domain.
     private func manager(
         for server: StubServer, hosts: [String] = [], configure: (inout SessionConfiguration) -> Void = { _ in }
@@ -213,7 +213,7 @@ import Testing
 }
 
 /// Access of a program to a manager's cookies.
-@Suite(.timeLimit(.minutes(2))) struct CookieStoreTests {
+@Suite(.timeLimit(.minutes(5))) struct CookieStoreTests {
     private let manager = SessionManager { $0.proxy = .none }
     private let first = Cookie(name: "first", value: "1", domain: "a.example", path: "/x")
     private let second = Cookie(

@@ -8,7 +8,7 @@ import HTTPTypes
 import Testing
 
 /// Downloads that the retry policy continues after their response was cut.
-@Suite(.timeLimit(.minutes(1))) struct ContinuedDownloadsTests {
+@Suite(.timeLimit(.minutes(5))) struct ContinuedDownloadsTests {
     private static let bytes = StubServer.generatedBytes(1000)
     private let directory: TemporaryDirectory
     private let file: String

@@ -5,9 +5,10 @@ import AsyncNetworkingTesting
 import FoundationEssentials
 import Glibc
 import HTTPTypes
+import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct DownloadDestinationTests {
+@Suite(.timeLimit(.minutes(5))) struct DownloadDestinationTests {
     private let directory: TemporaryDirectory
     private let file: String
     private let manager = SessionManager(on: MockTransport(.text("new")))
@@ -141,7 +142,7 @@ import Testing
         #expect(file.words == "/dev/null: 3 bytes")
     }
 
-    @Test func `bytes written before the disk was full can be resumed`() async throws {
+    @Test(.exitTest) func `bytes written before the disk was full can be resumed`() async throws {
         // In a process whose files are limited to 1 MB, which has the effect of a full disk; see setrlimit(2).
         await #expect(processExitsWith: .success) { [path = file as String] in
             _ = signal(SIGXFSZ, SIG_IGN)

@@ -6,9 +6,10 @@ import Dispatch
 import FoundationEssentials
 import Glibc
 import HTTPTypes
+import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct DurableDownloadsTests {
+@Suite(.timeLimit(.minutes(5))) struct DurableDownloadsTests {
     private static let bytes = StubServer.generatedBytes(1000)
     private let directory: TemporaryDirectory
     private let file: String
@@ -245,11 +246,11 @@ import Testing
 }
 
 /// Processes killed at random moments, as by `kill -9`, and processes that resume their downloads.
-@Suite(.timeLimit(.minutes(2))) struct KilledDownloadsTests {
+@Suite(.timeLimit(.minutes(5))) struct KilledDownloadsTests {
     private static let bytes = StubServer.generatedBytes(300_000)
     private static let killsOfEachFile = 20
 
-    @Test func `a file is never corrupt, no matter how often its process is killed`() async throws {
+    @Test(.exitTest) func `a file is never corrupt, no matter how often its process is killed`() async throws {
         let directory = try TemporaryDirectory()
         try await StubServer.with { server in
             // A file takes about 60 ms.

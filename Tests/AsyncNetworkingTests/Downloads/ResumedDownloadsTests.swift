@@ -4,6 +4,7 @@ import AsyncNetworking
 import AsyncNetworkingTesting
 import FoundationEssentials
 import HTTPTypes
+import TestSupport
 import Testing
 
 extension SessionError {
@@ -36,7 +37,7 @@ extension StubServer {
     var ranges: [String?] { activity.requests.map { $0.headers["Range"] } }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct ResumedDownloadsTests {
+@Suite(.timeLimit(.minutes(5))) struct ResumedDownloadsTests {
     private static let bytes = StubServer.generatedBytes(1000)
     private let directory: TemporaryDirectory
     private let file: String

@@ -6,7 +6,7 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct EventSourceOverTheWireTests {
+@Suite(.timeLimit(.minutes(5))) struct EventSourceOverTheWireTests {
     /// A policy that reconnects without a wait.
     private static let immediate = RetryPolicy(limit: .max).with { $0.backoff = Backoff(base: .zero) }
 

@@ -6,7 +6,7 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct EventSourceTests {
+@Suite(.timeLimit(.minutes(5))) struct EventSourceTests {
     let clock = ManualClock()
 
     /// A session whose waits between connections are the reconnection times exactly.

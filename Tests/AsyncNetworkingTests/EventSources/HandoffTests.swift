@@ -3,7 +3,7 @@
 import AsyncNetworking
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct HandoffTests {
+@Suite(.timeLimit(.minutes(5))) struct HandoffTests {
     @Test func `values arrive in order, then the end`() async throws {
         let handoff = Handoff<Int>()
         async let sent: Void = {

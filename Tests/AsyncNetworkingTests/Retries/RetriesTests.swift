@@ -6,7 +6,7 @@ import FoundationEssentials
 import HTTPTypes
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct RetriesTests {
+@Suite(.timeLimit(.minutes(5))) struct RetriesTests {
     private let clock = ManualClock()
 
     /// A manager that retries twice, after 1 s and 2 s of a manual clock.

@@ -4,7 +4,7 @@ import AsyncNetworking
 import AsyncNetworkingTesting
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct BroadcastStreamTests {
+@Suite(.timeLimit(.minutes(5))) struct BroadcastStreamTests {
     private let broadcast = Broadcast<Int>()
     private var stream: BroadcastStream<Int> { broadcast.stream }
 

@@ -5,6 +5,7 @@ import AsyncNetworkingTesting
 import FoundationEssentials
 import Glibc
 import HTTPTypes
+import TestSupport
 import Testing
 
 /// Many concurrent or consecutive transfers: none is lost, and no resources are leaked.
@@ -16,23 +17,7 @@ import Testing
 
     // MARK: Growth
 
-    /// The resources used by a process.
-    private struct Usage {
-        var descriptors: Int
-        var threads: Int
-        /// Resident memory in KiB.
-        var memory: Int
-
-        init() throws {
-            descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
-            threads = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").count
-            let status = try String(contentsOf: URL(filePath: "/proc/self/status"), encoding: .utf8)
-            let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") })
-            memory = try #require(line.split(separator: " ").dropFirst().first.flatMap { Int($0) })
-        }
-    }
-
-    @Test func `downloads whose progress is read leak no memory, descriptors or threads`() async throws {
+    @Test(.exitTest) func `downloads whose progress is read leak no memory, descriptors or threads`() async throws {
         let directory = try TemporaryDirectory()
         let count = Self.number("AN_DOWNLOADS", or: 1000)
         try await StubServer.with { server in
@@ -69,18 +54,15 @@ import Testing
         }
         // The first downloads fill pools and caches.
         try await run(300)
-        let before = try Usage()
+        let before = try ProcessResources()
+        let memory = try residentKilobytes()
         try await run(count)
-        let after = try Usage()
-        try #require(after.descriptors <= before.descriptors)
-        try #require(after.threads <= before.threads + 1)
+        let after = try ProcessResources()
+        try #require(after.descriptors.count <= before.descriptors.count)
+        try #require(after.threads.count <= before.threads.count + 1)
         // Sanitizers retain freed memory, and need memory of their own.
-        if !isSanitized { try #require(after.memory <= before.memory + 3_000) }
+        if !isSanitized { try #require(try residentKilobytes() <= memory + 3_000) }
         try #require(manager.tasks.isEmpty)
-    }
-
-    private static var isSanitized: Bool {
-        unsafe dlsym(nil, "__asan_init") != nil || dlsym(nil, "__tsan_init") != nil
     }
 
     // MARK: Suspending

@@ -5,6 +5,7 @@ import AsyncNetworking
 import AsyncNetworkingTesting
 import FoundationEssentials
 import HTTPTypes
+import TestSupport
 import Testing
 
 extension TaskEvent {
@@ -46,7 +47,7 @@ extension TransferTask {
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct TransferTaskTests {
+@Suite(.timeLimit(.minutes(5))) struct TransferTaskTests {
     private let transport = MockTransport(.text("x"))
 
     /// A response of three chunks, with gates before the second and the third.
@@ -328,7 +329,7 @@ extension TransferTask {
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct ConcurrentTransfersTests {
+@Suite(.timeLimit(.minutes(5))) struct ConcurrentTransfersTests {
     /// A manager that runs two tasks concurrently, whose requests wait for the gate.
     private func manager(on gate: ScriptGate, limit: Int? = 2) -> (SessionManager, MockTransport) {
         let transport = MockTransport(MockResponse([.wait(gate), .head(.ok)]))
@@ -393,7 +394,7 @@ extension TransferTask {
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct TransferGroupTests {
+@Suite(.timeLimit(.minutes(5))) struct TransferGroupTests {
     @Test func `waiting ends when all tasks have ended, with any outcome`() async throws {
         let manager = SessionManager(
             on: MockTransport { $0.url.lastPathComponent == "bad" ? .failure(Planned()) : .text("x") })
@@ -450,7 +451,7 @@ extension TransferTask {
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct ExpectedSizesTests {
+@Suite(.timeLimit(.minutes(5))) struct ExpectedSizesTests {
     @Test func `a group knows its total before its tasks start if the program gives it`() async throws {
         let directory = try TemporaryDirectory()
         let manager = SessionManager(on: MockTransport(.text("12345")))
@@ -504,7 +505,7 @@ extension TransferTask {
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct ScopedTransfersTests {
+@Suite(.timeLimit(.minutes(5))) struct ScopedTransfersTests {
     @Test func `a task that is running at the end of the scope is cancelled, and has ended`() async throws {
         let directory = try TemporaryDirectory()
         let manager = SessionManager(on: MockTransport(.hang))

@@ -5,10 +5,11 @@ import AsyncNetworking
 import AsyncNetworkingTesting
 import FoundationEssentials
 import HTTPTypes
+import TestSupport
 import Testing
 
 /// WebSocket connections to a stub server.
-@Suite(.timeLimit(.minutes(1))) struct WebSocketTests {
+@Suite(.timeLimit(.minutes(5))) struct WebSocketTests {
     private func request(_ server: StubServer, _ path: String = "/") throws -> Request {
         try Request(url: url("ws://127.0.0.1:\(server.endpoint.port)\(path)"))
     }

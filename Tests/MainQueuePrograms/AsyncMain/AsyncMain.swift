@@ -8,7 +8,7 @@ import Glibc
 @main
 struct AsyncMain {
     static func main() async {
-        alarm(100)
+        alarm(200)
         let observers = MainQueueObservers(server: CommandLine.arguments[1])
         await withCheckedContinuation { done in observers.run { done.resume() } }
     }

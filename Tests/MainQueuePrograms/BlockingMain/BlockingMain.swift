@@ -10,7 +10,7 @@ import Foundation
 @main
 struct BlockingMain {
     static func main() {
-        alarm(100)
+        alarm(200)
         let observers = MainQueueObservers(server: CommandLine.arguments[1])
         observers.run { exit(0) }
         switch CommandLine.arguments[2] {

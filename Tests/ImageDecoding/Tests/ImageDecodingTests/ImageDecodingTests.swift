@@ -6,7 +6,7 @@ import AsyncNetworkingImages
 import Foundation
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct ImageDecodingTests {
+@Suite(.timeLimit(.minutes(5))) struct ImageDecodingTests {
     private let size = PixelSize(width: 64, height: 48)
 
     @Test(
