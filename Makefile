@@ -89,7 +89,10 @@ test-images: setup ## Run the tests of image decoding, with the trait ImageDecod
 	swift test --package-path Tests/ImageDecoding --scratch-path .build-images $(QUIET) -Xswiftc -warnings-as-errors
 
 test: setup check-format build check-hints check-transports check-docs test-images ## Run all checks and all tests, including those with real servers
-	$(SERVERS) run $(SERVERS_DIR) -- swift test --skip-build $(FLAGS)
+	@# The failures are repeated at the end, because the output is long.
+	@set -o pipefail; \
+	$(SERVERS) run $(SERVERS_DIR) -- swift test --skip-build $(FLAGS) | tee .build/test.log \
+		|| { echo; grep -A 4 '✘ Test .* recorded an issue' .build/test.log | cut -c -300 | head -40; exit 1; }
 
 slowest: build ## List the ten slowest tests that need no real servers
 	@swift test --skip-build $(FLAGS) --quiet --no-parallel --skip RealServerTests \
