@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 import ANHTTP
+import FoundationEssentials
 
 extension Pipeline {
     /// Follows redirects until a response is not a redirect, or the policy returns a redirect as the response.
@@ -13,7 +14,7 @@ extension Pipeline {
         while true {
             var redirect: (head: ResponseHead, next: Request)?
             try await perform(call) { head, body in
-                if let next = try await policy.followUp(to: head, of: call.request) {
+                if let next = try await policy.followUp(to: head, of: call.request, strictURL: strictURL) {
                     redirect = (head, next)
                 } else if history.isEmpty {
                     try await respond(head, body)
@@ -43,14 +44,17 @@ extension PipelineCall {
 
 extension RedirectPolicy {
     /// Returns the request to send next, or `nil` if the response must not be followed.
-    fileprivate func followUp(to head: ResponseHead, of request: Request) async throws -> Request? {
-        guard var next = try proposal(after: head, to: request) else { return nil }
+    fileprivate func followUp(
+        to head: ResponseHead, of request: Request, strictURL: (URL) -> URL
+    ) async throws -> Request? {
+        guard var next = try proposal(after: head, to: request, strictURL: strictURL) else { return nil }
         if let decision {
             guard let decided = try await decision(Redirection(head: head, original: request, proposed: next)) else {
                 return nil
             }
             next = decided
         }
+        next.url = strictURL(next.url)
         guard next.body.isReplayable else { throw SessionError.redirect(.bodyNotReplayable) }
         return next
     }

@@ -26,6 +26,9 @@ final class Pipeline: Sendable {
     let cachePolicy: CachePolicy
     /// The session's response cache; `nil` if it has none.
     let cache: SessionCache?
+    /// The hosts that require https.
+    let strictTransport: StrictTransportStore
+    let usesStrictTransport: Bool
     let waitsForConnectivity: Bool
     let routes: any RouteSource
     /// The registry whose cancellation ends waits.
@@ -53,6 +56,10 @@ final class Pipeline: Sendable {
         isAuthenticating = configuration.authentication.isActive
         cachePolicy = configuration.cachePolicy
         cache = SessionCache(configuration, jar: transport.storedCookies)
+        strictTransport = StrictTransportStore { [now = configuration.now] in
+            Date(timeIntervalSince1970: Double(now().milliseconds) / 1_000)
+        }
+        usesStrictTransport = configuration.usesStrictTransport
         waitsForConnectivity = configuration.waitsForConnectivity
         routes = configuration.routes
         self.registry = registry
@@ -81,6 +88,8 @@ final class Pipeline: Sendable {
         },
         // Retries failed attempts.
         Step(if: { ($1.retryPolicy ?? $0.retryPolicy).limit > 0 }) { try await $0.retry($1, respond: $2) },
+        // Replaces `http` by `https` for hosts that require it.
+        Step { $1.url = $0.strictURL($1.url) },
         // Follows redirects.
         Step(if: { ($1.redirectPolicy ?? $0.redirectPolicy).isEnabled }) {
             try await $0.followRedirects(of: $1, respond: $2)
@@ -100,6 +109,8 @@ final class Pipeline: Sendable {
             let interceptors = $0.attemptInterceptors + $1.request.attemptInterceptors
             try await $0.intercept($1, by: interceptors[...], respond: $2)
         },
+        // Notes which hosts require https.
+        Step(if: { $0.learnsStrictTransport(from: $1) }) { try await $0.noteStrictTransport(of: $1, respond: $2) },
     ]
 
     /// Performs a task's request and returns the value that `body` returns. The response's body is valid only while

@@ -59,12 +59,17 @@ public struct RedirectPolicy: Sendable {
     }
 
     /// Returns the request to send after a response, or `nil` if the response is not a redirect with a `Location`.
-    func proposal(after head: ResponseHead, to request: Request) throws(SessionError) -> Request? {
+    ///
+    /// - Parameter strictURL: Returns the URL that a request to a URL is sent to.
+    func proposal(
+        after head: ResponseHead, to request: Request, strictURL: (URL) -> URL = { $0 }
+    ) throws(SessionError) -> Request? {
         guard isEnabled, [301, 302, 303, 307, 308].contains(head.status.code),
             let location = head.headers.first(.location)
         else { return nil }
         var next = request
-        next.url = try target(location, from: request.url, isUpgrade: request.webSocketUpgrade != nil)
+        next.url = try target(
+            location, from: request.url, isUpgrade: request.webSocketUpgrade != nil, strictURL: strictURL)
         if Self.becomesGet(request.method, status: head.status.code) {
             next.method = .get
             next.body = .none
@@ -77,13 +82,16 @@ public struct RedirectPolicy: Sendable {
         return next
     }
 
-    private func target(_ location: String, from url: URL, isUpgrade: Bool) throws(SessionError) -> URL {
+    private func target(
+        _ location: String, from url: URL, isUpgrade: Bool, strictURL: (URL) -> URL
+    ) throws(SessionError) -> URL {
         let named = URL(string: location, relativeTo: url)?.absoluteURL
         guard var target = isUpgrade ? named?.withoutWebSocketScheme : named,
             let scheme = target.scheme?.lowercased(), scheme == "http" || scheme == "https",
             let host = target.host(), !host.isEmpty
         else { throw .redirect(.location(location)) }
-        if url.scheme?.lowercased() == "https", scheme == "http" {
+        target = strictURL(target)
+        if url.scheme?.lowercased() == "https", target.isPlainHTTP {
             throw .redirect(.downgrade(to: target.redactedDescription))
         }
         if target.fragment() == nil, let fragment = url.fragment(percentEncoded: true),

@@ -61,6 +61,10 @@ public struct SessionConfiguration: Sendable {
     public var retryPolicy = RetryPolicy.none
     /// The redirect policy for requests without one of their own; follows at most 20 redirects by default.
     public var redirectPolicy = RedirectPolicy()
+    /// Whether requests with the scheme `http` are sent over https to hosts that require it, and servers can add their
+    /// host by the field `Strict-Transport-Security` (RFC 6797); `true` by default. See
+    /// ``SessionManager/strictTransport``.
+    public var usesStrictTransport = true
     /// The credentials, tokens and signatures for requests without an authentication policy of their own;
     /// ``AuthenticationPolicy/none`` by default.
     public var authentication = AuthenticationPolicy.none

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+public import FoundationEssentials
+
+/// A host to which requests are sent over https only (RFC 6797).
+public struct StrictTransportHost: Hashable, Sendable {
+    /// The host name in lower case, without a trailing dot.
+    public let host: String
+    /// The time after which the host is forgotten; `Date.distantFuture` for never.
+    public var expiry: Date
+    /// Whether the hosts below ``host`` are included.
+    public var includesSubdomains: Bool
+
+    /// Creates an entry for a host; `nil` if the name is empty, an IP address, or contains whitespace, quotation marks
+    /// or characters outside of ASCII.
+    ///
+    /// - Parameters:
+    ///   - host: The host name, in any case; internationalized names in their ASCII form (`xn--…`).
+    ///   - expiry: The time after which the host is forgotten; never by default.
+    ///   - includesSubdomains: Whether the hosts below `host` are included; `false` by default.
+    public init?(host: String, expiry: Date = .distantFuture, includesSubdomains: Bool = false) {
+        let name = HostName(host)
+        guard !name.isAddress, !name.text.isEmpty, name.text.utf8.allSatisfy({ 0x21..<0x7F ~= $0 && $0 != 0x22 })
+        else { return nil }
+        self.host = name.text
+        self.expiry = min(expiry, .distantFuture)
+        self.includesSubdomains = includesSubdomains
+    }
+
+    // MARK: Files
+
+    /// Parses a line of curl's HSTS cache, such as `.example.com "20301231 23:59:59"`; `nil` for comments and malformed
+    /// lines.
+    ///
+    /// A leading dot includes the hosts below. The time is in UTC, or `unlimited`.
+    package init?(fileLine line: Substring) {
+        let words = line.split(separator: "\"", omittingEmptySubsequences: false)
+        guard words.count == 3, !line.hasPrefix("#") else { return nil }
+        let name = words[0].trimmingBlanks
+        guard let expiry = words[1] == "unlimited" ? .distantFuture : try? Self.fileDates.parse(String(words[1])) else {
+            return nil
+        }
+        let isSuffix = name.hasPrefix(".")
+        self.init(host: String(isSuffix ? name.dropFirst() : name[...]), expiry: expiry, includesSubdomains: isSuffix)
+    }
+
+    /// The line of this host in curl's HSTS cache.
+    package var fileLine: String {
+        let time = expiry >= .distantFuture ? "unlimited" : Self.fileDates.format(expiry)
+        return "\(includesSubdomains ? "." : "")\(host) \"\(time)\""
+    }
+
+    private static let fileDates = Date.ISO8601FormatStyle(dateSeparator: .omitted, dateTimeSeparator: .space)
+        .year().month().day().time(includingFractionalSeconds: false)
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+
+import ANHTTP
+import ANSystem
+public import FoundationEssentials
+
+/// The hosts to which a ``SessionManager`` sends requests over https only (RFC 6797, HTTP Strict Transport Security).
+///
+/// ```swift
+/// api.strictTransport.set(host)
+/// try api.strictTransport.save(to: "hosts.txt")
+/// ```
+///
+/// Servers add themselves by the field `Strict-Transport-Security` of a response over https, or remove themselves. The
+/// program can do so for any host. The hosts last as long as their manager unless they are saved. Any thread may use
+/// the store.
+public final class StrictTransportStore: Sendable {
+    private let table = Lock(StrictTransportTable())
+    private let now: @Sendable () -> Date
+
+    init(now: @escaping @Sendable () -> Date) {
+        self.now = now
+    }
+
+    /// The hosts that have not expired, sorted by name.
+    public var hosts: [StrictTransportHost] {
+        table.withLock { $0 }.current(at: now())
+    }
+
+    /// Returns whether a request to a URL is sent over https even if its scheme is `http`: whether its host is known,
+    /// or a host above it that includes its subdomains.
+    public func requiresTLS(for url: URL) -> Bool {
+        table.withLock { table in !table.isEmpty && table.requiresTLS(HostName(url), at: now()) }
+    }
+
+    /// Adds a host, replacing one with the same name.
+    public func set(_ host: StrictTransportHost) {
+        table.withLock { $0.set(host) }
+    }
+
+    /// Removes a host. A name that is not stored is ignored.
+    ///
+    /// - Parameter host: The name of the host, in any case.
+    public func remove(_ host: String) {
+        table.withLock { $0.remove(HostName(host).text) }
+    }
+
+    /// Removes all hosts. Files are not changed.
+    public func removeAll() {
+        table.withLock { $0 = StrictTransportTable() }
+    }
+
+    // MARK: Files
+
+    /// Writes the hosts that have not expired to a file in the format of curl's option `--hsts`.
+    ///
+    /// The file is replaced atomically and gets mode 0600, because it tells which hosts were visited.
+    ///
+    /// - Parameter path: The path of the file, whose directory must exist.
+    /// - Throws: ``SessionError/file(_:)`` if the file cannot be written.
+    public func save(to path: String) throws(SessionError) {
+        let text = "# HSTS cache\n" + hosts.map { $0.fileLine + "\n" }.joined()
+        do throws(SystemError) {
+            var file = try AtomicFile(destination: path, mode: 0o600)
+            try file.write(Data(text.utf8).bytes)
+            try file.commit()
+        } catch {
+            throw SessionError.file(path, error)
+        }
+    }
+
+    /// Adds the hosts from a file in the format of curl's option `--hsts`, each replacing one with the same name.
+    /// Expired hosts and lines that cannot be parsed are skipped.
+    ///
+    /// - Parameter path: The path of the file.
+    /// - Returns: The number of hosts that were added; 0 if the file does not exist.
+    /// - Throws: ``SessionError/file(_:)`` if the file exists and cannot be read.
+    @discardableResult
+    public func load(from path: String) throws(SessionError) -> Int {
+        let text: String
+        do throws(SystemError) {
+            text = String(decoding: try RegularFile(path: path).readAll(), as: UTF8.self)
+        } catch  where error.fileReason == .missing {
+            return 0
+        } catch {
+            throw SessionError.file(path, error)
+        }
+        let now = now()
+        let hosts = text.split(whereSeparator: \.isNewline).compactMap { StrictTransportHost(fileLine: $0) }
+            .filter { $0.expiry > now }
+        table.withLock { table in hosts.forEach { table.set($0) } }
+        return hosts.count
+    }
+
+    // MARK: Responses
+
+    /// Adds or removes the host of a response by its first `Strict-Transport-Security` field (§8.1). A malformed field
+    /// is ignored, as is that of an address.
+    func note(_ head: ResponseHead, to url: URL) {
+        guard let value = head.headers.first(.strictTransportSecurity), let field = StrictTransportField(value) else {
+            return
+        }
+        table.withLock { $0.note(field, from: HostName(url), at: now()) }
+    }
+}
+
+extension SessionManager {
+    /// The hosts to which the manager's requests are sent over https only; empty at first, and always used unless
+    /// ``SessionConfiguration/usesStrictTransport`` is `false`.
+    public nonisolated var strictTransport: StrictTransportStore { pipeline.strictTransport }
+}
