@@ -39,6 +39,11 @@ static inline long copenssl_bio_bytes(BIO *bio, char **bytes) {
     return BIO_get_mem_data(bio, bytes);
 }
 
+// A macro over SSL_ctrl.
+static inline void copenssl_accept_moving_writes(SSL *session) {
+    SSL_set_mode(session, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+}
+
 // X509V3_set_ctx is a function, but the database that it leaves unset is cleared by a macro.
 static inline X509V3_CTX copenssl_extension_context(X509 *issuer, X509 *subject) {
     X509V3_CTX context;

@@ -3,6 +3,7 @@
 import ANCurl
 import ANHTTP
 import ANSystem
+import Glibc
 import Testing
 
 /// The state between tasks and the loop; the tests take the part of the loop.
@@ -18,99 +19,150 @@ import Testing
         if case .frames(let frames, _) = try channel.takeFrames() { frames } else { nil }
     }
 
-    private func pass() throws -> Int {
-        try channel.pass { WebSocketFrame(.text) }
+    private func send() throws -> WebSocketChannel.Sending {
+        try channel.send { WebSocketFrame(.text) }
+    }
+
+    /// Accepts up to `limit` bytes of those that wait to be sent, and returns them.
+    private func accept(_ limit: Int = .max) -> [UInt8] {
+        var accepted: [UInt8] = []
+        channel.withOutput { output in
+            output.send { bytes in
+                let count = min(bytes.count, limit - accepted.count)
+                accepted += bytes.prefix(count)
+                return count
+            }
+        }
+        return accepted
     }
 
     private static let frame = WebSocketFrame(.binary, [1, 2, 3])
 
     // MARK: Sending
 
-    @Test func `frames are numbered, and passed on in their order`() throws {
-        #expect(try channel.pass { WebSocketFrame(.text, [1]) } == 1)
-        #expect(try channel.pass { WebSocketFrame(.text, [2, 3]) } == 2)
-        // A masked frame begins with 2 bytes and a mask of 4.
-        let sizes = channel.takeCommands().map { if case .send(let bytes) = $0 { bytes.count } else { 0 } }
-        #expect(sizes == [7, 8])
+    @Test func `frames are sent by the loop in their order`() throws {
+        #expect(try channel.send { WebSocketFrame(.text, [1]) } == .init(mustServe: true))
+        // The loop has not served the connection yet.
+        #expect(try channel.send { WebSocketFrame(.text, [2, 3]) } == .init(mustServe: false))
         #expect(channel.takeCommands().isEmpty)
+        // A masked frame begins with 2 bytes and a mask of 4.
+        let bytes = accept()
+        #expect(bytes.count == 7 + 8)
+        #expect(bytes[1] == 0x81 && bytes[8] == 0x82)
+        #expect(try send().mustServe)
     }
 
-    @Test func `senders are resumed as their frames are accepted`() async throws {
-        let channel = channel
-        let order = Lock([Int]())
-        let tasks = [3, 1, 2].map { number in
-            waiting {
-                try await channel.waitUntilAccepted(number)
-                order.withLock { $0.append(number) }
-            }
+    @Test func `a frame that follows the server's frames is sent at once, others by the loop`() throws {
+        let pair = try SocketPair()
+        channel.open(socket: pair.socket.number)
+        #expect(try send() == .init())
+        #expect(pair.received() == 6)
+        // The server has not answered.
+        #expect(try send().mustServe)
+        #expect(try send() == .init())
+        _ = accept()
+        for _ in 0..<3 { _ = channel.add(Self.frame, capacity: 1000) }
+        #expect(try send() == .init())
+        #expect(pair.received() == 6)
+        _ = channel.add(Self.frame, capacity: 1000)
+        // The loop's frames come first.
+        channel.withOutput { $0.setPong([1]) }
+        _ = channel.takeCommands()
+        #expect(try send().mustServe)
+        #expect(accept().count == 7)
+        channel.disconnect()
+        _ = channel.add(Self.frame, capacity: 1000)
+        _ = channel.takeCommands()
+        #expect(try send().mustServe)
+    }
+
+    @Test func `frames that the server does not answer are forgotten`() throws {
+        let pair = try SocketPair()
+        channel.open(socket: pair.socket.number)
+        for _ in 0..<9 { _ = try send() }
+        _ = accept()
+        // One frame answers one, and half of the others are forgotten: 4 are left, then with the next ones 2, 1 and 0.
+        for isDirect in [false, false, false, true] {
+            _ = channel.add(Self.frame, capacity: 1000)
+            channel.flush()
+            _ = channel.takeCommands()
+            #expect(try send().mustServe == !isDirect)
+            _ = accept()
         }
-        channel.noteAccepted(0)
-        #expect(order.withLock { $0.isEmpty })
-        channel.noteAccepted(2)
-        try await tasks[1].value
-        try await tasks[2].value
-        #expect(order.withLock { $0.sorted() } == [1, 2])
-        channel.noteAccepted(1)
-        try await tasks[0].value
-        // A frame that was accepted before needs no wait.
-        try await channel.waitUntilAccepted(3)
+        #expect(pair.received() > 0)
     }
 
-    @Test func `a cancelled sender leaves, and the others stay`() async throws {
+    @Test func `a frame that the socket accepts in part is completed by the loop`() throws {
+        let pair = try SocketPair()
+        channel.open(socket: pair.socket.number)
+        let payload = [UInt8](repeating: 7, count: 4 << 20)
+        #expect(try channel.send { WebSocketFrame(.binary, payload) } == .init(mustServe: true, mustWait: true))
+        let sent = pair.received()
+        #expect(sent > 0)
+        #expect(accept().count == payload.count + 14 - sent)
+    }
+
+    @Test func `senders wait while many bytes were not accepted`() async throws {
         let channel = channel
+        #expect(try channel.send { WebSocketFrame(.binary, [UInt8](repeating: 7, count: 60_000)) }.mustWait == false)
+        #expect(try channel.send { WebSocketFrame(.binary, [UInt8](repeating: 7, count: 60_000)) }.mustWait)
         let resumed = Lock([Int]())
         let tasks = (1...3).map { number in
             waiting {
                 defer { resumed.withLock { $0.append(number) } }
-                try await channel.waitUntilAccepted(number)
+                try await channel.waitForOutput()
             }
         }
         tasks[1].cancel()
         await #expect(throws: CancellationError.self) { try await tasks[1].value }
+        _ = accept(54_000)
         #expect(resumed.withLock { $0 } == [2])
-        channel.noteAccepted(3)
+        _ = accept(10_000)
         try await tasks[0].value
         try await tasks[2].value
+        // With few bytes left, nothing has to be waited for.
+        try await channel.waitForOutput()
     }
 
-    @Test func `a frame that was accepted is sent, whatever follows`() async throws {
+    @Test func `a wait for the output ends with the connection, and with a cancellation`() async throws {
         let channel = channel
-        let task = waiting {
+        _ = try channel.send { WebSocketFrame(.binary, [UInt8](repeating: 7, count: 100_000)) }
+        let cancelled = waiting {
             cancelThisTask()
-            channel.noteAccepted(1)
-            try await channel.waitUntilAccepted(1)
+            try await channel.waitForOutput()
         }
-        try await task.value
+        await #expect(throws: CancellationError.self) { try await cancelled.value }
+        let task = waiting { try await channel.waitForOutput() }
         channel.end(.failure(Planned()))
-        try await channel.waitUntilAccepted(1)
-        await #expect(throws: Planned.self) { try await channel.waitUntilAccepted(2) }
+        await #expect(throws: Planned.self) { try await task.value }
+        #expect(accept().isEmpty)
     }
 
     @Test func `nothing is sent after either side has closed the connection`() throws {
-        #expect(throws: Never.self) { try pass() }
+        #expect(throws: Never.self) { try send() }
         let error = #expect(throws: TransportError.self) {
             _ = channel.add(.close(WebSocketClosure(code: 1000)))
-            _ = try pass()
+            _ = try send()
         }
         #expect(error?.reason == .webSocketClosed(nil))
         let other = WebSocketChannel(channel.upgrade)
         other.receive(WebSocketClosure(code: 1011, reason: "oops"))
-        let second = #expect(throws: TransportError.self) { try other.pass { WebSocketFrame(.text) } }
+        let second = #expect(throws: TransportError.self) { try other.send { WebSocketFrame(.text) } }
         #expect(second?.reason == .webSocketClosed(WebSocketClosure(code: 1011, reason: "oops")))
         let ended = WebSocketChannel(channel.upgrade)
         ended.end(.success(()))
-        #expect(throws: TransportError.self) { try ended.pass { WebSocketFrame(.text) } }
+        #expect(throws: TransportError.self) { try ended.send { WebSocketFrame(.text) } }
     }
 
     @Test func `a connection that closes while a frame is created sends nothing`() throws {
         let channel = channel
         #expect(throws: Planned.self) {
-            try channel.pass {
+            try channel.send {
                 channel.end(.failure(Planned()))
                 return WebSocketFrame(.text)
             }
         }
-        #expect(channel.takeCommands().isEmpty)
+        #expect(accept().isEmpty)
     }
 
     // MARK: Receiving
@@ -222,7 +274,8 @@ import Testing
         let channel = channel
         let reader = waiting { await channel.waitForFrames() }
         let closers = (0..<2).map { _ in waiting { await channel.waitUntilEnded() } }
-        let sender = waiting { try await channel.waitUntilAccepted(1) }
+        _ = try channel.send { WebSocketFrame(.binary, [UInt8](repeating: 7, count: 100_000)) }
+        let sender = waiting { try await channel.waitForOutput() }
         channel.end(.failure(Planned(number: 1)))
         channel.end(.success(()))
         try await reader.value
@@ -238,4 +291,28 @@ import Testing
 /// Cancels the calling task.
 private func cancelThisTask() {
     unsafe withUnsafeCurrentTask { unsafe $0?.cancel() }
+}
+
+/// Two connected sockets.
+private struct SocketPair: ~Copyable {
+    let socket: FileDescriptor
+    private let peer: FileDescriptor
+
+    init() throws {
+        var numbers: [Int32] = [-1, -1]
+        guard unsafe socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &numbers) == 0 else { throw Planned() }
+        socket = FileDescriptor(takingOwnershipOf: numbers[0])
+        peer = FileDescriptor(takingOwnershipOf: numbers[1])
+    }
+
+    /// Receives the bytes that were sent on the socket, and returns their number.
+    func received() -> Int {
+        var total = 0
+        var buffer = [UInt8](repeating: 0, count: 1 << 16)
+        while true {
+            let count = unsafe recv(peer.number, &buffer, buffer.count, Int32(MSG_DONTWAIT))
+            guard count > 0 else { return total }
+            total += count
+        }
+    }
 }

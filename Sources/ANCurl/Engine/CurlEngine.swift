@@ -298,6 +298,7 @@ actor CurlEngine: EventLoopSource {
         transfer.isFinished = true
         let exchange = transfer.exchange
         if let events = exchange.events { transfer.reportEnd(result, to: events) }
+        exchange.webSocket?.disconnect()
         multi?.remove(transfer.handle)
         transfer.leaveConnection()
         if let socket = transfer.state.connection { state.connections.noteEnd(socket, at: state.now) }

@@ -72,7 +72,7 @@ extension Transfer {
         }
         guard head.status.code == 101 else { return }
         do throws(WebSocketViolation) {
-            try connection.accept(head)
+            try connection.accept(head, independentStream)
         } catch {
             throw .invalid(.webSocket(error.reason))
         }

@@ -13,9 +13,11 @@ extension CurlEngine {
         }
         let handshake = WebSocketHandshake(channel.upgrade.options)
         let connection = WebSocketConnection(
-            channel, handshake, socket: socket, capacity: transfer.exchange.options.streamBufferSize, now: state.now)
+            channel, handshake, ConnectionStream(transfer.handle), socket: socket,
+            capacity: transfer.exchange.options.streamBufferSize, now: state.now)
         do throws(TransportError) {
-            connection.output.append(try handshake.head(of: transfer.exchange.request, cookies: cookies(for: transfer)))
+            let head = try handshake.head(of: transfer.exchange.request, cookies: cookies(for: transfer))
+            channel.withOutput { $0.append(head) }
         } catch {
             return finish(transfer, .failure(error))
         }
@@ -41,7 +43,7 @@ extension CurlEngine {
         }
         guard !transfer.isFinished else { return }
         var readiness: Readiness = connection.wantsInput ? .readable : []
-        if !connection.output.isEmpty { readiness.insert(.writable) }
+        if connection.channel.hasOutput { readiness.insert(.writable) }
         state.watch(connection.socket, for: readiness)
         state.noteChange(of: transfer)
     }

@@ -5,17 +5,16 @@ import ANSystem
 
 /// The state of a WebSocket connection that the loop and the program's tasks share.
 ///
-/// The loop adds data frames and takes commands; tasks take frames and add commands, and wait here.
+/// The loop adds data frames and takes commands; tasks take frames and add commands, and wait here. Frames are sent by
+/// the loop, which joins them; or, in a dialogue, by the task itself, which saves waking the loop.
 package final class WebSocketChannel: Sendable {
     package let upgrade: WebSocketUpgrade
     private let state = Lock(State())
     /// Serializes the creation of frames: a compressed frame depends on the ones before it.
-    private let sending = Lock(())
+    private let sending = Lock(MaskingKeys())
 
     /// A task's command to the loop.
     package enum Command: Sendable {
-        /// Sends the bytes of a frame.
-        case send([UInt8])
         /// Closes the connection and waits for the server's answer.
         case close(WebSocketClosure)
         /// Closes the connection at once.
@@ -31,11 +30,16 @@ package final class WebSocketChannel: Sendable {
         var isPaused = false
         var reader: Waiter?
         var commands: [Command] = []
-        /// The number of frames that tasks have passed for sending, and how many of these the system has accepted.
-        var passed = 0
-        var accepted = 0
-        /// The tasks that wait until a number of frames have been accepted.
-        var senders: [(count: Int, waiter: Waiter)] = []
+        var output = WebSocketOutput()
+        /// The socket on which tasks may send; `nil` while there is none, and with TLS.
+        var socket: Int32?
+        /// The number of frames that were sent since the server has caught up by sending, roughly.
+        var unanswered = 0
+        /// Whether the loop was asked to serve the connection, and has not begun.
+        var isServiceRequested = false
+        /// The tasks that wait for the system to accept bytes.
+        var senders: [(number: Int, waiter: Waiter)] = []
+        var lastSender = 0
         var closers: [Waiter] = []
         var closure: WebSocketClosure?
         /// Whether this side has begun to close the connection.
@@ -104,45 +108,79 @@ package final class WebSocketChannel: Sendable {
         }
     }
 
-    /// Adds a frame to those to be sent, and returns its number.
-    package func pass(_ makeFrame: () throws -> WebSocketFrame) throws -> Int {
-        try sending.withLock { _ throws in
+    /// The steps that remain after a frame was added to those to be sent.
+    package struct Sending: Equatable {
+        /// Whether the loop must be asked to send.
+        package let mustServe: Bool
+        /// Whether the sender must wait, because many bytes have not been accepted.
+        package let mustWait: Bool
+
+        package init(mustServe: Bool = false, mustWait: Bool = false) {
+            self.mustServe = mustServe
+            self.mustWait = mustWait
+        }
+    }
+
+    /// Adds a frame to those to be sent, and sends it if the connection is idle and the server has answered the frames
+    /// before.
+    package func send(_ makeFrame: () throws -> WebSocketFrame) throws -> Sending {
+        try sending.withLock { keys throws in
             if let error = state.withLock({ $0.sendError }) { throw error }
-            let bytes = try makeFrame().encoded(mask: .random(in: .min ... .max))
+            let bytes = try makeFrame().encoded(mask: keys.next())
             return try state.withLock { state throws in
                 if let error = state.sendError { throw error }
-                state.commands.append(.send(bytes))
-                state.passed += 1
-                return state.passed
+                let isIdle = state.output.isEmpty
+                state.output.append(bytes)
+                defer { state.unanswered += 1 }
+                if isIdle, state.unanswered == 0, let socket = state.socket {
+                    // The loop encounters a failure again.
+                    try? state.output.send { bytes throws(ConnectionStream.Failure) in
+                        try ConnectionStream.send(bytes, on: socket)
+                    }
+                    if state.output.isEmpty { return Sending() }
+                }
+                defer { state.isServiceRequested = true }
+                return Sending(
+                    mustServe: !state.isServiceRequested, mustWait: state.output.count > Self.outputCapacity)
             }
         }
     }
 
-    /// Waits until the system has accepted the frames up to a number.
+    /// Waits until few bytes are left to be accepted by the system.
     ///
-    /// - Throws: The error of the connection, or `CancellationError` if the task is cancelled; the frame may then still
+    /// - Throws: The error of the connection, or `CancellationError` if the task is cancelled; the bytes may then still
     ///   be sent.
-    package func waitUntilAccepted(_ count: Int) async throws {
+    package func waitForOutput() async throws {
+        let number = state.withLock { state in
+            state.lastSender += 1
+            return state.lastSender
+        }
         await withTaskCancellationHandler {
             await Waiter.suspend { waiter in
                 let mustWait = state.withLock { state in
-                    guard state.accepted < count, state.ending == nil, !Task.isCancelled else { return false }
-                    state.senders.append((count, waiter))
+                    guard state.output.count > Self.outputCapacity, state.ending == nil, !Task.isCancelled else {
+                        return false
+                    }
+                    state.senders.append((number, waiter))
                     return true
                 }
                 if !mustWait { waiter.wake() }
             }
         } onCancel: {
             state.withLock { state in
-                guard let index = state.senders.firstIndex(where: { $0.count == count }) else { return nil as Waiter? }
-                return state.senders.remove(at: index).waiter
+                state.senders.firstIndex { $0.number == number }.map { state.senders.remove(at: $0).waiter }
             }?.wake()
         }
-        let (isAccepted, error) = state.withLock { ($0.accepted >= count, $0.sendError) }
+        let (isAccepted, error) = state.withLock {
+            ($0.ending == nil && $0.output.count <= Self.outputCapacity, $0.sendError)
+        }
         guard !isAccepted else { return }
         try Task.checkCancellation()
         if let error { throw error }
     }
+
+    /// The number of bytes that were not accepted above which senders wait.
+    private static let outputCapacity = 64 << 10
 
     /// Adds a command to close the connection; returns whether the loop must handle it.
     package func add(_ command: Command) -> Bool {
@@ -171,12 +209,24 @@ package final class WebSocketChannel: Sendable {
 
     // MARK: The loop's side
 
-    func open(_ agreement: WebSocketHandshake.Agreement) {
-        state.withLock { $0.agreement = agreement }
+    /// Opens the connection.
+    ///
+    /// - Parameters:
+    ///   - agreement: The outcome of the handshake.
+    ///   - socket: The socket on which tasks may send; `nil` if only the loop may.
+    package func open(_ agreement: WebSocketHandshake.Agreement = .init(), socket: Int32?) {
+        state.withLock { ($0.agreement, $0.socket) = (agreement, socket) }
     }
 
+    /// Prevents tasks from using the connection, which is about to be closed.
+    package func disconnect() {
+        state.withLock { $0.socket = nil }
+    }
+
+    /// Takes the commands for closing the connection, at the beginning of a service.
     package func takeCommands() -> [Command] {
         state.withLock { state in
+            state.isServiceRequested = false
             guard !state.commands.isEmpty else { return [] }
             defer { state.commands.removeAll(keepingCapacity: true) }
             return state.commands
@@ -188,6 +238,7 @@ package final class WebSocketChannel: Sendable {
     package func add(_ frame: WebSocketFrame, capacity: Int) -> Bool {
         state.withLock { state in
             state.frames.append(frame)
+            state.unanswered = max(0, state.unanswered - 1)
             // An empty frame takes memory, too.
             state.frameBytes += frame.payload.count + MemoryLayout<WebSocketFrame>.stride
             state.isPaused = state.frameBytes >= capacity
@@ -200,19 +251,32 @@ package final class WebSocketChannel: Sendable {
 
     /// Resumes the reader if frames have arrived.
     package func flush() {
-        state.withLock { $0.frames.isEmpty ? nil : $0.reader.take() }?.wake()
+        state.withLock { state in
+            guard !state.frames.isEmpty else { return nil as Waiter? }
+            // Frames that the server does not answer are forgotten.
+            state.unanswered /= 2
+            return state.reader.take()
+        }?.wake()
     }
 
-    /// Notes that the system has accepted further frames.
-    package func noteAccepted(_ count: Int) {
-        guard count > 0 else { return }
-        let waiters = state.withLock { state in
-            state.accepted += count
-            let accepted = state.accepted
-            defer { state.senders.removeAll { $0.count <= accepted } }
-            return state.senders.filter { $0.count <= accepted }.map(\.waiter)
+    /// Whether bytes have not been accepted.
+    var hasOutput: Bool { state.withLock { !$0.output.isEmpty } }
+
+    /// Changes the bytes to be sent, and resumes tasks for which few enough are left.
+    package func withOutput<Result, Failure: Error>(
+        _ body: (inout WebSocketOutput) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        var waiters: [Waiter] = []
+        defer { for waiter in waiters { waiter.wake() } }
+        return try state.withLock { state throws(Failure) in
+            defer {
+                if state.output.count <= Self.outputCapacity, !state.senders.isEmpty {
+                    waiters = state.senders.map(\.waiter)
+                    state.senders = []
+                }
+            }
+            return try body(&state.output)
         }
-        for waiter in waiters { waiter.wake() }
     }
 
     package func receive(_ closure: WebSocketClosure) {
@@ -226,52 +290,9 @@ package final class WebSocketChannel: Sendable {
             var waiters = state.senders.map(\.waiter) + state.closers
             if let reader = state.reader { waiters.append(reader) }
             (state.senders, state.closers, state.reader) = ([], [], nil)
-            state.commands = []
+            (state.commands, state.output, state.socket) = ([], WebSocketOutput(), nil)
             return waiters
         }
         for waiter in waiters { waiter.wake() }
-    }
-}
-
-/// The connection of an exchange that became a WebSocket connection.
-struct UpgradedExchange: WebSocketLink {
-    let exchange: Exchange
-    let channel: WebSocketChannel
-
-    var subprotocol: String? { channel.agreement.subprotocol }
-    var deflate: WebSocketDeflate? { channel.agreement.deflate }
-    var closure: WebSocketClosure? { channel.closure }
-
-    func receive() async throws -> [WebSocketFrame]? {
-        while true {
-            try Task.checkCancellation()
-            switch try channel.takeFrames() {
-            case .frames(let frames, let mustResume):
-                if mustResume { serve() }
-                return frames
-            case .end: return nil
-            case .notYet: await channel.waitForFrames()
-            }
-        }
-    }
-
-    func send(_ makeFrame: () throws -> WebSocketFrame) async throws {
-        try Task.checkCancellation()
-        let number = try channel.pass(makeFrame)
-        serve()
-        try await channel.waitUntilAccepted(number)
-    }
-
-    func close(_ closure: WebSocketClosure) async {
-        if channel.add(.close(closure)) { serve() }
-        await channel.waitUntilEnded()
-    }
-
-    func fail(_ violation: WebSocketViolation) {
-        if channel.add(.fail(violation)) { serve() }
-    }
-
-    private func serve() {
-        exchange.engine.post(.serveWebSocket(exchange))
     }
 }

@@ -10,7 +10,7 @@ import HTTPTypes
 /// loop's thread only.
 ///
 /// libcurl returns the connection to the multi handle when it is established, and attaches it to the easy handle again
-/// at the first curl_easy_send(3). See CURLOPT_CONNECT_ONLY(3).
+/// at the first curl_easy_send(3), which begins the handshake. See CURLOPT_CONNECT_ONLY(3).
 final class WebSocketConnection {
     let channel: WebSocketChannel
     let socket: Int32
@@ -24,7 +24,7 @@ final class WebSocketConnection {
     private var scanned = 0
     private var decoder: WebSocketFrameDecoder
     private var machine: WebSocketStateMachine
-    var output = WebSocketOutput()
+    private var stream: ConnectionStream
     private(set) var clock: WebSocketClock
 
     private enum Phase {
@@ -48,12 +48,13 @@ final class WebSocketConnection {
     }
 
     init(
-        _ channel: WebSocketChannel, _ handshake: WebSocketHandshake, socket: Int32, capacity: Int,
-        now: MonotonicInstant
+        _ channel: WebSocketChannel, _ handshake: WebSocketHandshake, _ stream: ConnectionStream, socket: Int32,
+        capacity: Int, now: MonotonicInstant
     ) {
         self.channel = channel
         self.socket = socket
         self.handshake = handshake
+        self.stream = stream
         self.capacity = capacity
         options = channel.upgrade.options
         decoder = WebSocketFrameDecoder(maximumPayload: options.maximumMessageSize)
@@ -104,7 +105,7 @@ final class WebSocketConnection {
         switch clock.step(at: now, isPaused: channel.isPaused) {
         case .none: return
         case .ping:
-            output.append(WebSocketFrame(.ping).encoded(mask: .random(in: .min ... .max)))
+            append(WebSocketFrame(.ping))
             _ = try serve(transfer)
         case .lost(let limit): throw .failed(transfer.timeoutError(limit))
         // The server did not answer the close frame, or does not read.
@@ -115,7 +116,6 @@ final class WebSocketConnection {
     private func perform(_ commands: [WebSocketChannel.Command], at now: MonotonicInstant) {
         for command in commands {
             switch command {
-            case .send(let bytes): if machine.isOpen { output.append(bytes, isMessage: true) }
             case .close(let closure): close(closure, at: now)
             case .fail(let violation):
                 close(WebSocketClosure(code: violation.code, reason: violation.reason), at: now)
@@ -126,26 +126,29 @@ final class WebSocketConnection {
 
     private func close(_ closure: WebSocketClosure, at now: MonotonicInstant) {
         guard let frame = machine.close(closure) else { return }
-        output.append(frame.encoded(mask: .random(in: .min ... .max)))
+        append(frame)
         clock.close(at: now)
+    }
+
+    /// Adds a control frame to those to be sent.
+    private func append(_ frame: WebSocketFrame) {
+        channel.withOutput { $0.append(frame.encoded(mask: .random(in: .min ... .max))) }
     }
 
     // MARK: Sending
 
     private func send(by transfer: Transfer) throws(End) {
-        let accepted = try output.send { bytes throws(End) in
-            var count = 0
-            let code = unsafe bytes.withUnsafeBytes {
-                unsafe curl_easy_send(transfer.handle.raw, $0.baseAddress, $0.count, &count)
+        let isSent = try channel.withOutput { output throws(End) in
+            try output.send { bytes throws(End) in
+                do throws(ConnectionStream.Failure) {
+                    return try stream.send(bytes)
+                } catch {
+                    throw .failed(transfer.webSocketError(error))
+                }
             }
-            switch code {
-            case CURLE_OK: return count
-            case CURLE_AGAIN: return 0
-            default: throw .failed(transfer.webSocketError(code))
-            }
+            return output.isEmpty
         }
-        channel.noteAccepted(accepted)
-        if phase == .failing || phase == .ending && output.isEmpty { throw .complete }
+        if phase == .failing || phase == .ending && isSent { throw .complete }
     }
 
     // MARK: Receiving
@@ -154,16 +157,26 @@ final class WebSocketConnection {
     private func receive(by transfer: Transfer) throws(End) -> Bool {
         let buffer = transfer.loop.receiveBuffer
         for _ in 0..<Self.readsPerTurn {
-            var count = 0
-            let code = unsafe curl_easy_recv(transfer.handle.raw, buffer.bytes.baseAddress, buffer.bytes.count, &count)
-            guard code != CURLE_AGAIN else { return false }
-            guard code == CURLE_OK else { throw .failed(transfer.webSocketError(code)) }
-            guard count > 0 else { try receiveEnd(of: transfer) }
-            clock.noteInput(at: transfer.loop.now)
-            try receive(unsafe [UInt8](UnsafeRawBufferPointer(rebasing: buffer.bytes[..<count])), of: transfer)
+            let (count, hasMore) = try unsafe receive(into: buffer.bytes, of: transfer)
+            guard let count else { try receiveEnd(of: transfer) }
+            if count > 0 {
+                clock.noteInput(at: transfer.loop.now)
+                try receive(unsafe [UInt8](UnsafeRawBufferPointer(rebasing: buffer.bytes[..<count])), of: transfer)
+            }
+            guard hasMore else { return false }
             guard wantsInput else { return false }
         }
         return true
+    }
+
+    private func receive(
+        into buffer: UnsafeMutableRawBufferPointer, of transfer: Transfer
+    ) throws(End) -> (count: Int?, hasMore: Bool) {
+        do throws(ConnectionStream.Failure) {
+            return unsafe try stream.receive(into: buffer)
+        } catch {
+            throw .failed(transfer.webSocketError(error))
+        }
     }
 
     private func receive(_ bytes: [UInt8], of transfer: Transfer) throws(End) {
@@ -215,13 +228,14 @@ final class WebSocketConnection {
         }
     }
 
-    /// Checks the head of a response with status 101.
-    func accept(_ head: ResponseHead) throws(WebSocketViolation) {
+    /// Checks the head of a response with status 101, and begins to use the connection without libcurl.
+    func accept(_ head: ResponseHead, _ stream: ConnectionStream?) throws(WebSocketViolation) {
         let agreement = try handshake.agreement(by: head)
-        channel.open(agreement)
+        channel.open(agreement, socket: stream?.socket)
         if agreement.deflate != nil {
             decoder = WebSocketFrameDecoder(maximumPayload: options.maximumMessageSize, allowsCompression: true)
         }
+        if let stream { self.stream = stream }
         clock.open()
     }
 
@@ -233,10 +247,11 @@ final class WebSocketConnection {
                 case .none: break
                 case .deliver(let frame):
                     if channel.add(frame, capacity: capacity) { clock.pause() }
-                case .answer(let pong): output.setPong(pong.encoded(mask: .random(in: .min ... .max)))
+                case .answer(let pong):
+                    channel.withOutput { $0.setPong(pong.encoded(mask: .random(in: .min ... .max))) }
                 case .closed(let closure, let answer):
                     channel.receive(closure)
-                    if let answer { output.append(answer.encoded(mask: .random(in: .min ... .max))) }
+                    if let answer { append(answer) }
                     clock.close(at: transfer.loop.now)
                     phase = .ending
                 }
@@ -280,11 +295,4 @@ final class WebSocketConnection {
     private static let readsPerTurn = 16
     /// The number of bytes of a refusing response's body after which the rest is discarded.
     private static let refusalSize = 64 << 10
-}
-
-extension Transfer {
-    /// Returns the error for a failure to send or receive on a connection that libcurl has made.
-    func webSocketError(_ code: CURLcode) -> TransportError {
-        transportError(code == CURLE_SEND_ERROR && state.parser.isComplete ? CURLE_RECV_ERROR : code)
-    }
 }

@@ -2,53 +2,46 @@
 
 /// The bytes that a WebSocket connection still has to send.
 ///
-/// Small frames are joined, so that one system call sends many. Bytes that the system did not accept are offered again
-/// at the same address, as SSL_write(3) requires.
-package struct WebSocketOutput {
+/// Small frames are joined, so that one system call sends many.
+package struct WebSocketOutput: Sendable {
+    /// The number of bytes that were not accepted.
+    package private(set) var count = 0
     /// The frames that are not in ``bytes`` yet, in order, and the index of the first one.
-    private var frames: [(bytes: [UInt8], isMessage: Bool)] = []
+    private var frames: [[UInt8]] = []
     private var first = 0
     /// A pong that is sent before the frames; a later one replaces it.
     private var pong: [UInt8]?
     /// The bytes being sent, and the number of those that were accepted.
     private var bytes: [UInt8] = []
     private var offset = 0
-    /// The number of messages' frames that end with ``bytes``.
-    private var messages = 0
 
     package init() {}
 
     /// Whether all bytes were accepted.
-    package var isEmpty: Bool { offset == bytes.count && first == frames.count && pong == nil }
+    package var isEmpty: Bool { count == 0 }
 
     /// Adds the bytes of a frame.
-    ///
-    /// - Parameter isMessage: Whether it is a frame of a message, which is counted when it has been accepted.
-    package mutating func append(_ frame: [UInt8], isMessage: Bool = false) {
-        frames.append((frame, isMessage))
+    package mutating func append(_ frame: [UInt8]) {
+        frames.append(frame)
+        count += frame.count
     }
 
     /// Sets the pong to be sent next.
     package mutating func setPong(_ frame: [UInt8]) {
+        count += frame.count - (pong?.count ?? 0)
         pong = frame
     }
 
     /// Offers bytes to a function that returns how many it accepted, until it accepts none or there are no more.
-    ///
-    /// - Returns: The number of messages' frames that were accepted completely.
     package mutating func send<Failure: Error>(
         _ accept: (ArraySlice<UInt8>) throws(Failure) -> Int
-    ) throws(Failure) -> Int {
-        var count = 0
+    ) throws(Failure) {
         while prepare() {
             let accepted = try accept(bytes[offset...])
-            guard accepted > 0 else { break }
+            guard accepted > 0 else { return }
             offset += accepted
-            guard offset == bytes.count else { continue }
-            count += messages
-            messages = 0
+            count -= accepted
         }
-        return count
     }
 
     /// Fills ``bytes`` if all of it was accepted; returns whether there is anything to send.
@@ -58,10 +51,9 @@ package struct WebSocketOutput {
         bytes = []
         if let pong { bytes = pong }
         pong = nil
-        while first < frames.count, bytes.isEmpty || bytes.count + frames[first].bytes.count <= Self.joinedSize {
-            if bytes.isEmpty { bytes = frames[first].bytes } else { bytes += frames[first].bytes }
-            if frames[first].isMessage { messages += 1 }
-            frames[first].bytes = []
+        while first < frames.count, bytes.isEmpty || bytes.count + frames[first].count <= Self.joinedSize {
+            if bytes.isEmpty { bytes = frames[first] } else { bytes += frames[first] }
+            frames[first] = []
             first += 1
         }
         if first == frames.count {

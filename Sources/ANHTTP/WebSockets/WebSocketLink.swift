@@ -16,7 +16,7 @@ package protocol WebSocketLink: Sendable {
     ///   connection.
     func receive() async throws -> [WebSocketFrame]?
 
-    /// Sends a data frame; returns when the system has accepted all of it.
+    /// Sends a data frame; returns when few bytes wait to be sent.
     ///
     /// - Parameter makeFrame: Creates the frame. Frames are sent in the order in which they are created.
     func send(_ makeFrame: () throws -> WebSocketFrame) async throws

@@ -39,14 +39,10 @@ extension SessionManager {
         _ body: (WebSocket) async throws -> Value
     ) async throws -> Value {
         let slot = Lock<(any WebSocketLink)?>(nil)
-        var request = request
-        request.url = request.url.withoutWebSocketScheme
-        request.webSocketUpgrade = WebSocketUpgrade(options) { link in slot.withLock { $0 = link } }
+        let request = request.upgrading(options) { link in slot.withLock { $0 = link } }
         return try await perform(registry.begin(.stream, request), request, delivery: .streamed) { head, response in
             guard let link = slot.withLock({ $0 }), head.status.code == 101 else {
-                try await Self.switchingProtocols.validate(head, response, checksEmptyBody: true)
-                throw TransportError(
-                    .invalidRequest(.option("the session's transport does not support WebSocket connections.")))
+                throw await Self.refusal(head, response)
             }
             do {
                 let value = try await body(WebSocket(link, options))
@@ -59,7 +55,32 @@ extension SessionManager {
         }
     }
 
+    /// Returns the error for a response that does not open the connection.
+    @inline(never)
+    private static nonisolated func refusal(_ head: ResponseHead, _ body: ResponseBody) async -> any Error {
+        do {
+            try await switchingProtocols.validate(head, body, checksEmptyBody: true)
+            return TransportError(
+                .invalidRequest(.option("the session's transport does not support WebSocket connections.")))
+        } catch {
+            return error
+        }
+    }
+
     private static let switchingProtocols = ResponseValidation(statuses: [101])
+}
+
+extension Request {
+    /// Returns the request that opens a WebSocket connection.
+    @inline(never)
+    fileprivate func upgrading(
+        _ options: WebSocketOptions, accept: @escaping @Sendable (any WebSocketLink) -> Void
+    ) -> Request {
+        var request = self
+        request.url = url.withoutWebSocketScheme
+        request.webSocketUpgrade = WebSocketUpgrade(options, accept: accept)
+        return request
+    }
 }
 
 extension URL {

@@ -40,8 +40,11 @@ public struct WebSocket: AsyncSequence, Sendable {
     /// The code and the reason with which the server closed the connection; `nil` if it has not closed it.
     public var closure: WebSocketClosure? { core.link.closure }
 
-    /// Sends a message, and returns when the system has accepted all of it. Messages are sent one after the other, in
-    /// the order of the calls.
+    /// Sends a message. Messages are sent one after the other, in the order of the calls.
+    ///
+    /// The function returns when at most 64 KiB of messages wait for the system to accept them: a server that does not
+    /// read makes it wait. That it has returned does not mean that the server has received the message; a failure is
+    /// thrown by the iteration, and by later calls.
     ///
     /// - Parameter message: The message: text or bytes.
     /// - Throws: ``ANHTTP/TransportError``, with ``ANHTTP/TransportError/Reason/webSocketClosed(_:)`` if the connection
