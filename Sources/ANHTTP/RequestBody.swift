@@ -10,9 +10,18 @@ public import FoundationEssentials
 public struct RequestBody: Sendable {
     /// The source of the body.
     package let content: Content
+    private var sharedGate: Gate?
+
     /// Returns when the next bytes may be read; `nil`, the default, if they may be read at any time. Awaited before the
     /// first and after each chunk.
-    package var gate: (@Sendable () async throws -> Void)?
+    package var gate: (@Sendable () async throws -> Void)? {
+        get { sharedGate?.wait }
+        set { sharedGate = newValue.map(Gate.init) }
+    }
+
+    private init(content: Content) {
+        self.content = content
+    }
 
     /// No body and no `Content-Length`; the default of a request.
     public static let none = RequestBody(content: .none)
@@ -140,6 +149,16 @@ public struct RequestBody: Sendable {
         case none
         case bytes(Data)
         case file(path: String)
-        case writer(length: Int64?, isReplayable: Bool, write: BodyWriting)
+        // Indirect, because requests are copied often and few have such a body.
+        indirect case writer(length: Int64?, isReplayable: Bool, write: BodyWriting)
+    }
+
+    /// A gate behind a reference, for the same reason.
+    private final class Gate: Sendable {
+        let wait: @Sendable () async throws -> Void
+
+        init(_ wait: @escaping @Sendable () async throws -> Void) {
+            self.wait = wait
+        }
     }
 }

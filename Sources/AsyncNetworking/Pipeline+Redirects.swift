@@ -5,57 +5,74 @@ import FoundationEssentials
 
 extension Pipeline {
     /// Follows redirects until a response is not a redirect, or the policy returns a redirect as the response.
+    @inline(never)
     func followRedirects(
         of call: PipelineCall, respond: (ResponseHead, ResponseBody) async throws -> Void
     ) async throws {
-        let policy = call.request.redirectPolicy ?? redirectPolicy
-        var call = call
-        var history: [ResponseHead] = []
-        while true {
-            var redirect: (head: ResponseHead, next: Request)?
-            try await perform(call) { head, body in
-                if let next = try await policy.followUp(to: head, of: call.request, strictURL: strictURL) {
-                    redirect = (head, next)
-                } else if history.isEmpty {
-                    try await respond(head, body)
-                } else {
-                    var head = head
-                    head.redirectHistory = history
-                    try await respond(head, body)
+        let chain = RedirectChain(call, redirectPolicy)
+        repeat {
+            try await perform(chain.call) { head, body in
+                if try chain.proposeNext(after: head, strictURL), try await chain.decide(after: head, strictURL) {
+                    return
                 }
+                try await respond(chain.head(head), body)
             }
-            guard let redirect else { return }
-            guard history.count < policy.maximum else {
-                throw SessionError.redirect(.tooMany(limit: policy.maximum))
-            }
-            call.redirect(by: redirect.head, to: redirect.next)
-            history.append(redirect.head)
-        }
+        } while try chain.follow()
     }
 }
 
-extension PipelineCall {
+/// The state of a request that follows redirects. It is an object, because frames that hold requests are large.
+private final class RedirectChain {
+    private(set) var call: PipelineCall
+    private let policy: RedirectPolicy
+    /// The redirects that were followed, oldest first.
+    private var history: [ResponseHead] = []
+    /// The request to send next; `nil` if the last response is not a redirect.
+    private var next: Request?
+
     @inline(never)
-    fileprivate mutating func redirect(by head: ResponseHead, to next: Request) {
-        monitor?.receive(.redirected(by: head, to: next))
-        request = next
+    init(_ call: PipelineCall, _ policy: RedirectPolicy) {
+        self.call = call
+        self.policy = call.request.redirectPolicy ?? policy
     }
-}
 
-extension RedirectPolicy {
-    /// Returns the request to send next, or `nil` if the response must not be followed.
-    fileprivate func followUp(
-        to head: ResponseHead, of request: Request, strictURL: (URL) -> URL
-    ) async throws -> Request? {
-        guard var next = try proposal(after: head, to: request, strictURL: strictURL) else { return nil }
-        if let decision {
-            guard let decided = try await decision(Redirection(head: head, original: request, proposed: next)) else {
-                return nil
-            }
-            next = decided
+    /// Determines the request that a redirect asks for; returns whether there is one.
+    @inline(never)
+    func proposeNext(after head: ResponseHead, _ strictURL: (URL) -> URL) throws -> Bool {
+        next = try policy.proposal(after: head, to: call.request, strictURL: strictURL)
+        return next != nil
+    }
+
+    /// Lets the policy decide about the next request; returns whether the redirect is followed.
+    @inline(never)
+    func decide(after head: ResponseHead, _ strictURL: (URL) -> URL) async throws -> Bool {
+        if let decision = policy.decision, let proposed = next {
+            next = try await decision(.init(head: head, original: call.request, proposed: proposed))
         }
-        next.url = strictURL(next.url)
-        guard next.body.isReplayable else { throw SessionError.redirect(.bodyNotReplayable) }
-        return next
+        guard var decided = next else { return false }
+        decided.url = strictURL(decided.url)
+        guard decided.body.isReplayable else { throw SessionError.redirect(.bodyNotReplayable) }
+        next = decided
+        history.append(head)
+        return true
+    }
+
+    /// Makes the next request the current one; returns whether there is one.
+    @inline(never)
+    func follow() throws -> Bool {
+        guard let next, let head = history.last else { return false }
+        guard history.count <= policy.maximum else { throw SessionError.redirect(.tooMany(limit: policy.maximum)) }
+        call.monitor?.receive(.redirected(by: head, to: next))
+        call.request = next
+        self.next = nil
+        return true
+    }
+
+    /// Returns the head of the response with the redirects before it.
+    @inline(never)
+    func head(_ head: ResponseHead) -> ResponseHead {
+        var head = head
+        if !history.isEmpty { head.redirectHistory = history }
+        return head
     }
 }

@@ -115,6 +115,7 @@ final class Pipeline: Sendable {
 
     /// Performs a task's request and returns the value that `body` returns. The response's body is valid only while
     /// `body` runs, as for ``ANHTTP/Transport``.
+    @inline(never)
     func perform<Value>(
         _ task: AnyTransferTask, _ request: Request, delivery: BodyDelivery,
         reporting events: (any TransferEventSink)?,

@@ -61,6 +61,7 @@ public struct RedirectPolicy: Sendable {
     /// Returns the request to send after a response, or `nil` if the response is not a redirect with a `Location`.
     ///
     /// - Parameter strictURL: Returns the URL that a request to a URL is sent to.
+    @inline(never)
     func proposal(
         after head: ResponseHead, to request: Request, strictURL: (URL) -> URL = { $0 }
     ) throws(SessionError) -> Request? {

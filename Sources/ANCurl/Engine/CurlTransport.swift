@@ -38,16 +38,34 @@ public struct CurlTransport: CookieStoringTransport {
         _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)?,
         body: (ResponseHead, ResponseBody) async throws -> Void
     ) async throws {
+        let (exchange, pump) = try makeExchange(request, delivery, events)
+        guard let pump else { return try await perform(exchange, body: body) }
+        try await perform(exchange, with: pump, body: body)
+    }
+
+    /// Returns the exchange for a request, and the pump that reads its body if that has to be read from a source.
+    @inline(never)
+    private func makeExchange(
+        _ request: Request, _ delivery: BodyDelivery, _ events: (any TransferEventSink)?
+    ) throws(TransportError) -> (Exchange, BodyPump?) {
         try request.validate()
         let request = try request.preparedToSign()
-        guard let pump = try BodyPump(for: request) else {
-            let upload: Upload = if case .bytes(let data) = request.body.content { .bytes(data) } else { .none }
-            let exchange = try Exchange(
-                request, delivery: delivery, events: events, upload: upload, engine: engine)
-            return try await perform(exchange, body: body)
-        }
-        let exchange = try Exchange(
-            request, delivery: delivery, events: events, upload: .channel(pump.channel), engine: engine)
+        let pump = try BodyPump(for: request)
+        let upload: Upload =
+            if let pump { .channel(pump.channel) } else if case .bytes(let data) = request.body.content {
+                .bytes(data)
+            } else { .none }
+        let exchange = try Exchange(request, delivery: delivery, events: events, upload: upload, engine: engine)
+        return (exchange, pump)
+    }
+
+    /// Runs the scope of an exchange whose body a pump reads.
+    ///
+    /// Not inlined: the frame of every request would include the pump's task.
+    @inline(never)
+    private func perform(
+        _ exchange: Exchange, with pump: BodyPump, body: (ResponseHead, ResponseBody) async throws -> Void
+    ) async throws {
         // When the exchange is over, leaving this scope cancels the pump, which may be waiting for its source, and
         // awaits it.
         async let _ = pump.run { [engine] in engine.post(.resumeSending(exchange)) }
@@ -55,6 +73,7 @@ public struct CurlTransport: CookieStoringTransport {
     }
 
     /// Runs the scope of one exchange. On return, whether normal or by an error, the loop no longer uses the exchange.
+    @inline(never)
     private func perform(
         _ exchange: Exchange, body: (ResponseHead, ResponseBody) async throws -> Void
     ) async throws {

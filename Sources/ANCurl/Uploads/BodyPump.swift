@@ -8,7 +8,7 @@ import HTTPTypes
 /// A producer that writes a streamed body to its channel, and starts again when the loop rewinds the body.
 ///
 /// It runs in a child task of the task that performs the request, not on the loop, and ends when the exchange is over.
-package struct BodyPump: Sendable {
+package final class BodyPump: Sendable {
     package let channel: UploadChannel
     private let declaredLength: Int64?
     private let trailers: (@Sendable () throws -> HTTPFields)?
@@ -48,7 +48,7 @@ package struct BodyPump: Sendable {
         let result: Result<HTTPFields, TransportError.RequestBodyFailure>
         do {
             try await gate?()
-            let writer = RequestBodyWriter { chunk in try await write(chunk, in: pass, tellLoop: tellLoop) }
+            let writer = RequestBodyWriter { [self] chunk in try await write(chunk, in: pass, tellLoop: tellLoop) }
             try await source(writer.gated(by: gate))
             let failure = pass.withLock { $0.failure(ofLength: declaredLength) }
             result = try failure.map { .failure($0) } ?? .success(trailers?() ?? [:])
