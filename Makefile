@@ -150,6 +150,7 @@ bench: setup ## Compare with other clients: make bench ROUNDS=5 WORKLOAD=h1-64
 	Benchmarks/.build/release/ShimCost
 	Benchmarks/.build/release/SerializationCost
 	Benchmarks/.build/release/StreamCost
+	Benchmarks/.build/release/WebSocketCost
 	Benchmarks/.build/release/CacheCost
 	Benchmarks/.build/release/ImageCost
 

@@ -27,7 +27,7 @@ let package = Package(
         // The driver, the program that measures a process, and a server for some workloads.
         .executableTarget(name: "Bench", dependencies: ["ClientKit", "ServerKit"], swiftSettings: settings),
         .executableTarget(name: "Measure"),
-        .executableTarget(name: "BenchServer"),
+        .executableTarget(name: "BenchServer", linkerSettings: [.linkedLibrary("crypto")]),
         .target(name: "ServerKit", dependencies: ["ClientKit"], swiftSettings: settings),
 
         // The clients, and what the Swift clients share.
@@ -80,6 +80,17 @@ if measuresOurClient {
             swiftSettings: settings),
         // The cost of server-sent events.
         .executableTarget(name: "StreamCost", dependencies: [library], swiftSettings: settings),
+        // WebSocket connections.
+        .executableTarget(
+            name: "WebSocketCost",
+            dependencies: [
+                "ClientKit", "ServerKit", library,
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOWebSocket", package: "swift-nio"),
+            ],
+            swiftSettings: settings),
         // The cost of forms and multipart bodies.
         .executableTarget(
             name: "SerializationCost", dependencies: ["ClientKit", "ServerKit", library], swiftSettings: settings),

@@ -5,11 +5,18 @@
 //     GET    responds two seconds after the request, for any number of concurrent requests;
 //     PUT    responds when the body was read; the body is discarded and not written to disk.
 //
+// A GET request with Sec-WebSocket-Key becomes a WebSocket connection (RFC 6455), on which the payload of each frame
+// returns in a binary frame; a frame may have at most 125 bytes of payload.
+//
 // It prints its port and exits when its standard input ends. Bodies require a Content-Length.
 
 #define _GNU_SOURCE
 #include <errno.h>
 #include <netinet/in.h>
+#include <openssl/evp.h>
+#include <openssl/sha.h>
+#include <poll.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +41,8 @@ struct connection {
     char head[MAX_HEAD + 1];
     // Distinguishes a connection from an earlier one with the same descriptor.
     uint64_t number;
+    // Whether frames are exchanged; the head then holds the beginning of a frame.
+    bool is_web_socket;
 };
 
 // The connections, indexed by descriptor.
@@ -76,6 +85,7 @@ static void accept_all(int listener) {
         connection->body = 0;
         connection->head_length = 0;
         connection->number = ++last_number;
+        connection->is_web_socket = false;
         connections[descriptor] = connection;
         watch(descriptor);
     }
@@ -89,6 +99,69 @@ static void close_connection(struct connection *connection) {
 
 static void send_answer(struct connection *connection) {
     if (send(connection->descriptor, answer, sizeof answer - 1, MSG_NOSIGNAL) < 0) close_connection(connection);
+}
+
+// Sends all bytes, and waits while the socket accepts none. Returns whether all were sent.
+static bool send_all(int descriptor, const char *bytes, size_t count) {
+    while (count > 0) {
+        ssize_t sent = send(descriptor, bytes, count, MSG_NOSIGNAL);
+        if (sent < 0 && errno != EAGAIN) return false;
+        if (sent < 0) {
+            struct pollfd writable = {.fd = descriptor, .events = POLLOUT};
+            poll(&writable, 1, -1);
+            continue;
+        }
+        bytes += sent;
+        count -= (size_t)sent;
+    }
+    return true;
+}
+
+// Accepts a WebSocket connection (RFC 6455 §4.2.2). Returns whether the key is valid and the response was sent.
+static bool accept_web_socket(struct connection *connection, const char *key) {
+    char text[128], encoded[32], response[256];
+    unsigned char digest[SHA_DIGEST_LENGTH];
+    key += strspn(key, " ");
+    int length = snprintf(
+        text, sizeof text, "%.*s258EAFA5-E914-47DA-95CA-C5AB0DC85B11", (int)strcspn(key, " \r"), key);
+    if (length >= (int)sizeof text) return false;
+    SHA1((unsigned char *)text, (size_t)length, digest);
+    EVP_EncodeBlock((unsigned char *)encoded, digest, sizeof digest);
+    length = snprintf(
+        response, sizeof response,
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        "Sec-WebSocket-Accept: %s\r\n\r\n", encoded);
+    connection->is_web_socket = true;
+    return send_all(connection->descriptor, response, (size_t)length);
+}
+
+// Sends the payloads of complete frames back. Returns whether the frames are valid and the connection is open.
+static bool echo(struct connection *connection, const char *bytes, size_t count) {
+    // Mask and length take six bytes of a received frame, and the length takes two of a sent one.
+    static char frames[MAX_HEAD + sizeof buffer], echoes[sizeof frames];
+    memcpy(frames, connection->head, connection->head_length);
+    memcpy(frames + connection->head_length, bytes, count);
+    count += connection->head_length;
+    size_t used = 0, echoed = 0;
+    bool is_open = true;
+    while (is_open && count - used >= 6) {
+        const char *frame = frames + used;
+        size_t length = frame[1] & 0x7f;
+        if (length > 125 || !(frame[1] & 0x80)) return false;
+        if (count - used < 6 + length) break;
+        bool is_close = (frame[0] & 0xf) == 8;
+        echoes[echoed] = is_close ? (char)0x88 : (char)0x82;
+        echoes[echoed + 1] = (char)length;
+        for (size_t index = 0; index < length; index++) {
+            echoes[echoed + 2 + index] = frame[6 + index] ^ frame[2 + index % 4];
+        }
+        echoed += 2 + length;
+        used += 6 + length;
+        is_open = !is_close;
+    }
+    connection->head_length = count - used;
+    memcpy(connection->head, frames + used, connection->head_length);
+    return send_all(connection->descriptor, echoes, echoed) && is_open;
 }
 
 static void answer_later(struct connection *connection) {
@@ -121,7 +194,10 @@ static ssize_t read_head(struct connection *connection, const char *bytes, size_
     taken = (size_t)(end + 4 - connection->head) - before;
     connection->head_length = 0;
     end[2] = 0;
-    if (strncmp(connection->head, "GET ", 4) == 0) {
+    char *key = strcasestr(connection->head, "\r\nSec-WebSocket-Key:");
+    if (key) {
+        if (!accept_web_socket(connection, key + strlen("\r\nSec-WebSocket-Key:"))) return -1;
+    } else if (strncmp(connection->head, "GET ", 4) == 0) {
         answer_later(connection);
     } else {
         char *length = strcasestr(connection->head, "\r\nContent-Length:");
@@ -139,6 +215,10 @@ static void read_requests(struct connection *connection) {
         return;
     }
     for (ssize_t used = 0; used < count;) {
+        if (connection->is_web_socket) {
+            if (!echo(connection, buffer + used, (size_t)(count - used))) close_connection(connection);
+            return;
+        }
         if (connection->body == 0) {
             ssize_t taken = read_head(connection, buffer + used, (size_t)(count - used));
             if (taken < 0) {
