@@ -47,12 +47,21 @@ import Testing
         #expect(messages == 1)
     }
 
-    @Test func `the latest pong is sent before frames, and replaces earlier ones`() {
+    @Test func `pongs are sent before frames, in order`() {
         var output = WebSocketOutput()
         output.append([1])
-        output.setPong([8])
-        output.setPong([9])
+        output.appendPong([8])
+        output.appendPong([9])
         #expect(!output.isEmpty)
-        #expect(send(&output, limits: [9]).offers == [[9, 1]])
+        #expect(send(&output, limits: [9]).offers == [[8, 9, 1]])
+        #expect(output.isEmpty)
+    }
+
+    @Test func `the latest of too many waiting pongs replaces the others`() {
+        var output = WebSocketOutput()
+        for number in 0..<8 { output.appendPong([UInt8](repeating: UInt8(number), count: 2048)) }
+        output.appendPong([8])
+        output.append([9])
+        #expect(send(&output, limits: [9]).offers == [[8, 9]])
     }
 }

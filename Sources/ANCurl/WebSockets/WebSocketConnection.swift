@@ -233,7 +233,7 @@ final class WebSocketConnection {
                 case .none: break
                 case .deliver(let frame):
                     if channel.add(frame, capacity: capacity) { clock.pause() }
-                case .answer(let pong): output.setPong(pong.encoded(mask: .random(in: .min ... .max)))
+                case .answer(let pong): output.appendPong(pong.encoded(mask: .random(in: .min ... .max)))
                 case .closed(let closure, let answer):
                     channel.receive(closure)
                     if let answer { output.append(answer.encoded(mask: .random(in: .min ... .max))) }

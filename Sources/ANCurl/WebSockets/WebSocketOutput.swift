@@ -8,8 +8,8 @@ package struct WebSocketOutput {
     /// The frames that are not in ``bytes`` yet, in order, and the index of the first one.
     private var frames: [(bytes: [UInt8], isMessage: Bool)] = []
     private var first = 0
-    /// A pong that is sent before the frames; a later one replaces it.
-    private var pong: [UInt8]?
+    /// The pongs that are sent before the frames.
+    private var pongs: [UInt8] = []
     /// The bytes being sent, and the number of those that were accepted.
     private var bytes: [UInt8] = []
     private var offset = 0
@@ -19,7 +19,7 @@ package struct WebSocketOutput {
     package init() {}
 
     /// Whether all bytes were accepted.
-    package var isEmpty: Bool { offset == bytes.count && first == frames.count && pong == nil }
+    package var isEmpty: Bool { offset == bytes.count && first == frames.count && pongs.isEmpty }
 
     /// Adds the bytes of a frame.
     ///
@@ -28,9 +28,11 @@ package struct WebSocketOutput {
         frames.append((frame, isMessage))
     }
 
-    /// Sets the pong to be sent next.
-    package mutating func setPong(_ frame: [UInt8]) {
-        pong = frame
+    /// Adds a pong, which is sent before the frames. If 16 KiB of pongs wait because the server does not read, only the
+    /// latest one is kept (RFC 6455 §5.5.3).
+    package mutating func appendPong(_ frame: [UInt8]) {
+        if pongs.count + frame.count > Self.joinedSize { pongs = [] }
+        pongs += frame
     }
 
     /// Offers bytes to a function that returns how many it accepted, until it accepts none or there are no more.
@@ -55,9 +57,8 @@ package struct WebSocketOutput {
     private mutating func prepare() -> Bool {
         guard offset == bytes.count else { return true }
         offset = 0
-        bytes = []
-        if let pong { bytes = pong }
-        pong = nil
+        bytes = pongs
+        pongs = []
         while first < frames.count, bytes.isEmpty || bytes.count + frames[first].bytes.count <= Self.joinedSize {
             if bytes.isEmpty { bytes = frames[first].bytes } else { bytes += frames[first].bytes }
             if frames[first].isMessage { messages += 1 }
