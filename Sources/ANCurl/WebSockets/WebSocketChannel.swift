@@ -23,7 +23,7 @@ package final class WebSocketChannel: Sendable {
     }
 
     private struct State {
-        var agreement = WebSocketHandshake.Agreement()
+        var agreement = WebSocketAgreement()
         /// The frames that have not been read, and the memory that they take.
         var frames: [WebSocketFrame] = []
         var frameBytes = 0
@@ -56,7 +56,7 @@ package final class WebSocketChannel: Sendable {
 
     // MARK: The tasks' side
 
-    var agreement: WebSocketHandshake.Agreement { state.withLock { $0.agreement } }
+    var agreement: WebSocketAgreement { state.withLock { $0.agreement } }
 
     package var closure: WebSocketClosure? { state.withLock { $0.closure } }
 
@@ -171,7 +171,7 @@ package final class WebSocketChannel: Sendable {
 
     // MARK: The loop's side
 
-    func open(_ agreement: WebSocketHandshake.Agreement) {
+    func open(_ agreement: WebSocketAgreement) {
         state.withLock { $0.agreement = agreement }
     }
 
