@@ -114,16 +114,19 @@ import Testing
             headers: ["Sec-WebSocket-Extensions": "permessage-deflate"], sent: [text, text],
             expected: Outcome(messages: [text, text], closure: WebSocketClosure(code: 1000))),
         Row(
-            name: "an unknown subprotocol", actions: [.hang], headers: ["Sec-WebSocket-Protocol": "c"],
+            name: "an unknown subprotocol", actions: [.closeWebSocket(code: 1000)],
+            headers: ["Sec-WebSocket-Protocol": "c"],
             expected: Outcome(failure: .invalid)),
         Row(
-            name: "an unknown extension", actions: [.hang], headers: ["Sec-WebSocket-Extensions": "x"],
+            name: "an unknown extension", actions: [.closeWebSocket(code: 1000)],
+            headers: ["Sec-WebSocket-Extensions": "x"],
             expected: Outcome(failure: .invalid)),
         Row(
-            name: "a wrong answer to the key", actions: [.hang], headers: ["Sec-WebSocket-Accept": "x"],
+            name: "a wrong answer to the key", actions: [.closeWebSocket(code: 1000)],
+            headers: ["Sec-WebSocket-Accept": "x"],
             expected: Outcome(failure: .invalid)),
         Row(
-            name: "another protocol", actions: [.hang], headers: ["Upgrade": "h2c"],
+            name: "another protocol", actions: [.closeWebSocket(code: 1000)], headers: ["Upgrade": "h2c"],
             expected: Outcome(failure: .invalid)),
     ]
 
