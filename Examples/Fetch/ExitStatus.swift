@@ -29,6 +29,7 @@ package enum ExitStatus: Int32, CaseIterable, Sendable {
     case cannotSendAgain = 65
     case internalError = 70
     case wrongChecksum = 71
+    case webSocketClosed = 72
     case badTrustRoots = 77
     case proxyFailed = 97
     case interrupted = 130
@@ -62,6 +63,7 @@ package enum ExitStatus: Int32, CaseIterable, Sendable {
         case .cannotSendAgain: "a redirect requires the body again, which cannot be replayed"
         case .internalError: "internal error; please report it"
         case .wrongChecksum: "the file does not have the given checksum"
+        case .webSocketClosed: "the server closed the WebSocket connection with another code than 1000 or 1001"
         case .badTrustRoots: "the file given with --cacert cannot be used"
         case .proxyFailed: "the proxy refused the connection or failed"
         case .interrupted: "Ctrl-C"
@@ -149,6 +151,7 @@ package enum ExitStatus: Int32, CaseIterable, Sendable {
             case .responseTooLarge: .tooLarge
             case .requestBody(.notReplayable): .cannotSendAgain
             case .requestBody: .cannotRead
+            case .webSocketClosed: .webSocketClosed
             default: .internalError
             }
     }

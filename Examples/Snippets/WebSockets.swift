@@ -81,3 +81,24 @@ func testRoom() async throws {
     }
     // snippet.end
 }
+
+func testRoomWithoutNetwork(room: URL) async throws {
+    // snippet.tests-without-a-network
+    let script = Script([
+        .acceptWebSocket(), .message(.text("welcome")), .delay(.seconds(60)), .closeWebSocket(code: 4001),
+    ])
+    let clock = ManualClock()
+    let session = SessionManager { $0.transport = MockTransport(script: script, clock: clock) }
+    do {
+        try await session.withWebSocket(Request(url: room)) { socket in
+            for try await message in socket {
+                print(message)
+                try await clock.sleepers(count: 1)
+                clock.advance(by: .seconds(60))
+            }
+        }
+    } catch let error as SessionError {
+        print(error)
+    }
+    // snippet.end
+}

@@ -100,7 +100,7 @@ import Testing
 
     private func agreement(
         _ fields: [(String, String)], version: HTTPVersion = .http1_1, compression: Bool = false
-    ) throws -> WebSocketHandshake.Agreement {
+    ) throws -> WebSocketAgreement {
         var options = WebSocketOptions()
         options.subprotocols = ["chat", "other"]
         options.offersCompression = compression

@@ -44,13 +44,13 @@ import Testing
         #expect(send(&output, limits: [.max, .max, .max]).map(\.count) == [1, 20_000, 1])
     }
 
-    @Test func `the latest pong is sent before frames, and replaces earlier ones`() {
+    @Test func `pongs are sent before frames, in order`() {
         var output = WebSocketOutput()
         output.append([1])
-        output.setPong([8, 8])
-        output.setPong([9])
-        #expect(output.count == 2)
-        #expect(send(&output, limits: [9]) == [[9, 1]])
+        output.appendPong([8])
+        output.appendPong([9])
+        #expect(output.count == 3)
+        #expect(send(&output, limits: [9]) == [[8, 9, 1]])
         #expect(output.isEmpty)
     }
 
@@ -58,7 +58,16 @@ import Testing
         var output = WebSocketOutput()
         output.append([1, 2])
         #expect(send(&output, limits: [1]) == [[1, 2], [2]])
-        output.setPong([9])
+        output.appendPong([9])
         #expect(send(&output, limits: [1, 1]) == [[2], [9]])
+    }
+
+    @Test func `the latest of too many waiting pongs replaces the others`() {
+        var output = WebSocketOutput()
+        for number in 0..<8 { output.appendPong([UInt8](repeating: UInt8(number), count: 2048)) }
+        output.appendPong([8])
+        output.append([9])
+        #expect(output.count == 2)
+        #expect(send(&output, limits: [9]) == [[8, 9]])
     }
 }

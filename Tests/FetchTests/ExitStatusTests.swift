@@ -29,6 +29,7 @@ import Testing
             (failed(.invalidContentEncoding), 61),
             (failed(.responseTooLarge(.body(limit: 1))), 63),
             (SessionError.redirect(.bodyNotReplayable), 65),
+            (failed(.webSocketClosed(nil)), 72),
             (failed(.tls(.badTrustRoots)), 77),
             (failed(.proxy(.handshake)), 97),
             (CancellationError(), 130),

@@ -25,7 +25,7 @@ import Testing
     @Test func `Ctrl-C leaves a part that can be resumed, and reports it`() async throws {
         try await with { tool, server, base in
             serve(ServedFile(Self.bytes, pace: .init(bytes: 2_000, every: .milliseconds(20))), by: server)
-            let outcome = try await tool.runOnTerminal("-o", "a", base + "/a", interruptAt: "a  [")
+            let outcome = try await tool.runOnTerminal("-o", "a", base + "/a", at: "a  [")
             #expect(outcome.status == 130)
             #expect(outcome.text.contains(" are in a.part; fetch --continue resumes the download."))
             #expect(try tool.files == ["a.part", "a.part.json"])

@@ -76,8 +76,15 @@ struct FetchTool: Sendable {
         return try await Outcome(command.run())
     }
 
-    /// Runs the program on a pseudo-terminal, and types Ctrl-C when the screen contains a text.
-    func runOnTerminal(_ words: String..., interruptAt trigger: String? = nil) async throws -> Outcome {
+    /// Runs the program on a pseudo-terminal, and types keys, by default Ctrl-C, when the screen contains a text.
+    func runOnTerminal(
+        _ words: String..., at trigger: String? = nil, typing keys: String = "\u{3}"
+    ) async throws -> Outcome {
+        try await runOnTerminal(words, at: trigger, typing: keys)
+    }
+
+    /// Runs the program on a pseudo-terminal, and types keys when the screen contains a text.
+    func runOnTerminal(_ words: [String], at trigger: String?, typing keys: String) async throws -> Outcome {
         let (master, path) = try Self.openTerminal()
         defer { close(master) }
         var command = try command(words)
@@ -86,7 +93,7 @@ struct FetchTool: Sendable {
         command.output = command.input
         command.errors = command.input
         let process = try ChildProcess(command)
-        let screen = try await onThread { Self.readScreen(master, interruptAt: trigger.map { Data($0.utf8) }) }
+        let screen = try await onThread { Self.readScreen(master, at: trigger, typing: Array(keys.utf8)) }
         var outcome = try await Outcome(process.outcome())
         outcome.output = screen
         return outcome
@@ -106,9 +113,9 @@ struct FetchTool: Sendable {
         return (master, "/dev/pts/\(number)")
     }
 
-    private static func readScreen(_ master: Int32, interruptAt trigger: Data?) -> Data {
+    private static func readScreen(_ master: Int32, at trigger: String?, typing keys: [UInt8]) -> Data {
         var screen = Data()
-        var trigger = trigger
+        var trigger = trigger.map { Data($0.utf8) }
         var buffer = [UInt8](repeating: 0, count: 4096)
         while true {
             let count = unsafe Glibc.read(master, &buffer, buffer.count)
@@ -116,7 +123,7 @@ struct FetchTool: Sendable {
             guard count > 0 else { return screen }
             screen.append(contentsOf: buffer[..<count])
             if let text = trigger, screen.firstRange(of: text) != nil {
-                _ = unsafe Glibc.write(master, [3], 1)
+                _ = unsafe Glibc.write(master, keys, keys.count)
                 trigger = nil
             }
         }

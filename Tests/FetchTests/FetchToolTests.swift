@@ -219,7 +219,7 @@ import Testing
     @Test func `Ctrl-C ends a download without leaving a file`() async throws {
         try await with { tool, server, base in
             server.route("/a", .drip(bytes: 1000, every: .milliseconds(20), body: .generated(1_000_000)))
-            let outcome = try await tool.runOnTerminal("-o", "a", base + "/a", interruptAt: "a  [")
+            let outcome = try await tool.runOnTerminal("-o", "a", base + "/a", at: "a  [")
             #expect(outcome.status == 130)
             #expect(try tool.files == [])
             try await server.activity { $0.requests.first?.isAbandoned == true }

@@ -22,7 +22,7 @@ package final class WebSocketChannel: Sendable {
     }
 
     private struct State {
-        var agreement = WebSocketHandshake.Agreement()
+        var agreement = WebSocketAgreement()
         /// The frames that have not been read, and the memory that they take.
         var frames: [WebSocketFrame] = []
         var frameBytes = 0
@@ -60,7 +60,7 @@ package final class WebSocketChannel: Sendable {
 
     // MARK: The tasks' side
 
-    var agreement: WebSocketHandshake.Agreement { state.withLock { $0.agreement } }
+    var agreement: WebSocketAgreement { state.withLock { $0.agreement } }
 
     package var closure: WebSocketClosure? { state.withLock { $0.closure } }
 
@@ -214,7 +214,7 @@ package final class WebSocketChannel: Sendable {
     /// - Parameters:
     ///   - agreement: The outcome of the handshake.
     ///   - socket: The socket on which tasks may send; `nil` if only the loop may.
-    package func open(_ agreement: WebSocketHandshake.Agreement = .init(), socket: Int32?) {
+    package func open(_ agreement: WebSocketAgreement = WebSocketAgreement(), socket: Int32?) {
         state.withLock { ($0.agreement, $0.socket) = (agreement, socket) }
     }
 

@@ -248,7 +248,7 @@ final class WebSocketConnection {
                 case .deliver(let frame):
                     if channel.add(frame, capacity: capacity) { clock.pause() }
                 case .answer(let pong):
-                    channel.withOutput { $0.setPong(pong.encoded(mask: .random(in: .min ... .max))) }
+                    channel.withOutput { $0.appendPong(pong.encoded(mask: .random(in: .min ... .max))) }
                 case .closed(let closure, let answer):
                     channel.receive(closure)
                     if let answer { append(answer) }

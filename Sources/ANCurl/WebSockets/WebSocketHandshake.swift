@@ -67,35 +67,10 @@ package struct WebSocketHandshake {
         return bytes + Array("\r\n".utf8)
     }
 
-    /// The parameters on which both sides agreed.
-    package struct Agreement: Hashable, Sendable {
-        package var subprotocol: String?
-        package var deflate: WebSocketDeflate?
-    }
-
     /// Checks a response with status 101 (RFC 6455 §4.1).
-    package func agreement(by head: ResponseHead) throws(WebSocketViolation) -> Agreement {
-        func values(_ name: String) -> [String] {
-            HTTPField.Name(name).map { head.headers[values: $0] } ?? []
-        }
-        func hasToken(_ token: String, in name: String) -> Bool {
-            values(name).contains { value in
-                value.split(separator: ",").contains { $0.trimmingBlanks.lowercased() == token }
-            }
-        }
-        guard head.version == .http1_1, hasToken("websocket", in: "Upgrade"), hasToken("upgrade", in: "Connection")
-        else { throw WebSocketViolation("the server switched to another protocol than WebSocket") }
+    package func agreement(by head: ResponseHead) throws(WebSocketViolation) -> WebSocketAgreement {
         let accept = MessageDigest.webSocketAccept(for: key).map { Data($0).base64EncodedString() }
-        guard let accept, values("Sec-WebSocket-Accept") == [accept] else {
-            throw WebSocketViolation("Sec-WebSocket-Accept does not answer the key")
-        }
-        let chosen = values("Sec-WebSocket-Protocol")
-        guard chosen.allSatisfy(options.subprotocols.contains), chosen.count <= 1 else {
-            throw WebSocketViolation("the server chose a subprotocol that was not offered")
-        }
-        return Agreement(
-            subprotocol: chosen.first,
-            deflate: try .negotiated(values("Sec-WebSocket-Extensions"), isOffered: options.offersCompression))
+        return try WebSocketAgreement(by: head, for: options, accept: accept)
     }
 
     private static func error(_ reason: String) -> TransportError { TransportError(.invalidRequest(.option(reason))) }

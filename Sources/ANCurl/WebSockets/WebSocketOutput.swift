@@ -9,8 +9,8 @@ package struct WebSocketOutput: Sendable {
     /// The frames that are not in ``bytes`` yet, in order, and the index of the first one.
     private var frames: [[UInt8]] = []
     private var first = 0
-    /// A pong that is sent before the frames; a later one replaces it.
-    private var pong: [UInt8]?
+    /// The pongs that are sent before the frames.
+    private var pongs: [UInt8] = []
     /// The bytes being sent, and the number of those that were accepted.
     private var bytes: [UInt8] = []
     private var offset = 0
@@ -26,10 +26,15 @@ package struct WebSocketOutput: Sendable {
         count += frame.count
     }
 
-    /// Sets the pong to be sent next.
-    package mutating func setPong(_ frame: [UInt8]) {
-        count += frame.count - (pong?.count ?? 0)
-        pong = frame
+    /// Adds a pong, which is sent before the frames. If 16 KiB of pongs wait because the server does not read, only the
+    /// latest one is kept (RFC 6455 §5.5.3).
+    package mutating func appendPong(_ frame: [UInt8]) {
+        if pongs.count + frame.count > Self.joinedSize {
+            count -= pongs.count
+            pongs = []
+        }
+        pongs += frame
+        count += frame.count
     }
 
     /// Offers bytes to a function that returns how many it accepted, until it accepts none or there are no more.
@@ -48,9 +53,8 @@ package struct WebSocketOutput: Sendable {
     private mutating func prepare() -> Bool {
         guard offset == bytes.count else { return true }
         offset = 0
-        bytes = []
-        if let pong { bytes = pong }
-        pong = nil
+        bytes = pongs
+        pongs = []
         while first < frames.count, bytes.isEmpty || bytes.count + frames[first].count <= Self.joinedSize {
             if bytes.isEmpty { bytes = frames[first] } else { bytes += frames[first] }
             frames[first] = []

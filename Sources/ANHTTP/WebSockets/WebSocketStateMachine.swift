@@ -30,7 +30,7 @@ package struct WebSocketStateMachine: Sendable {
         case none
         /// The data frame is passed on to the reader.
         case deliver(WebSocketFrame)
-        /// The pong must be sent. It replaces an earlier one that was not sent yet (RFC 6455 §5.5.3).
+        /// The pong must be sent. It may replace earlier ones that were not sent yet (RFC 6455 §5.5.3).
         case answer(WebSocketFrame)
         /// The server closed the connection, or answered a close frame. The connection ends after the answer was sent;
         /// `nil` if no answer is due.

@@ -79,6 +79,25 @@ final class MockExchange: ResponseBodySource {
         state.withLock { state in
             state.steps = response.steps[...]
             state.trailers = response.trailers
+            state.webSocketActions = response.webSocketActions
+        }
+    }
+
+    /// Opens the WebSocket connection of a script, whose head was performed, and returns the server's end of it; `nil`
+    /// for another response.
+    ///
+    /// - Throws: `TransportError` if the request does not ask for the connection, or its response does not fit.
+    func openWebSocket(_ head: ResponseHead) throws(TransportError) -> MockWebSocketServer? {
+        guard let actions = state.withLock({ $0.webSocketActions }) else { return nil }
+        guard let upgrade = request.webSocketUpgrade else { throw TransportError(.invalidResponse(.notHTTP)) }
+        do throws(WebSocketViolation) {
+            let agreement = try WebSocketAgreement(
+                by: head, for: upgrade.options, accept: HeaderPairs.webSocketAccept(for: MockResponse.webSocketKey))
+            let socket = MockWebSocket(agreement, upgrade.options, transport: transport)
+            upgrade.accept(socket)
+            return MockWebSocketServer(socket, performing: actions, transport: transport)
+        } catch {
+            throw TransportError(.invalidResponse(.webSocket(error.reason)))
         }
     }
 
@@ -163,6 +182,7 @@ final class MockExchange: ResponseBodySource {
     private struct State {
         var steps: ArraySlice<MockResponse.Step> = []
         var trailers: HTTPFields = [:]
+        var webSocketActions: [Script.Action]?
         var metrics = TransferMetrics()
         var totalBytes: Int64?
         var isAtEnd = false

@@ -50,7 +50,7 @@ extension MockResponse {
         var hasHead = false
         /// The sent and the declared number of body bytes, if fewer are sent than declared.
         var missing: (sent: Int64, declared: Int64)?
-        for action in script.actions {
+        for (index, action) in script.actions.enumerated() {
             switch action {
             case .readBody:
                 break
@@ -75,12 +75,19 @@ extension MockResponse {
             case .send(let data) where hasHead:
                 steps.append(.chunk(data))
                 missing?.sent += Int64(data.count)
+            case .acceptWebSocket(let headers) where !hasHead:
+                let fields = HeaderPairs.accepting(webSocketKey: Self.webSocketKey, adding: headers)
+                webSocketActions = Array(script.actions[(index + 1)...])
+                return steps.append(.head(.switchingProtocols, HTTPFields(lenient: fields)))
             case .send, .generate, .pace, .disconnect, .acceptWebSocket, .message, .echoMessages, .closeWebSocket:
                 return steps.append(.fail(TransportError(.invalidResponse(.notHTTP))))
             }
         }
         if let missing, missing.sent < missing.declared { steps.append(.hang) }
     }
+
+    /// The `Sec-WebSocket-Key` that the response answers: the example of RFC 6455 §1.3.
+    static let webSocketKey = "dGhlIHNhbXBsZSBub25jZQ=="
 
     /// Appends the steps of a reply. Returns the sent and the declared number of body bytes if fewer are sent,
     /// otherwise `nil`.

@@ -15,6 +15,8 @@ public struct MockResponse: Sendable {
     public var steps: [Step]
     /// The trailer fields, which the response body provides at its end (`ResponseBody.trailers`); empty by default.
     public var trailers: HTTPFields
+    /// The actions of a script after it has accepted a WebSocket connection; `nil` if it does not accept one.
+    var webSocketActions: [Script.Action]?
 
     /// Creates a response from steps.
     ///

@@ -74,7 +74,8 @@ public struct Script: Sendable {
         ///
         /// The given fields are sent in addition to `Upgrade`, `Connection` and `Sec-WebSocket-Accept`, or in place of
         /// those with the same name. The following actions send and receive frames; ``send(_:)`` sends malformed ones.
-        /// The connection is closed after the script.
+        /// If the fields accept `permessage-deflate`, compressed frames of the client are sent back unchanged. The
+        /// connection is closed after the script.
         case acceptWebSocket(headers: HeaderPairs = [:])
         /// Sends a WebSocket message in a single frame.
         case message(WebSocketMessage)

@@ -13,6 +13,8 @@ struct StubConnection: ~Copyable {
     var request: RecordedRequest
     /// The frames of a WebSocket client.
     var frames = WebSocketFrameDecoder(of: .client, maximumPayload: 1 << 30)
+    /// Whether a WebSocket connection was accepted.
+    var isWebSocket = false
 
     private let listener: StubListener
     private var parser: RequestParser
@@ -186,6 +188,7 @@ struct StubConnection: ~Copyable {
         case .byScript(let ending):
             finish(ending)
         case .peerClosed:
+            readLastFrames()
             guard !request.method.isEmpty, !listener.wasShutDown(request.connection) else { return }
             request.isAbandoned = true
             writeToLog()

@@ -225,8 +225,14 @@ public final class StubServer: Sendable {
         public internal(set) var openConnections = 0
         /// The reasons for failed TLS handshakes in order, each a description of an ``OpenSSLError``.
         public internal(set) var failedHandshakes: [String] = []
+        /// The control frames that WebSocket clients sent, as far as the scripts or the end of the connection read them.
+        package internal(set) var webSocketControlFrames: [WebSocketFrame] = []
         /// The closures that WebSocket clients sent.
-        package internal(set) var webSocketClosures: [WebSocketClosure] = []
+        package var webSocketClosures: [WebSocketClosure] {
+            webSocketControlFrames.filter { $0.opcode == .close }.compactMap {
+                try? WebSocketClosure(payload: $0.payload)
+            }
+        }
     }
 
     /// The treatment of a connection after it was accepted and before its TLS handshake.

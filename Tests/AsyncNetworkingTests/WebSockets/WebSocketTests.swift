@@ -458,6 +458,7 @@ import Testing
                 try await session.withWebSocket(request(server)) { _ in throw Planned() }
             }
             try await server.connections(open: 0)
+            #expect(server.activity.webSocketClosures.map(\.code) == [1001])
         }
     }
 
