@@ -14,7 +14,8 @@ public struct RequestBody: Sendable {
     /// first and after each chunk.
     package var gate: (@Sendable () async throws -> Void)?
 
-    /// No body and no `Content-Length`; the default of a request.
+    /// No body; the default of a request. `POST`, `PUT` and `PATCH` are sent with `Content-Length: 0` (RFC 9110 §8.6),
+    /// other methods without the field.
     public static let none = RequestBody(content: .none)
 
     /// Creates a replayable body of bytes in memory. Empty data is a body of length 0.
@@ -29,9 +30,10 @@ public struct RequestBody: Sendable {
 
     /// Creates a replayable body from a file, which is read while it is sent.
     ///
-    /// The size is determined when the exchange begins. If the file cannot be read, or has become shorter by the time
-    /// it is read, the request fails with ``TransportError/Reason/requestBody(_:)``; if it has become longer, the
-    /// additional bytes are not sent.
+    /// The size is determined when the exchange begins. The request fails with
+    /// ``TransportError/Reason/requestBody(_:)`` if the file cannot be read or is not a regular file, if its size has
+    /// changed when reading begins, or if it becomes shorter while it is read. Bytes that are appended while it is read
+    /// are not sent.
     ///
     /// - Parameter path: The path of the file. It is not checked before the exchange begins.
     public static func file(_ path: String) -> RequestBody {
@@ -127,7 +129,8 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// Whether the body can be sent more than once, as for a redirect or retry: `true` for no body, bytes and files.
+    /// Whether the body can be sent more than once, as for a redirect or retry: `true` for no body, bytes and files,
+    /// `false` for a closure, and as declared for a sequence.
     public var isReplayable: Bool {
         switch content {
         case .none, .bytes, .file: true
