@@ -27,8 +27,8 @@ public struct Reply: Sendable {
     /// The trailer fields, sent after a body with the framing ``Framing/chunked(size:)`` and otherwise ignored; empty
     /// by default.
     public var trailers: HeaderPairs
-    /// The pace at which the body is sent; `nil`, the default, to send it without pauses. The chunk sizes and trailers of
-    /// a chunked body are sent at the same pace.
+    /// The pace at which the body is sent; `nil`, the default, to send it without pauses. The chunk sizes and trailers
+    /// of a chunked body are sent at the same pace.
     public var pace: Script.Pace?
 
     /// Creates a response from its parts; each argument is the initial value of the property with its name.
