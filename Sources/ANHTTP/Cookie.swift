@@ -4,9 +4,11 @@ public import FoundationEssentials
 
 /// An HTTP cookie (RFC 6265). Its description never contains the value.
 public struct Cookie: Hashable, Sendable, CustomStringConvertible {
-    /// The name of the cookie, which identifies it together with ``domain`` and ``path``.
+    /// The name of the cookie, which identifies it together with ``domain`` and ``path``. It must not be empty or
+    /// contain `=`, `;` or control characters.
     public var name: String
-    /// The value of the cookie, sent unchanged; it is not percent-encoded or quoted.
+    /// The value of the cookie, sent unchanged; it is not percent-encoded or quoted. It must not contain `;` or control
+    /// characters.
     public var value: String {
         get { secret.value }
         set { secret.value = newValue }

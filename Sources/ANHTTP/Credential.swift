@@ -2,7 +2,7 @@
 
 /// A user name and a password, for a server or a proxy. Its description never contains the password.
 public struct Credential: Hashable, Sendable, CustomStringConvertible {
-    /// The user name; for NTLM it may be `DOMAIN\user`.
+    /// The user name; for NTLM it may be `DOMAIN\user`, and for Basic it must not contain a colon.
     public var user: String
     /// The password in clear text.
     public var password: String {

@@ -14,7 +14,7 @@ public struct FailureContext: Hashable, Sendable {
     public var address: SocketAddress?
     /// The libcurl error code, as in libcurl-errors(3); `nil` if the error does not come from libcurl.
     public var curlCode: Int32?
-    /// The error message of libcurl; `nil` if it gave no message.
+    /// The error message of libcurl, or a detail such as which content coding is malformed; `nil` without a message.
     public var message: String?
     /// The `errno` of the failed system call, such as connect(2); `nil` if no call failed.
     public var errno: Int32?

@@ -4,9 +4,9 @@ public import FoundationEssentials
 
 /// The body of a request: empty, bytes, a file, a stream of chunks, or bytes that a closure writes.
 ///
-/// A body of known length is sent with `Content-Length`, any other chunked. A replayable body can be sent again for a
-/// redirect, a retry, or after a reused connection turned out to be closed; for any other body these fail with an
-/// error.
+/// A body of known length is sent with `Content-Length`, any other over HTTP/1.1 chunked. A replayable body can be sent
+/// again for a redirect, a retry, or after a reused connection turned out to be closed; for any other body these fail
+/// with an error.
 public struct RequestBody: Sendable {
     /// The source of the body.
     package let content: Content
@@ -119,7 +119,7 @@ public struct RequestBody: Sendable {
         case stream
     }
 
-    /// The number of bytes; `nil` if it is unknown or would have to be read from the file system.
+    /// The number of bytes, 0 for no body; `nil` if it is unknown or would have to be read from the file system.
     public var length: Int64? {
         switch content {
         case .none: 0

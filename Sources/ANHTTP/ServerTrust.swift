@@ -15,7 +15,7 @@ public struct ServerTrust: Hashable, Sendable {
     /// The verified chain, from the server's certificate to a trusted or pinned one; empty if there is no valid chain,
     /// for example because the certificate has expired or is for another host.
     public var chain: [Certificate]
-    /// The first check that failed; `nil` if all passed.
+    /// The check that failed, including the decision of an evaluator; `nil` if all passed.
     public var failure: TransportError.TLSFailure?
     /// The trusted certificate authorities.
     package var trustRoots = TrustRoots.system

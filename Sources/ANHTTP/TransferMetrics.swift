@@ -5,7 +5,7 @@
 /// Durations are measured from the start of the exchange, as in curl_easy_getinfo(3); `nil` means that the step did not
 /// take place, for example on a reused connection.
 public struct TransferMetrics: Hashable, Sendable {
-    /// The time until the exchange left the queue for a connection; zero if it did not wait.
+    /// The time until the exchange left the queue for a connection, or ended in it; zero if it did not wait.
     public var queued: Duration = .zero
     /// The time until the host name was resolved; `nil` on a reused connection.
     public var nameLookup: Duration?

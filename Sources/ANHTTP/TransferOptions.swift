@@ -110,7 +110,8 @@ public enum HTTPVersionPolicy: Hashable, Sendable {
     case automatic
     /// HTTP/1.1 only.
     case http1
-    /// HTTP/2 without negotiation, including over plain TCP. See RFC 9113 §3.3. libcurl before 8.0 then makes a new
+    /// HTTP/2 without negotiation, including over plain TCP (RFC 9113 §3.3); fails with
+    /// ``TransportError/Reason/unsupported(_:)`` if the linked libcurl lacks it. libcurl before 8.0 makes a new
     /// connection for each request over plain TCP.
     case http2PriorKnowledge
     /// HTTP/3 only; fails with ``TransportError/Reason/unsupported(_:)`` if the linked libcurl lacks it.
@@ -146,7 +147,7 @@ public struct ConnectionOptions: Hashable, Sendable {
     /// The addresses that connections may be made to; all by default.
     public var addresses = AddressPolicy.any
     /// The URL of a DNS-over-HTTPS server to resolve names with instead of the system (RFC 8484); `nil`, the default,
-    /// for the system.
+    /// for the system. The server must be trusted by ``TLSOptions/trustRoots``; security policies do not apply to it.
     public var dnsOverHTTPS: URL?
     /// The idle time after which the system sends TCP keep-alive probes, and the interval between them, rounded up to
     /// whole seconds, at least 1 s; 60 s by default, `nil` for no probes.

@@ -100,6 +100,6 @@ public enum TransferEvent: Sendable {
     case uploadProgress(TransferProgress)
     /// Bytes of the response body were received; reported at intervals and at the end.
     case downloadProgress(TransferProgress)
-    /// The exchange ended, successfully or not; the last event.
+    /// The exchange ended, successfully or not, with the given metrics; the last event.
     indirect case finished(TransferMetrics)
 }

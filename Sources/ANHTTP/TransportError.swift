@@ -198,9 +198,9 @@ public struct TransportError: Error, Sendable {
 
     /// The reason why TLS failed or a server is not trusted.
     public enum TLSFailure: Hashable, Sendable {
-        /// The certificate has expired.
+        /// A certificate of the chain has expired.
         case certificateExpired
-        /// The certificate is not valid yet.
+        /// A certificate of the chain is not valid yet.
         case certificateNotYetValid
         /// The certificate is self-signed and not trusted.
         case selfSigned
@@ -208,7 +208,7 @@ public struct TransportError: Error, Sendable {
         case unknownAuthority
         /// The certificate is not valid for the host.
         case wrongHost
-        /// The certificate was revoked.
+        /// A certificate of the chain was revoked.
         case revoked
         /// There is no current revocation list that covers the certificate.
         case revocationUnknown

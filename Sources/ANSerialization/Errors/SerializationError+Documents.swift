@@ -50,8 +50,8 @@ extension SerializationError {
         public var excerpt: String
         /// The error of the decoder, usually a `DecodingError`, with its own coding path and description.
         public var underlying: any Error
-        /// The URL of the response, without user information and query values; `nil` if the document was not read by a
-        /// session.
+        /// The URL of the response, without user information, query values and fragment; `nil` if the document was not
+        /// read by a session.
         public package(set) var url: String?
     }
 

@@ -45,7 +45,8 @@ public indirect enum SerializationError: Error, Sendable {
     /// None of several serializers could read the response; contains the error of each in order.
     case compound([any Error])
 
-    /// A problem with a string for a URL: it is malformed, has another scheme, or is relative without a base.
+    /// A problem with a string for a URL: it is malformed, has another scheme, has no host, or is relative without a
+    /// base.
     public struct URLFailure: Hashable, Sendable, CustomStringConvertible {
         /// The scheme that is neither http nor https, in lower case; `nil` for other problems.
         public let scheme: String?
