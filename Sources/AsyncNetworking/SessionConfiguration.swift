@@ -30,8 +30,8 @@ public struct SessionConfiguration: Sendable {
     /// encodes them into the query for GET, HEAD and DELETE, and into a form body for other methods. Another one is
     /// `.json`.
     public var requestSerializer: any RequestSerializer = .http
-    /// The encoder and the decoder for the JSON of requests and responses; by default with dates as text by ISO 8601
-    /// and otherwise Foundation's strategies. They must not be modified once a session uses them.
+    /// The encoder and the decoder for the JSON of requests and responses. By default dates are ISO 8601 text, encoded
+    /// in whole seconds; the other strategies are Foundation's. Neither may be modified once a session uses it.
     public var json = JSONCoding()
     /// The transfer options for requests that do not change them.
     package var transfer = TransferOptions()
