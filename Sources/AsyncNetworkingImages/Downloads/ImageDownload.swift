@@ -36,8 +36,8 @@ public final class ImageDownload: Identifiable, Sendable {
 
     /// The states of the request: yields the latest first, then newer ones, and ends with the one that has a result.
     ///
-    /// The header of the image is known before the file is complete, so that a place for the image can be laid out. A
-    /// slow reader skips states, but never the last.
+    /// The header of the image is usually known before the file is complete, so that a place for the image can be laid
+    /// out. A slow reader skips states, but never the last.
     public var updates: BroadcastStream<Status> { broadcast.stream }
 
     /// The image, available when it was downloaded. Cancelling the task that awaits it cancels this request, but no
