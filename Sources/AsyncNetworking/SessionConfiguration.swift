@@ -13,8 +13,8 @@ public import HTTPTypes
 /// these settings for one request.
 @dynamicMemberLookup
 public struct SessionConfiguration: Sendable {
-    /// The URL that relative paths are resolved against (RFC 3986 §5); a slash is appended to its path if missing.
-    /// `nil`, the default, requires absolute URLs.
+    /// The URL that relative paths are resolved against (RFC 3986 §5); a slash is appended to its path, if any, unless
+    /// it ends with one. `nil`, the default, requires absolute URLs.
     public var baseURL: URL?
     /// How strings are combined with the base URL: as references by RFC 3986, the default, where a leading slash leads
     /// to the root of the host, or as paths below the base URL.

@@ -20,7 +20,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
 
     /// Creates a manager with a base URL and the default configuration.
     ///
-    /// - Parameter url: The base of relative URLs (RFC 3986 §5), with a slash appended if missing; `nil` for none.
+    /// - Parameter url: The base of relative URLs (RFC 3986 §5), with a slash added after its path; `nil` for none.
     public convenience init(baseURL url: URL?) {
         self.init(baseURL: url, sessionConfiguration: nil)
     }
@@ -28,7 +28,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     /// Creates a manager with a base URL and a configuration.
     ///
     /// - Parameters:
-    ///   - url: The base of relative URLs (RFC 3986 §5), with a slash appended if missing; `nil` for none.
+    ///   - url: The base of relative URLs (RFC 3986 §5), with a slash added after its path; `nil` for none.
     ///   - configuration: The configuration, which is copied; `nil` for the default one.
     public init(baseURL url: URL?, sessionConfiguration configuration: URLSessionConfiguration?) {
         base = URLResolver(base: url ?? configuration?.sharedSession?.configuration.baseURL)
