@@ -4,7 +4,9 @@
 ///
 /// The signature covers the method, the URL, all header fields of the request and the body. Bytes and files are hashed
 /// before they are sent. A streamed body can be signed only for S3 over https, as `UNSIGNED-PAYLOAD`, or with an
-/// `x-amz-content-sha256` field set by the request. The description never contains the secrets.
+/// `x-amz-content-sha256` field set by the request; otherwise the request fails with
+/// ``TransportError/Reason/invalidRequest(_:)``. Signing requires libcurl 7.87 or later. The description never contains
+/// the secrets.
 public struct AWSSignature: Hashable, Sendable, CustomStringConvertible {
     /// The identifier of the access key.
     package let accessKeyID: String
@@ -21,10 +23,13 @@ public struct AWSSignature: Hashable, Sendable, CustomStringConvertible {
     package let region: String
     /// The service, such as `s3`.
     package let service: String
-    /// The hosts whose requests are signed; `*.amazonaws.com` by default.
+    /// The hosts whose requests are signed; `*.amazonaws.com` by default, which covers neither partitions such as
+    /// `*.amazonaws.com.cn` nor compatible services.
     public var hosts: [HostPattern] = ["*.amazonaws.com"]
 
-    /// Creates a signature for a region and a service, with the hosts `*.amazonaws.com`.
+    /// Creates the credentials for signing requests to one service in one region.
+    ///
+    /// ``hosts`` is `*.amazonaws.com`; set it for compatible services and for partitions such as `*.amazonaws.com.cn`.
     ///
     /// - Parameters:
     ///   - accessKeyID: The identifier of the access key.

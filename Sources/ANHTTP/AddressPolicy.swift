@@ -5,18 +5,19 @@
 ///
 /// The policy is checked after name resolution, against the address of the actual connection, for every exchange:
 /// redirects and reused connections are included. Neither a name that resolves to an internal address nor DNS rebinding
-/// can bypass it. If any address of a name is forbidden, the exchange fails with
-/// ``TransportError/ConnectFailure/addressForbidden``.
+/// can bypass it. The first forbidden address that is tried ends the exchange with
+/// ``TransportError/ConnectFailure/addressForbidden``; other addresses of the name are not tried.
 ///
 /// With a proxy, the proxy's address is checked, because the proxy resolves the names; list an internal proxy as an
-/// exception. A Unix-domain socket has no address and is not checked.
+/// exception.
 public enum AddressPolicy: Hashable, Sendable {
-    /// All addresses.
+    /// All addresses, the default.
     case any
     /// Public Internet addresses, and exceptions written as addresses (`10.1.2.3`) or networks (`10.1.0.0/16`).
     ///
     /// Forbidden are the special-purpose addresses of RFC 6890: loopback, private, link-local (used by cloud metadata
     /// services), carrier-grade NAT, multicast and reserved addresses, and IPv6 addresses that contain such an IPv4
-    /// address (mapped, NAT64, 6to4). An exception that is neither an address nor a network makes the request fail.
+    /// address (mapped, NAT64, 6to4). Requests over a Unix-domain socket are refused as well. An exception that is
+    /// neither an address nor a network fails the request with ``TransportError/Reason/invalidRequest(_:)``.
     case publicOnly(except: [String] = [])
 }

@@ -24,7 +24,7 @@ public struct ClientIdentity: Hashable, Sendable, CustomStringConvertible {
         case pkcs12(FileOrData)
     }
 
-    /// Creates an identity from PEM data.
+    /// Creates an identity from a certificate and a key in PEM, without reading them.
     ///
     /// - Parameters:
     ///   - certificates: The client's certificate, followed by any intermediate certificates.
@@ -36,7 +36,7 @@ public struct ClientIdentity: Hashable, Sendable, CustomStringConvertible {
         ClientIdentity(content: .pem(certificates: certificates, key: key ?? certificates), passphrase: passphrase)
     }
 
-    /// Creates an identity from a PKCS #12 archive, such as a `.p12` or `.pfx` file (RFC 7292).
+    /// Creates an identity from a PKCS #12 archive, such as a `.p12` or `.pfx` file (RFC 7292), without reading it.
     ///
     /// - Parameters:
     ///   - bundle: The archive.
@@ -53,7 +53,7 @@ public struct ClientIdentity: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// A description with the sources of the identity, without secrets.
+    /// A description with the paths of the identity's files, or the sizes of its data in bytes, without secrets.
     public var description: String {
         switch content {
         case .pem(let certificates, let key): "ClientIdentity(PEM, \(certificates.label), key \(key.label))"
@@ -89,11 +89,12 @@ public struct ClientIdentity: Hashable, Sendable, CustomStringConvertible {
     /// An error while loading a client identity; requests fail with
     /// ``TransportError/TLSFailure/badClientIdentity(_:)``.
     public enum LoadingError: Error, Hashable, Sendable {
-        /// The private key is encrypted, and no passphrase was given.
+        /// The private key in PEM is encrypted, and no passphrase was given.
         case passphraseMissing
-        /// The passphrase does not match.
+        /// The passphrase does not decrypt the private key or the archive.
         case wrongPassphrase
-        /// The identity cannot be read or used, for the given reason.
+        /// The identity cannot be read or used, for the given reason: for example, a file is missing, the certificate
+        /// has expired, or the private key belongs to another certificate.
         case unusable(String)
     }
 }

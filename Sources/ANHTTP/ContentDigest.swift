@@ -21,7 +21,7 @@ public struct ContentDigest: Codable, Hashable, Sendable {
     }
 
     /// Creates a digest from text: an algorithm and a value in hexadecimal or Base64, such as `sha256:9f86…` or
-    /// `sha-512=z4PhNX7v…==`.
+    /// `sha-512=z4PhNX7v…==`. The algorithm is written in any case, and with or without a hyphen.
     ///
     /// - Returns: `nil` for any other text, and for a value whose length does not match the algorithm.
     public init?(_ text: String) {
@@ -35,7 +35,7 @@ public struct ContentDigest: Codable, Hashable, Sendable {
         self.init(algorithm, value)
     }
 
-    /// A hash algorithm; the other algorithms of RFC 9530 §5 are insecure.
+    /// A hash algorithm, whose raw value is its name in HTTP fields; the other algorithms of RFC 9530 §5 are insecure.
     public enum Algorithm: String, Codable, Hashable, Sendable, CaseIterable {
         /// SHA-256 (FIPS 180-4).
         case sha256 = "sha-256"
@@ -65,7 +65,7 @@ public struct ContentDigest: Codable, Hashable, Sendable {
 }
 
 extension ContentDigest: CustomStringConvertible {
-    /// The algorithm and the value in hexadecimal, such as `sha-256:9f86…`.
+    /// The algorithm and the value in lower-case hexadecimal, such as `sha-256:9f86…`.
     public var description: String { "\(algorithm.rawValue):\(hexadecimal)" }
 
     /// The value in lower-case hexadecimal.

@@ -4,19 +4,23 @@ public import FoundationEssentials
 
 /// An HTTP cookie (RFC 6265). Its description never contains the value.
 public struct Cookie: Hashable, Sendable, CustomStringConvertible {
-    /// The name of the cookie, which identifies it together with ``domain`` and ``path``.
+    /// The name of the cookie, which identifies it together with ``domain`` and ``path``. It must not be empty or
+    /// contain `=`, `;` or control characters.
     public var name: String
-    /// The value of the cookie, sent unchanged; it is not percent-encoded or quoted.
+    /// The value of the cookie, sent unchanged; it is not percent-encoded or quoted. It must not contain `;` or control
+    /// characters.
     public var value: String {
         get { secret.value }
         set { secret.value = newValue }
     }
     private var secret: Secret<String>
-    /// The host that the cookie is for, in lower case and without a leading dot.
+    /// The host that the cookie is for. The initializer converts it to lower case and removes leading dots; a value
+    /// assigned later must already have that form.
     public var domain: String
     /// Whether the cookie is also sent to subdomains of ``domain``; `false` by default.
     public var includesSubdomains: Bool
-    /// The path that the cookie is for; it is also sent for paths below. `/`, the default, is for all paths.
+    /// The path that the cookie is for, which begins with `/`; the cookie is also sent for paths below. `/`, the
+    /// default, is for all paths.
     public var path: String
     /// Whether the cookie is sent over https only; `false` by default.
     public var isSecure: Bool

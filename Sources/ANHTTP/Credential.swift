@@ -2,7 +2,7 @@
 
 /// A user name and a password, for a server or a proxy. Its description never contains the password.
 public struct Credential: Hashable, Sendable, CustomStringConvertible {
-    /// The user name; for NTLM it may be `DOMAIN\user`.
+    /// The user name; for NTLM it may be `DOMAIN\user`, and for Basic it must not contain a colon.
     public var user: String
     /// The password in clear text.
     public var password: String {
@@ -13,8 +13,9 @@ public struct Credential: Hashable, Sendable, CustomStringConvertible {
     /// The authentication schemes that the credential may be used with; `nil`, the default, for the strongest of
     /// Digest, NTLM and Basic that the server offers.
     ///
-    /// The credential is not sent before the server asks for it, unless the only scheme is Basic: then it is sent with
-    /// the first request. For a proxy, `nil` selects Basic.
+    /// The credential is sent only after the server has asked for it, with two exceptions: one whose only scheme is
+    /// Basic or Negotiate is sent with the first request, and a session sends an accepted one with later requests to
+    /// the same protection space. For a proxy, `nil` selects Basic.
     public var schemes: Set<AuthenticationScheme>?
 
     /// Creates a credential.
@@ -30,7 +31,8 @@ public struct Credential: Hashable, Sendable, CustomStringConvertible {
         self.schemes = schemes
     }
 
-    /// The Kerberos ticket of the user who runs the process, for Negotiate. See kinit(1).
+    /// The Kerberos ticket of the user who runs the process, for Negotiate; requires a libcurl with GSS-API. See
+    /// kinit(1).
     public static let systemTicket = Credential(user: "", password: "", schemes: [.negotiate])
 
     /// A description with the user name, without the password.

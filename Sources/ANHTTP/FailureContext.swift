@@ -4,23 +4,26 @@ package import FoundationEssentials
 
 /// The details of a failed transfer, for logs and messages.
 public struct FailureContext: Hashable, Sendable {
-    /// The URL without user information and query values; empty if the transfer had not begun.
+    /// The URL without user information, query values and fragment, such as `https://example.com/a?key=…`; empty if
+    /// unknown, as in most errors that occur before the transfer begins.
     public var url = ""
-    /// The host that was contacted; the proxy if the proxy failed; `nil` if unknown.
+    /// The host of the URL, spelled as there, or the host of a ``Proxy`` that failed; `nil` if unknown, as for a proxy
+    /// of the environment whose name cannot be resolved.
     public var host: String?
-    /// The address that was connected to, or that was tried; `nil` if no address was reached.
+    /// The address that was connected to, or else tried last; `nil` if no address was tried.
     public var address: SocketAddress?
     /// The libcurl error code, as in libcurl-errors(3); `nil` if the error does not come from libcurl.
     public var curlCode: Int32?
-    /// The error message of libcurl; `nil` if it gave no message.
+    /// The error message of libcurl, or a detail such as which content coding is malformed; `nil` without a message.
     public var message: String?
-    /// The `errno` of the system; `nil` if no system call failed.
+    /// The `errno` of the failed system call, such as connect(2); `nil` if no call failed.
     public var errno: Int32?
     /// The time from the start of the exchange to the failure; zero if the exchange had not begun.
     public var elapsed: Duration = .zero
     /// The time limit that expired; `nil` if the failure is not a timeout.
     public var timeLimit: Duration?
-    /// The number of times the exchange was sent; more than 1 if a reused connection turned out to be closed.
+    /// The number of times the exchange was sent, at least 1 even if it failed before; more than 1 if a reused
+    /// connection turned out to be closed, or a server stated that it had not processed the request.
     public var sendCount = 1
     /// The authentication schemes offered by a proxy that refused a tunnel with status 407; empty otherwise.
     package var proxySchemes: Set<AuthenticationScheme> = []
@@ -29,7 +32,7 @@ public struct FailureContext: Hashable, Sendable {
     /// The attempts before this one, and why there were no more; set by a session, otherwise empty.
     public var retryHistory = RetryHistory()
 
-    /// Creates empty details.
+    /// Creates empty details, with a ``sendCount`` of 1.
     public init() {}
 
     /// Creates the details of a failed request for a URL.

@@ -4,7 +4,7 @@ public import FoundationEssentials
 
 /// Data such as certificates, keys or revocation lists, in a file or in memory.
 public enum FileOrData: Hashable, Sendable {
-    /// The path of a file, which is read again after it changes.
+    /// The path of a file, which is read when it is first needed, and again after it changes.
     case file(String)
     /// Bytes in memory.
     case data(Data)

@@ -4,7 +4,7 @@ import FoundationEssentials
 public import HTTPTypes
 
 extension HTTPFields {
-    /// Sets `Authorization` to Basic credentials, replacing any previous value. See RFC 7617.
+    /// Sets `Authorization` to Basic credentials in UTF-8, replacing any previous value. See RFC 7617.
     ///
     /// To remove the field again, set `headers[.authorization]` to `nil`. The credential's ``Credential/schemes`` are
     /// ignored.

@@ -7,7 +7,7 @@ extension HTTPFields {
     ///
     /// - Parameter pairs: The names and values; names may be repeated.
     /// - Throws: ``TransportError/Reason/invalidRequest(_:)`` if a name is not a token, or a value contains CR, LF, NUL
-    ///   or another control character (RFC 9110 §5.1, §5.5).
+    ///   or another control character, or begins or ends with a space or tab (RFC 9110 §5.1, §5.5).
     public init(validating pairs: some Sequence<(String, String)>) throws(TransportError) {
         self.init()
         for (name, value) in pairs {

@@ -27,7 +27,7 @@ public struct HostPattern: Hashable, Sendable, ExpressibleByStringLiteral, Custo
     }
 
     /// Creates a pattern from a literal. If the literal is not a valid pattern for ``init(_:)``, all requests that
-    /// would consult it fail.
+    /// would consult it fail, for example with ``TransportError/TLSFailure/badSecurityPolicy(_:)``.
     public init(stringLiteral text: String) {
         content = Content(text) ?? .invalid(text)
     }

@@ -20,7 +20,7 @@ public struct Proxy: Hashable, Sendable {
     /// The port of the proxy; there is no default, as it differs between proxies.
     public var port: Int
     /// The credential for the proxy; `nil`, the default, for none. It is sent with Basic unless ``Credential/schemes``
-    /// says otherwise; SOCKS 5 uses the method of RFC 1929.
+    /// says otherwise; SOCKS 5 uses the method of RFC 1929, and SOCKS 4a sends the user name only.
     public var credential: Credential?
     /// The hosts that are contacted without the proxy: names including their subdomains, addresses, CIDR blocks, or `*`
     /// for all. Empty by default.
@@ -46,7 +46,9 @@ public struct Proxy: Hashable, Sendable {
     public enum Kind: String, Hashable, Sendable {
         /// HTTP; https URLs use a CONNECT tunnel (RFC 9110 §9.3.6).
         case http
-        /// HTTP over TLS; https URLs use a CONNECT tunnel.
+        /// HTTP over TLS; https URLs use a CONNECT tunnel. The proxy must be trusted by ``TLSOptions/trustRoots``;
+        /// security policies do not apply to it. Fails with ``TransportError/Reason/unsupported(_:)`` if the linked
+        /// libcurl lacks HTTPS proxies.
         case https
         /// SOCKS 4a; the proxy resolves host names.
         case socks4a

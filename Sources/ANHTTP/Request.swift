@@ -6,14 +6,15 @@ public import HTTPTypes
 /// An HTTP request: what to send, and options that override those of the session.
 ///
 /// Header fields are sent in order, repeated names as separate fields, and empty values unchanged. `HTTPField`
-/// silently replaces CR, LF and NUL in values by spaces; use `HTTPFields(validating:)` for untrusted
-/// names and values, which throws an error instead.
+/// silently replaces control characters in values with spaces; use `HTTPFields(validating:)` for untrusted names and
+/// values, which throws an error instead.
 public struct Request: Sendable {
     /// The method, which may be any token; `GET` by default. See RFC 9110 §9.
     public var method: HTTPRequest.Method
     /// The absolute `http` or `https` URL; any other fails when the request is sent. A fragment is not sent.
     public var url: URL
-    /// The header fields, in the order in which they are sent; empty by default. A session adds its default fields.
+    /// The header fields, in the order in which they are sent; empty by default. A session appends those of its default
+    /// fields whose names are missing.
     public var headers: HTTPFields
     /// The body, which any method may have; ``RequestBody/none`` by default.
     public var body: RequestBody
@@ -65,8 +66,8 @@ public struct Request: Sendable {
     /// request.changeOptions { $0.timeouts.idle = .seconds(5) }
     /// ```
     ///
-    /// - Parameter change: Changes the session's options when the request is sent, after earlier changes; or at once
-    ///   the options of a request that is being sent, as in an interceptor.
+    /// - Parameter change: Changes a copy of the session's options. It is called when the request is sent, after
+    ///   earlier changes; in an interceptor, where the request already has its ``options``, it is called at once.
     public mutating func changeOptions(_ change: @escaping @Sendable (inout TransferOptions) -> Void) {
         if let options {
             self.options = options.with(change)

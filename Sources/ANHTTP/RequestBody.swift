@@ -4,9 +4,9 @@ public import FoundationEssentials
 
 /// The body of a request: empty, bytes, a file, a stream of chunks, or bytes that a closure writes.
 ///
-/// A body of known length is sent with `Content-Length`, any other chunked. A replayable body can be sent again for a
-/// redirect, a retry, or after a reused connection turned out to be closed; for any other body these fail with an
-/// error.
+/// A body of known length is sent with `Content-Length`, any other over HTTP/1.1 chunked. A replayable body can be sent
+/// again for a redirect, a retry, or after a reused connection turned out to be closed; for any other body these fail
+/// with an error.
 public struct RequestBody: Sendable {
     /// The source of the body.
     package let content: Content
@@ -23,7 +23,8 @@ public struct RequestBody: Sendable {
         self.content = content
     }
 
-    /// No body and no `Content-Length`; the default of a request.
+    /// No body; the default of a request. `POST`, `PUT` and `PATCH` are sent with `Content-Length: 0` (RFC 9110 §8.6),
+    /// other methods without the field.
     public static let none = RequestBody(content: .none)
 
     /// Creates a replayable body of bytes in memory. Empty data is a body of length 0.
@@ -38,9 +39,10 @@ public struct RequestBody: Sendable {
 
     /// Creates a replayable body from a file, which is read while it is sent.
     ///
-    /// The size is determined when the exchange begins. If the file cannot be read, or has become shorter by the time
-    /// it is read, the request fails with ``TransportError/Reason/requestBody(_:)``; if it has become longer, the
-    /// additional bytes are not sent.
+    /// The size is determined when the exchange begins. The request fails with
+    /// ``TransportError/Reason/requestBody(_:)`` if the file cannot be read or is not a regular file, if its size has
+    /// changed when reading begins, or if it becomes shorter while it is read. Bytes that are appended while it is read
+    /// are not sent.
     ///
     /// - Parameter path: The path of the file. It is not checked before the exchange begins.
     public static func file(_ path: String) -> RequestBody {
@@ -126,7 +128,7 @@ public struct RequestBody: Sendable {
         case stream
     }
 
-    /// The number of bytes; `nil` if it is unknown or would have to be read from the file system.
+    /// The number of bytes, 0 for no body; `nil` if it is unknown or would have to be read from the file system.
     public var length: Int64? {
         switch content {
         case .none: 0
@@ -136,7 +138,8 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// Whether the body can be sent more than once, as for a redirect or retry: `true` for no body, bytes and files.
+    /// Whether the body can be sent more than once, as for a redirect or retry: `true` for no body, bytes and files,
+    /// `false` for a closure, and as declared for a sequence.
     public var isReplayable: Bool {
         switch content {
         case .none, .bytes, .file: true

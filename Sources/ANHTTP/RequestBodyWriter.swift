@@ -39,25 +39,26 @@ public struct RequestBodyWriter {
 
     /// Writes bytes, and waits until there is room for more.
     ///
-    /// About 512 KiB are buffered; after that, this function returns when the connection has accepted some of them.
-    /// That the bytes were written does not mean that the server has received them.
+    /// The writer of a request buffers about 512 KiB; after that, this function returns when the connection has
+    /// accepted some of them. That the bytes were written does not mean that the server has received them.
     ///
     /// - Parameter bytes: The bytes, sent after those written before.
     /// - Throws: `CancellationError` if the exchange is over, or
     ///   ``TransportError/RequestBodyFailure/tooLong(declared:)``. The closure should end then; bytes that it writes
-    ///   are discarded.
+    ///   are discarded. A writer created with ``init(_:)`` throws the errors of its closure.
     public func write(_ bytes: some DataProtocol) async throws {
         try await send(Data(bytes))
     }
 
     /// Writes the UTF-8 encoding of a string, and waits until there is room for more.
     ///
-    /// About 512 KiB are buffered; after that, this function returns when the connection has accepted some of them.
+    /// The writer of a request buffers about 512 KiB; after that, this function returns when the connection has
+    /// accepted some of them.
     ///
     /// - Parameter text: The text, sent after the bytes written before.
     /// - Throws: `CancellationError` if the exchange is over, or
     ///   ``TransportError/RequestBodyFailure/tooLong(declared:)``. The closure should end then; bytes that it writes
-    ///   are discarded.
+    ///   are discarded. A writer created with ``init(_:)`` throws the errors of its closure.
     public func write(_ text: String) async throws {
         try await send(Data(text.utf8))
     }

@@ -5,14 +5,17 @@ package import FoundationEssentials
 extension ResponseBody {
     /// The body as a sequence of lines of UTF-8 text, which may end with LF, CR LF or CR, of at most 1 MiB each.
     ///
-    /// Invalid UTF-8 is replaced by U+FFFD. Iteration throws ``TransportError/Reason/responseTooLarge(_:)`` for a
-    /// longer line; see ``lines(maximumLength:)`` for other limits. It also throws the errors of the transfer.
+    /// Lines do not include their endings, empty lines are included, and the last line may lack an ending. Invalid
+    /// UTF-8 is replaced by U+FFFD. Iteration throws ``TransportError/Reason/responseTooLarge(_:)`` for a longer line;
+    /// see ``lines(maximumLength:)`` for other limits. It also throws the errors of the transfer.
     public var lines: some AsyncSequence<String, any Error> & Sendable {
         lines(maximumLength: 1 << 20)
     }
 
-    /// Returns the body as a sequence of lines of UTF-8 text, which may end with LF, CR LF or CR. Invalid UTF-8 is
-    /// replaced by U+FFFD.
+    /// Returns the body as a sequence of lines of UTF-8 text, which may end with LF, CR LF or CR.
+    ///
+    /// Lines do not include their endings, empty lines are included, and the last line may lack an ending. Invalid
+    /// UTF-8 is replaced by U+FFFD. Iteration throws the errors of the transfer.
     ///
     /// - Parameter maximumLength: The maximum length of a line in bytes, without its line ending. A longer one makes
     ///   iteration throw ``TransportError/Reason/responseTooLarge(_:)``.

@@ -7,7 +7,8 @@ extension ResponseBody {
     ///
     /// Nothing is read ahead. To observe a body without changing it, return each chunk unchanged.
     ///
-    /// - Parameter transform: A function called for each chunk in order; an error that it throws ends the body.
+    /// - Parameter transform: A function called for each chunk in order, by the task that reads the body, which also
+    ///   receives the errors that it throws.
     public func transforming(_ transform: @escaping @Sendable (Data) throws -> Data) -> ResponseBody {
         var body = ResponseBody(source: TransformedBodySource(base: source, transform: transform))
         body.jsonDecoder = jsonDecoder

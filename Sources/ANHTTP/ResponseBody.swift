@@ -43,7 +43,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
 
     /// Reads the remaining body and returns it; empty if all of it was read before.
     ///
-    /// - Parameter limit: The maximum number of remaining bytes.
+    /// - Parameter limit: The maximum number of remaining bytes, counted after decompression.
     /// - Throws: ``TransportError``, with the reason ``TransportError/Reason/responseTooLarge(_:)`` if the remaining
     ///   body exceeds `limit` bytes, which ends the transfer; `CancellationError` if the task is cancelled.
     public func collect(upTo limit: Int) async throws -> Data {
@@ -60,9 +60,10 @@ public struct ResponseBody: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let source: any ResponseBodySource
 
-        /// Returns the next chunk, which has at least one byte; `nil` at the end of the body.
+        /// Returns the next chunk, which has at least one byte; `nil` at the end of the body, and in all later calls.
         ///
-        /// - Throws: The errors of the transport: ``TransportError`` or `CancellationError`.
+        /// - Throws: The errors of the body's source, such as ``TransportError`` or, if the task is cancelled,
+        ///   `CancellationError`.
         public mutating func next() async throws -> Data? {
             try await source.next()
         }
@@ -131,7 +132,7 @@ extension Data {
 public struct ResponseEnding: Sendable {
     /// The trailer fields (RFC 9110 §6.5); empty if the server sent no trailers.
     public var trailers: HTTPFields
-    /// The metrics of the complete exchange; those of a new value if the body comes from memory.
+    /// The metrics of the complete exchange; those of ``TransferMetrics/init()`` if it was created without metrics.
     public var metrics: TransferMetrics {
         get { sharedMetrics.value }
         set { sharedMetrics = Shared(newValue) }
@@ -143,7 +144,7 @@ public struct ResponseEnding: Sendable {
     ///
     /// - Parameters:
     ///   - trailers: The trailer fields; none by default.
-    ///   - metrics: The metrics of the exchange; empty by default.
+    ///   - metrics: The metrics of the exchange; by default those of an exchange that has not begun.
     public init(trailers: HTTPFields = [:], metrics: TransferMetrics = TransferMetrics()) {
         self.trailers = trailers
         sharedMetrics = Shared(metrics)

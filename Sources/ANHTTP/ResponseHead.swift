@@ -5,7 +5,7 @@ public import HTTPTypes
 
 /// The head of a response: status and header fields.
 public struct ResponseHead: Sendable {
-    /// The status code, 100 to 999, with the server's reason phrase, if any.
+    /// The status code, 100 to 999, with the server's reason phrase, which is empty over HTTP/2 and HTTP/3.
     public var status: HTTPResponse.Status
     /// The header fields in the order received; repeated names are separate fields.
     public var headers: HTTPFields
@@ -23,7 +23,7 @@ public struct ResponseHead: Sendable {
     /// Creates a head, for tests and interceptors.
     ///
     /// - Parameters:
-    ///   - status: The status code with an optional reason phrase.
+    ///   - status: The status code with its reason phrase, possibly empty.
     ///   - headers: The header fields; empty by default.
     ///   - version: The HTTP version; HTTP/1.1 by default.
     ///   - url: The URL that the response came from.
@@ -34,8 +34,8 @@ public struct ResponseHead: Sendable {
         self.url = url
     }
 
-    /// The media type of `Content-Type`, in lower case and without parameters; `nil` without one. See RFC 9110
-    /// §8.3.
+    /// The media type of the first `Content-Type` field, in lower case and without parameters; `nil` if there is no
+    /// such field or it names no type. It is not validated. See RFC 9110 §8.3.
     public var mediaType: String? {
         guard let value = headers.first(.contentType) else { return nil }
         if !value.isEmpty, value.utf8.allSatisfy(Self.isOfLowercaseType) { return value }

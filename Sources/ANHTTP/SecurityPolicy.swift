@@ -26,18 +26,21 @@ public struct SecurityPolicy: Hashable, Sendable {
     /// The part of a chain that is compared with the pins; ``PinningMode/none`` by default.
     public var pinningMode = PinningMode.none
     /// The pinned certificates in DER; empty by default. In public-key mode, the keys of these certificates are pinned.
+    /// One that cannot be parsed fails requests with ``TransportError/TLSFailure/badSecurityPolicy(_:)``.
     public var pinnedCertificates: [Data] = []
     /// The pinned public keys, used in public-key mode; empty by default.
     public var pins: [PublicKeyPin] = []
-    /// Pinned keys in reserve, for the day when the keys of ``pins`` must be replaced; empty by default.
+    /// Further pinned keys, for the day when the keys of ``pins`` must be replaced; empty by default.
     /// ``TrustResult/usesBackupPin`` reports when one was needed.
     public var backupPins: [PublicKeyPin] = []
-    /// The expiry of the pins; `nil`, the default, for none. After it only a valid chain is required, so that programs
-    /// that are no longer updated are not locked out.
+    /// The expiry of the pins and of the pinned certificates; `nil`, the default, for none. From then on, only a valid
+    /// chain and the right host name are required, so that programs that are no longer updated are not locked out.
     public var pinExpiry: Date?
     /// Whether a pinned chain is accepted even if it is not otherwise valid; `false` by default.
     public var allowsInvalidCertificates = false
     /// Whether the certificate must be valid for the host of the URL and for TLS servers in general; `true` by default.
+    /// The common name counts only if there are no alternative names, and a wildcard stands for one whole label (RFC
+    /// 9525 §6.3).
     public var validatesDomainName = true
     /// The trusted certificate authorities; `nil`, the default, for those of ``TLSOptions/trustRoots``.
     public var trustRoots: TrustRoots?
@@ -48,8 +51,11 @@ public struct SecurityPolicy: Hashable, Sendable {
     public var isAudited = false
     /// The requirement for a stapled OCSP response; ``Stapling/ignored`` by default. See RFC 6066 §8.
     public var stapling = Stapling.ignored
-    /// Certificate revocation lists (RFC 5280 §5), any number in PEM or one in DER; `nil`, the default, for none. If
-    /// set, a current list of the authority that signed the server's certificate is required.
+    /// Certificate revocation lists (RFC 5280 §5), any number in PEM or one in DER; `nil`, the default, for none.
+    ///
+    /// If set, a current list of the authority that signed the server's certificate is required; without one, the
+    /// server is refused with ``TransportError/TLSFailure/revocationUnknown``. Lists that cannot be read fail requests
+    /// with ``TransportError/TLSFailure/badSecurityPolicy(_:)``.
     public var revocationLists: FileOrData?
     /// The time for which certificates, revocation lists and pins are evaluated; `nil`, the default, for the current
     /// time.
@@ -63,7 +69,8 @@ public struct SecurityPolicy: Hashable, Sendable {
         get { identifiedEvaluator?.call }
         set { identifiedEvaluator = newValue.map(IdentifiedFunction.init) }
     }
-    /// A function that receives the result of every handshake; `nil`, the default, for none.
+    /// A function that receives the result of every handshake, whether the server is accepted or refused; `nil`, the
+    /// default, for none.
     ///
     /// It is called during the handshake on the thread that serves all connections, so it must return immediately.
     /// Policies with observers are equal only if one is a copy of the other.
@@ -101,7 +108,7 @@ public struct SecurityPolicy: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - certificates: The certificates, as returned by ``certificates(in:)`` and ``certificates(inDirectory:)``. If
-    ///     there is none, every server is refused.
+    ///     the array is empty, every server is refused.
     ///   - mode: Whether the certificates or only their public keys are pinned; ``PinningMode/certificate`` by default.
     public static func pinning(certificates: [Data], mode: PinningMode = .certificate) -> SecurityPolicy {
         var policy = SecurityPolicy()
@@ -124,9 +131,11 @@ public struct SecurityPolicy: Hashable, Sendable {
     public enum Stapling: Hashable, Sendable {
         /// No response is requested.
         case ignored
-        /// A response is requested, and if there is one, it must state that the certificate is good.
+        /// A response is requested, and if the server sends one, it must be current and state that the certificate is
+        /// good.
         case preferred
-        /// A response is requested; there must be one, and it must state that the certificate is good.
+        /// A response is requested; the server must send one, which must be current and state that the certificate is
+        /// good.
         case required
     }
 
@@ -136,8 +145,8 @@ public struct SecurityPolicy: Hashable, Sendable {
         case followPolicy
         /// The server is trusted, regardless of the result of the rules.
         case accept
-        /// The server is refused with ``TransportError/TLSFailure/rejected(_:)`` and the given reason, unless the
-        /// policy ``isAudited``.
+        /// The server is refused with ``TransportError/TLSFailure/rejected(_:)`` and the given reason; under an audited
+        /// policy only if its chain or host name is not valid.
         case refuse(String)
     }
 

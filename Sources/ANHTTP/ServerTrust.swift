@@ -4,17 +4,18 @@ public import FoundationEssentials
 
 /// The certificates that a server presented in a handshake, and the result of their verification.
 public struct ServerTrust: Hashable, Sendable {
-    /// The requested host, without a port.
+    /// The requested host in lower case, without a port, brackets or trailing dot; empty if no host was to be checked.
     public var host: String
     /// The time for which the certificates were verified: ``SecurityPolicy/verificationTime``, or that of the
     /// handshake.
     public var date: Date
-    /// The certificates in the order sent by the server, beginning with its own. Only the first is known to belong to
-    /// the server.
+    /// The certificates in the order sent by the server, beginning with its own; empty if they cannot be parsed. Only
+    /// the first is known to belong to the server.
     public var presented: [Certificate]
-    /// The verified chain, from the server's certificate to a trusted one; empty if no chain could be built.
+    /// The verified chain, from the server's certificate to a trusted or pinned one; empty if there is no valid chain,
+    /// for example because the certificate has expired or is for another host.
     public var chain: [Certificate]
-    /// The check that failed; `nil` if all passed.
+    /// The check that failed, including the decision of an evaluator; `nil` if all passed.
     public var failure: TransportError.TLSFailure?
     /// The trusted certificate authorities.
     package var trustRoots = TrustRoots.system
@@ -48,7 +49,8 @@ public struct ServerTrust: Hashable, Sendable {
         /// The DNS names that the certificate is valid for, from `subjectAltName`, possibly with wildcards; empty
         /// without one.
         public var dnsNames: [String]
-        /// The IP addresses that the certificate is valid for, from `subjectAltName`, in text form; empty without one.
+        /// The IP addresses that the certificate is valid for, from `subjectAltName`, in canonical text form (RFC 5952
+        /// for IPv6); empty without one.
         public var ipAddresses: [String]
         /// The start of the validity period, inclusive.
         public var notBefore: Date
@@ -75,7 +77,7 @@ public struct ServerTrust: Hashable, Sendable {
 
 /// The result of evaluating a ``SecurityPolicy`` in a handshake, received by its ``SecurityPolicy/observer``.
 public struct TrustResult: Hashable, Sendable {
-    /// The server's certificates; their ``ServerTrust/failure`` is the check that failed.
+    /// The server's certificates; ``ServerTrust/failure`` is the check that failed, `nil` if all passed.
     public var trust: ServerTrust
     /// Whether the connection was refused. An audited failure does not refuse a server that is otherwise trusted.
     public var isRefused: Bool

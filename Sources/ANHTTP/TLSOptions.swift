@@ -24,7 +24,8 @@ public struct TLSOptions: Hashable, Sendable {
     public var minimumVersion = TLSVersion.v1_2
     /// The maximum version; `nil`, the default, for the highest that OpenSSL supports.
     public var maximumVersion: TLSVersion?
-    /// The ciphers for TLS 1.2 and earlier, as in openssl-ciphers(1); `nil`, the default, for libcurl's.
+    /// The ciphers for TLS 1.2 and earlier, as in openssl-ciphers(1); `nil`, the default, for libcurl's. If none of
+    /// them is known, connections fail with ``TransportError/TLSFailure/handshake``.
     public var cipherList: String?
     /// The cipher suites for TLS 1.3, such as `TLS_AES_256_GCM_SHA384:TLS_AES_128_GCM_SHA256`; `nil`, the default, for
     /// all.
@@ -32,15 +33,19 @@ public struct TLSOptions: Hashable, Sendable {
     /// The groups for the key exchange, such as `X25519:P-256`; `nil`, the default, for OpenSSL's. See
     /// SSL_CTX_set1_groups_list(3).
     public var curves: String?
-    /// Whether the HTTP version is negotiated in the handshake (ALPN, RFC 7301); `true` by default. Without it HTTP/1.1
-    /// is used.
+    /// Whether the HTTP version is negotiated in the handshake (ALPN, RFC 7301); `true` by default. Without it,
+    /// ``HTTPVersionPolicy/automatic`` uses HTTP/1.1.
     public var negotiatesProtocol = true
-    /// Whether sessions are resumed with tickets (RFC 8446 §2.2), which saves both sides a signature; `true` by
-    /// default. Sessions are never resumed under a policy that differs from the default, or with an identity.
+    /// Whether sessions are resumed (RFC 8446 §2.2), which saves both sides a signature; `true` by default. Sessions
+    /// are never resumed under a policy that differs from the default, or with other trusted authorities or another
+    /// identity than those with which they were established.
     public var resumesSessions = true
     /// The path of a file to append the secrets of connections to, for tools such as Wireshark; `nil`, the default, for
-    /// none. With the file, recorded connections can be decrypted. The environment variable `SSLKEYLOGFILE` has no
-    /// effect.
+    /// none.
+    ///
+    /// A missing file is created with mode 0600; one that cannot be opened fails requests with
+    /// ``TransportError/TLSFailure/keyLog(path:)``. With the file, recorded connections can be decrypted. The
+    /// environment variable `SSLKEYLOGFILE` has no effect.
     public var keyLogPath: String?
 
     /// Creates the default options: the system's trust store, TLS 1.2 or later, and no client certificate.
@@ -56,22 +61,25 @@ public struct TLSOptions: Hashable, Sendable {
 
 /// The certificate authorities that are trusted, at which the chain of a server must end.
 public enum TrustRoots: Hashable, Sendable {
-    /// The system's trust store, or the one named by the environment variables `SSL_CERT_FILE` and `SSL_CERT_DIR`.
+    /// The system's trust store, or instead of it the one named by the environment variables `SSL_CERT_FILE` and
+    /// `SSL_CERT_DIR`, which are read once.
     case system
     /// The certificates of a PEM file instead of the system's. A file that cannot be read fails requests with
     /// ``TransportError/TLSFailure/badTrustRoots``.
     case file(String)
-    /// PEM certificates in memory instead of the system's.
+    /// PEM certificates in memory instead of the system's. Data without a certificate fails requests with
+    /// ``TransportError/TLSFailure/badTrustRoots``.
     case pem(Data)
-    /// PEM certificates in memory in addition to the system's.
+    /// PEM certificates in memory in addition to the system's. Data without a certificate fails requests with
+    /// ``TransportError/TLSFailure/badTrustRoots``.
     case systemAnd(Data)
 }
 
 /// A version of TLS, ordered from the oldest to the newest.
 public enum TLSVersion: Hashable, Comparable, Sendable {
-    /// TLS 1.0, obsolete (RFC 8996).
+    /// TLS 1.0, obsolete (RFC 8996). OpenSSL's default security level may refuse it.
     case v1_0
-    /// TLS 1.1, obsolete (RFC 8996).
+    /// TLS 1.1, obsolete (RFC 8996). OpenSSL's default security level may refuse it.
     case v1_1
     /// TLS 1.2 (RFC 5246).
     case v1_2

@@ -5,7 +5,7 @@
 /// Durations are measured from the start of the exchange, as in curl_easy_getinfo(3); `nil` means that the step did not
 /// take place, for example on a reused connection.
 public struct TransferMetrics: Hashable, Sendable {
-    /// The time until the exchange left the queue for a connection; zero if it did not wait.
+    /// The time until the exchange left the queue for a connection, or ended in it; zero if it did not wait.
     public var queued: Duration = .zero
     /// The time until the host name was resolved; `nil` on a reused connection.
     public var nameLookup: Duration?
@@ -34,7 +34,8 @@ public struct TransferMetrics: Hashable, Sendable {
 
     /// Whether the connection was used by an earlier exchange; `false` before a connection was made.
     public var isConnectionReused = false
-    /// The number of times the exchange was sent; 2 if a reused connection turned out to be closed.
+    /// The number of times the exchange was sent, at least 1 even if it ended before; more than 1 if a reused
+    /// connection turned out to be closed, or a server stated that it had not processed the request.
     public var sendCount = 1
     /// The attempts before this exchange, with their metrics; set by a session, otherwise empty.
     public var retryHistory = RetryHistory()
@@ -46,7 +47,7 @@ public struct TransferMetrics: Hashable, Sendable {
     public var httpVersion: HTTPVersion?
     /// The TLS version as named by OpenSSL, such as `TLSv1.3`; `nil` without TLS.
     public var tlsVersion: String?
-    /// The cipher suite as named by OpenSSL; `nil` without TLS.
+    /// The cipher suite as named by OpenSSL, such as `TLS_AES_256_GCM_SHA384`; `nil` without TLS.
     public var cipher: String?
 
     /// Creates metrics for an exchange that has not begun: all durations are zero or `nil`, and all numbers of bytes
@@ -68,10 +69,14 @@ public enum ResponseSource: String, Hashable, Sendable {
 }
 
 /// An IP address and a port, of either end of a connection.
+///
+/// Over a Unix-domain socket, the address of the server is the path of the socket with the port of the URL, and the
+/// local address is empty.
 public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
-    /// The IPv4 or IPv6 address in text form, without brackets.
+    /// The IPv4 or IPv6 address in text form, without brackets; for a Unix-domain socket its path, of which libcurl
+    /// reports at most 45 bytes, or an empty string for the local end.
     public var host: String
-    /// The TCP or UDP port number.
+    /// The TCP or UDP port number; for a Unix-domain socket that of the URL, or 0 for the local end.
     public var port: Int
 
     /// Creates a socket address.

@@ -30,18 +30,18 @@ public struct TransferOptions: Hashable, Sendable {
     /// The values of a request's own `Cookie` field are sent after the stored cookies, in the same field.
     public var handlesCookies = true
 
-    /// The time to wait for `100 Continue` (RFC 9110 §10.1.1) before the body is sent; `nil`, the default, sends no
-    /// `Expect` field.
+    /// The time to wait for `100 Continue` (RFC 9110 §10.1.1) over HTTP/1.1, after which the body is sent anyway;
+    /// `nil`, the default, sends no `Expect` field.
     public var expectContinueTimeout: Duration?
 
     /// Whether compressed responses are requested and decoded; `true` by default.
     ///
     /// The codings are gzip and deflate, and also br and zstd if `libbrotlidec.so.1` and `libzstd.so.1` are installed,
     /// which libcurl depends on in most distributions. The body is decoded in pieces, on the task that reads it. A body
-    /// that ends within a coding causes ``TransportError/Reason/invalidContentEncoding``; bytes after the end of a
-    /// gzip stream are ignored.
+    /// that ends within a coding, or has a coding that is not one of these, causes
+    /// ``TransportError/Reason/invalidContentEncoding``; bytes after the end of a gzip stream are ignored.
     ///
-    /// The head keeps the `Content-Encoding` field.
+    /// A request's own `Accept-Encoding` replaces the default one. The head keeps the `Content-Encoding` field.
     public var decodesContent = true
     /// The limits for decoding compressed responses; by default 1 GiB, and 200 times the received bytes.
     ///
@@ -58,7 +58,8 @@ public struct TransferOptions: Hashable, Sendable {
     /// Larger heads fail with ``TransportError/Reason/responseTooLarge(_:)``. libcurl itself limits them to 300 KiB, so
     /// that a larger value has no effect, and a line to 100 KiB.
     public var maximumHeadSize = 300 << 10
-    /// The maximum number of bytes of a streamed body that are buffered for the reader; 256 KiB by default.
+    /// The maximum number of bytes of a streamed body that are buffered for the reader; 256 KiB by default. A single
+    /// chunk is buffered even if it is larger.
     ///
     /// If the buffer is full, the connection is not read until the reader catches up. Over HTTP/2, libcurl additionally
     /// buffers what the server has already sent within the stream's flow-control window, up to about 10 MB.
@@ -80,7 +81,7 @@ public struct TransferOptions: Hashable, Sendable {
 /// The time limits of a transfer and its parts; `nil` means no limit.
 ///
 /// A transfer that exceeds one fails with ``TransportError/Reason/timedOut(_:)``, whose ``FailureContext/timeLimit`` is
-/// the limit.
+/// the limit. A limit of zero or less has expired when its part begins.
 public struct Timeouts: Hashable, Sendable {
     /// The limit for establishing a connection, from leaving the queue until the request can be sent: name lookup,
     /// proxy, TCP and TLS. 30 s by default.
@@ -92,7 +93,8 @@ public struct Timeouts: Hashable, Sendable {
     /// The limit is suspended while the transfer is paused locally, because the response body is not being read or the
     /// source of the request body has nothing to send.
     public var idle: Duration? = .seconds(60)
-    /// The limit for the complete exchange, including the body; `nil`, the default, for none.
+    /// The limit for one complete exchange, from its start to the end of the body; `nil`, the default, for none. Each
+    /// retry and redirect has the whole limit again; `Request.timeout` limits all of them together.
     public var total: Duration?
     /// The limit for waiting for a route to the host, if the session or request waits for connectivity; `nil`, the
     /// default, for none.
@@ -108,7 +110,8 @@ public enum HTTPVersionPolicy: Hashable, Sendable {
     case automatic
     /// HTTP/1.1 only.
     case http1
-    /// HTTP/2 without negotiation, including over plain TCP. See RFC 9113 §3.3. libcurl before 8.0 then makes a new
+    /// HTTP/2 without negotiation, including over plain TCP (RFC 9113 §3.3); fails with
+    /// ``TransportError/Reason/unsupported(_:)`` if the linked libcurl lacks it. libcurl before 8.0 makes a new
     /// connection for each request over plain TCP.
     case http2PriorKnowledge
     /// HTTP/3 only; fails with ``TransportError/Reason/unsupported(_:)`` if the linked libcurl lacks it.
@@ -119,7 +122,7 @@ public enum HTTPVersionPolicy: Hashable, Sendable {
 public struct DecompressionLimit: Hashable, Sendable {
     /// The maximum number of decoded bytes; 1 GiB by default, `nil` for no limit.
     public var maximumSize: Int? = 1 << 30
-    /// The maximum ratio of decoded to received bytes; 200 by default, `nil` for no limit.
+    /// The maximum ratio of decoded to received bytes; 200 by default, `nil` for no limit. A ratio below 1 counts as 1.
     public var maximumRatio: Int? = 200
     /// The number of decoded bytes up to which the ratio is not checked; 1 MiB by default.
     public var ratioThreshold = 1 << 20
@@ -132,20 +135,22 @@ public struct DecompressionLimit: Hashable, Sendable {
 public struct ConnectionOptions: Hashable, Sendable {
     /// The IP versions that may be used; both by default.
     public var ipVersion = IPVersion.any
-    /// The path of a Unix-domain socket to connect to instead of the URL's host and port; `nil`, the default, for none.
+    /// The path of a Unix-domain socket to connect to instead of the URL's host and port, while TLS and the `Host`
+    /// field keep the URL's host; `nil`, the default, for none.
     public var unixSocketPath: String?
     /// The local interface, address or host name to connect from, as in CURLOPT_INTERFACE(3); `nil`, the default, for
     /// any.
     public var localInterface: String?
     /// Hosts and ports to connect to instead of those of the URL, while TLS and the `Host` field keep the URL's host;
-    /// none by default. See CURLOPT_CONNECT_TO(3).
+    /// none by default. The first one for the URL's host and port is used. See CURLOPT_CONNECT_TO(3).
     public var hostOverrides: [HostOverride] = []
     /// The addresses that connections may be made to; all by default.
     public var addresses = AddressPolicy.any
     /// The URL of a DNS-over-HTTPS server to resolve names with instead of the system (RFC 8484); `nil`, the default,
-    /// for the system.
+    /// for the system. The server must be trusted by ``TLSOptions/trustRoots``; security policies do not apply to it.
     public var dnsOverHTTPS: URL?
-    /// The idle time after which the system sends TCP keep-alive probes; 60 s by default, `nil` for no probes.
+    /// The idle time after which the system sends TCP keep-alive probes, and the interval between them, rounded up to
+    /// whole seconds, at least 1 s; 60 s by default, `nil` for no probes.
     public var tcpKeepAlive: Duration? = .seconds(60)
 
     /// Creates the default options, as stated for each property.
@@ -177,7 +182,7 @@ public struct ConnectionOptions: Hashable, Sendable {
         /// - Parameters:
         ///   - host: The host of the URL.
         ///   - port: The port of the URL.
-        ///   - address: The address or host name to connect to.
+        ///   - address: The address or host name to connect to, without brackets around an IPv6 address.
         ///   - addressPort: The port to connect to; `nil`, the default, for that of the URL.
         public init(host: String, port: Int, address: String, addressPort: Int? = nil) {
             self.host = host

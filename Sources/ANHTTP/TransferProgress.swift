@@ -10,7 +10,7 @@ public struct TransferProgress: Hashable, Sendable {
     /// events of a single exchange.
     public var bytesPerSecond: Double?
 
-    /// Creates a snapshot without a speed.
+    /// Creates a snapshot whose ``bytesPerSecond`` is `nil`.
     ///
     /// - Parameters:
     ///   - completedBytes: The number of body bytes transferred so far.
@@ -20,7 +20,7 @@ public struct TransferProgress: Hashable, Sendable {
         self.totalBytes = totalBytes
     }
 
-    /// The completed fraction, from 0 to 1; `nil` if the total is unknown.
+    /// The completed fraction, from 0 to 1; `nil` if the total is unknown, 1 if it is 0.
     public var fraction: Double? {
         guard let totalBytes else { return nil }
         return totalBytes <= 0 ? 1 : max(0, min(1, Double(completedBytes) / Double(totalBytes)))

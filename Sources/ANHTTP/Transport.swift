@@ -50,7 +50,8 @@ extension Transport {
     ///     `nil`, the default, for none.
     ///   - makeValue: Receives the head and the body, which is valid only during the call, and returns the value.
     /// - Returns: The value that `makeValue` returns.
-    /// - Throws: ``TransportError``, `CancellationError`, or the error thrown by `makeValue`.
+    /// - Throws: ``TransportError``, `CancellationError`, or the error thrown by `makeValue`. The reason is
+    ///   ``TransportError/Reason/internalInconsistency(_:)`` if the transport returns without calling `makeValue`.
     @inlinable
     public func perform<Value>(
         _ request: Request, delivery: BodyDelivery, reporting events: (any TransferEventSink)? = nil,
@@ -69,8 +70,8 @@ extension Transport {
 
 /// The way in which a response body will be read.
 public enum BodyDelivery: Hashable, Sendable {
-    /// As a whole, after the head. A body of more than the given number of bytes fails with
-    /// ``TransportError/Reason/responseTooLarge(_:)``.
+    /// As a whole, once it is complete. A body of more than the given number of bytes, counted before decompression,
+    /// fails with ``TransportError/Reason/responseTooLarge(_:)``.
     case collected(upTo: Int)
     /// In chunks, as they arrive, with backpressure.
     case streamed
@@ -99,6 +100,6 @@ public enum TransferEvent: Sendable {
     case uploadProgress(TransferProgress)
     /// Bytes of the response body were received; reported at intervals and at the end.
     case downloadProgress(TransferProgress)
-    /// The exchange ended, successfully or not; the last event.
+    /// The exchange ended, successfully or not, with the given metrics; the last event.
     indirect case finished(TransferMetrics)
 }

@@ -37,7 +37,7 @@ public struct TransportError: Error, Sendable {
         }
     }
 
-    /// The details of the failed transfer; empty for errors that occur before one.
+    /// The details of the failed transfer; empty for most errors that occur before one.
     public package(set) var context: FailureContext {
         get {
             switch storage {
@@ -70,7 +70,7 @@ public struct TransportError: Error, Sendable {
     public enum Reason: Equatable, Sendable {
         /// The given URL has no host or is malformed; nothing was sent.
         case invalidURL(String)
-        /// The scheme of the URL, which is given, is neither http nor https; nothing was sent.
+        /// The scheme of the URL is neither http nor https; nothing was sent. The value is the scheme, empty if absent.
         case unsupportedScheme(String)
         /// The request is malformed for the given reason; nothing was sent.
         case invalidRequest(String)
@@ -85,7 +85,8 @@ public struct TransportError: Error, Sendable {
         case cannotConnect(ConnectFailure)
         /// The proxy refused the request, or its protocol failed.
         case proxy(ProxyFailure)
-        /// The TLS handshake failed or the server is not trusted; no part of the request was sent.
+        /// The TLS handshake failed or the server is not trusted. No part of the request was sent, except possibly
+        /// before ``TLSFailure/clientCertificateRefused``.
         case tls(TLSFailure)
         /// The connection ended before the exchange was complete.
         case connectionLost(ConnectionLossPhase)
@@ -169,13 +170,13 @@ public struct TransportError: Error, Sendable {
 
     /// The reason why no connection could be established.
     public enum ConnectFailure: Hashable, Sendable {
-        /// The port is closed (`ECONNREFUSED`).
+        /// The port is closed (`ECONNREFUSED`), or the Unix-domain socket does not exist (`ENOENT`).
         case refused
-        /// There is no route to the host (`ENETUNREACH`, `EHOSTUNREACH`).
+        /// There is no route to the host (`ENETUNREACH`, `EHOSTUNREACH`, `ENETDOWN`, `EHOSTDOWN`).
         case unreachable
         /// The system's own timeout expired (`ETIMEDOUT`).
         case systemTimeout
-        /// The local interface, address or socket cannot be used.
+        /// The local interface, address or socket cannot be used, for example because too many files are open.
         case localAddress
         /// The host has an address that the ``AddressPolicy`` forbids; see ``FailureContext/address``.
         case addressForbidden
@@ -185,7 +186,7 @@ public struct TransportError: Error, Sendable {
 
     /// The reason why a proxy failed; the server was not reached.
     public enum ProxyFailure: Hashable, Sendable {
-        /// The proxy requires other credentials (status 407).
+        /// The proxy requires other credentials: it answered CONNECT with status 407, or refused the user over SOCKS.
         case authenticationRequired
         /// The proxy answered CONNECT with the given status.
         case tunnelRefused(status: Int)
@@ -195,11 +196,11 @@ public struct TransportError: Error, Sendable {
         case tls(TLSFailure)
     }
 
-    /// The reason why TLS failed or a server is not trusted; no part of the request was sent.
+    /// The reason why TLS failed or a server is not trusted.
     public enum TLSFailure: Hashable, Sendable {
-        /// The certificate has expired.
+        /// A certificate of the chain has expired.
         case certificateExpired
-        /// The certificate is not valid yet.
+        /// A certificate of the chain is not valid yet.
         case certificateNotYetValid
         /// The certificate is self-signed and not trusted.
         case selfSigned
@@ -207,7 +208,7 @@ public struct TransportError: Error, Sendable {
         case unknownAuthority
         /// The certificate is not valid for the host.
         case wrongHost
-        /// The certificate was revoked.
+        /// A certificate of the chain was revoked.
         case revoked
         /// There is no current revocation list that covers the certificate.
         case revocationUnknown
@@ -235,26 +236,27 @@ public struct TransportError: Error, Sendable {
         case untrusted(verifyResult: Int)
         /// The handshake failed: there is no common version, cipher or parameter, or the peer violated the protocol.
         case handshake
-        /// The configured trusted certificates cannot be read.
+        /// The configured trusted certificates cannot be read, or the file or data contains no certificate.
         case badTrustRoots
         /// The configured security policy cannot be used.
         case badSecurityPolicy(SecurityPolicy.ConfigurationError)
         /// The configured client certificate or key cannot be used.
         case badClientIdentity(ClientIdentity.LoadingError)
-        /// The server requires a client certificate, or a different one.
+        /// The server requires a client certificate, or a different one. With TLS 1.3, the request may have been sent
+        /// before.
         case clientCertificateRefused
-        /// The key log file cannot be written.
+        /// The file at ``TLSOptions/keyLogPath`` cannot be opened.
         case keyLog(path: String)
     }
 
     /// The moment at which a connection was lost, which determines whether the request may have been processed.
     public enum ConnectionLossPhase: Hashable, Sendable {
-        /// Before the first byte of the response; the server may have processed the request.
+        /// Before the first byte of the final response; the server may have processed the request.
         case beforeResponse
         /// Within the head of the response; the server has begun to respond.
         case inHead
-        /// Within the body of the response, after the given number of bytes; `expected` is `nil` if the length is
-        /// unknown.
+        /// Within the body of the response, after `received` bytes, counted before decompression; `expected` is its
+        /// declared length in the same unit, `nil` if unknown, as with chunked coding.
         case inBody(received: Int64, expected: Int64?)
         /// While the request was being sent; the server may have processed the part that it received.
         case whileSending
@@ -280,9 +282,10 @@ public struct TransportError: Error, Sendable {
 
     /// The size limit that was exceeded.
     public enum SizeLimit: Hashable, Sendable {
-        /// The heads have more bytes than ``TransferOptions/maximumHeadSize``, or too many fields.
+        /// The heads have more bytes than ``TransferOptions/maximumHeadSize`` or than libcurl accepts, or one has more
+        /// than 4096 fields.
         case head(limit: Int)
-        /// The collected body has more than `limit` bytes.
+        /// The collected body, or a line, event or message of a stream, has more than `limit` bytes.
         case body(limit: Int)
         /// The body decodes to more bytes than ``DecompressionLimit/maximumSize``.
         case decompressed(limit: Int)

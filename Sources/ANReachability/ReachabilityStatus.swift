@@ -14,7 +14,7 @@
 public enum ReachabilityStatus: Hashable, Sendable, CustomStringConvertible {
     /// The network cannot be observed, or the task that waited for the status was cancelled.
     case unknown
-    /// There is no route to the target.
+    /// There is no route to the target, or a host's name cannot be resolved.
     case notReachable
     /// There is a route to the target, over an interface of this kind.
     case reachable(via: InterfaceKind)

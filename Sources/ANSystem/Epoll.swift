@@ -42,19 +42,21 @@ public struct ReadyDescriptor: Hashable, Sendable {
 public struct Epoll: ~Copyable, Sendable {
     private let descriptor: FileDescriptor
 
-    /// Creates an empty set.
+    /// Creates an empty set. Throws the error of epoll_create1(2), such as `EMFILE`.
     public init() throws(SystemError) {
         let number = epoll_create1(CLINUX_EPOLL_CLOEXEC)
         guard number >= 0 else { throw SystemError.last("epoll_create1") }
         descriptor = FileDescriptor(takingOwnershipOf: number)
     }
 
-    /// Adds a descriptor to the set, level-triggered unless `readiness` contains ``Readiness/edgeTriggered``.
+    /// Adds a descriptor to the set, level-triggered unless `readiness` contains ``Readiness/edgeTriggered``. Throws
+    /// `EEXIST` if it is in the set already; see epoll_ctl(2).
     public func add(_ number: Int32, for readiness: Readiness) throws(SystemError) {
         try control(EPOLL_CTL_ADD, number, readiness)
     }
 
-    /// Changes the events that a descriptor in the set is watched for.
+    /// Changes the events that a descriptor in the set is watched for. Throws `ENOENT` if it is not in the set; see
+    /// epoll_ctl(2).
     public func modify(_ number: Int32, for readiness: Readiness) throws(SystemError) {
         try control(EPOLL_CTL_MOD, number, readiness)
     }

@@ -30,7 +30,8 @@ public final class EventLoop: SerialExecutor {
     private let inbox = Lock(Inbox())
     private let threadID = Atomic<UInt>(0)
 
-    /// Creates the loop's descriptors, but not its thread; see ``start(name:source:)``.
+    /// Creates the loop's descriptors, but not its thread; see ``start(name:source:)``. Throws the error of eventfd(2)
+    /// or epoll_create1(2), such as `EMFILE`.
     public init() throws(SystemError) {
         let number = eventfd(0, CLINUX_EFD_FLAGS)
         guard number >= 0 else { throw SystemError.last("eventfd") }

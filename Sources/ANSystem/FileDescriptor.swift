@@ -12,7 +12,13 @@ public struct FileDescriptor: ~Copyable, Sendable {
         self.number = number
     }
 
-    /// Opens a file with the flags and mode of open(2); `O_CLOEXEC` is added.
+    /// Opens a file with the flags of open(2); `O_CLOEXEC` is added.
+    ///
+    /// - Parameters:
+    ///   - path: The path of the file.
+    ///   - flags: The flags, such as `O_RDONLY`.
+    ///   - mode: The permission bits of a new file, before the process's umask is applied; 0o644 by default.
+    /// - Throws: The error of open(2).
     public init(opening path: String, flags: Int32, mode: UInt32 = 0o644) throws(SystemError) {
         let number = retryingInterrupts { unsafe open(path, flags | O_CLOEXEC, mode) }
         guard number >= 0 else { throw SystemError.last("open") }
@@ -75,7 +81,8 @@ public struct FileDescriptor: ~Copyable, Sendable {
 
     /// Returns the size of a regular file in bytes. See fstat(2).
     ///
-    /// - Throws: `EISDIR` for a directory, `EINVAL` for any other file that is not regular.
+    /// - Throws: `EISDIR` for a directory, `EINVAL` for any other file that is not regular; otherwise the error of
+    ///   fstat(2).
     public func regularFileSize() throws(SystemError) -> Int64 {
         Int64(try regularFileStatus().st_size)
     }

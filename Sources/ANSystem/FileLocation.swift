@@ -38,7 +38,7 @@ public struct FileLocation: Hashable, Sendable {
     /// Opens a device or a pipe for writing.
     ///
     /// - Returns: The descriptor; `nil` if the path is replaceable by a file.
-    /// - Throws: `EISDIR` for a directory.
+    /// - Throws: `EISDIR` for a directory; otherwise the error of open(2).
     public func openDevice() throws(SystemError) -> FileDescriptor? {
         guard !isReplaceable else { return nil }
         return try FileDescriptor(opening: path, flags: O_WRONLY)
@@ -55,7 +55,10 @@ public struct FileLocation: Hashable, Sendable {
         path.lastIndex(of: "/").map { String(path[path.index(after: $0)...]) } ?? path
     }
 
-    /// Creates the directory that contains the file, and its missing parents. See mkdir(2).
+    /// Creates the directory that contains the file, and its missing parents, unless they exist. See mkdir(2).
+    ///
+    /// - Parameter mode: The permission bits of new directories, before the process's umask is applied; 0o777 by
+    ///   default.
     public func createDirectories(mode: UInt32 = 0o777) throws(SystemError) {
         try Self.createDirectory(directory, mode)
     }

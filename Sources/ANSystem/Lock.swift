@@ -31,7 +31,8 @@ public import Glibc
         storage = unsafe unsafeDowncast(buffer, to: Storage.self)
     }
 
-    /// Runs `body` with exclusive access to the value and returns its result.
+    /// Runs `body` with exclusive access to the value, and returns its result or throws its error. Blocks until the
+    /// lock is free; a nested call for the same lock deadlocks.
     @inlinable
     public func withLock<Result, Failure: Error>(
         _ body: (inout Value) throws(Failure) -> Result

@@ -26,30 +26,32 @@ public struct CookieStore: Sendable {
             .sorted { ($0.domain, $0.path, $0.name) < ($1.domain, $1.path, $1.name) }
     }
 
-    /// Returns the cookies that a request to a URL would send, by its host, path and scheme, longer paths first (RFC
-    /// 6265 §5.4).
+    /// Returns the cookies for a URL, longer paths first (RFC 6265 §5.4): those that match its host and path and have
+    /// not expired, and the secure ones only if its scheme is `https`.
     public func cookies(for url: URL) async -> [Cookie] {
         await all().filter { $0.matches(url) }.sorted { $0.path.utf8.count > $1.path.utf8.count }
     }
 
-    /// Sets cookies, each replacing one with the same name, domain and path.
+    /// Sets cookies, each replacing one with the same name, domain, path and ``ANHTTP/Cookie/includesSubdomains``. An
+    /// expired cookie removes the one that it would replace.
     ///
     /// Any domain is accepted: the rules that restrict servers do not apply to the program.
     ///
     /// - Throws: ``SessionError/cookiesNotStored`` if the transport stores no cookies, or
     ///   ``SessionError/invalidCookie(name:)`` if a part of one cookie is missing or contains characters that cannot be
-    ///   sent; in that case none is set.
+    ///   sent, or its path does not begin with a slash; in that case none is set.
     public func set(_ cookies: Cookie...) async throws {
         try await set(cookies)
     }
 
-    /// Sets the cookies of an array, each replacing one with the same name, domain and path.
+    /// Sets the cookies of an array, each replacing one with the same name, domain, path and
+    /// ``ANHTTP/Cookie/includesSubdomains``. An expired cookie removes the one that it would replace.
     ///
     /// Any domain is accepted: the rules that restrict servers do not apply to the program.
     ///
     /// - Throws: ``SessionError/cookiesNotStored`` if the transport stores no cookies, or
     ///   ``SessionError/invalidCookie(name:)`` if a part of one cookie is missing or contains characters that cannot be
-    ///   sent; in that case none is set.
+    ///   sent, or its path does not begin with a slash; in that case none is set.
     public func set(_ cookies: [Cookie]) async throws {
         guard let jar else { throw SessionError.cookiesNotStored }
         if let invalid = cookies.first(where: { $0.netscapeLine == nil }) {
@@ -58,8 +60,8 @@ public struct CookieStore: Sendable {
         await jar.set(cookies)
     }
 
-    /// Removes the cookies with the same name, domain and path as the given ones. Cookies that are not stored are
-    /// ignored.
+    /// Removes the cookies with the same name, domain, path and ``ANHTTP/Cookie/includesSubdomains`` as the given ones.
+    /// Cookies that are not stored are ignored.
     public func remove(_ cookies: Cookie...) async {
         await jar?.remove(cookies)
     }
@@ -87,8 +89,8 @@ public struct CookieStore: Sendable {
         return "# Netscape HTTP Cookie File\n" + lines.map { $0 + "\n" }.joined()
     }
 
-    /// Sets the cookies from text in the Netscape cookie file format, each replacing one with the same name, domain and
-    /// path. Expired cookies and lines that cannot be parsed are skipped.
+    /// Sets the cookies from text in the Netscape cookie file format, each replacing one with the same name, domain,
+    /// path and ``ANHTTP/Cookie/includesSubdomains``. Expired cookies and lines that cannot be parsed are skipped.
     ///
     /// - Parameter text: The text, with one cookie on each line.
     /// - Returns: The number of cookies that were set.
@@ -118,8 +120,8 @@ public struct CookieStore: Sendable {
         }
     }
 
-    /// Sets the cookies from a file in the Netscape cookie file format, each replacing one with the same name, domain
-    /// and path. Expired cookies and lines that cannot be parsed are skipped.
+    /// Sets the cookies from a file in the Netscape cookie file format, each replacing one with the same name, domain,
+    /// path and ``ANHTTP/Cookie/includesSubdomains``. Expired cookies and lines that cannot be parsed are skipped.
     ///
     /// - Parameter path: The path of the file.
     /// - Returns: The number of cookies that were set; 0 if the file does not exist.

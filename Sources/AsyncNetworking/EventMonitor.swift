@@ -32,22 +32,26 @@ public import ANHTTP
 /// | ``retrying(after:)`` | after an attempt that will be retried, before the wait |
 /// | ``ended(_:)`` | last, in every case |
 ///
-/// A request that an interceptor answers without the network has no exchange.
+/// A request that an interceptor or the response cache answers without the network has no exchange.
 @nonexhaustive
 public enum RequestEvent: Sendable {
     /// The request was passed to the session; always the first event.
     case began
     /// An event of one exchange with a server; see ``ANHTTP/TransferEvent``.
     case exchange(TransferEvent)
-    /// A response with this head is a redirect and is followed by sending this request.
+    /// A redirect, the response with the head `by`, is followed: `to` is sent next. It is the result of
+    /// ``RedirectPolicy/decision``, if any, before credentials are added.
     case redirected(by: ResponseHead, to: Request)
-    /// The request waits for an ``Authenticator`` to refresh its bearer token.
+    /// The request needs a new bearer token, and waits for the ``Authenticator`` to refresh it, unless another request
+    /// has already caused that.
     case refreshingToken
-    /// The request will be sent again with a credential for this protection space.
+    /// There is a credential for this protection space, and the request is sent again with it; if its body is not
+    /// replayable, it fails instead.
     case answeringChallenge(of: ProtectionSpace)
-    /// The request failed with this error because there is no route, and will be sent again when there is one.
+    /// The request failed with this error because there is no route, and is sent again when there is one, unless
+    /// ``ANHTTP/Timeouts/connectivity`` expires before.
     case waitingForConnectivity(TransportError)
-    /// The request will be sent again, after this failed attempt and its wait.
+    /// This attempt failed, and the request is sent again after the attempt's ``ANHTTP/RetryHistory/Attempt/wait``.
     case retrying(after: RetryHistory.Attempt)
     /// The request ended; always the last event. The result covers receiving the response and, if it is streamed, the
     /// closure that reads it.

@@ -13,28 +13,32 @@ public import HTTPTypes
 /// | 307, 308 | unchanged, with the body | unchanged | unchanged, with the body |
 ///
 /// If the origin (scheme, host or port) changes, the fields in ``sensitiveHeaders`` and an explicit `Host` field are
-/// removed. A redirect from https to http fails with ``SessionError/RedirectFailure/downgrade(to:)``, and one that
-/// would require a body that is not replayable to be sent again fails with
-/// ``SessionError/RedirectFailure/bodyNotReplayable``. If the new URL has no fragment, the old URL's fragment is kept.
+/// removed. A redirect from https to http fails with ``SessionError/RedirectFailure/downgrade(to:)``, unless the new
+/// host is known to require https (RFC 6797), so that `https` replaces `http`. One that would require a body that is
+/// not replayable to be sent again fails with ``SessionError/RedirectFailure/bodyNotReplayable``. If the new URL has no
+/// fragment, the old URL's fragment is kept.
 public struct RedirectPolicy: Sendable {
     /// Whether redirects are followed; `true` by default. Otherwise a redirect is returned as the response.
     public var isEnabled = true
     /// The maximum number of redirects followed for one request; 20 by default. The next one fails with
-    /// ``SessionError/RedirectFailure/tooMany(limit:)``; 0 permits no redirect.
+    /// ``SessionError/RedirectFailure/tooMany(limit:)``; with 0 or less, the first one does.
     public var maximum = 20
     /// The header fields that are removed when the origin changes: `Authorization`, `Proxy-Authorization` and `Cookie`
     /// by default. Resume data of downloads does not contain them either.
     public var sensitiveHeaders: Set<HTTPField.Name> = [.authorization, .proxyAuthorization, .cookie]
-    /// A closure that decides about each redirect that the policy permits; `nil`, the default, follows all of them.
+    /// A closure that decides about each redirect with a valid `Location` that is no downgrade, including the one
+    /// beyond ``maximum``; `nil`, the default, follows all up to the maximum.
     ///
-    /// It returns the request to send, which may differ from the proposed one and is sent unchanged, or `nil` to return
-    /// the redirect as the response. An error that it throws becomes the error of the request.
+    /// It returns the request to send, or `nil` to return the redirect as the response. The request may differ from the
+    /// proposed one: its header fields and its scheme are not checked again, but `http` is replaced by `https` for
+    /// hosts that require it, and its body must be replayable. The closure runs in the task that makes the request, and
+    /// an error that it throws becomes the error of the request.
     public var decision: (@Sendable (Redirection) async throws -> Request?)?
 
     /// Creates the default policy, which follows at most 20 redirects.
     public init() {}
 
-    /// A redirect that is about to be followed; the argument of ``RedirectPolicy/decision``.
+    /// A redirect, and the request that would follow it; the argument of ``RedirectPolicy/decision``.
     public struct Redirection: Sendable {
         /// The head of the response that redirects, with its status and the `Location` field.
         public var head: ResponseHead

@@ -11,8 +11,9 @@ public struct Response<Value: Sendable>: Sendable {
     public var head: ResponseHead
     /// The trailer fields; empty if there were none.
     public var trailers: HTTPFields
-    /// The metrics of the last exchange, and in ``ANHTTP/TransferMetrics/retryHistory`` the earlier attempts. Empty for
-    /// a response that an interceptor or a test created without metrics.
+    /// The metrics of the last exchange, and in ``ANHTTP/TransferMetrics/retryHistory`` the earlier attempts. Empty,
+    /// except for their ``ANHTTP/TransferMetrics/source``, for a response that the cache returned without an exchange,
+    /// and for one that an interceptor or a test created without metrics.
     public var metrics: TransferMetrics {
         get { sharedMetrics.value }
         set { sharedMetrics = Shared(newValue) }

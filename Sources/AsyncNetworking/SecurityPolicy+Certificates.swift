@@ -9,7 +9,7 @@ extension SecurityPolicy {
     /// ``ANHTTP/SecurityPolicy/pinning(certificates:mode:)``.
     ///
     /// - Parameter source: The file or data: any number of PEM certificates, or one DER certificate.
-    /// - Returns: The certificates in the order of the source; at least one.
+    /// - Returns: The certificates in the order of the source, at least one; their content is not checked.
     /// - Throws: ``ANHTTP/SecurityPolicy/ConfigurationError`` if the file cannot be read, or there is no certificate.
     public static func certificates(in source: FileOrData) throws(ConfigurationError) -> [Data] {
         let certificates: [Data]
@@ -24,8 +24,8 @@ extension SecurityPolicy {
 
     /// Returns the certificates of all files of a directory, in DER form and in the order of the file names.
     ///
-    /// - Parameter path: The directory. The files must have the extension `.cer`, `.crt`, `.der` or `.pem`; others are
-    ///   ignored, and subdirectories are not searched.
+    /// - Parameter path: The directory. The files must have the extension `.cer`, `.crt`, `.der` or `.pem`, in lower
+    ///   case; others are ignored, and subdirectories are not searched.
     /// - Returns: The certificates; at least one.
     /// - Throws: ``ANHTTP/SecurityPolicy/ConfigurationError`` if the directory or a file cannot be read, if a file
     ///   contains no certificate, or if the directory has no such file.

@@ -13,8 +13,8 @@ public import HTTPTypes
 /// these settings for one request.
 @dynamicMemberLookup
 public struct SessionConfiguration: Sendable {
-    /// The URL that relative paths are resolved against (RFC 3986 §5); a slash is appended to its path if missing.
-    /// `nil`, the default, requires absolute URLs.
+    /// The URL that relative paths are resolved against (RFC 3986 §5); a slash is appended to its path, if any, unless
+    /// it ends with one. `nil`, the default, requires absolute URLs.
     public var baseURL: URL?
     /// How strings are combined with the base URL: as references by RFC 3986, the default, where a leading slash leads
     /// to the root of the host, or as paths below the base URL.
@@ -30,8 +30,8 @@ public struct SessionConfiguration: Sendable {
     /// encodes them into the query for GET, HEAD and DELETE, and into a form body for other methods. Another one is
     /// `.json`.
     public var requestSerializer: any RequestSerializer = .http
-    /// The encoder and the decoder for the JSON of requests and responses; by default with dates as text by ISO 8601
-    /// and otherwise Foundation's strategies. They must not be modified once a session uses them.
+    /// The encoder and the decoder for the JSON of requests and responses. By default dates are ISO 8601 text, encoded
+    /// in whole seconds; the other strategies are Foundation's. Neither may be modified once a session uses it.
     public var json = JSONCoding()
     /// The transfer options for requests that do not change them.
     package var transfer = TransferOptions()

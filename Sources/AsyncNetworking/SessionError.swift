@@ -20,7 +20,8 @@ public import FoundationEssentials
 // ├── interrupted      a download failed for one of these reasons and can be resumed
 // └── invalidated      the manager accepts no more requests
 
-/// The error that the functions of a ``SessionManager`` throw, besides `CancellationError`.
+/// The error that the functions of a ``SessionManager`` throw, besides `CancellationError` and the errors of the
+/// program's own code, such as interceptors and serializers.
 ///
 /// It wraps the errors of lower layers; ``transport``, ``serialization`` and ``rejection`` return them, also for a
 /// download that can be resumed. Statuses such as 404 are errors only if a serializer or validation rejects them.
@@ -35,10 +36,10 @@ public indirect enum SessionError: Error, Sendable {
     /// responses, not errors.
     case redirect(RedirectFailure)
     /// The request could not be authenticated; see ``AuthenticationFailure``. A challenge that no credential answers is
-    /// a response, not an error.
+    /// a response or, if a proxy refuses to open a tunnel, an error of the exchange.
     case authentication(AuthenticationFailure)
     /// A cookie could not be set: a part of the cookie with this name is missing or contains characters that cannot be
-    /// sent. The same call has set no other cookie.
+    /// sent, or its path does not begin with a slash. The same call has set no other cookie.
     case invalidCookie(name: String)
     /// A cookie could not be set: the transport stores no cookies. libcurl's does; a mock may not.
     case cookiesNotStored
@@ -47,11 +48,12 @@ public indirect enum SessionError: Error, Sendable {
     case notCached
     /// An ``Interceptor``, whose type is given, returned without calling `respond` and without throwing.
     case noResponse(ofInterceptor: String)
-    /// An ``Interceptor``, whose type is given, called `respond` twice.
+    /// An ``Interceptor``, whose type is given, called `respond` more than once.
     case secondResponse(ofInterceptor: String)
     /// A file, such as that of a download or of a cookie store, could not be read or written.
     case file(FileFailure)
-    /// A download could not be resumed, and ``DownloadOptions/startsOverIfNotResumable`` is `false`.
+    /// A download could not be resumed, and ``DownloadOptions/startsOverIfNotResumable`` is `false`; or the server sent
+    /// a range although none was requested, or not the bytes of the range that it announced.
     case notResumable(ResumeFailure)
     /// The file of a download to this path from this URL does not have the digest that the program or the server
     /// specified. The downloaded bytes were removed, so the download cannot be resumed.
@@ -77,8 +79,9 @@ public indirect enum SessionError: Error, Sendable {
 
     /// The reason why a request could not be authenticated.
     public enum AuthenticationFailure: Hashable, Sendable {
-        /// The server sent a challenge after receiving the body, which is not replayable. A credential that names a
-        /// single scheme is sent before the body. See ``ANHTTP/RequestBody/isReplayable``.
+        /// The request would have to be sent again, to answer a challenge or with a refreshed token, and its body is
+        /// not replayable. A credential that names a single scheme is sent with the first request. See
+        /// ``ANHTTP/RequestBody/isReplayable``.
         case bodyNotReplayable
         /// The token was refreshed `limit` times within the `refreshPeriod` of the ``Authenticator``.
         case excessiveRefreshes(limit: Int)
@@ -98,11 +101,12 @@ extension SessionError {
         if case .serialization(let error) = cause { error } else { nil }
     }
 
-    /// The reason why the exchange failed; `nil` if this error has another cause, such as a rejected response.
+    /// The reason why the exchange failed, also that of an interrupted download; `nil` if this error has another cause,
+    /// such as a rejected response.
     public var reason: TransportError.Reason? { transport?.reason }
 
-    /// The details of the failed exchange, such as its URL, address and duration; `nil` if this error has another
-    /// cause, such as a rejected response.
+    /// The details of the failed exchange, such as its URL, address and duration, also that of an interrupted download;
+    /// `nil` if this error has another cause, such as a rejected response.
     public var context: FailureContext? { transport?.context }
 
     /// Whether a timeout expired: one of ``ANHTTP/Timeouts``, `Request.timeout`, or ``RetryPolicy/deadline``.
@@ -111,7 +115,7 @@ extension SessionError {
     }
 
     /// Whether no connection could be established: name resolution, TCP or the proxy failed. A timeout while connecting
-    /// is not included; see ``isTimeout``.
+    /// and a failure of TLS are not included; see ``isTimeout`` and ``isTrustFailure``.
     public var isConnectionFailure: Bool {
         switch reason {
         case .cannotResolve, .cannotConnect, .proxy: true
@@ -135,8 +139,8 @@ extension SessionError {
     /// received or it was not the serializer that failed.
     public var rejection: Rejection? { serialization?.rejection }
 
-    /// The attempts before the last one, and the reason why there was no further attempt; empty if the request was sent
-    /// once, and for errors without an exchange or a rejected response.
+    /// The attempts before the last one, none if the request was sent once, and the reason why there was no further
+    /// attempt; empty for errors without an exchange or a rejected response.
     public var retryHistory: RetryHistory {
         context?.retryHistory ?? rejection?.head.retryHistory ?? RetryHistory()
     }

@@ -65,7 +65,7 @@ extension SessionManager {
     ///   - request: The request to send.
     ///   - validation: The accepted statuses and media types; by default every response is accepted, such as a 404.
     ///   - events: Receives the events of every exchange, including those answered by redirects; `nil`, the default,
-    ///     for none. Called on the network thread, so it must return immediately.
+    ///     for none. Called on the thread of the event, mostly the network thread, so it must return immediately.
     ///   - body: Receives the response's head and its body, which is valid only while the closure runs;
     ///     ``ANHTTP/ResponseHead/redirectHistory`` lists the redirects that were followed.
     /// - Returns: The value that `body` returns.
@@ -89,7 +89,8 @@ extension SessionManager {
     ///
     /// At most one of `json`, `form` and `body` may be given. Parameters are encoded by
     /// ``SessionConfiguration/requestSerializer`` into the query or the body, depending on the method; with a form,
-    /// they become fields that precede its parts.
+    /// they become fields that precede its parts. With neither parameters nor a body, the default serializer adds an
+    /// empty form body for methods other than GET, HEAD and DELETE.
     ///
     /// - Parameters:
     ///   - method: The method; any method may have a body.

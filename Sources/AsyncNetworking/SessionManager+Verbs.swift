@@ -9,7 +9,8 @@ public import HTTPTypes
 // ``SessionManager/response(for:as:)``.
 
 extension SessionManager {
-    /// Performs a GET request. Parameters go into the query.
+    /// Performs a GET request. Parameters are encoded by ``SessionConfiguration/requestSerializer``, by default into
+    /// the query.
     ///
     /// ```swift
     /// let user = try await api.get("users/7", as: .decodable(User.self)).value
@@ -38,7 +39,8 @@ extension SessionManager {
             as: serializer)
     }
 
-    /// Performs a HEAD request. Parameters go into the query, and the response has no body.
+    /// Performs a HEAD request, whose response has no body. Parameters are encoded by
+    /// ``SessionConfiguration/requestSerializer``, by default into the query.
     ///
     /// - Parameters:
     ///   - target: A path or URL as a string, resolved against the base URL, or a `URL`.
@@ -59,8 +61,8 @@ extension SessionManager {
             as: .empty)
     }
 
-    /// Performs a POST request. Parameters are encoded into the body; alternatively there is a JSON, form or other
-    /// body.
+    /// Performs a POST request. Parameters are encoded by ``SessionConfiguration/requestSerializer``, by default into
+    /// the body; alternatively there is a JSON, form or other body.
     ///
     /// ```swift
     /// let created = try await api.post("users", json: user, as: .decodable(User.self)).value
@@ -98,7 +100,8 @@ extension SessionManager {
             as: serializer)
     }
 
-    /// Performs a PUT request. Parameters are encoded into the body; alternatively there is a JSON, form or other body.
+    /// Performs a PUT request. Parameters are encoded by ``SessionConfiguration/requestSerializer``, by default into
+    /// the body; alternatively there is a JSON, form or other body.
     ///
     /// At most one of `json`, `form` and `body` may be given, and `parameters` only with a `form`, whose first fields
     /// they become, or with none of them.
@@ -132,8 +135,8 @@ extension SessionManager {
             as: serializer)
     }
 
-    /// Performs a PATCH request. Parameters are encoded into the body; alternatively there is a JSON, form or other
-    /// body.
+    /// Performs a PATCH request. Parameters are encoded by ``SessionConfiguration/requestSerializer``, by default into
+    /// the body; alternatively there is a JSON, form or other body.
     ///
     /// At most one of `json`, `form` and `body` may be given, and `parameters` only with a `form`, whose first fields
     /// they become, or with none of them.
@@ -167,7 +170,8 @@ extension SessionManager {
             as: serializer)
     }
 
-    /// Performs a DELETE request. Parameters go into the query; a body is possible.
+    /// Performs a DELETE request. Parameters are encoded by ``SessionConfiguration/requestSerializer``, by default into
+    /// the query; a body is possible.
     ///
     /// At most one of `json`, `form` and `body` may be given.
     ///

@@ -14,9 +14,11 @@ import HTTPTypes
 /// ```
 ///
 /// A manager performs any number of requests concurrently. Every asynchronous function belongs to the task that calls
-/// it: cancelling that task cancels the transfer, and the function returns only after the transfer has ended. The
-/// request functions are `nonisolated` and run on the caller's executor; the actor's isolation guards the manager's
-/// life cycle.
+/// it: cancelling that task cancels the transfer, and the function returns only after the transfer has ended.
+///
+/// The actor isolates the end of the manager's life, ``invalidate(cancellingTasks:)`` and ``shutdown(draining:)``.
+/// Requests do not enter it: they begin on the caller's executor without a hop, and the list of running requests, which
+/// each request enters for nanoseconds, is guarded by a lock.
 ///
 /// A manager is released with its last reference, and its thread and connections with it; running requests keep alive
 /// what they need. No call is required before that. Call ``shutdown(draining:)`` to wait until all requests have ended.

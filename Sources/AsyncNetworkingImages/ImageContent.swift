@@ -17,8 +17,8 @@ public struct ImageContent: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - data: The file.
-    ///   - scale: The number of pixels per point; a value that is not positive counts as 1.
-    ///   - limits: The limits on the size.
+    ///   - scale: The number of pixels per point; 1 by default, and a value that is not positive counts as 1.
+    ///   - limits: The limits on the size; 128 Mi pixels and 512 MiB by default.
     /// - Throws: The errors of ``ImageHeader/init(_:)``; ``ImageError/tooManyPixels(_:limit:)`` or
     ///   ``ImageError/tooManyBytes(_:limit:)`` if the image exceeds the limits.
     public init(_ data: Data, scale: Double = 1, limits: ImageLimits = ImageLimits()) throws(ImageError) {
@@ -47,8 +47,8 @@ public struct ImageContent: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - decoder: The decoder; libvips by default, if the package trait `ImageDecoding` is enabled.
-    ///   - options: The size, the orientation and the limits of the bitmap; they are not applied to an existing
-    ///     ``bitmap``.
+    ///   - options: The size, the orientation and the limits of the bitmap; by default the image keeps its size. They
+    ///     are not applied to an existing ``bitmap``.
     /// - Throws: ``ImageError``, such as ``ImageError/decoderUnavailable``; `CancellationError`; the errors of another
     ///   decoder.
     @concurrent public func decoded(

@@ -18,13 +18,14 @@ public enum ImageError: Error, Hashable, Sendable {
     case unknownFormat
     /// The data of this format end before the size of the image.
     case truncated(ImageFormat)
-    /// The header in this format has no size, or a width or height of zero.
+    /// The header in this format has no size, or a width or height that is not positive.
     case malformed(ImageFormat)
     /// The image with this size has more pixels than `limit`, the value of ``ImageLimits/pixels``.
     case tooManyPixels(PixelSize, limit: Int)
     /// The decoded image with this size has more bytes than `limit`, the value of ``ImageLimits/decodedBytes``.
     case tooManyBytes(PixelSize, limit: Int)
-    /// The library was built without the package trait `ImageDecoding`, and the program specified no ``ImageDecoder``.
+    /// The library was built without the package trait `ImageDecoding`, and the program specified no ``ImageDecoder``
+    /// of its own.
     case decoderUnavailable
     /// The decoder failed for this reason, given in its own words, for example because the data are damaged.
     case decoding(reason: String)

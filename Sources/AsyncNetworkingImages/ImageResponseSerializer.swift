@@ -64,8 +64,8 @@ extension ResponseSerializer where Self == ImageResponseSerializer {
     /// of images.
     public static var image: ImageResponseSerializer { ImageResponseSerializer() }
 
-    /// Returns a serializer that decodes the image before it returns, and accepts the statuses 200 to 299 with the media
-    /// types of images.
+    /// Returns a serializer that decodes the image before it returns, and accepts the statuses 200 to 299 with the
+    /// media types of images.
     ///
     /// The decoder runs in the calling task: a call from the main actor blocks it. `ImageDownloader` decodes elsewhere.
     ///
@@ -82,8 +82,8 @@ extension ResponseSerializer where Self == ImageResponseSerializer {
 }
 
 extension ResponseValidation {
-    /// A validation that accepts the statuses 200 to 299 with the media types of images: those of AFNetworking, and
-    /// those of AVIF, HEIF, HEIC and WebP.
+    /// A validation that accepts the statuses 200 to 299 with the media types of images: those of AFNetworking, those
+    /// of AVIF, HEIF, HEIC and WebP, and `image/vnd.microsoft.icon`.
     public static let image = ResponseValidation(
         mediaTypes: [
             "image/tiff", "image/jpeg", "image/gif", "image/png", "image/ico", "image/x-icon", "image/bmp",

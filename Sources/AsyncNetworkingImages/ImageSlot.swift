@@ -64,7 +64,8 @@ public final class ImageSlot: Sendable {
 
     /// Shows the image at a URL: at once if it is in the memory cache, otherwise when it was downloaded.
     ///
-    /// If the same image is being downloaded already, the download continues. A download of another image is cancelled.
+    /// If the same image is being downloaded already, the download continues, and the placeholder is ignored. A
+    /// download of another image is cancelled.
     ///
     /// - Parameters:
     ///   - url: The URL of the image, requested with `Accept: image/*`; `nil` cancels the request, and shows the
@@ -76,7 +77,8 @@ public final class ImageSlot: Sendable {
 
     /// Shows the image for a request: at once if it is in the memory cache, otherwise when it was downloaded.
     ///
-    /// If the same image is being downloaded already, the download continues. A download of another image is cancelled.
+    /// If the same image is being downloaded already, the download continues, and the placeholder is ignored. A
+    /// download of another image is cancelled.
     ///
     /// - Parameters:
     ///   - request: The request for the image, to which no `Accept` field is added; `nil` cancels the request, and

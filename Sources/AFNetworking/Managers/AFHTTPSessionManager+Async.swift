@@ -51,7 +51,7 @@ private protocol CallbackVerbs {
 extension AFHTTPSessionManager: CallbackVerbs {}
 
 extension AFHTTPSessionManager {
-    /// Performs a GET request with the encoded parameters in its query.
+    /// Performs a GET request with the encoded parameters, by default in its query.
     ///
     /// The result is delivered by way of ``AFURLSessionManager/completionQueue``, by default the main queue, which must
     /// be served.
@@ -74,7 +74,7 @@ extension AFHTTPSessionManager {
         }
     }
 
-    /// Performs a HEAD request with the encoded parameters in its query.
+    /// Performs a HEAD request with the encoded parameters, by default in its query.
     ///
     /// The result is delivered by way of ``AFURLSessionManager/completionQueue``, by default the main queue, which must
     /// be served.
@@ -98,7 +98,7 @@ extension AFHTTPSessionManager {
         }
     }
 
-    /// Performs a POST request with the encoded parameters as its body.
+    /// Performs a POST request with the encoded parameters, by default as its body.
     ///
     /// The result is delivered by way of ``AFURLSessionManager/completionQueue``, by default the main queue, which must
     /// be served.
@@ -151,7 +151,7 @@ extension AFHTTPSessionManager {
         }
     }
 
-    /// Performs a PUT request with the encoded parameters as its body.
+    /// Performs a PUT request with the encoded parameters, by default as its body.
     ///
     /// The result is delivered by way of ``AFURLSessionManager/completionQueue``, by default the main queue, which must
     /// be served.
@@ -173,7 +173,7 @@ extension AFHTTPSessionManager {
         try await awaiting { $0.put(urlString, parameters: parameters, headers: headers, success: $1, failure: $2) }
     }
 
-    /// Performs a PATCH request with the encoded parameters as its body.
+    /// Performs a PATCH request with the encoded parameters, by default as its body.
     ///
     /// The result is delivered by way of ``AFURLSessionManager/completionQueue``, by default the main queue, which must
     /// be served.
@@ -195,7 +195,7 @@ extension AFHTTPSessionManager {
         try await awaiting { $0.patch(urlString, parameters: parameters, headers: headers, success: $1, failure: $2) }
     }
 
-    /// Performs a DELETE request with the encoded parameters in its query.
+    /// Performs a DELETE request with the encoded parameters, by default in its query.
     ///
     /// The result is delivered by way of ``AFURLSessionManager/completionQueue``, by default the main queue, which must
     /// be served.

@@ -20,7 +20,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
 
     /// Creates a manager with a base URL and the default configuration.
     ///
-    /// - Parameter url: The base of relative URLs (RFC 3986 §5), with a slash appended if missing; `nil` for none.
+    /// - Parameter url: The base of relative URLs (RFC 3986 §5), with a slash added after its path; `nil` for none.
     public convenience init(baseURL url: URL?) {
         self.init(baseURL: url, sessionConfiguration: nil)
     }
@@ -28,7 +28,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     /// Creates a manager with a base URL and a configuration.
     ///
     /// - Parameters:
-    ///   - url: The base of relative URLs (RFC 3986 §5), with a slash appended if missing; `nil` for none.
+    ///   - url: The base of relative URLs (RFC 3986 §5), with a slash added after its path; `nil` for none.
     ///   - configuration: The configuration, which is copied; `nil` for the default one.
     public init(baseURL url: URL?, sessionConfiguration configuration: URLSessionConfiguration?) {
         base = URLResolver(base: url ?? configuration?.sharedSession?.configuration.baseURL)
@@ -37,7 +37,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         state.withLock { [url = base.base] in $0.baseURL = url }
     }
 
-    /// The URL against which relative URLs are resolved, with a slash at its end; `nil` if URLs must be absolute.
+    /// The base of relative URLs (RFC 3986 §5), with a slash after its path, if any; `nil` if URLs must be absolute.
     open var baseURL: URL? { base.base }
 
     /// The resolver of URLs, for which a subclass may override ``baseURL``.
@@ -51,7 +51,8 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     }
 
     /// The serializer that converts responses to objects. Default: an ``AFJSONResponseSerializer``. It is read when a
-    /// response is complete, so a change also applies to running tasks.
+    /// response is complete, so a change also applies to running tasks. If `anyResponseSerializer` is of another class,
+    /// this reads as a new ``AFHTTPResponseSerializer``.
     open var responseSerializer: AFHTTPResponseSerializer {
         get { anyResponseSerializer as? AFHTTPResponseSerializer ?? AFHTTPResponseSerializer() }
         set { anyResponseSerializer = newValue }
@@ -96,7 +97,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
 
     // MARK: Verbs
 
-    /// Starts a GET request with the encoded parameters in its query.
+    /// Starts a GET request with the encoded parameters, by default in its query.
     ///
     /// - Parameters:
     ///   - urlString: The URL, resolved against ``baseURL``.
@@ -118,7 +119,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         perform("GET", urlString, parameters, headers, downloadProgress: downloadProgress, success, failure)
     }
 
-    /// Starts a HEAD request with the encoded parameters in its query.
+    /// Starts a HEAD request with the encoded parameters, by default in its query.
     ///
     /// - Parameters:
     ///   - urlString: The URL, resolved against ``baseURL``.
@@ -139,7 +140,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
             "HEAD", urlString, parameters, headers, success.map { success in { task, _ in success(task) } }, failure)
     }
 
-    /// Starts a POST request with the encoded parameters as its body.
+    /// Starts a POST request with the encoded parameters, by default as its body.
     ///
     /// - Parameters:
     ///   - urlString: The URL, resolved against ``baseURL``.
@@ -185,7 +186,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         postForm(urlString, parameters, headers, block, uploadProgress, success, failure)
     }
 
-    /// Starts a PUT request with the encoded parameters as its body.
+    /// Starts a PUT request with the encoded parameters, by default as its body.
     ///
     /// - Parameters:
     ///   - urlString: The URL, resolved against ``baseURL``.
@@ -205,7 +206,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         perform("PUT", urlString, parameters, headers, success, failure)
     }
 
-    /// Starts a PATCH request with the encoded parameters as its body.
+    /// Starts a PATCH request with the encoded parameters, by default as its body.
     ///
     /// - Parameters:
     ///   - urlString: The URL, resolved against ``baseURL``.
@@ -225,7 +226,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         perform("PATCH", urlString, parameters, headers, success, failure)
     }
 
-    /// Starts a DELETE request with the encoded parameters in its query.
+    /// Starts a DELETE request with the encoded parameters, by default in its query.
     ///
     /// - Parameters:
     ///   - urlString: The URL, resolved against ``baseURL``.
@@ -248,7 +249,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     /// Creates a suspended task for any HTTP method. Call `resume()` to start it.
     ///
     /// - Parameters:
-    ///   - method: The HTTP method, sent unchanged.
+    ///   - method: The HTTP method, in which Foundation writes common ones, such as `get`, in upper case.
     ///   - urlString: The URL, resolved against ``baseURL``.
     ///   - parameters: The values to encode with ``requestSerializer``; `nil` for none.
     ///   - headers: Header fields that replace those of the request serializer with the same name.
@@ -269,7 +270,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
 
     // MARK: Copies and archives
 
-    /// Creates a manager from an archive of its base URL, configuration, serializers and security policy. Never `nil`.
+    /// Creates a manager from an archive written by ``encode(with:)``. What it lacks has its default; never `nil`.
     public required init?(coder: NSCoder) {
         base = URLResolver(base: coder.decodeValue(URL.self, forKey: "baseURL"))
         serializer = Lock(UncheckedSendable(AFHTTPRequestSerializer()))
@@ -295,8 +296,8 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         coder.encode(securityPolicy, forKey: "securityPolicy")
     }
 
-    /// Returns a manager with the same base URL and configuration and with copies of the serializers and the security
-    /// policy. An object whose class does not override `copy(with:)` to return an instance of that class is shared.
+    /// Returns a manager without blocks, with the same base URL and configuration and copies of the serializers and the
+    /// security policy. An object is shared if its class does not override `copy(with:)` to return an instance of it.
     open override func copy(with zone: NSZone? = nil) -> Any {
         let copy = AFHTTPSessionManager(baseURL: baseURL, sessionConfiguration: copiedConfiguration)
         copy.requestSerializer = Self.copyOfSameClass(requestSerializer, zone)
@@ -305,8 +306,7 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         return copy
     }
 
-    /// Returns a copy of an object, or the object itself if the copy would lack the overrides of its class, for example
-    /// of ``AFSecurityPolicy/evaluateServerTrust(_:forDomain:)``.
+    /// Returns a copy of an object, or the object itself if the copy would lack the overrides of its class.
     private static func copyOfSameClass<Object: NSCopying>(_ object: Object, _ zone: NSZone?) -> Object {
         let copy = object.copy(with: zone)
         return type(of: copy) == type(of: object as Any) ? copy as? Object ?? object : object

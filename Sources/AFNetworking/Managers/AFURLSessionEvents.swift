@@ -78,7 +78,10 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
     }
 
     /// Called when a server or proxy requests a credential. `completionHandler` takes the answer, at once or later.
-    /// Without a block, the 401 or 407 response is the result.
+    /// Without a block, the 401 or 407 response is the result, unless a shared AsyncNetworking session can answer it.
+    ///
+    /// If a block is set for it and none for session challenges, it is also called during TLS handshakes, on the thread
+    /// that serves all connections; see ``AFURLSessionManager/setAuthenticationChallengeHandler(_:)``.
     open func urlSession(
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
@@ -106,7 +109,7 @@ open class AFURLSessionEvents: NSObject, URLSessionDataDelegate, URLSessionDownl
     }
 
     /// Called when bytes of the request body have been sent, with their number, the total so far, and the expected
-    /// total (-1 if unknown).
+    /// total: that of the body, or else of the request's `Content-Length`, or -1 if both are unknown.
     open func urlSession(
         _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
         totalBytesExpectedToSend: Int64

@@ -32,8 +32,9 @@ extension AFURLSessionManager {
         setHook(\.didBecomeInvalid, block)
     }
 
-    /// Sets the block that returns a new stream for a body that must be sent again. Without a block or a stream, the
-    /// request fails. It is called on the manager's own serial queue; `nil` removes it.
+    /// Sets the block that returns a new stream for a body that was given as an `InputStream` and must be sent again.
+    /// Without a block or a stream, the request fails. It is called on the manager's own serial queue; `nil` removes
+    /// it.
     public func setTaskNeedNewBodyStreamBlock(_ block: ((URLSession, URLSessionTask) -> InputStream?)?) {
         setHook(\.needNewBodyStream, block)
     }
@@ -103,7 +104,8 @@ extension AFURLSessionManager {
     /// the response to store, or `nil` to prevent that. It is called on the manager's own serial queue; `nil` removes
     /// it.
     ///
-    /// A manager has a cache if its configuration has a `URLCache` other than `URLCache.shared`.
+    /// A manager has a cache if its configuration has a `URLCache` other than `URLCache.shared`, or if the
+    /// AsyncNetworking session that it shares has one.
     public func setDataTaskWillCacheResponseBlock(
         _ block: ((URLSession, URLSessionDataTask, CachedURLResponse) -> CachedURLResponse?)?
     ) {

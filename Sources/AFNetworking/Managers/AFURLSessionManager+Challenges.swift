@@ -4,15 +4,16 @@ import ANSystem
 import AsyncNetworking
 
 extension AFURLSessionManager {
-    /// A block that decides whether to trust a server, in place of the security policy. It returns `.useCredential` to
-    /// trust the server and may store a credential in its last argument.
+    /// A block that decides whether to trust a server, in place of the security policy, and that answers requests for a
+    /// client certificate. It returns `.useCredential` to trust the server, or to send the certificate of the
+    /// credential that it has stored in its last argument.
     public typealias SessionChallengeBlock = (
         URLSession, URLAuthenticationChallenge, AutoreleasingUnsafeMutablePointer<URLCredential?>?
     ) -> URLSession.AuthChallengeDisposition
 
     /// A block that answers an authentication challenge. It returns one of: an `NSError`, with which the task fails; a
     /// `URLCredential`; an `NSNumber` with the `rawValue` of a disposition; or `nil`, after which it must call the
-    /// completion handler.
+    /// completion handler. For any other value the task fails with an error of the domain `Invalid Return Value`.
     public typealias TaskChallengeBlock = (
         URLSession, URLSessionTask, URLAuthenticationChallenge,
         @escaping (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
@@ -23,7 +24,8 @@ extension AFURLSessionManager {
     ///
     /// The block is called during the TLS handshake, on the thread that serves all connections, not on the manager's
     /// queue: it must return at once. `.performDefaultHandling` applies the rules of the security policy and sends no
-    /// client certificate. A client certificate is a `URLCredential` that was created with an identity.
+    /// client certificate; `.cancelAuthenticationChallenge` refuses the connection. A client certificate is a
+    /// `URLCredential` that was created with an identity.
     public func setSessionDidReceiveAuthenticationChallenge(_ block: SessionChallengeBlock?) {
         setHook(\.sessionChallenge, block)
         installHandshakeHooks()

@@ -27,8 +27,7 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     /// Cookies are stored in the session itself. A `URLCache` is used by its capacities only, and `URLCache.shared`
     /// means no cache.
     ///
-    /// - Parameter configuration: The configuration, which is copied: later changes to it have no effect. `nil` for the
-    ///   default one.
+    /// - Parameter configuration: The configuration, which is copied; `nil` for the default one.
     public init(sessionConfiguration configuration: URLSessionConfiguration?) {
         super.init(ManagerState(configuration ?? .default))
     }
@@ -53,15 +52,16 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     /// ``invalidateSessionCancelingTasks(_:resetSession:)`` with `resetSession` replaces it.
     public var coreSession: SessionManager { state.withLock { $0.core } }
 
-    /// The session that blocks receive as an argument. It lists the manager's tasks and configuration and transfers no
-    /// data itself.
+    /// The session that blocks receive as an argument, with the manager's tasks and configuration. Tasks created with
+    /// it are the manager's, except those with a completion handler: Foundation performs these, without the manager's
+    /// security policy and header fields.
     open var session: URLSession { state.withLock { $0.session(of: self) } }
 
     /// The configuration with which the manager was created.
     var sessionConfiguration: URLSessionConfiguration { state.withLock { $0.configuration } }
 
-    /// The rules for trusting servers. Default: a valid certificate chain for the host name, without pinning. A change
-    /// applies to tasks that start later.
+    /// The rules for trusting servers. Default: a valid certificate chain for the host name, without pinning; the
+    /// policy of a shared session applies until this is set. A change applies to tasks that start later.
     open var securityPolicy: AFSecurityPolicy {
         get { state.withLock { $0.securityPolicy } }
         set {
@@ -198,8 +198,8 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         makeUploadTask(request, nil, progress, completionHandler)
     }
 
-    /// Creates a suspended task that writes the response to a file, regardless of its status. Call `resume()` to start
-    /// it.
+    /// Creates a suspended task that writes the response to a file, regardless of its status, but at most 1 MiB if that
+    /// is not 200 to 299. Call `resume()` to start it.
     ///
     /// The response serializer validates the response; its error is passed with the URL. If the file cannot be moved,
     /// `AFURLSessionDownloadTaskDidFailToMoveFile` is posted, and the URL is passed without an error.
@@ -294,8 +294,8 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         coder.decodeValue(ArchivedConfiguration.self, forKey: "sessionConfiguration")?.configuration
     }
 
-    /// Archives the settings that the manager uses from its configuration. A shared AsyncNetworking session is not
-    /// archived.
+    /// Archives the settings that the manager uses from its configuration, except its `URLCache`. A shared
+    /// AsyncNetworking session is not archived.
     open func encode(with coder: NSCoder) {
         coder.encodeValue(ArchivedConfiguration(sessionConfiguration), forKey: "sessionConfiguration")
     }
@@ -303,7 +303,7 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     /// Always `true`: archives can be decoded with `requiresSecureCoding`.
     open class var supportsSecureCoding: Bool { true }
 
-    /// Returns a manager with the same configuration or shared session, but without blocks, serializers and policies.
+    /// Returns a manager with the same configuration or shared session, without blocks and otherwise with the defaults.
     open func copy(with zone: NSZone? = nil) -> Any {
         AFURLSessionManager(sessionConfiguration: copiedConfiguration)
     }

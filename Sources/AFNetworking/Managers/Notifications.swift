@@ -21,8 +21,9 @@ extension NSNotification.Name {
         "com.alamofire.networking.session.download.file-manager-error")
 }
 
-/// The user info key for the response body, a `Data`, in `AFNetworkingTaskDidComplete`. Absent for a download that was
-/// moved to its destination.
+/// The user info key for the response body, a `Data`, in `AFNetworkingTaskDidComplete`: possibly empty, and after a
+/// failure the part that was received. Absent for a complete download with a destination, even if it could not be moved
+/// there.
 public let AFNetworkingTaskDidCompleteResponseDataKey = "com.alamofire.networking.complete.finish.responsedata"
 
 /// The user info key for the object that the response serializer returned, or for the URL of a download, in
@@ -35,8 +36,8 @@ public let AFNetworkingTaskDidCompleteSerializedResponseKey =
 public let AFNetworkingTaskDidCompleteResponseSerializerKey =
     "com.alamofire.networking.task.complete.responseserializer"
 
-/// The user info key for the destination of a download, a `URL`, in `AFNetworkingTaskDidComplete`. Absent for other
-/// tasks, and after a failure.
+/// The user info key for the destination of a download, a `URL`, in `AFNetworkingTaskDidComplete`, even if the file
+/// could not be moved there. Absent for other tasks, and if the transfer failed.
 public let AFNetworkingTaskDidCompleteAssetPathKey = "com.alamofire.networking.task.complete.assetpath"
 
 /// The user info key for the error of the transfer or the serializer, an `NSError`, in `AFNetworkingTaskDidComplete`.

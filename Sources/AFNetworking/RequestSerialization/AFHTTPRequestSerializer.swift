@@ -5,9 +5,9 @@ import AsyncNetworking
 import HTTPTypes
 
 /// A serializer that encodes parameters into the query of GET, HEAD and DELETE requests and into a form body for
-/// others.
+/// others, which replaces an existing body and is empty without parameters.
 ///
-/// For properties that were not set, the session's setting applies. All members may be used from any thread.
+/// Until ``cachePolicy`` and ``timeoutInterval`` are set, the session's apply. Any thread may use all members.
 open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecureCoding, NSCopying, @unchecked Sendable
 {
     let state: Lock<RequestSerializerState>
@@ -49,14 +49,14 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         set { state.withLock { $0.settings.allowsCellularAccess = newValue } }
     }
 
-    /// The cache policy of requests. Reads as `.useProtocolCachePolicy` until it is set; until then the session's
-    /// policy applies.
+    /// The cache policy of requests. `.useProtocolCachePolicy`, as which it reads until it is set, stands for the
+    /// session's policy.
     open var cachePolicy: NSURLRequest.CachePolicy {
         get { state.withLock { $0.settings.cachePolicy ?? .useProtocolCachePolicy } }
         set { state.withLock { $0.settings.cachePolicy = newValue } }
     }
 
-    /// Whether cookies are sent and stored. Reads as `false` until it is set; until then the session decides.
+    /// Whether the session may send and store cookies. Reads as `false`, but counts as `true`, until it is set.
     open var httpShouldHandleCookies: Bool {
         get { state.withLock { $0.settings.handlesCookies ?? false } }
         set { state.withLock { $0.settings.handlesCookies = newValue } }
@@ -74,7 +74,7 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         set { state.withLock { $0.settings.serviceType = newValue } }
     }
 
-    /// The idle timeout of requests, in seconds. Reads as 0 until it is set; until then the session's timeout applies.
+    /// The idle timeout of requests in seconds. Until it is set, it reads as 0 and the session's applies; 0 sets none.
     open var timeoutInterval: TimeInterval {
         get { state.withLock { $0.settings.timeoutInterval ?? 0 } }
         set { state.withLock { $0.settings.timeoutInterval = newValue } }
@@ -82,7 +82,8 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
 
     // MARK: Header fields
 
-    /// The header fields added to requests without a field of the same name, including the default ones.
+    /// The header fields added to requests without a field of the same name: at first `User-Agent` and, if the process
+    /// has a locale, `Accept-Language`. Change them by ``setValue(_:forHTTPHeaderField:)``.
     open var httpRequestHeaders: [String: String] {
         state.withLock { $0.kept.headers }
     }
@@ -129,17 +130,16 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         state.set(\.makeQuery, to: nil)
     }
 
-    /// Sets the block that encodes queries and form bodies; its result is sent unchanged. If it sets the error, the
-    /// request fails. `nil` removes the block.
+    /// Sets the block that encodes queries and form bodies if the parameters are not `nil`; its result is sent
+    /// unchanged. If it sets the error, the request fails. `nil` removes the block.
     open func setQueryStringSerializationWith(_ block: QueryBlock?) {
         state.set(\.makeQuery, to: block.map(UncheckedSendable.init))
     }
 
     // MARK: Requests
 
-    /// Creates a request with a method, an absolute URL, and encoded parameters (`nil` for none). On failure `error` is
-    /// set, for example to -1000 if `urlString` is not a URL, and the request has a URL without a host, which cannot be
-    /// sent.
+    /// Creates a request with a method, an absolute URL, and encoded parameters (`nil` for none). On failure, such as
+    /// -1000 for a bad URL, `error` is set, and the request has a URL without a host, which cannot be sent.
     open func request(
         withMethod method: String, urlString: String, parameters: Any?, error: NSErrorPointer
     ) -> NSMutableURLRequest {
@@ -287,8 +287,8 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
 
     // MARK: Copies and archives
 
-    /// Creates a serializer from an archive of its header fields, query style and options; `nil` if the archive has
-    /// none. Other settings have their defaults.
+    /// Creates a serializer from an archive written by ``encode(with:)``; `nil` if its settings are missing or cannot
+    /// be decoded, as in an archive of AFNetworking itself. Settings that are not archived have their defaults.
     public required init?(coder: NSCoder) {
         guard let kept = coder.decodeValue(RequestSerializerState.Kept.self, forKey: "requestSerializer") else {
             return nil
@@ -297,7 +297,8 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         super.init()
     }
 
-    /// Archives the header fields, the query style and the options.
+    /// Archives the header fields, the query style, and the options and format of a subclass of this module. All other
+    /// settings are lost, such as ``stringEncoding``, ``timeoutInterval`` and a query block.
     open func encode(with coder: NSCoder) {
         coder.encodeValue(state.withLock { $0.kept }, forKey: "requestSerializer")
     }

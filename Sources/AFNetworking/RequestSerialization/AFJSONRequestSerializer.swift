@@ -5,7 +5,9 @@ import ANSystem
 /// A serializer that encodes parameters into the query of GET, HEAD and DELETE requests and into a JSON body for other
 /// methods.
 ///
-/// If the parameters are `nil`, the request has neither a body nor a `Content-Type`.
+/// If the parameters are `nil`, an existing body and `Content-Type` are kept. Otherwise the media type is
+/// `application/json` unless a `Content-Type` is set. Parameters that are not a valid JSON object, such as a number
+/// alone, fail with the error -1016.
 open class AFJSONRequestSerializer: AFHTTPRequestSerializer, @unchecked Sendable {
     /// Creates a serializer that writes compact JSON, without options.
     public override init() {
@@ -40,8 +42,8 @@ open class AFJSONRequestSerializer: AFHTTPRequestSerializer, @unchecked Sendable
             contentType: "application/json")
     }
 
-    /// Creates a serializer from an archive of its header fields, query style and writing options; `nil` if the archive
-    /// has none.
+    /// Creates a serializer from an archive of its header fields, query style and writing options; `nil` if these are
+    /// missing or cannot be decoded, as in an archive of AFNetworking itself. Other settings have their defaults.
     public required init?(coder: NSCoder) {
         super.init(coder: coder)
     }

@@ -10,7 +10,7 @@ public protocol AFMultipartFormData: AnyObject {
     ///
     /// - Parameters:
     ///   - fileURL: The URL of the file. The file name is its last component; the media type follows from the path
-    ///     extension.
+    ///     extension, and is `application/octet-stream` for an unknown one.
     ///   - name: The name of the field.
     /// - Throws: -1000 of ``AFURLRequestSerializationErrorDomain`` if it is not a readable file.
     func appendPart(withFileURL fileURL: URL, name: String) throws
@@ -63,8 +63,8 @@ public protocol AFMultipartFormData: AnyObject {
     /// applies.
     ///
     /// - Parameters:
-    ///   - numberOfBytes: The size of a packet.
-    ///   - delay: The pause after each packet, in seconds.
+    ///   - numberOfBytes: The size of a packet in bytes; 0 counts as 1.
+    ///   - delay: The pause after each packet, in seconds; none for 0 or less.
     func throttleBandwidth(withPacketSize numberOfBytes: UInt, delay: TimeInterval)
 }
 

@@ -5,7 +5,9 @@ import ANSystem
 /// A serializer that encodes parameters into the query of GET, HEAD and DELETE requests and into a property list for
 /// other methods.
 ///
-/// If the parameters are `nil`, the request has neither a body nor a `Content-Type`.
+/// If the parameters are `nil`, an existing body and `Content-Type` are kept. Otherwise the media type is
+/// `application/x-plist` unless a `Content-Type` is set. Parameters that are not a property list fail with the error of
+/// `PropertyListSerialization`.
 open class AFPropertyListRequestSerializer: AFHTTPRequestSerializer, @unchecked Sendable {
     /// Creates a serializer that writes XML property lists, without options.
     public override init() {
@@ -49,8 +51,8 @@ open class AFPropertyListRequestSerializer: AFHTTPRequestSerializer, @unchecked 
         }
     }
 
-    /// Creates a serializer from an archive of its header fields, query style, format and options; `nil` if the archive
-    /// has none.
+    /// Creates a serializer from an archive of its header fields, query style, format and options; `nil` if these are
+    /// missing or cannot be decoded, as in an archive of AFNetworking itself. Other settings have their defaults.
     public required init?(coder: NSCoder) {
         super.init(coder: coder)
     }

@@ -48,8 +48,8 @@ open class AFCompoundResponseSerializer: AFHTTPResponseSerializer, @unchecked Se
         return super.responseObject(for: response, data: data, error: error)
     }
 
-    /// Creates a serializer from an archive of its acceptable responses and its children; `nil` if the archive has
-    /// none.
+    /// Creates a serializer from an archive written by ``encode(with:)``; `nil` if the acceptable responses are missing
+    /// or cannot be decoded, as in an archive of AFNetworking itself.
     public required init?(coder: NSCoder) {
         let classes: [AnyClass] = [
             NSArray.self, AFHTTPResponseSerializer.self, AFJSONResponseSerializer.self,

@@ -124,14 +124,15 @@ open class AFHTTPResponseSerializer: NSObject, AFURLResponseSerialization, NSSec
 
     // MARK: Copies and archives
 
-    /// Creates a serializer from an archive of its acceptable responses and options; `nil` if the archive has none.
+    /// Creates a serializer from an archive written by ``encode(with:)``; `nil` if its settings are missing or cannot
+    /// be decoded, as in an archive of AFNetworking itself.
     public required init?(coder: NSCoder) {
         guard let archived = coder.decodeValue(Settings.self, forKey: "responseSerializer") else { return nil }
         settings = Lock(archived)
         super.init()
     }
 
-    /// Archives the acceptable responses and the options.
+    /// Archives the acceptable responses, and the options of a subclass of this module.
     open func encode(with coder: NSCoder) {
         coder.encodeValue(settings.withLock { $0 }, forKey: "responseSerializer")
     }

@@ -22,7 +22,7 @@ open class AFImageResponseSerializer: AFHTTPResponseSerializer, @unchecked Senda
     }
 
     /// The number of pixels per point of the images, by which their size in points is determined. Default: 1, as there
-    /// is no screen.
+    /// is no screen; a value that is not positive counts as 1.
     open var imageScale: CGFloat {
         get { CGFloat(settings.withLock { $0.imageScale } ?? 1) }
         set { settings.withLock { $0.imageScale = Double(newValue) } }
@@ -56,7 +56,8 @@ open class AFImageResponseSerializer: AFHTTPResponseSerializer, @unchecked Senda
         return image.inflated() ?? image
     }
 
-    /// Creates a serializer from an archive of its acceptable responses and options; `nil` if the archive has none.
+    /// Creates a serializer from an archive of its acceptable responses and options; `nil` if these are missing or
+    /// cannot be decoded, as in an archive of AFNetworking itself.
     public required init?(coder: NSCoder) {
         super.init(coder: coder)
     }

@@ -46,7 +46,8 @@ open class AFJSONResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendab
         }
     }
 
-    /// Creates a serializer from an archive of its acceptable responses and options; `nil` if the archive has none.
+    /// Creates a serializer from an archive of its acceptable responses and options; `nil` if these are missing or
+    /// cannot be decoded, as in an archive of AFNetworking itself.
     public required init?(coder: NSCoder) {
         super.init(coder: coder)
     }

@@ -8,7 +8,7 @@ import AsyncNetworking
 /// `error` is set for an empty body, for a list that is nested too deeply or contains itself, and for the OpenStep
 /// format. If there is no body, the object is `nil` without an error.
 open class AFPropertyListResponseSerializer: AFHTTPResponseSerializer, @unchecked Sendable {
-    /// Creates a serializer without options, which reads lists of any format.
+    /// Creates a serializer without options, which reads XML and binary lists.
     public override init() {
         super.init(Settings(contentTypes: ["application/x-plist"]))
     }
@@ -16,7 +16,7 @@ open class AFPropertyListResponseSerializer: AFHTTPResponseSerializer, @unchecke
     /// Creates a serializer with options for reading.
     ///
     /// - Parameters:
-    ///   - format: A format, which has no effect: lists of any format are read.
+    ///   - format: A format, which has no effect: XML and binary lists are read.
     ///   - readOptions: The options for reading, such as `.mutableContainers`.
     public init(
         format: PropertyListSerialization.PropertyListFormat, readOptions: PropertyListSerialization.ReadOptions
@@ -25,7 +25,7 @@ open class AFPropertyListResponseSerializer: AFHTTPResponseSerializer, @unchecke
             Settings(contentTypes: ["application/x-plist"], options: readOptions.rawValue, format: format.rawValue))
     }
 
-    /// A property list format; has no effect, as all formats are read. Default: XML.
+    /// A property list format; has no effect, as XML and binary lists are read in any case. Default: XML.
     open var format: PropertyListSerialization.PropertyListFormat {
         get { .init(rawValue: settings.withLock { $0.format }) ?? .xml }
         set { settings.withLock { $0.format = newValue.rawValue } }
@@ -45,8 +45,8 @@ open class AFPropertyListResponseSerializer: AFHTTPResponseSerializer, @unchecke
         }
     }
 
-    /// Creates a serializer from an archive of its acceptable responses, format and options; `nil` if the archive has
-    /// none.
+    /// Creates a serializer from an archive of its acceptable responses, format and options; `nil` if these are missing
+    /// or cannot be decoded, as in an archive of AFNetworking itself.
     public required init?(coder: NSCoder) {
         super.init(coder: coder)
     }

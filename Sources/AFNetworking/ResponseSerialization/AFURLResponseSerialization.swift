@@ -32,11 +32,12 @@ extension AFURLResponseSerialization {
 /// status code, -1016 for an unacceptable media type or a body that is not an image.
 public let AFURLResponseSerializationErrorDomain = "com.alamofire.error.serialization.response"
 
-/// The user info key for the `HTTPURLResponse` of an error of ``AFURLResponseSerializationErrorDomain``.
+/// The user info key for the `HTTPURLResponse` of an error of a response serializer of this module. Absent if there was
+/// no response.
 public let AFNetworkingOperationFailingURLResponseErrorKey = "com.alamofire.serialization.response.error.response"
 
-/// The user info key for the response body of an error of ``AFURLResponseSerializationErrorDomain``, a `Data`. Absent
-/// if there was no body.
+/// The user info key for the response body, a `Data`, of an error of a response serializer of this module. Absent if
+/// there was no body.
 public let AFNetworkingOperationFailingURLResponseDataErrorKey = "com.alamofire.serialization.response.error.data"
 
 /// Returns a JSON object without nulls: null elements of arrays and null values of dictionaries are removed at any

@@ -19,7 +19,8 @@ open class AFXMLParserResponseSerializer: AFHTTPResponseSerializer, @unchecked S
         validity.object(of: data, error) { try XMLContent($0 ?? Data()).makeParser() }
     }
 
-    /// Creates a serializer from an archive of its acceptable responses; `nil` if the archive has none.
+    /// Creates a serializer from an archive of its acceptable responses; `nil` if these are missing or cannot be
+    /// decoded, as in an archive of AFNetworking itself.
     public required init?(coder: NSCoder) {
         super.init(coder: coder)
     }
@@ -56,7 +57,8 @@ open class AFXMLDocumentResponseSerializer: AFHTTPResponseSerializer, @unchecked
         }
     }
 
-    /// Creates a serializer from an archive of its acceptable responses and options; `nil` if the archive has none.
+    /// Creates a serializer from an archive of its acceptable responses and options; `nil` if these are missing or
+    /// cannot be decoded, as in an archive of AFNetworking itself.
     public required init?(coder: NSCoder) {
         super.init(coder: coder)
     }

@@ -184,7 +184,8 @@ open class AFSecurityPolicy: NSObject, NSSecureCoding, NSCopying, @unchecked Sen
 
     // MARK: Copies and archives
 
-    /// Creates a policy from an archive of its rules; `nil` if the archive has none.
+    /// Creates a policy from an archive written by ``encode(with:)``; `nil` if its rules are missing or cannot be
+    /// decoded, as in an archive of AFNetworking itself.
     public required init?(coder: NSCoder) {
         guard let rules = coder.decodeValue(Rules.self, forKey: "securityPolicy") else { return nil }
         state = Lock(State(rules: rules))

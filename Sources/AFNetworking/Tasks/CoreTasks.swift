@@ -23,7 +23,8 @@ extension URLSessionTask {
     /// To resume, suspend or cancel, use the `URLSessionTask`. If the AsyncNetworking task ends for another reason,
     /// such as the cancellation of its session, the `URLSessionTask` ends and calls its completion handler.
     ///
-    /// `nil` if the task was not created by an ``AFURLSessionManager`` or its request cannot be created.
+    /// `nil` if the task was not created by an ``AFURLSessionManager``, its request cannot be created, or it ended
+    /// before its request was sent.
     public var transfer: AnyTransferTask? {
         (self as? any DrivenTask)?.driver.transfer.map { AnyTransferTask($0) }
     }

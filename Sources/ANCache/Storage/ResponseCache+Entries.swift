@@ -7,9 +7,10 @@ public import FoundationEssentials
 extension ResponseCache {
     /// Removes all stored responses to requests for a URL, in memory and in the directory, before returning.
     ///
-    /// Responses to requests for the URL that are in flight are not stored either.
+    /// Responses to requests for the URL that are in flight are not stored either. Responses that other processes have
+    /// stored in the directory, and that this process has not noticed yet, remain; see ``usage``.
     ///
-    /// - Parameter url: The URL, whose fragment is ignored.
+    /// - Parameter url: The URL, whose user information and fragment are ignored.
     public func remove(_ url: URL) {
         removeEntries(target: CacheKey.target(url))
     }
@@ -69,7 +70,8 @@ extension ResponseCache {
         public let bodySize: Int64
         /// The time at which the response was received or last validated.
         public let date: Date
-        /// The time until which the response can be used without validation; `nil` if it must always be validated.
+        /// The time until which the response can be used without validation, possibly in the past; `nil` if it must
+        /// always be validated.
         public let expirationDate: Date?
 
         init(_ response: StoredResponse) {

@@ -5,8 +5,9 @@ import FoundationEssentials
 extension ResponseCache {
     /// The cache of the program, in memory and in a directory: 16 MiB and 256 MiB, at most 100,000 responses.
     ///
-    /// The directory is `$XDG_CACHE_HOME/PROGRAM/http`, or `~/.cache/PROGRAM/http`, with the name of the program. If
-    /// neither variable is set, or the directory cannot be used, the cache is in memory only; see ``diskFailure``.
+    /// The directory is `$XDG_CACHE_HOME/PROGRAM/http`, or else `$HOME/.cache/PROGRAM/http`, with the name of the
+    /// program's file. If neither variable is an absolute path, or the directory cannot be used, the cache is in memory
+    /// only; see ``diskFailure``.
     public static let standard = makeStandard()
 
     /// Creates a cache in the directory of ``standard``, with other capacities in bytes.
@@ -18,7 +19,7 @@ extension ResponseCache {
         return base.map { .disk("\($0)/\(program)/http", capacity: capacity, memory: memory) } ?? .memory(memory)
     }
 
-    /// Creates a cache in memory.
+    /// Creates a cache in memory. Negative limits count as 0.
     ///
     /// - Parameters:
     ///   - bytes: The capacity in bytes, 16 MiB by default. A response larger than a quarter of it is not stored.
@@ -27,15 +28,15 @@ extension ResponseCache {
         ResponseCache(CacheLimits(memoryBytes: bytes, diskBytes: 0, entries: entries), directory: nil)
     }
 
-    /// Creates a cache in a directory, with a part of it in memory.
+    /// Creates a cache in a directory, with a part of it in memory. Negative limits count as 0.
     ///
     /// The directory is scanned before this function returns, which takes about 2 ms for 1,000 responses. It is created
     /// if it is missing, and can be read by its owner only: it contains responses and header fields, but no
-    /// credentials. A body that the program downloads to a file is a hard link to that file. If the directory cannot be
-    /// used, the cache is in memory only; see ``diskFailure``.
+    /// credentials. A body of more than 64 KiB that the program downloads to a file is a hard link to that file if
+    /// possible. If the directory cannot be used, the cache is in memory only; see ``diskFailure``.
     ///
     /// - Parameters:
-    ///   - directory: The path of the directory.
+    ///   - directory: The path of the directory, absolute or relative to the current one.
     ///   - capacity: The capacity of the directory in bytes, 256 MiB by default. A response larger than a quarter of it
     ///     is not stored.
     ///   - memory: The capacity in memory in bytes, 16 MiB by default. Bodies up to 64 KiB are kept there.

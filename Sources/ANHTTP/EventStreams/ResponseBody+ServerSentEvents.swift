@@ -14,6 +14,7 @@ extension ResponseBody {
     /// media type.
     ///
     /// The sequence ends with the body; it does not reconnect. An event that is incomplete at the end is discarded.
+    /// Iteration throws the errors of the transfer.
     ///
     /// - Parameter maximumEventSize: The maximum size of the data of an event in bytes, which also limits the lines of
     ///   comments and other fields. A larger one makes iteration throw ``TransportError/Reason/responseTooLarge(_:)``.

@@ -5,18 +5,20 @@
 /// Those of its establishment, such as proxies, TLS and ``Timeouts/connect``, are the request's ``TransferOptions``.
 public struct WebSocketOptions: Hashable, Sendable {
     /// The subprotocols to offer, preferred ones first; none by default (RFC 6455 §1.9). A server may ignore the offer.
+    /// One that is not a token fails the request with ``TransportError/Reason/invalidRequest(_:)``.
     public var subprotocols: [String] = []
     /// The maximum size of a received message in bytes, after decompression; 16 MiB by default.
     ///
     /// A larger message closes the connection with code 1009 and fails with
     /// ``TransportError/Reason/responseTooLarge(_:)``, for a single frame before its content has arrived.
     public var maximumMessageSize = 16 << 20
-    /// The time without received bytes after which a ping is sent; 30 s by default, `nil` for no pings.
+    /// The time without received bytes after which a ping is sent, at least 1 ms; 30 s by default, `nil` for no pings.
     public var pingInterval: Duration? = .seconds(30)
     /// The time without received bytes after a ping until the connection counts as lost, and fails with
     /// ``TransportError/Reason/timedOut(_:)``; 20 s by default.
     ///
-    /// The limit is suspended while the connection is not read because messages wait for the program.
+    /// The limit is suspended while the connection is not read because messages wait for the program. It has no effect
+    /// without pings.
     public var pingTimeout: Duration = .seconds(20)
     /// Whether `permessage-deflate` is offered, which compresses messages if the server accepts it (RFC 7692); `false`
     /// by default.

@@ -7,9 +7,9 @@ extension SerializationError {
     public struct JSONFailure: Hashable, Sendable {
         /// The reason for the error.
         package var reason: Reason
-        /// The offset of the offending byte in the body, counted from 0.
+        /// The offset of the offending byte in the body, counted from 0; 0 if it is unknown, as with JSON5.
         public var offset: Int
-        /// The text around the offset, shortened for messages.
+        /// The text around the offset, shortened for messages, with control characters replaced by spaces.
         public var excerpt: String
         /// The URL of the response; see ``DecodingFailure/url``.
         package var url: String?
@@ -43,15 +43,15 @@ extension SerializationError {
         public var type: String
         /// The coding path, such as `users[3].name`; empty for the outermost value, or if the decoder gave none.
         public var path: String
-        /// The reason given by the decoder, at most 300 characters of it.
+        /// The reason given by the decoder, shortened to 300 bytes.
         public var reason: String
         /// The text around the value at the path, shortened for messages; the beginning of the document if the value
         /// cannot be located.
         public var excerpt: String
         /// The error of the decoder, usually a `DecodingError`, with its own coding path and description.
         public var underlying: any Error
-        /// The URL of the response, without user information and query values; `nil` if the document was not read by a
-        /// session.
+        /// The URL of the response, without user information, query values and fragment; `nil` if the document was not
+        /// read by a session.
         public package(set) var url: String?
     }
 

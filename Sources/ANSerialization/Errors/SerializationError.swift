@@ -45,9 +45,10 @@ public indirect enum SerializationError: Error, Sendable {
     /// None of several serializers could read the response; contains the error of each in order.
     case compound([any Error])
 
-    /// A problem with a string for a URL: it is malformed, has another scheme, or is relative without a base.
+    /// A problem with a string for a URL: it is malformed, has another scheme, has no host, or is relative without a
+    /// base.
     public struct URLFailure: Hashable, Sendable, CustomStringConvertible {
-        /// The scheme that is neither http nor https; `nil` for other problems.
+        /// The scheme that is neither http nor https, in lower case; `nil` for other problems.
         public let scheme: String?
         /// A sentence that describes the problem and what to check.
         public let description: String
@@ -55,7 +56,8 @@ public indirect enum SerializationError: Error, Sendable {
 
     /// The reason why parameters cannot be encoded. Failures are equal if their paths and descriptions are.
     public struct ParametersFailure: Equatable, Sendable, CustomStringConvertible {
-        /// The path of the value, such as `user.tags[2]`; `nil` if the failure does not concern one value.
+        /// The path of the value, such as `user.tags[2]`, empty for the outermost one; `nil` if the failure does not
+        /// concern one value.
         public let path: String?
         /// The error thrown by an `Encodable` value or by a closure of the program; `nil` for other failures.
         public let underlying: (any Error)?
@@ -76,7 +78,7 @@ public indirect enum SerializationError: Error, Sendable {
 
     /// A problem with decoding text.
     public enum TextFailure: Hashable, Sendable {
-        /// The charset of the `Content-Type` is unknown.
+        /// The given charset, from the `Content-Type` or the document itself, is unknown.
         case unknownCharset(String)
         /// The body is invalid in the given charset.
         case invalidBytes(charset: String)

@@ -8,12 +8,12 @@ public import FoundationEssentials
 /// | JSON | used |
 /// |---|---|
 /// | `json:` bodies | the encoder |
-/// | parameters of a ``JSONRequestSerializer`` | the encoder's strategies for names, dates, bytes and numbers, and its formatting |
+/// | parameters of a ``JSONRequestSerializer`` | the encoder, see ``JSONRequestSerializer/encoder`` |
 /// | ``ResponseSerializer/decodable(_:decoder:)``, and ``Rejection`` and events that are decoded | the decoder |
 /// | `ResponseBody.jsonLines(of:)` and `jsonSequence(of:)` | the decoder |
 ///
-/// An encoder or decoder that is passed to one of these replaces it. Dates are text by ISO 8601 by default, in
-/// both directions and in whole seconds when encoded; the other strategies are Foundation's.
+/// An encoder or decoder that is passed to one of these replaces it. By default, dates are read and written as ISO 8601
+/// text, written in UTC and whole seconds; the other strategies are Foundation's defaults.
 ///
 /// ```swift
 /// let api = SessionManager(baseURL: url) {
@@ -22,9 +22,9 @@ public import FoundationEssentials
 /// }
 /// ```
 public struct JSONCoding: Sendable {
-    /// The encoder; by default it writes dates as text by ISO 8601. It must not be modified once a session uses it.
+    /// The encoder; by default it writes dates as ISO 8601 text. It must not be modified once a session uses it.
     public var encoder = JSONEncoder()
-    /// The decoder; by default it reads dates as text by ISO 8601. It must not be modified once a session uses it.
+    /// The decoder; by default it reads dates from ISO 8601 text. It must not be modified once a session uses it.
     public var decoder = JSONDecoder()
 
     /// Creates an encoder and a decoder for dates by ISO 8601.

@@ -6,8 +6,8 @@
 /// let name = document["user"]?["names"]?[0]?.string
 /// ```
 ///
-/// Integers of up to 64 bits are exact; all other numbers are rounded to the nearest double. If a name occurs more than
-/// once in an object, the last member wins.
+/// Integers of up to 64 bits are exact; all other numbers are rounded to the nearest double, and one that is too large
+/// for a double is an error. If a name occurs more than once in an object, the last member wins.
 public enum JSONValue: Hashable, Sendable {
     /// `null`.
     case null
@@ -85,7 +85,7 @@ public enum JSONValue: Hashable, Sendable {
 
 extension JSONValue: CustomStringConvertible {
     /// The JSON text of the value on one line, with the members of objects sorted by name; `null` for a value that
-    /// contains infinity or NaN, which JSON cannot represent.
+    /// contains infinity or NaN, which JSON cannot represent, or is nested more than 512 levels deep.
     public var description: String {
         var writer = JSONWriter(options: .sortedKeys)
         do throws(SerializationError) {

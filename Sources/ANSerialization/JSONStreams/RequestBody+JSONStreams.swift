@@ -13,9 +13,9 @@ extension RequestBody {
     ///
     /// - Parameters:
     ///   - values: The values.
-    ///   - encoder: The encoder; `nil`, the default, for one that writes dates by ISO 8601. A body is created without a
-    ///     session, so pass the session's as `api.configuration.json.encoder` if it was changed. Line breaks of
-    ///     pretty-printed JSON are omitted.
+    ///   - encoder: The encoder; `nil`, the default, for one that writes dates as ISO 8601 text. A body is created
+    ///     without a session, so pass the session's as `api.configuration.json.encoder` if it was changed. Line breaks
+    ///     of pretty-printed JSON are omitted.
     ///   - isReplayable: Whether the sequence yields the same values each time it is iterated; `false` by default.
     public static func jsonLines<Values: AsyncSequence & Sendable>(
         _ values: Values, encoder: JSONEncoder? = nil, isReplayable: Bool = false
@@ -26,12 +26,13 @@ extension RequestBody {
     /// Creates a replayable body with a line of JSON for each element of a collection (JSON Lines, NDJSON), sent
     /// chunked.
     ///
-    /// Elements are encoded while the body is sent; one that cannot be encoded fails the request. Set the
-    /// `Content-Type`, such as `application/jsonl` or `application/x-ndjson`, in the header of the request.
+    /// Elements are encoded while the body is sent; one that cannot be encoded fails the request with
+    /// `TransportError.RequestBodyFailure.source`. Set the `Content-Type`, such as `application/jsonl` or
+    /// `application/x-ndjson`, in the header of the request.
     ///
     /// - Parameters:
     ///   - values: The elements.
-    ///   - encoder: The encoder; `nil`, the default, for one that writes dates by ISO 8601, regardless of the
+    ///   - encoder: The encoder; `nil`, the default, for one that writes dates as ISO 8601 text, regardless of the
     ///     session's. Line breaks of pretty-printed JSON are omitted.
     public static func jsonLines<Values: Collection & Sendable>(
         _ values: Values, encoder: JSONEncoder? = nil
@@ -48,7 +49,7 @@ extension RequestBody {
     ///
     /// - Parameters:
     ///   - values: The values.
-    ///   - encoder: The encoder; `nil`, the default, for one that writes dates by ISO 8601, regardless of the
+    ///   - encoder: The encoder; `nil`, the default, for one that writes dates as ISO 8601 text, regardless of the
     ///     session's.
     ///   - isReplayable: Whether the sequence yields the same values each time it is iterated; `false` by default.
     public static func jsonSequence<Values: AsyncSequence & Sendable>(
@@ -59,12 +60,13 @@ extension RequestBody {
 
     /// Creates a replayable body with a JSON text sequence (RFC 7464) of the elements of a collection, sent chunked.
     ///
-    /// Elements are encoded while the body is sent; one that cannot be encoded fails the request. Set the
-    /// `Content-Type`, `application/json-seq`, in the header of the request.
+    /// Elements are encoded while the body is sent; one that cannot be encoded fails the request with
+    /// `TransportError.RequestBodyFailure.source`. Set the `Content-Type`, `application/json-seq`, in the header of the
+    /// request.
     ///
     /// - Parameters:
     ///   - values: The elements.
-    ///   - encoder: The encoder; `nil`, the default, for one that writes dates by ISO 8601, regardless of the
+    ///   - encoder: The encoder; `nil`, the default, for one that writes dates as ISO 8601 text, regardless of the
     ///     session's.
     public static func jsonSequence<Values: Collection & Sendable>(
         _ values: Values, encoder: JSONEncoder? = nil

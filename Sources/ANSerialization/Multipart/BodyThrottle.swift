@@ -25,8 +25,8 @@ public struct BodyThrottle: Hashable, Sendable {
     /// The defaults, 16 KiB and 0.2 s, are those that AFNetworking suggests for 3G.
     ///
     /// - Parameters:
-    ///   - size: The size of a packet in bytes, at least 1; 16 KiB by default.
-    ///   - delay: The pause between packets; 0.2 s by default.
+    ///   - size: The size of a packet in bytes; 16 KiB by default, and a value below 1 counts as 1.
+    ///   - delay: The pause between packets; 0.2 s by default, and a negative one counts as zero.
     public static func packets(of size: Int = 16 << 10, delay: Duration = .milliseconds(200)) -> BodyThrottle {
         BodyThrottle(packetSize: max(size, 1), pause: .delay(delay))
     }
@@ -36,7 +36,7 @@ public struct BodyThrottle: Hashable, Sendable {
     /// The body is sent in packets of a twentieth of a second each, at most 64 KiB. Time during which the connection
     /// was blocked is not made up for.
     ///
-    /// - Parameter bytesPerSecond: The rate in bytes per second, at least 1.
+    /// - Parameter bytesPerSecond: The rate in bytes per second; a value below 1 counts as 1.
     public static func rate(bytesPerSecond: Int) -> BodyThrottle {
         let rate = max(bytesPerSecond, 1)
         return BodyThrottle(packetSize: min(max(rate / 20, 1), 64 << 10), pause: .rate(bytesPerSecond: rate))
@@ -70,7 +70,8 @@ public struct BodyThrottle: Hashable, Sendable {
 extension RequestBody {
     /// Returns the body with its speed limited, each time it is sent.
     ///
-    /// The size of a file is determined by this call. The result is replayable if the body is.
+    /// The size of a file is determined by this call. The result is replayable if the body is; for `.none` it is an
+    /// empty body.
     ///
     /// - Parameter throttle: The packets or the rate.
     /// - Throws: ``ANSerialization/SerializationError/multipart(_:)`` for a file that cannot be opened.

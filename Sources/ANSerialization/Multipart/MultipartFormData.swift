@@ -92,14 +92,15 @@ public struct MultipartFormData: Sendable {
         append(fieldHead(name, nil, mediaType: nil), .bytes(data))
     }
 
-    /// Appends one field for each name and value of encoded parameters, such as `tags[]`. Null becomes an empty field,
-    /// and bytes are not encoded as text.
+    /// Appends one field for each name and value of encoded parameters, such as `tags[]`. By default null becomes an
+    /// empty field; bytes are not encoded as text, except in sets.
     ///
     /// If an error is thrown, nothing is appended.
     ///
     /// - Parameters:
     ///   - parameters: The parameters, which must be a dictionary.
-    ///   - encoder: The encoder for names and values.
+    ///   - encoder: The encoder for names and values; by default one with the default options. Nothing is
+    ///     percent-encoded.
     ///   - stringEncoding: The text encoding of the values; UTF-8 by default.
     /// - Throws: ``SerializationError/parameters(_:)`` if the parameters cannot be encoded, also in the text encoding.
     public mutating func append(
@@ -124,7 +125,8 @@ public struct MultipartFormData: Sendable {
     ///   - fileName: The name of the file.
     ///   - mediaType: The media type; `nil`, the default, to derive it from the extension of the file name, or else use
     ///     `application/octet-stream`.
-    /// - Throws: ``SerializationError/multipart(_:)`` for a media type with control characters.
+    /// - Throws: ``SerializationError/multipart(_:)`` for a media type with control characters, or with a space or tab
+    ///   at either end.
     public mutating func append(
         _ data: Data, name: String, fileName: String, mediaType: String? = nil
     ) throws(SerializationError) {
@@ -143,7 +145,7 @@ public struct MultipartFormData: Sendable {
     ///   - mediaType: The media type; `nil`, the default, to derive it from the extension of the file name, or else use
     ///     `application/octet-stream`.
     /// - Throws: ``SerializationError/multipart(_:)`` if the file cannot be opened or is not regular, and for a media
-    ///   type with control characters.
+    ///   type with control characters, or with a space or tab at either end.
     public mutating func append(
         file path: String, name: String, fileName: String? = nil, mediaType: String? = nil
     ) throws(SerializationError) {
@@ -162,8 +164,8 @@ public struct MultipartFormData: Sendable {
     ///   - fileName: The name of the file; `nil` for a field that is not a file.
     ///   - mediaType: The media type; `nil`, the default, to derive it from the extension of the file name, or to omit
     ///     it without a file name.
-    /// - Throws: ``SerializationError/multipart(_:)`` for a media type with control characters, a negative length, or a
-    ///   file that cannot be opened.
+    /// - Throws: ``SerializationError/multipart(_:)`` for a media type with control characters or with a space or tab
+    ///   at either end, a negative length, or a file that cannot be opened.
     public mutating func append(
         _ body: RequestBody, name: String, fileName: String?, mediaType: String? = nil
     ) throws(SerializationError) {
@@ -179,7 +181,7 @@ public struct MultipartFormData: Sendable {
     ///   - data: The content of the part.
     ///   - headers: The header fields in order, possibly none.
     /// - Throws: ``SerializationError/multipart(_:)`` for a name that is not a token, or a value with CR, LF, NUL or
-    ///   another control character.
+    ///   another control character, or with a space or tab at either end.
     public mutating func append(_ data: Data, headers: [(String, String)]) throws(SerializationError) {
         try append(.bytes(data), headers: headers)
     }
@@ -194,7 +196,8 @@ public struct MultipartFormData: Sendable {
     ///   - body: The content of the part.
     ///   - headers: The header fields in order, possibly none; no others are added.
     /// - Throws: ``SerializationError/multipart(_:)`` for a name that is not a token, a value with CR, LF, NUL or
-    ///   another control character, a negative length, or a file that cannot be opened.
+    ///   another control character or with a space or tab at either end, a negative length, or a file that cannot be
+    ///   opened.
     public mutating func append(_ body: RequestBody, headers: [(String, String)]) throws(SerializationError) {
         for (name, value) in headers {
             guard HTTPField.Name(name) != nil else { throw .multipart(.headerName(name)) }
@@ -231,7 +234,8 @@ public struct MultipartFormData: Sendable {
     /// Writes the body to a file, and returns the content type and a body that is read from the file.
     ///
     /// The file appears under its name when it is complete, replacing an existing file. If an error is thrown, an
-    /// existing file is unchanged. The throttle is not applied.
+    /// existing file is unchanged. The throttle is not applied. A part that is not replayable is read by this call, and
+    /// cannot be read again.
     ///
     /// - Parameter path: The path of the file, whose directory must exist.
     /// - Returns: The value for the `Content-Type` field, and a replayable body.

@@ -56,7 +56,7 @@ extension Parameters {
     /// Creates parameters from a value, such as a dictionary or an array.
     ///
     /// The entries of a dictionary are sorted by name, because a Swift dictionary has no order; `nil` becomes
-    /// ``absent``, and ``null`` as an element of an array.
+    /// ``absent``, and ``null`` as an element of an array or set.
     ///
     /// - Parameter value: The value. One that cannot be represented becomes ``unsupported(_:)``, and fails when it is
     ///   encoded.

@@ -4,7 +4,7 @@ public import FoundationEssentials
 
 extension Parameters {
     /// The encoding of dates in queries and forms, by default text such as `1970-01-01 00:00:00 +0000`; that in JSON is
-    /// set by its encoder.
+    /// set by its encoder. As text, only dates in the years 1 to 9999 can be encoded.
     @nonexhaustive
     public enum DateEncoding: Sendable {
         /// Text such as `1970-01-01 00:00:00 +0000`, in UTC and whole seconds, as with AFNetworking.
@@ -13,11 +13,12 @@ extension Parameters {
         case deferred
         /// The number of seconds since 1970-01-01 00:00:00 UTC.
         case seconds
-        /// The number of milliseconds since 1970-01-01 00:00:00 UTC.
+        /// The number of milliseconds since 1970-01-01 00:00:00 UTC, rounded to a whole one.
         case milliseconds
         /// Text such as `1970-01-01T00:00:00Z`, in UTC and whole seconds (RFC 3339).
         case iso8601
-        /// The result of a closure; an error that it throws ends the encoding.
+        /// The result of a closure; an error that it throws fails the encoding with
+        /// ``SerializationError/parameters(_:)``.
         case custom(@Sendable (Date) throws -> Parameters)
 
         /// Returns an encoding by a format style of Foundation.
@@ -51,7 +52,8 @@ extension Parameters {
         case base64
         /// An array of numbers, as `Data` encodes itself.
         case deferred
-        /// The result of a closure; an error that it throws ends the encoding.
+        /// The result of a closure; an error that it throws fails the encoding with
+        /// ``SerializationError/parameters(_:)``.
         case custom(@Sendable (Data) throws -> Parameters)
 
         /// Returns the bytes as a value of another kind.

@@ -39,9 +39,10 @@ public enum Parameters: Hashable, Sendable {
     /// Already encoded text for a value of a query or form, or for all of it; sent unchanged. It cannot be encoded as
     /// JSON or in a property list.
     case raw(String)
-    /// A null; by default a query contains the name without `=`.
+    /// A null; by default a query contains the name without `=`. It cannot be in a property list.
     case null
-    /// The value of an optional that is `nil`. It is omitted together with its name.
+    /// The value of an optional that is `nil`. An entry with it is omitted together with the name; as an element or the
+    /// outermost value, it is null in JSON.
     case absent
     /// A value that cannot be represented, with the reason as a sentence; encoding it fails. See ``ParameterValue``.
     case unsupported(String)

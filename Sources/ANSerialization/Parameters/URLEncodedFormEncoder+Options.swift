@@ -67,9 +67,9 @@ extension URLEncodedFormEncoder {
             for byte in characters.utf8 where 0x21...0x7E ~= byte && !"\"#%&<>".utf8.contains(byte) { insert(byte) }
         }
 
-        /// Letters, digits and `-._~/?`, as with AFNetworking.
+        /// ASCII letters, digits and `-._~/?`, as with AFNetworking.
         public static let standard = AllowedCharacters(unreservedCharacters + "/?")
-        /// Letters, digits and `-._~`, the unreserved characters of RFC 3986 §2.3.
+        /// ASCII letters, digits and `-._~`, the unreserved characters of RFC 3986 §2.3.
         public static let unreserved = AllowedCharacters(unreservedCharacters)
         /// All characters that RFC 3986 §3.4 permits in a query, except `&` and, in names, `=`.
         public static let query = AllowedCharacters(unreservedCharacters + "/?:@!$'()*+,;=")

@@ -16,8 +16,8 @@ package import FoundationEssentials
 /// | `["a": []]`, `["a": [:]]` | empty |
 /// | `["a": Parameters.raw("x%20y")]`, `.raw("a=b")` | `a=x%20y`, `a=b`: unchanged |
 ///
-/// Letters, digits and `-._~/?` are not encoded; every other byte of the UTF-8 text becomes `%XX`, including spaces and
-/// `%`. Options change the format for servers that expect another one:
+/// ASCII letters, digits and `-._~/?` are not encoded; every other byte of the UTF-8 text becomes `%XX`, including
+/// spaces and `%`. Options change the format for servers that expect another one:
 ///
 /// ```swift
 /// let encoder = URLEncodedFormEncoder().with {
@@ -51,7 +51,7 @@ public struct URLEncodedFormEncoder: Sendable {
     /// Whether the names in a dictionary are sorted, in the order of `String`, after ``keys`` was applied; equal names
     /// keep their order. `true` by default; otherwise names keep the given order.
     public var sortsNames = true
-    /// The characters that are not percent-encoded; letters, digits and `-._~/?` by default.
+    /// The characters that are not percent-encoded; ASCII letters, digits and `-._~/?` by default.
     public var allowedCharacters = AllowedCharacters.standard
 
     /// Creates an encoder with the default options.

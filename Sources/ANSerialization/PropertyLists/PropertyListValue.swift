@@ -78,7 +78,7 @@ public enum PropertyListValue: Hashable, Sendable, Decodable, EmptyRepresentable
         if case .string(let value) = self { value } else { nil }
     }
 
-    /// The integer; `nil` if the value is not an integer or does not fit into `Int`.
+    /// The integer; `nil` if the value is not an integer or does not fit into `Int`. A ``real(_:)`` is not converted.
     public var int: Int? {
         switch self {
         case .integer(let value): Int(exactly: value)

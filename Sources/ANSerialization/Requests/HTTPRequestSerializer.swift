@@ -14,8 +14,9 @@ public import HTTPTypes
 /// | any other | `nil` or empty | an empty body, `Content-Type: application/x-www-form-urlencoded` |
 /// | any other | not empty | the encoded form, `Content-Type: application/x-www-form-urlencoded` |
 ///
-/// A `Content-Type` already set by the request or by ``headers`` is kept. Parameters for a request that already has a
-/// body fail with ``SerializationError/parameters(_:)``.
+/// In all cases, the ``headers`` are added. A `Content-Type` already set by the request or by ``headers`` is kept.
+/// Parameters for a request that already has a body fail with ``SerializationError/parameters(_:)``, unless they are
+/// encoded into the query.
 public struct HTTPRequestSerializer: FormFieldSerializer {
     /// The header fields added to every request that lacks them; empty by default.
     public var headers: HTTPFields
@@ -31,7 +32,8 @@ public struct HTTPRequestSerializer: FormFieldSerializer {
     /// ones. Its result is sent unchanged, so it must percent-encode where necessary. An error that it throws becomes a
     /// ``SerializationError/parameters(_:)``.
     public var customQuery: (@Sendable (Request, Parameters) throws -> String)?
-    /// The text encoding of forms and multipart fields; UTF-8 by default. Percent-encoding always uses UTF-8.
+    /// The text encoding of forms and multipart fields; UTF-8 by default. Percent-encoding always uses UTF-8. Text that
+    /// the encoding does not support fails with ``SerializationError/parameters(_:)``.
     public var stringEncoding = String.Encoding.utf8
 
     private var attributes = RequestAttributes()
@@ -69,7 +71,8 @@ public struct HTTPRequestSerializer: FormFieldSerializer {
     ///
     /// - Parameters:
     ///   - request: The request, whose header fields are kept.
-    ///   - parameters: The parameters; `nil` keeps the body of a request that has one, whereas empty parameters fail for it.
+    ///   - parameters: The parameters; `nil` keeps the body of a request that has one, whereas empty parameters fail
+    ///     for it.
     /// - Throws: ``SerializationError/parameters(_:)`` if the parameters cannot be encoded, or would become the body of
     ///   a request that already has one.
     public func serialize(_ request: Request, parameters: Parameters?) throws(SerializationError) -> Request {
@@ -124,7 +127,7 @@ public struct HTTPRequestSerializer: FormFieldSerializer {
         }
     }
 
-    /// The destination of parameters.
+    /// The destination of parameters; without any (`nil`), all are the same as ``byMethod``.
     @nonexhaustive
     public enum Destination: Hashable, Sendable {
         /// The query for methods in ``HTTPRequestSerializer/queryMethods``, the body for all others.

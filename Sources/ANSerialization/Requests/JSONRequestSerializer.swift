@@ -18,7 +18,10 @@ public struct JSONRequestSerializer: FormFieldSerializer {
     /// The layout of the JSON text; compact by default.
     package var writingOptions: WritingOptions
     /// The encoder whose strategies for names, dates, bytes and numbers apply to JSON bodies; `nil`, the default, for
-    /// the session's. See ``JSONCoding``. It must not be modified once the serializer is used.
+    /// the session's. See ``JSONCoding``.
+    ///
+    /// Of its `outputFormatting`, `sortedKeys` and `prettyPrinted` apply in addition to the ``WritingOptions``. It must
+    /// not be modified once the serializer is used.
     public var encoder: JSONEncoder?
 
     /// Creates a serializer.
@@ -37,8 +40,8 @@ public struct JSONRequestSerializer: FormFieldSerializer {
     /// - Parameters:
     ///   - request: The request, whose header fields are kept.
     ///   - parameters: The parameters; `nil` adds no body, whereas empty parameters are encoded as a JSON body.
-    /// - Throws: ``SerializationError/parameters(_:)`` if the parameters contain a value that cannot be encoded, such as
-    ///   NaN, or would become the body of a request that already has one.
+    /// - Throws: ``SerializationError/parameters(_:)`` if the parameters contain a value that cannot be encoded, such
+    ///   as NaN, are nested more than 512 levels deep, or would become the body of a request that already has one.
     public func serialize(_ request: Request, parameters: Parameters?) throws(SerializationError) -> Request {
         try base.serialize(request, parameters: parameters, type: "application/json") {
             value throws(SerializationError) in

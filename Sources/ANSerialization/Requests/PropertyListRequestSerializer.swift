@@ -40,8 +40,8 @@ public struct PropertyListRequestSerializer: FormFieldSerializer {
     /// - Parameters:
     ///   - request: The request, whose header fields are kept.
     ///   - parameters: The parameters; `nil` adds no body, whereas empty parameters are encoded as a body.
-    /// - Throws: ``SerializationError/parameters(_:)`` if the parameters cannot be encoded, such as null, or belong
-    ///   into the body of a request that has one.
+    /// - Throws: ``SerializationError/parameters(_:)`` if the parameters contain a value that cannot be encoded, such
+    ///   as null, are nested more than 512 levels deep, or would become the body of a request that already has one.
     public func serialize(_ request: Request, parameters: Parameters?) throws(SerializationError) -> Request {
         try base.serialize(request, parameters: parameters, type: "application/x-plist") {
             value throws(SerializationError) in try PropertyListTree.write(value, format: format)

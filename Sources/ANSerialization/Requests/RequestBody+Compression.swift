@@ -33,8 +33,8 @@ extension Request {
     /// Compresses the body and sets `Content-Encoding`.
     ///
     /// Nothing is changed if there is no body, if its known length is below `minimumSize`, or if `Content-Encoding` is
-    /// already set. Servers do not announce support for compressed requests; one that does not support them usually
-    /// responds with status 415.
+    /// already set. Files and other bodies of unknown length are always compressed. Servers do not announce support for
+    /// compressed requests; one that does not support them usually responds with status 415.
     ///
     /// - Parameters:
     ///   - coding: The content coding; gzip by default.
@@ -56,7 +56,7 @@ extension RequestBody {
     ///
     /// Data of up to 1 MiB is compressed immediately, and its length is known. Everything else is compressed while it
     /// is sent, outside of the network's thread and with little memory; its length is unknown, so it is sent chunked.
-    /// It is replayable if the original body is.
+    /// It is replayable if the original body is. `.none` is returned unchanged.
     ///
     /// - Parameters:
     ///   - coding: The content coding; gzip by default.

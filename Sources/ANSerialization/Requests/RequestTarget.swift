@@ -30,7 +30,8 @@ extension String: RequestTarget {
     /// rules.
     ///
     /// - Parameter resolver: The resolver with the base URL.
-    /// - Throws: ``SerializationError/url(_:)`` if the string is not a valid URL, or is relative and there is no base.
+    /// - Throws: ``SerializationError/url(_:)`` if the string is not a valid URL, its scheme is neither `http` nor
+    ///   `https`, or it is relative and there is no base.
     public func resolved(by resolver: URLResolver) throws(SerializationError) -> URL {
         try resolver.resolve(self)
     }

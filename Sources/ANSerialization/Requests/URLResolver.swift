@@ -17,7 +17,7 @@ public import FoundationEssentials
 ///
 /// If the path of the base does not end with a slash, one is added, so that its last component is kept. In strings,
 /// characters that are invalid in URLs are percent-encoded, existing escapes are kept, and control characters are
-/// rejected.
+/// rejected. International host names must be written in Punycode (`xn--…`).
 public struct URLResolver: Hashable, Sendable {
     /// The base URL, with a slash at the end of its path; `nil` if all strings must be absolute URLs.
     package let base: URL?
@@ -50,7 +50,7 @@ public struct URLResolver: Hashable, Sendable {
     ///
     /// - Parameter string: A path, reference or absolute URL; characters that are invalid in URLs are percent-encoded.
     /// - Throws: ``SerializationError/url(_:)`` if the string is not a valid URL, its scheme is neither `http` nor
-    ///   `https`, or it is relative and there is no base.
+    ///   `https`, its host is missing or not ASCII, or it is relative and there is no base.
     public func resolve(_ string: String) throws(SerializationError) -> URL {
         guard !string.isEmpty else {
             guard let base else { throw .url(.noBase(string)) }

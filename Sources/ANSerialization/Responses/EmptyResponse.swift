@@ -57,7 +57,7 @@ public struct EmptyResponseRules: Hashable, Sendable {
     public static let noContent = EmptyResponseRules(statuses: [204, 205, 304])
     /// The body must not be empty: an empty one fails with ``SerializationError/emptyBody(status:wanted:)``.
     public static let never = EmptyResponseRules(statuses: [])
-    /// The rules for JSON: the body may be empty with any status, and a single space counts as empty.
+    /// The body may be empty with any status, and a single space counts as empty; the default for JSON.
     public static let json = EmptyResponseRules(countsSpace: true)
 
     /// Returns whether the body counts as empty.

@@ -3,7 +3,8 @@
 public import ANHTTP
 public import FoundationEssentials
 
-/// A serializer that returns `nil` for an empty body, as with 204 and HEAD; available as `.optional(.json)`.
+/// A serializer that returns `nil` for an empty body that its base serializer permits, as with 204 and HEAD; available
+/// as `.optional(.json)`.
 public struct OptionalResponseSerializer<Base: ResponseSerializer>: ResponseSerializer {
     /// The serializer for responses with a body.
     package var base: Base

@@ -17,7 +17,7 @@ extension ResponseSerializer where Self == StringResponseSerializer {
     public static var string: StringResponseSerializer { StringResponseSerializer() }
 
     /// Returns a serializer that decodes the body as text in the given encoding, regardless of its `Content-Type`, and
-    /// accepts the statuses 200 to 299.
+    /// accepts the statuses 200 to 299 with any media type.
     ///
     /// - Parameter encoding: The encoding; a body that is invalid in it fails with ``SerializationError/text(_:)``.
     public static func string(_ encoding: TextEncoding) -> StringResponseSerializer {
@@ -29,11 +29,11 @@ extension ResponseSerializer where Self == JSONResponseSerializer {
     /// A serializer that parses the body as a ``JSONValue``, and accepts the statuses 200 to 299 with the media types
     /// of JSON.
     ///
-    /// The body must be an array or object (RFC 8259); an empty one results in ``JSONValue/null``.
+    /// The body must be an array or object (RFC 8259); an empty one, or a single space, results in ``JSONValue/null``.
     public static var json: JSONResponseSerializer { JSONResponseSerializer() }
 
     /// Returns a serializer that parses the body as a ``JSONValue``, and accepts the statuses 200 to 299 with the media
-    /// types of JSON. An empty body results in ``JSONValue/null``.
+    /// types of JSON. An empty body, or a single space, results in ``JSONValue/null``.
     ///
     /// - Parameters:
     ///   - options: The accepted extensions of JSON; by default only arrays and objects by RFC 8259 are accepted.
@@ -59,7 +59,7 @@ extension ResponseSerializer where Self == EmptyResponseSerializer {
 
 extension ResponseSerializer {
     /// Returns a serializer that decodes the body from JSON, and accepts the statuses 200 to 299 with the media types
-    /// of JSON. For an optional type an empty body results in `nil`.
+    /// of JSON. For an optional type an empty body, or a single space, results in `nil`.
     ///
     /// - Parameters:
     ///   - type: The type to decode.

@@ -12,6 +12,8 @@
 /// | rejected because of the status, and the body cannot be read | | yes | yes |
 /// | rejected because of the status, and the body is missing | | yes | |
 /// | rejected because of the media type | | yes | |
+///
+/// The outcome of a ``DataResponseSerializer`` has a value in all cases: the body.
 public struct SerializationOutcome<Value: Sendable>: Sendable {
     /// The value read from the body; `nil` if it was not or could not be read.
     public var value: Value?

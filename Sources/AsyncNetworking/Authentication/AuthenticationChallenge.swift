@@ -5,8 +5,9 @@ public import ANHTTP
 /// A challenge by which a server or proxy asks for a credential (RFC 9110 §11); the argument of
 /// ``AuthenticationPolicy/challengeHandler``.
 ///
-/// If several schemes are offered, the handler is called for one after the other, strongest first: Digest, NTLM, Basic,
-/// and last Negotiate, which needs a Kerberos ticket of the system.
+/// If several schemes are offered, the handler is called for the strongest first, and for the next one as long as it
+/// returns ``Disposition/rejectProtectionSpace``: Digest, NTLM, Basic, and last Negotiate, which needs a Kerberos
+/// ticket of the system.
 public struct AuthenticationChallenge: Sendable {
     /// The refused request, without the refused credential.
     public var request: Request
@@ -47,9 +48,11 @@ public struct AuthenticationChallenge: Sendable {
 public struct ProtectionSpace: Hashable, Sendable, CustomStringConvertible {
     /// Whether a proxy asks, by a response with status 407, instead of the server, with status 401.
     public var isProxy: Bool
-    /// The host of the server or proxy; `nil` for a proxy set by environment variables.
+    /// The host of the server, in lower case, without a trailing dot, and without brackets around an IPv6 address; or
+    /// the host of the proxy, as configured. `nil` for a proxy set by environment variables.
     public var host: String?
-    /// The port of the server or proxy; `nil` for a proxy set by environment variables.
+    /// The port of the server, by default that of the URL's scheme, or of the proxy; `nil` for a proxy set by
+    /// environment variables.
     public var port: Int?
     /// Whether the URL of the request has the scheme `https`, also for a challenge by a proxy.
     public var isSecure: Bool

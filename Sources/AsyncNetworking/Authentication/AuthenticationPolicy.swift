@@ -53,7 +53,7 @@ public struct AuthenticationPolicy: Sendable {
     public var challengeHandler:
         (@Sendable (AuthenticationChallenge) async throws -> AuthenticationChallenge.Disposition)?
     /// The maximum number of credentials tried for one request with the server, and likewise with the proxy; 5 by
-    /// default. After that the challenge is returned as the response.
+    /// default. After that the challenge is returned as the response. With 0 or less, no challenge is answered.
     public var maximumCredentials = 5
 
     /// Creates a policy without credentials, tokens or signatures.

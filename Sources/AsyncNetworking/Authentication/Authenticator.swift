@@ -50,9 +50,10 @@ public actor Authenticator {
     /// - Parameters:
     ///   - urls: URLs whose origins receive the token; no other origin does.
     ///   - token: The initial token; `nil`, the default, refreshes before the first request.
-    ///   - leeway: The time before expiry at which a token is refreshed; 30 s by default, and at most a tenth of
-    ///     its life.
-    ///   - refreshLimit: The maximum number of refreshes within `refreshPeriod`; 5 by default.
+    ///   - leeway: The time before expiry at which a token is refreshed; 30 s by default. It counts at most as a tenth
+    ///     of the time between setting the token and its expiry.
+    ///   - refreshLimit: The maximum number of refreshes within `refreshPeriod`; 5 by default. Further ones fail with
+    ///     ``SessionError/AuthenticationFailure/excessiveRefreshes(limit:)``.
     ///   - refreshPeriod: The period over which refreshes are counted; 30 s by default.
     ///   - refresh: Returns a new token. Receives the current one, or `nil`. It runs in a task of its own; all waiting
     ///     requests throw the error that it throws.

@@ -33,6 +33,7 @@ public struct BearerToken: Hashable, Sendable, CustomStringConvertible {
         secretRefreshToken = Secret(refreshToken)
     }
 
-    /// The expiry date, without the token and the refresh token.
+    /// The expiry date, without the token and the refresh token, such as `BearerToken(…, until 2030-01-31T12:00:00Z)`;
+    /// `BearerToken(…)` if it is unknown.
     public var description: String { "BearerToken(…\(expires.map { ", until \($0.formatted(.iso8601))" } ?? ""))" }
 }

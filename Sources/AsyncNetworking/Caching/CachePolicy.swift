@@ -20,15 +20,17 @@ import HTTPTypes
 public enum CachePolicy: Hashable, Sendable {
     /// Caches follow the rules of HTTP (RFC 9111); the default of a session.
     case protocolPolicy
-    /// The response must come from the server; it replaces a stored one. `Cache-Control: no-cache` is sent.
+    /// The response must come from the server; it replaces a stored one. `Cache-Control: no-cache` is sent, unless the
+    /// request has a `Cache-Control`.
     case reload
     /// A stored response is used only after validation by the server, except a fresh and immutable one (RFC 8246).
-    /// `Cache-Control: max-age=0` is sent.
+    /// `Cache-Control: max-age=0` is sent, unless the request has a `Cache-Control`.
     case revalidate
-    /// A stored response of any age is acceptable; without one the server is asked. `Cache-Control: max-stale` is sent.
+    /// A stored response of any age is acceptable, unless it requires validation; without one the server is asked.
+    /// `Cache-Control: max-stale` is sent, unless the request has a `Cache-Control`.
     case returnCacheElseLoad
-    /// Only a stored response, of any age, is acceptable; without one the request fails with
-    /// ``SessionError/notCached``.
+    /// Only a stored response, of any age, is acceptable; without one, or if it requires validation, the request fails
+    /// with ``SessionError/notCached``.
     case returnCacheDontLoad
 
     /// Adds the policy's `Cache-Control` to a request without one.

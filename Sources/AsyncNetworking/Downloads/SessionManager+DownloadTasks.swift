@@ -84,14 +84,15 @@ extension SessionManager {
     /// existing file unchanged. Bytes are written by the task, not on the network thread.
     ///
     /// The ``TransferTask/value`` of the task throws `CancellationError` or one of these errors, wrapped in
-    /// ``SessionError/interrupted(by:_:)`` if the download can be resumed, which requires that a part has arrived and
-    /// that the response contained a strong validator or a digest is known:
+    /// ``SessionError/interrupted(by:_:)`` if the download can be resumed, which requires that a part has arrived, that
+    /// ``DownloadOptions/keepsPartialFile`` is `true`, and that the response contained a strong validator or a digest
+    /// is known:
     ///
     /// - ``SessionError/transport(_:)``, ``SessionError/redirect(_:)`` or ``SessionError/authentication(_:)`` if the
     ///   transfer fails;
     /// - ``SessionError/file(_:)`` if the file cannot be written;
-    /// - ``SessionError/notResumable(_:)`` if the server sends another range than the requested one and the download
-    ///   must not start over;
+    /// - ``SessionError/notResumable(_:)`` if an earlier download cannot be resumed and this one must not start over,
+    ///   or if the server sends a range although none was requested;
     /// - ``SessionError/digest(expected:found:path:url:)`` if the content does not have the expected digest;
     /// - ``ANSerialization/SerializationError/rejected(_:)``, in ``SessionError/serialization(_:)``, for a status
     ///   outside of 200–299, with the first 1 MiB of the body. No file is written then.
@@ -205,8 +206,8 @@ extension SessionManager {
 extension TransferTask where Value == DownloadedFile {
     /// Cancels the task, waits for its end, and returns the data to resume the download with.
     ///
-    /// The task's value then throws `CancellationError`. The bytes remain in ``ResumeData/partialFile``; ``cancel()``
-    /// removes them instead, unless the download is durable.
+    /// The task's value then throws `CancellationError`, unless the task has already ended. The bytes remain in
+    /// ``ResumeData/partialFile``; ``cancel()`` removes them instead, unless the download is durable.
     ///
     /// - Returns: The resume data; `nil` if no bytes have arrived, the download cannot be resumed, or it was already
     ///   complete.

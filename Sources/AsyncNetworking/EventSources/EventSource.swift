@@ -24,10 +24,10 @@ public import FoundationEssentials
 /// | has status 204 | the sequence ends |
 /// | has another status or type | throws ``ANSerialization/SerializationError/rejected(_:)`` with at most 64 KiB of the body |
 ///
-/// The wait is the reconnection time, which the server sets with `retry:`, plus the `backoff` of the retry policy, plus
-/// `Retry-After` if that is longer than the backoff. The backoff begins anew when something was received. The retry
-/// policy is the request's `Request.retryPolicy`; the default one has no limit on retries. The session's
-/// policy, and the `decision` and `budget` of the request's, do not apply.
+/// The wait is the reconnection time, which the server sets with `retry:`, plus the longer of the `backoff` of the
+/// retry policy and `Retry-After`. The backoff begins anew when something was received, and so do the policy's `limit`
+/// and `deadline`. The retry policy is the request's `Request.retryPolicy`; the default one has no limit on retries.
+/// The session's policy, and the `decision` and `budget` of the request's, do not apply.
 ///
 /// A source can be iterated once; a second iteration ends immediately. Nothing is sent before the first one. A slow
 /// reader slows the server down: at most two chunks are read ahead of it. When the iteration ends, so does the
@@ -56,7 +56,7 @@ public struct EventSource: AsyncSequence, Sendable {
     /// A state of a source's connection; see ``EventSource/statuses``.
     @nonexhaustive
     public enum Status: Sendable {
-        /// A request was sent, and its response is awaited.
+        /// A request is being sent, or its response is awaited.
         case connecting
         /// A response with this head was accepted, and its events are being received.
         case open(ResponseHead)

@@ -19,9 +19,9 @@ extension SessionManager {
     ///   - request: The request, sent again for each connection; any method is possible. Without a
     ///     `Request.retryPolicy` there is no limit on the number of reconnections.
     ///   - reconnectionTime: The shortest wait before a reconnection until the server sets one with `retry:`; 3 s by
-    ///     default.
+    ///     default. A negative one counts as zero.
     ///   - maximumEventSize: The maximum size of the data of an event in bytes; 16 MiB by default. A larger event ends
-    ///     the sequence with ``ANHTTP/TransportError/Reason/responseTooLarge(_:)``.
+    ///     the sequence with ``ANHTTP/TransportError/Reason/responseTooLarge(_:)``, in a ``SessionError``.
     /// - Returns: The source, which sends nothing until it is iterated.
     public nonisolated func events(
         for request: Request, reconnectionTime: Duration = .seconds(3), maximumEventSize: Int = 16 << 20

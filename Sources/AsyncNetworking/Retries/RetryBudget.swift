@@ -2,12 +2,12 @@
 
 import ANSystem
 
-/// A limit on the share of retries among the requests to one host, so that retries do not overload a server that is
-/// recovering.
+/// A limit on the share of retries among the requests of a session to one origin (scheme, host and port), so that
+/// retries do not overload a server that is recovering.
 ///
-/// It is a token bucket for each host, which starts with `capacity` retries. Each retry takes one; each first attempt
-/// adds `perRequest`, and each second `perSecond`, up to the capacity. With the defaults, at most one retry for
-/// every five requests is permitted in the long run, plus one each second.
+/// It is a token bucket for each origin, which starts with `capacity` retries. Each retry takes one; each first attempt
+/// adds `perRequest`, and each second `perSecond`, up to the capacity. With the defaults, at most one retry for every
+/// five requests is permitted in the long run, plus one each second.
 public struct RetryBudget: Hashable, Sendable {
     /// The maximum number of retries that a host can accumulate; 10 by default.
     package var capacity: Double
@@ -16,10 +16,11 @@ public struct RetryBudget: Hashable, Sendable {
     /// The number of retries that each second adds; 1 by default.
     package var perSecond: Double
 
-    /// Creates a budget for each host.
+    /// Creates a budget for each origin.
     ///
     /// - Parameters:
-    ///   - capacity: The maximum number of retries that a host can accumulate, and with which it starts; 10 by default.
+    ///   - capacity: The maximum number of retries that an origin can accumulate, and with which it starts; 10 by
+    ///     default. Below 1, no retry is permitted.
     ///   - perRequest: The number of retries that each first attempt adds; 0.2 by default.
     ///   - perSecond: The number of retries that each second adds; 1 by default.
     public init(capacity: Double = 10, perRequest: Double = 0.2, perSecond: Double = 1) {

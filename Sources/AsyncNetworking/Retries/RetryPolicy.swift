@@ -20,8 +20,8 @@ public import HTTPTypes
 /// | the server may have acted on the request | unless its method is one of ``methods`` (by default the idempotent ones, RFC 9110 §9.2.2) or it has an ``idempotencyKeyField`` |
 /// | the body is not replayable | see ``ANHTTP/RequestBody/isReplayable`` |
 /// | `Retry-After` exceeds ``maximumRetryAfter`` | the caller decides whether to wait that long |
-/// | the wait would end after the ``deadline`` | |
-/// | the host's ``budget`` is used up | retries must not overload a server |
+/// | the wait would not end before the ``deadline`` | |
+/// | the origin's ``budget`` is used up | retries must not overload a server |
 /// | ``decision`` returns ``Decision/stop`` | |
 ///
 /// The result is that of the last attempt. The earlier attempts, and the reason why there was no further one, are in
@@ -33,7 +33,7 @@ public import HTTPTypes
 /// repeated once its response has been passed to the caller. A download to a file whose response ends early is
 /// continued from the byte where it ended, if ``ResumeData`` would permit it; that, too, counts as a retry.
 public struct RetryPolicy: Sendable {
-    /// The maximum number of retries; 2 by default, 0 disables them.
+    /// The maximum number of retries; 2 by default, and 0 or less disables them.
     public var limit: Int
     /// The waits before retries; by default random, of at most 0.5 s before the first, 1 s before the second, and so on
     /// up to 30 s.
@@ -66,13 +66,13 @@ public struct RetryPolicy: Sendable {
     /// A closure called for each attempt that threw an error or has a status of 400 or above, before the policy is
     /// applied; `nil`, the default, follows the policy.
     ///
-    /// It may request or prevent another attempt; the limit, body, deadline and budget apply in any case. An error that
-    /// it throws becomes the error of the request.
+    /// It may request or prevent another attempt; the limit, body, deadline and budget apply in any case. It is not
+    /// called for `CancellationError`. An error that it throws becomes the error of the request.
     public var decision: (@Sendable (Context) async throws -> Decision)?
 
     /// Creates the default policy with a maximum number of retries.
     ///
-    /// - Parameter limit: The maximum number of retries; 2 by default, 0 disables them.
+    /// - Parameter limit: The maximum number of retries; 2 by default, and 0 or less disables them.
     public init(limit: Int = 2) {
         self.limit = limit
     }
@@ -108,7 +108,8 @@ public struct RetryPolicy: Sendable {
         /// Applies the policy, as if there were no decision.
         case followPolicy
         /// Sends the request again after this wait, regardless of its method and of whether the result is retriable;
-        /// `nil`, the default, waits as the policy would. The limit, body, deadline and budget still apply.
+        /// `nil`, the default, waits as the policy would, and a negative wait counts as zero. The limit, body, deadline
+        /// and budget still apply.
         case retry(after: Duration? = nil)
         /// Accepts the result without another attempt: the response is returned, or the error is thrown.
         case stop

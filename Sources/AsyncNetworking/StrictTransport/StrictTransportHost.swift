@@ -12,8 +12,8 @@ public struct StrictTransportHost: Hashable, Sendable {
     /// Whether the hosts below ``host`` are included.
     public var includesSubdomains: Bool
 
-    /// Creates an entry for a host; `nil` if the name is empty, an IP address, or contains whitespace, quotation marks
-    /// or characters outside of ASCII.
+    /// Creates an entry for a host; `nil` if the name is empty, an IP address, or contains whitespace, quotation marks,
+    /// control characters or characters outside of ASCII.
     ///
     /// - Parameters:
     ///   - host: The host name, in any case; internationalized names in their ASCII form (`xn--…`).

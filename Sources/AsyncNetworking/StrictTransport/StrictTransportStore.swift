@@ -12,8 +12,8 @@ public import FoundationEssentials
 /// ```
 ///
 /// Servers add themselves by the field `Strict-Transport-Security` of a response over https, or remove themselves. The
-/// program can do so for any host. The hosts last as long as their manager unless they are saved. Any thread may use
-/// the store.
+/// program can do so for any host. If there are 5,000 hosts, a server that adds itself takes the place of the one that
+/// expires first. The hosts last as long as their manager unless they are saved. Any thread may use the store.
 public final class StrictTransportStore: Sendable {
     private let table = Lock(StrictTransportTable())
     private let now: @Sendable () -> Date
@@ -27,8 +27,8 @@ public final class StrictTransportStore: Sendable {
         table.withLock { $0 }.current(at: now())
     }
 
-    /// Returns whether a request to a URL is sent over https even if its scheme is `http`: whether its host is known,
-    /// or a host above it that includes its subdomains.
+    /// Returns whether https is required for a URL, regardless of its scheme (RFC 6797 §8.2): whether its host is
+    /// known, or a host above it that includes its subdomains. `false` for an IP address.
     public func requiresTLS(for url: URL) -> Bool {
         table.withLock { table in !table.isEmpty && table.requiresTLS(HostName(url), at: now()) }
     }

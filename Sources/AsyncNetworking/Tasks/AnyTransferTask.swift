@@ -158,7 +158,8 @@ public struct AnyTransferTask: Hashable, Identifiable, Sendable {
 }
 
 extension AnyTransferTask: CustomStringConvertible {
-    /// The identifier and the request as text for a log line, without the secrets of URLs.
+    /// The identifier, the method and the URL for a log line, such as `#7 GET https://example.com/a?token=…`: without
+    /// user information, query values and fragment. Only the identifier if ``request`` is `nil`.
     public var description: String { "#\(id)" + (request.map { " \($0)" } ?? "") }
 }
 

@@ -13,8 +13,8 @@ extension SessionManager {
     /// The task starts when it is resumed. If the manager was invalidated or shut down, the task fails with
     /// ``SessionError/invalidated``. Releasing a task that was never resumed cancels it.
     ///
-    /// - Parameter request: The request to send. A body above its ``ANHTTP/TransferOptions/maximumBodySize`` fails the
-    ///   task.
+    /// - Parameter request: The request to send. A response body above its ``ANHTTP/TransferOptions/maximumBodySize``,
+    ///   128 MiB by default, fails the task with ``ANHTTP/TransportError/Reason/responseTooLarge(_:)``.
     public nonisolated func makeDataTask(for request: Request) -> DataTask {
         makeTask(.data, .success(request)) { try await self.collect($0) }
     }
@@ -25,7 +25,8 @@ extension SessionManager {
     /// ``SessionError/invalidated``. Releasing a task that was never resumed cancels it.
     ///
     /// - Parameters:
-    ///   - request: The request to send. A body above its ``ANHTTP/TransferOptions/maximumBodySize`` fails the task.
+    ///   - request: The request to send. A response body above its ``ANHTTP/TransferOptions/maximumBodySize``, 128 MiB
+    ///     by default, fails the task with ``ANHTTP/TransportError/Reason/responseTooLarge(_:)``.
     ///   - serializer: The serializer that validates the response and converts its body. If it does not accept the
     ///     response, the task fails with ``ANSerialization/SerializationError/rejected(_:)``, in a ``SessionError``.
     public nonisolated func makeDataTask<Serializer: ResponseSerializer>(

@@ -7,9 +7,10 @@ public import ANHTTP
 public enum TaskEvent: Sendable {
     /// The task was created; always the first event.
     case created
-    /// The task was resumed; it runs as soon as the limit on concurrent tasks permits.
+    /// The task was started, or continued after a suspension; it runs as soon as
+    /// ``SessionConfiguration/maximumConcurrentTransfers`` permits.
     case resumed
-    /// The task was suspended; a task that was not started yet reports no such event.
+    /// The task was suspended after it had been resumed; a task that was never resumed reports no such event.
     case suspended
     /// The task was cancelled and will end; it ends successfully if it was already complete.
     case cancelled
@@ -51,7 +52,8 @@ public enum TaskOutcome: Sendable {
     /// The task failed with this error, which ``TransferTask/value`` throws: a ``SessionError``, or an error of the
     /// program's own code.
     case failed(any Error)
-    /// The task was cancelled before it was complete; ``TransferTask/value`` throws `CancellationError`.
+    /// The task was cancelled before it was complete, or the program's own code has thrown `CancellationError`, which
+    /// ``TransferTask/value`` throws.
     case cancelled
 
     init(_ error: any Error) {

@@ -5,8 +5,9 @@ public import FoundationEssentials
 
 /// A task of a ``SessionManager``: it observes and controls a transfer, and provides its value.
 ///
-/// The manager owns the task: it runs until it ends, ``cancel()`` is called, or a Swift task that awaits ``value`` is
-/// cancelled. Releasing this object does not stop the task, unless the task was never resumed: then it is cancelled.
+/// The manager owns the task: it runs until it ends, until ``cancel()`` is called or a Swift task that awaits ``value``
+/// is cancelled, or until the manager cancels its requests. Releasing this object does not stop the task, unless the
+/// task was never resumed: then it is cancelled.
 ///
 /// All members may be used from any thread or task at any time. Those that are not `async` return immediately.
 /// It has all properties of ``AnyTransferTask``, such as ``AnyTransferTask/progress`` and ``AnyTransferTask/status``.

@@ -15,8 +15,8 @@ public struct MemoryPressure: AsyncSequence, Sendable {
 
     /// Creates a sequence; the information is first read when an iterator's first element is awaited.
     ///
-    /// - Parameter interval: The time between two readings; 2 seconds by default, the interval at which the kernel
-    ///   updates its averages.
+    /// - Parameter interval: The time between two readings, which should be positive; 2 seconds by default, the
+    ///   interval at which the kernel updates its averages.
     public init(interval: Duration = .seconds(2)) {
         let files = Self.files()
         self.init(interval: interval, clock: ContinuousClock()) { files.lazy.compactMap(Self.stallTime(in:)).first }

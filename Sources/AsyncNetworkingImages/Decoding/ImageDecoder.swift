@@ -47,7 +47,8 @@ extension ImageDecoder {
 public struct ImageDecodingOptions: Hashable, Sendable {
     /// The size in pixels within which the result must fit; `nil`, the default, keeps the size of the image.
     ///
-    /// Larger images are reduced while they are decoded, keeping their proportions; smaller ones are not enlarged.
+    /// Larger images are reduced while they are decoded, keeping their proportions; smaller ones are not enlarged. A
+    /// width or height below 1 counts as 1.
     public var maximumSize: PixelSize?
     /// Whether the orientation that EXIF specifies is applied; `true` by default.
     public var appliesOrientation: Bool

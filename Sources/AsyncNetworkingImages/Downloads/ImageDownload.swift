@@ -17,8 +17,8 @@ public final class ImageDownload: Identifiable, Sendable {
 
     /// The state of a request: what has arrived so far, and its result.
     public struct Status: Sendable {
-        /// The format and the stored size of the image, read from the beginning of the file; `nil` until enough of it has
-        /// arrived.
+        /// The format and the stored size of the image, read from the beginning of the file; `nil` until enough of the
+        /// file has arrived.
         public var header: ImageHeader?
         /// The number of bytes of the file received so far, and the total if the server declared a `Content-Length`;
         /// `nil` before the first bytes have arrived, and for an image from the memory cache.
@@ -36,8 +36,8 @@ public final class ImageDownload: Identifiable, Sendable {
 
     /// The states of the request: yields the latest first, then newer ones, and ends with the one that has a result.
     ///
-    /// The header of the image is known as soon as it has arrived, so that a place for the image can be laid out. A slow
-    /// reader skips states, but never the last.
+    /// The header of the image is usually known before the file is complete, so that a place for the image can be laid
+    /// out. A slow reader skips states, but never the last.
     public var updates: BroadcastStream<Status> { broadcast.stream }
 
     /// The image, available when it was downloaded. Cancelling the task that awaits it cancels this request, but no

@@ -29,7 +29,8 @@ public struct ImageHeader: Hashable, Sendable {
     ///
     /// - Parameter data: The file, or as much of it as has arrived.
     /// - Throws: ``ImageError/truncated(_:)`` if the data end before the size; ``ImageError/unknownFormat`` if the
-    ///   format is not one of ``ImageFormat``; ``ImageError/malformed(_:)`` if the size is missing or zero.
+    ///   format is not one of ``ImageFormat``; ``ImageError/malformed(_:)`` if the size is missing, or a width or
+    ///   height is not positive.
     public init(_ data: Data) throws(ImageError) {
         guard let format = ImageFormat(data) else { throw .unknownFormat }
         let bytes = HeaderBytes(data)

@@ -9,7 +9,7 @@ extension MockResponse {
     ///
     /// - Parameters:
     ///   - events: The events. An event without an ID is sent without `id:`.
-    ///   - retry: The reconnection time sent before the events in milliseconds; `nil`, the default, for none.
+    ///   - retry: The reconnection time, sent before the events in whole milliseconds; `nil`, the default, for none.
     ///   - interval: The pause after each event on the transport's clock; none by default.
     ///   - ending: What follows the events; the end of the response by default.
     public static func events(

@@ -51,7 +51,7 @@ public struct MockResponse: Sendable {
         case chunk(Data)
         /// Waits for a duration on the transport's clock; cancelling the task ends the pause.
         case pause(Duration)
-        /// Waits until the gate is open, without a time limit.
+        /// Waits until the gate is open, without a time limit; cancelling the task ends the wait.
         case wait(ScriptGate)
         /// Waits until the task is cancelled or the transport is shut down.
         case hang

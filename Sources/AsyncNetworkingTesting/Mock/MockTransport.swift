@@ -27,7 +27,8 @@ public final class MockTransport: Transport {
     ///
     /// - Parameters:
     ///   - clock: The clock for the pauses of responses; `ContinuousClock` by default.
-    ///   - handler: Returns the response for a request; an error that it throws fails the exchange.
+    ///   - handler: Returns the response for a request; an error that it throws fails the exchange unchanged. It is
+    ///     called concurrently for concurrent requests.
     public init(
         clock: any Clock<Duration> = ContinuousClock(),
         _ handler: @escaping @Sendable (Request) async throws -> MockResponse
@@ -106,7 +107,7 @@ public final class MockTransport: Transport {
     ///   - delivery: Whether the body is streamed, or collected before `body` is called.
     ///   - events: Receives the events of the exchange; `nil` for none.
     ///   - body: Receives the head and the body, which is valid only during the call.
-    /// - Throws: `CancellationError` if the task is cancelled; the errors of the function, of
+    /// - Throws: `CancellationError` if the task is cancelled; the errors of the function, of `Request.trailers`, of
     ///   ``MockResponse/Step/fail(_:)``, and of `body`, unchanged; otherwise `TransportError`, with the reason
     ///   `shutDown` after ``shutdown()``, `requestBody` if the request's body cannot be read or has a wrong length,
     ///   `responseTooLarge` if the body exceeds the limit of `delivery`, or `invalidResponse` for steps in the wrong

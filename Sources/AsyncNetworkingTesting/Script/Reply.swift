@@ -27,8 +27,8 @@ public struct Reply: Sendable {
     /// The trailer fields, sent after a body with the framing ``Framing/chunked(size:)`` and otherwise ignored; empty
     /// by default.
     public var trailers: HeaderPairs
-    /// The pace at which the body is sent; `nil`, the default, to send it without pauses. The chunk sizes and trailers of
-    /// a chunked body are sent at the same pace.
+    /// The pace at which the body is sent; `nil`, the default, to send it without pauses. The chunk sizes and trailers
+    /// of a chunked body are sent at the same pace.
     public var pace: Script.Pace?
 
     /// Creates a response from its parts; each argument is the initial value of the property with its name.
@@ -76,7 +76,8 @@ public struct Reply: Sendable {
         /// If the declared length is larger than the body, the client waits for the missing bytes until the connection
         /// ends; see ``Script/truncated(declared:sent:)``.
         case contentLength(declared: Int64? = nil)
-        /// The chunked coding (RFC 9112 §7.1), with chunks of `size` bytes, at least 1; 16 KiB by default.
+        /// The chunked coding (RFC 9112 §7.1), with chunks of at most `size` bytes; 16 KiB by default, and a size below
+        /// 1 counts as 1.
         case chunked(size: Int = 16_384)
         /// The end of the connection: the server appends `Connection: close` and closes the connection after the
         /// script.

@@ -8,7 +8,7 @@ extension Script {
     ///
     /// - Parameters:
     ///   - events: The events. An event without an ID is sent without `id:`.
-    ///   - retry: The reconnection time sent before the events in milliseconds; `nil`, the default, for none.
+    ///   - retry: The reconnection time, sent before the events in whole milliseconds; `nil`, the default, for none.
     ///   - interval: The pause after each event; none by default.
     ///   - ending: What follows the events; the end of the response by default.
     public static func events(
@@ -22,7 +22,7 @@ extension Script {
     /// Returns a script that responds with status 200 and pieces of text, sent one by one: for event streams, JSON
     /// lines and others, valid or not.
     ///
-    /// A client may receive several pieces at once, or a piece in parts.
+    /// The response has a `Content-Length`. A client may receive several pieces at once, or a piece in parts.
     ///
     /// - Parameters:
     ///   - pieces: The pieces of the body.

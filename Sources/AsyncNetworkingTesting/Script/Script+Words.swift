@@ -94,7 +94,8 @@ extension Script {
     ///
     /// - Parameters:
     ///   - declared: The value of `Content-Length`.
-    ///   - sent: The number of bytes of the pattern of ``StubServer/generatedBytes(_:)`` that are sent.
+    ///   - sent: The number of bytes of the pattern of ``StubServer/generatedBytes(_:)`` that are sent, which should be
+    ///     less than `declared`.
     public static func truncated(declared: Int64, sent: Int64) -> Script {
         Script([
             .reply(Reply(body: .generated(sent), framing: .contentLength(declared: declared))),
@@ -108,8 +109,8 @@ extension Script {
     /// bytes.
     ///
     /// - Parameters:
-    ///   - bytes: The exact number of bytes to send, including those of the head. A response with fewer bytes is sent
-    ///     completely before the reset.
+    ///   - bytes: The exact number of bytes to send, including those of the head; a negative number counts as 0. A
+    ///     response with fewer bytes is sent completely before the reset.
     ///   - response: The script whose output is cut.
     public static func resetAfter(bytes: Int64, of response: Script = .generated(1_000_000)) -> Script {
         var script = response
@@ -120,7 +121,7 @@ extension Script {
     /// Returns a script that sends the head at once, and the body in small pieces with pauses between them.
     ///
     /// - Parameters:
-    ///   - bytes: The number of bytes of a piece, including those of chunk sizes; at least 1.
+    ///   - bytes: The number of bytes of a piece, including those of chunk sizes; a value below 1 counts as 1.
     ///   - interval: The pause between two pieces.
     ///   - body: The body; 1,024 bytes of the pattern of ``StubServer/generatedBytes(_:)`` by default.
     ///   - framing: The framing of the body; ``Reply/Framing/contentLength`` by default.

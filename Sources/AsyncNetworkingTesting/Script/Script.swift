@@ -64,7 +64,7 @@ public struct Script: Sendable {
         /// Sends all further bytes at a pace, until another pace is set or a reply with a pace of its own was sent.
         case pace(Pace)
         /// Ends the connection after exactly the given number of further bytes, or at the end of the script if it sends
-        /// fewer.
+        /// fewer. A negative number counts as 0.
         case disconnect(afterBytes: Int64, by: Ending)
         /// Ends the connection; further actions are not performed.
         case end(Ending)
@@ -85,7 +85,7 @@ public struct Script: Sendable {
         /// A close frame of the client is answered, and ends the connection.
         case echoMessages(Int? = nil)
         /// Sends a close frame, by default without a code, reads until the client's close frame, and ends the
-        /// connection.
+        /// connection. The reason is sent only with a code, and truncated to 123 bytes.
         case closeWebSocket(code: UInt16? = nil, reason: String = "")
     }
 
@@ -114,7 +114,8 @@ public struct Script: Sendable {
 
     /// A pace for sending: pieces of a number of bytes, with a pause between them. The first piece is sent at once.
     public struct Pace: Hashable, Sendable {
-        /// The number of bytes of a piece, at least 1.
+        /// The number of bytes of a piece. The initializer ensures that it is at least 1; if a smaller value is
+        /// assigned later, nothing is sent.
         public var bytes: Int
         /// The pause before each piece but the first.
         public var interval: Duration

@@ -22,7 +22,7 @@ public struct ServedFile: Sendable {
     /// Whether range requests are supported; `true` by default. Otherwise every response has status 200 and the whole
     /// file.
     public var hasRanges: Bool
-    /// The interruption of each response; `nil`, the default, for none.
+    /// The interruption of each response with status 200 or 206; `nil`, the default, for none.
     public var interruption: Interruption?
     /// The pace at which bodies are sent; `nil`, the default, to send them without pauses.
     public var pace: Script.Pace?
@@ -48,8 +48,10 @@ public struct ServedFile: Sendable {
         self.pace = pace
     }
 
-    /// The way in which each response is cut short, to test resumption: after a number of bytes of its body, counted from
-    /// the start of the requested range. Shorter bodies are sent completely.
+    /// The way in which each response is cut short, to test resumption: after a number of bytes of its body.
+    ///
+    /// The bytes are counted from the start of the requested range, and a negative number counts as 0. `Content-Length`
+    /// declares the whole body. A body that is not longer than the number is sent completely.
     public enum Interruption: Hashable, Sendable {
         /// The connection is closed, without `close_notify`, after the given number of body bytes.
         case close(after: Int)

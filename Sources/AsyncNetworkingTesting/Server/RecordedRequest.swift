@@ -8,7 +8,8 @@ public import FoundationEssentials
 public struct RecordedRequest: Sendable {
     /// The method as sent, such as `GET`; it may be any text.
     public var method: String
-    /// The request target: a path with its query, or an absolute URL if the server is used as a proxy.
+    /// The request target: a path with its query; if the server is used as a proxy, an absolute URL, or `host:port` for
+    /// CONNECT.
     public var target: String
     /// The HTTP version, such as `HTTP/1.1`.
     public var version: String
@@ -34,7 +35,8 @@ public struct RecordedRequest: Sendable {
     /// The result of the TLS handshake; `nil` without TLS.
     public var tls: TLSSummary?
 
-    /// The target without scheme, authority and query, percent-encoded as sent.
+    /// The target without scheme, authority and query, percent-encoded as sent; empty for an absolute URL without a
+    /// path.
     public var path: String {
         String(pathAndQuery.prefix { $0 != "?" })
     }
@@ -64,7 +66,8 @@ public struct RecordedRequest: Sendable {
         public var applicationProtocol: String?
         /// Whether the handshake resumed an earlier session.
         public var isResumed: Bool
-        /// The common name of the client's certificate; `nil` if the client sent no certificate.
+        /// The common name of the client's certificate; `nil` if the client sent no certificate, or one without a
+        /// common name.
         public var clientName: String?
     }
 }

@@ -61,7 +61,7 @@ public struct TestCertificate: Sendable {
 
     /// The names and the validity period of a certificate.
     public struct Profile: Hashable, Sendable {
-        /// The common name of the subject; `localhost` by default.
+        /// The common name of the subject, at most 64 characters; `localhost` by default.
         public var commonName: String
         /// The DNS names that the certificate is valid for (`subjectAltName`, RFC 5280 §4.2.1.6); `localhost` by
         /// default.
@@ -107,15 +107,15 @@ public struct TestCertificate: Sendable {
         }
     }
 
-    /// A validity period relative to the time at which the certificate is created, in whole seconds.
+    /// A validity period relative to the time at which the certificate is created. Fractions of a second are ignored.
     public struct Validity: Hashable, Sendable {
         /// The start of the period; negative if it lies in the past.
         public var start: Duration
         /// The end of the period; negative if it lies in the past.
         public var end: Duration
 
-        /// Creates a period from its start and end, both relative to the time at which the certificate is created.
-        /// Fractions of a second are ignored.
+        /// Creates a period from its start and end, both relative to the time at which the certificate is created and
+        /// inclusive.
         public init(from start: Duration, to end: Duration) {
             self.start = start
             self.end = end

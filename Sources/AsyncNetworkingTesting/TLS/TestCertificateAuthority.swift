@@ -18,7 +18,7 @@ public struct TestCertificateAuthority: Sendable {
     /// Creates a root authority, whose certificate is self-signed.
     ///
     /// - Parameters:
-    ///   - name: The common name of the authority.
+    ///   - name: The common name of the authority; `AsyncNetworking Test Root` by default.
     ///   - validity: The validity period of its certificate; by default from one hour ago until one day from now.
     /// - Throws: ``OpenSSLError`` if OpenSSL cannot create the key or the certificate.
     public init(name: String = "AsyncNetworking Test Root", validity: TestCertificate.Validity = .valid) throws {
@@ -37,7 +37,7 @@ public struct TestCertificateAuthority: Sendable {
     /// The certificates that it issues have its certificate in their ``TestCertificate/chainPEM``.
     ///
     /// - Parameters:
-    ///   - name: The common name of the intermediate authority.
+    ///   - name: The common name of the intermediate authority; `AsyncNetworking Test Intermediate` by default.
     ///   - validity: The validity period of its certificate; by default from one hour ago until one day from now.
     /// - Throws: ``OpenSSLError`` if OpenSSL cannot create the key or the certificate.
     public func intermediate(

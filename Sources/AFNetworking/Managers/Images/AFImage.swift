@@ -20,7 +20,7 @@ public final class AFImage: NSObject, Sendable {
     ///
     /// - Parameters:
     ///   - data: The contents of the file.
-    ///   - scale: The number of pixels per point; 1 by default.
+    ///   - scale: The number of pixels per point; 1 by default, and a value that is not positive counts as 1.
     public convenience init?(data: Data, scale: CGFloat = 1) {
         guard let content = try? ImageContent(data, scale: scale) else { return nil }
         self.init(content)

@@ -18,7 +18,8 @@ open class AFImageDownloadReceipt: NSObject, @unchecked Sendable {
     /// The task, which equal requests share. Cancelling it cancels all of them; see
     /// ``AFImageDownloader/cancelTask(for:)``.
     public let task: URLSessionDataTask
-    /// The identifier of this request: the one that was passed with it, or a new one.
+    /// The identifier passed to ``AFImageDownloader/downloadImage(for:withReceiptID:success:failure:)``, or a new one.
+    /// It is for the program's use: the downloader does not compare it, so it need not be unique.
     public let receiptID: UUID
     /// The number of the request in the downloader's queue.
     let number: Int
@@ -130,8 +131,8 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
     /// Returns the shared downloader, which is created at the first call.
     open class func defaultInstance() -> AFImageDownloader { shared }
 
-    /// Returns a new cache of 20 MB in memory and 150 MB on the disk. A manager uses its capacities only: the files are
-    /// in the directory of `ResponseCache.standard`.
+    /// Returns a new cache of 20 MiB in memory and 150 MiB on the disk. A manager uses its capacities only: the files
+    /// are in the directory of `ResponseCache.standard`.
     open class func defaultURLCache() -> URLCache {
         // On Linux, Foundation would create a directory with a relative path in the working directory.
         let directory = FileManager.default.urls(for: .cachesDirectory, in: .userDomainMask).first
@@ -187,7 +188,8 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
     ///     image.
     ///   - failure: Called on the main queue with the request, the response and the error, -999 for a cancelled
     ///     request.
-    /// - Returns: The receipt, with a new identifier; `nil` for an image from the cache, or a request without a URL.
+    /// - Returns: The receipt, with a new identifier; `nil` for an image from the cache, or a request without a URL,
+    ///   which fails with -1000.
     @discardableResult
     open func downloadImage(
         for request: URLRequest, success: ((URLRequest, HTTPURLResponse?, UIImage) -> Void)?,
@@ -200,12 +202,12 @@ open class AFImageDownloader: NSObject, @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - receiptID: The identifier for the receipt.
+    ///   - receiptID: The identifier for the receipt, for the program's use; it need not be unique.
     ///   - success: Called on the main queue with the request, the response and the image. For an image from the cache,
     ///     the response is `nil`.
     ///   - failure: Called on the main queue with the request, the response and the error. For a cancelled request it
     ///     is that of the code -999.
-    /// - Returns: The receipt; `nil` for an image from the cache, or a request without a URL.
+    /// - Returns: The receipt; `nil` for an image from the cache, or a request without a URL, which fails with -1000.
     @discardableResult
     open func downloadImage(
         for request: URLRequest, withReceiptID receiptID: UUID,
