@@ -66,7 +66,7 @@ import Testing
         #expect(pair.received() == 6)
         _ = channel.add(Self.frame, capacity: 1000)
         // The loop's frames come first.
-        channel.withOutput { $0.setPong([1]) }
+        channel.withOutput { $0.appendPong([1]) }
         _ = channel.takeCommands()
         #expect(try send().mustServe)
         #expect(accept().count == 7)

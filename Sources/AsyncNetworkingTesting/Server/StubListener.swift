@@ -5,39 +5,40 @@ import Glibc
 
 /// A listener that accepts connections on one thread and serves each on a thread of its own.
 ///
-/// The accepting thread joins the threads of connections, and ``stop()`` joins the accepting thread. Blocked threads
-/// are woken by calling shutdown(2) on registered descriptors while the lock is held. A descriptor is unregistered
-/// before it is closed, so that shutdown(2) never affects another file that has reused its number.
+/// The threads free themselves when they end; the last one resumes those who wait in ``stop()``. Blocked threads are
+/// woken by calling shutdown(2) on registered descriptors while the lock is held. A descriptor is unregistered before it
+/// is closed, so that shutdown(2) never affects another file that has reused its number.
 final class StubListener: Sendable {
     private let environment: StubConnection.Environment
     private let state = Lock(State())
 
-    /// Starts to accept connections; the accepting thread owns the socket.
+    /// Starts to accept connections; the socket is closed when the server stops.
     init(_ socket: ListeningSocket, _ environment: StubConnection.Environment) throws(SystemError) {
         self.environment = environment
-        state.withLock { $0.listening = socket.descriptor.number }
-        let thread = try SystemThread(name: "stub-accept", stackSize: 512 << 10) { self.run(socket) }
-        state.withLock { $0.acceptor = thread }
+        state.withLock { ($0.socket, $0.threads) = (socket, 1) }
+        let number = socket.descriptor.number
+        try SystemThread(name: "stub-accept", stackSize: 512 << 10) { self.run(number) }.detach()
     }
 
-    /// Ends all connections and waits until all threads have ended.
+    /// Ends all connections and waits until all threads are about to end, with their descriptors closed.
     func stop() async {
-        beginStop()
+        requestStop()
         await withCheckedContinuation { continuation in
             let isOver = state.withLock { state in
-                if !state.isOver { state.waiters.append(continuation) }
-                return state.isOver
+                if state.threads > 0 { state.waiters.append(continuation) }
+                return state.threads == 0
             }
             if isOver { continuation.resume() }
         }
-        // The thread is about to end, so that joining it takes only microseconds.
-        takeAcceptor()?.join()
     }
 
     /// Ends all connections without waiting for the threads to end.
     func requestStop() {
-        takeAcceptor()?.detach()
-        beginStop()
+        state.withLock { state in
+            state.isStopping = true
+            // A blocked accept(2) then fails with EINVAL.
+            if let socket = state.socket { shutdown(socket.descriptor.number, Int32(SHUT_RDWR)) }
+        }
     }
 
     /// Shuts down all open connections.
@@ -45,78 +46,61 @@ final class StubListener: Sendable {
         state.withLock { $0.shutDownConnections() }
     }
 
-    private func beginStop() {
-        state.withLock { state in
-            state.isStopping = true
-            // A blocked accept(2) then fails with EINVAL.
-            if let number = state.listening { shutdown(number, Int32(SHUT_RDWR)) }
-        }
-    }
-
-    private func takeAcceptor() -> SystemThread? {
-        state.withLock { state in
-            defer { state.acceptor = nil }
-            return state.acceptor
-        }
-    }
-
     // MARK: The accepting thread
 
-    private func run(_ socket: ListeningSocket) {
-        var threads: [Int: SystemThread] = [:]
+    private func run(_ socket: Int32) {
         var nextNumber = 0
         while !state.withLock({ $0.isStopping }) {
-            let descriptor = retryingInterrupts { accept(socket.descriptor.number, nil, nil) }
+            let descriptor = retryingInterrupts { accept(socket, nil, nil) }
             if descriptor >= 0 {
                 _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
-                threads[nextNumber] = serve(descriptor, number: nextNumber)
+                serve(descriptor, number: nextNumber)
                 nextNumber += 1
             } else {
                 // Without free descriptors, or while stopping: wait 1 ms so that other threads can make progress.
                 poll(nil, 0, 1)
             }
-            for number in takeFinished() { threads.removeValue(forKey: number)?.join() }
         }
-        state.withLock { state in
-            state.listening = nil
-            state.shutDownConnections()
-        }
-        for thread in threads.values { thread.join() }
-        let waiters = state.withLock { state in
-            state.isOver = true
-            defer { state.waiters = [] }
-            return state.waiters
-        }
-        for waiter in waiters { waiter.resume() }
+        state.withLock { $0.shutDownConnections() }
+        // Closes the socket.
+        state.set(\.socket, to: nil)
+        threadDidEnd()
     }
 
-    private func serve(_ descriptor: Int32, number: Int) -> SystemThread? {
-        state.withLock { $0.connections[number] = descriptor }
+    private func serve(_ descriptor: Int32, number: Int) {
+        state.withLock { state in
+            state.connections[number] = descriptor
+            state.threads += 1
+        }
         environment.log.update { activity in
             activity.connectionsAccepted += 1
             activity.openConnections += 1
         }
-        let thread = try? SystemThread(name: "stub-\(number)", stackSize: 512 << 10) { [self] in
-            var connection = StubConnection(
-                StubSocket(takingOwnershipOf: descriptor), number: number, environment, listener: self)
-            connection.serve()
-            deregister(number)
-            connection.close()
-            didClose(number)
-        }
-        if thread == nil {
+        do {
+            try SystemThread(name: "stub-\(number)", stackSize: 512 << 10) { [self] in
+                var connection = StubConnection(
+                    StubSocket(takingOwnershipOf: descriptor), number: number, environment, listener: self)
+                connection.serve()
+                deregister(number)
+                connection.close()
+                didClose()
+            }.detach()
+        } catch {
             deregister(number)
             close(descriptor)
-            didClose(number)
+            didClose()
         }
-        return thread
     }
 
-    private func takeFinished() -> [Int] {
-        state.withLock { state in
-            defer { state.finished.removeAll(keepingCapacity: true) }
-            return state.finished
+    /// Notes that a thread has nothing left to do.
+    private func threadDidEnd() {
+        let waiters = state.withLock { state in
+            state.threads -= 1
+            guard state.threads == 0 else { return [CheckedContinuation<Void, Never>]() }
+            defer { state.waiters = [] }
+            return state.waiters
         }
+        for waiter in waiters { waiter.resume() }
     }
 
     // MARK: The connections' threads
@@ -133,23 +117,22 @@ final class StubListener: Sendable {
         }
     }
 
-    private func didClose(_ number: Int) {
+    private func didClose() {
         environment.log.update { $0.openConnections -= 1 }
-        state.withLock { $0.finished.append(number) }
+        threadDidEnd()
     }
 
     private struct State {
-        var listening: Int32?
-        var acceptor: SystemThread?
+        /// The listening socket; `nil` when the server has stopped.
+        var socket: ListeningSocket?
         var isStopping = false
-        var isOver = false
+        /// The number of threads that have something to do.
+        var threads = 0
         var waiters: [CheckedContinuation<Void, Never>] = []
         /// The descriptors of open connections, by connection number.
         var connections: [Int: Int32] = [:]
         /// The numbers of open connections that the server shut down.
         var shutDown: Set<Int> = []
-        /// The numbers of connections whose threads are ending and were not joined yet.
-        var finished: [Int] = []
 
         mutating func shutDownConnections() {
             for (number, descriptor) in connections {
