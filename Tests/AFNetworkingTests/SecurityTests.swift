@@ -190,6 +190,29 @@ import Testing
         }
     }
 
+    @Test func `the pins of a shared session hold for a copied manager, unless it has its own policy`() async throws {
+        let authority = try TestCertificateAuthority()
+        let certificate = try authority.issue()
+        let other = try TestCertificate.selfSigned()
+        try await StubServer.with(.init(tls: .init(certificate))) { server in
+            server.route("/", .json("{}"))
+            let session = SessionManager {
+                $0.tls.trustRoots = .pem(authority.pemData)
+                $0.tls.policy = .pinning(certificates: [other.derData])
+            }
+            let manager = AFHTTPSessionManager(session: session)
+            let copy = try #require(manager.copy() as? AFHTTPSessionManager)
+            let url = server.url("/").absoluteString
+            for manager in [manager, copy] {
+                #expect(await manager.fetch(url).error != nil)
+            }
+            manager.securityPolicy = AFSecurityPolicy()
+            #expect(await manager.fetch(url).error == nil)
+            let second = try #require(manager.copy() as? AFHTTPSessionManager)
+            #expect(await second.fetch(url).error == nil)
+        }
+    }
+
     @Test func `certificates are read from a directory that also has other files`() throws {
         let directory = FileManager.default.temporaryDirectory.appending(path: "af-certificates-\(UUID())")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)

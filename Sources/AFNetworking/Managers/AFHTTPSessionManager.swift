@@ -303,6 +303,9 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
         copy.requestSerializer = Self.copyOfSameClass(requestSerializer, zone)
         copy.responseSerializer = Self.copyOfSameClass(responseSerializer, zone)
         copy.securityPolicy = Self.copyOfSameClass(securityPolicy, zone)
+        // If no policy was set, that of a shared session holds for the copy, too.
+        let hasOwnPolicy = state.withLock { $0.hasOwnPolicy }
+        copy.state.withLock { $0.hasOwnPolicy = hasOwnPolicy }
         return copy
     }
 
