@@ -17,7 +17,8 @@ public enum AddressPolicy: Hashable, Sendable {
     ///
     /// Forbidden are the special-purpose addresses of RFC 6890: loopback, private, link-local (used by cloud metadata
     /// services), carrier-grade NAT, multicast and reserved addresses, and IPv6 addresses that contain such an IPv4
-    /// address (mapped, NAT64, 6to4). Requests over a Unix-domain socket are refused as well. An exception that is
-    /// neither an address nor a network fails the request with ``TransportError/Reason/invalidRequest(_:)``.
+    /// address (mapped, NAT64, 6to4). A Unix-domain socket, which only the program itself can choose, is allowed. An
+    /// exception that is neither an address nor a network fails the request with
+    /// ``TransportError/Reason/invalidRequest(_:)``.
     case publicOnly(except: [String] = [])
 }

@@ -26,6 +26,14 @@ import Testing
             let received = try await server.requests(count: 1)[0]
             #expect(received.target == "/path")
             #expect(received.headers["Host"] == "example.test")
+            // A policy for addresses does not concern it, also on a reused connection.
+            let guarded = Request(
+                url: request.url,
+                options: options {
+                    $0.unixSocketPath = path
+                    $0.addresses = .publicOnly()
+                })
+            for _ in 0..<2 { #expect(try await transport.text(guarded) == "ok") }
         }
         let missing = Request(
             url: try #require(URL(string: "http://localhost/")), options: options { $0.unixSocketPath = path })

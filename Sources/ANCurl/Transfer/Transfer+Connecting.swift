@@ -36,7 +36,8 @@ extension Transfer {
     /// CURLOPT_PREREQFUNCTION(3).
     func didConnect(remote: SocketAddress, local: SocketAddress) -> Int32 {
         // A reused connection may have been made for a request with another address policy.
-        guard isAllowed(remote.host.isEmpty ? nil : remote), meetConnection(remote: remote, local: local) else {
+        let address = exchange.options.connection.unixSocketPath == nil && !remote.host.isEmpty ? remote : nil
+        guard isAllowed(address), meetConnection(remote: remote, local: local) else {
             return CURL_PREREQFUNC_ABORT
         }
         if state.heldHead != nil {
