@@ -45,8 +45,9 @@ struct MultiHandle: ~Copyable {
     /// Sets the limits of the connection pool.
     private func apply(_ limits: ConnectionLimits) {
         set(CURLMOPT_MAX_HOST_CONNECTIONS, limits.maximumConnectionsPerHost)
-        set(CURLMOPT_MAX_TOTAL_CONNECTIONS, limits.maximumConnections ?? 0)
-        set(CURLMOPT_MAX_CONCURRENT_STREAMS, limits.maximumStreamsPerConnection)
+        // libcurl sets no limit for 0.
+        set(CURLMOPT_MAX_TOTAL_CONNECTIONS, limits.maximumConnections.map { max(1, $0) } ?? 0)
+        set(CURLMOPT_MAX_CONCURRENT_STREAMS, max(1, limits.maximumStreamsPerConnection))
         set(CURLMOPT_MAXCONNECTS, limits.maximumIdleConnections)
         set(CURLMOPT_PIPELINING, Int(CURLPIPE_MULTIPLEX))
     }
