@@ -15,9 +15,9 @@ enum Form {
         })
 
     /// Returns the query that `URLComponents` encodes from names and values.
-    static func queryOfComponents(_ pairs: [(name: String, value: String?)]) -> String {
+    static func query(of items: [URLQueryItem]) -> String {
         var components = URLComponents()
-        components.queryItems = pairs.map { URLQueryItem(name: $0.name, value: $0.value) }
+        components.queryItems = items
         return components.percentEncodedQuery ?? ""
     }
 }
