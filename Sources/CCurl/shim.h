@@ -47,6 +47,8 @@ typedef curl_socket_t (*ccurl_open_callback)(void *_Nonnull context, curlsocktyp
 typedef int (*ccurl_close_callback)(void *context, curl_socket_t socket);
 typedef int (*ccurl_prerequest_callback)(
     void *_Nonnull context, char *remote, char *local, int remote_port, int local_port);
+typedef int (*ccurl_progress_callback)(
+    void *_Nonnull context, curl_off_t, curl_off_t, curl_off_t, curl_off_t);
 typedef int (*ccurl_resolver_callback)(void *state, void *reserved, void *_Nonnull context);
 typedef int (*ccurl_trailer_callback)(struct curl_slist **list, void *_Nonnull context);
 typedef CURLcode (*ccurl_tls_callback)(CURL *handle, void *_Nonnull tls, void *_Nonnull context);
@@ -69,6 +71,10 @@ static inline CURLcode ccurl_set_close_callback(CURL *handle, ccurl_close_callba
 
 static inline CURLcode ccurl_set_prerequest_callback(CURL *handle, ccurl_prerequest_callback callback) {
     return curl_easy_setopt(handle, CURLOPT_PREREQFUNCTION, callback);
+}
+
+static inline CURLcode ccurl_set_progress_callback(CURL *handle, ccurl_progress_callback callback) {
+    return curl_easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, callback);
 }
 
 static inline CURLcode ccurl_set_resolver_callback(CURL *handle, ccurl_resolver_callback callback) {

@@ -9,7 +9,8 @@ extension CurlEngine {
     /// connections follow.
     private static let recordsPerTurn = 64
 
-    /// Lets libcurl process a ready socket, one TLS record at a time if its frames are read ahead.
+    /// Lets libcurl process a ready socket. If frames are read ahead, libcurl reads only the TLS records that were
+    /// inspected: one, and one more after each transfer that it has processed.
     func handle(_ ready: ReadyDescriptor) {
         let isWanted = state.isWanted(ready)
         if isWanted, !state.upgraded.isEmpty, let transfer = state.upgraded[ready.number] { return serve(transfer) }
@@ -19,27 +20,35 @@ extension CurlEngine {
         }
         // libcurl reads the bytes waiting on an idle connection before it reuses the connection.
         guard isWanted else { return _ = state.readAhead(monitor) }
+        process(ready, monitor)
+        review(monitor)
+    }
+
+    private func process(_ ready: ReadyDescriptor, _ monitor: HTTP2Monitor) {
         var readiness = ready.readiness
-        for _ in 0..<Self.recordsPerTurn {
+        let limit = monitor.recordCount + Self.recordsPerTurn
+        while monitor.recordCount < limit {
             let progress = state.readAhead(monitor)
             if progress == .nothing { readiness.remove(.readable) }
-            let unread = monitor.unreadCount
+            let (records, unread) = (monitor.recordCount, monitor.unreadCount)
             if !readiness.isEmpty { multi?.handle(ReadyDescriptor(number: ready.number, readiness: readiness)) }
-            review(monitor)
+            if monitor.isBroken { return }
             // libcurl may read part of a record, or nothing while one of the streams is paused.
             guard progress == .unread, state.isOpen(monitor), state.isRead(ready.number),
-                monitor.unreadCount < unread
+                monitor.recordCount > records || monitor.unreadCount < unread
             else { return }
             readiness = .readable
         }
     }
 
-    /// Applies the events in a record's frames to transfers, after libcurl has read the record.
+    /// Applies the events in the inspected frames to transfers, after libcurl has read them.
     private func review(_ monitor: HTTP2Monitor) {
-        let ended = monitor.takeEnded()
+        finishCompleted()
+        let ended = monitor.takeEnded().filter { !$0.isFinished }
         for transfer in ended { transfer.noteProgress() }
-        if !ended.isEmpty {
-            // libcurl checks only at this point whether nghttp2 has terminated the session.
+        if !ended.isEmpty || monitor.isBroken {
+            // The last record that was inspected may not have been read. libcurl checks only at this point whether
+            // nghttp2 has terminated the session.
             multi?.handle(ReadyDescriptor(number: monitor.socket, readiness: .readable))
             finishCompleted()
             for transfer in ended where !transfer.isFinished && transfer.isForgotten {
@@ -48,7 +57,6 @@ extension CurlEngine {
             }
         }
         guard monitor.isBroken else { return }
-        finishCompleted()
         // libcurl 7.88 reports only the first of several transfers.
         for transfer in monitor.waiting { finish(transfer, .failure(transfer.streamError)) }
         state.retire(monitor)

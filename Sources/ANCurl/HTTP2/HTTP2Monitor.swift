@@ -62,6 +62,9 @@ import COpenSSL
         unsafe BIO_free(emptySource)
     }
 
+    /// The number of records that were inspected.
+    private(set) var recordCount = 0
+
     /// The number of inspected bytes that libcurl has not yet read.
     var unreadCount: Int32 { unsafe SSL_pending(session) }
 
@@ -122,6 +125,7 @@ import COpenSSL
             unsafe SSL_set_shutdown(session, SSL_get_shutdown(session) | SSL_RECEIVED_SHUTDOWN)
             return .ended
         }
+        recordCount += 1
         answers.beginRecord { number in
             guard let stream = streams[number], let transfer = transfers[number] else { return 0 }
             return stream.bodySize - transfer.state.bytesReceived

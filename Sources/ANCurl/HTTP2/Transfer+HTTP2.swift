@@ -15,6 +15,23 @@ extension Transfer {
         guard let monitor = connectionMonitor() else { return }
         state.monitor = monitor
         state.stream = monitor.open(for: self)
+        try? observeTurns()
+    }
+
+    /// Inspects the next record whenever libcurl has processed this transfer.
+    ///
+    /// When a socket is ready, libcurl processes all of its transfers in turn, and each reads as much as it can. If the
+    /// next record were inspected only after that, libcurl would process all transfers for each record. libcurl has no
+    /// callback for this purpose, but it calls the one for progress. See CURLOPT_XFERINFOFUNCTION(3).
+    private func observeTurns() throws(CurlFailure) {
+        unsafe try handle.set(CURLOPT_XFERINFODATA, pointer: Unmanaged.passUnretained(self).toOpaque())
+        let code = unsafe ccurl_set_progress_callback(handle.raw) { context, _, _, _, _ in
+            let transfer = unsafe Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
+            if let monitor = transfer.state.monitor { _ = transfer.loop.readAhead(monitor) }
+            return 0
+        }
+        guard code == CURLE_OK else { throw CurlFailure(code: code) }
+        try handle.set(CURLOPT_NOPROGRESS, false)
     }
 
     /// Removes the request from its connection's streams.
