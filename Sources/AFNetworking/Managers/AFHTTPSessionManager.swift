@@ -300,19 +300,12 @@ open class AFHTTPSessionManager: AFURLSessionManager, @unchecked Sendable {
     /// security policy. An object is shared if its class does not override `copy(with:)` to return an instance of it.
     open override func copy(with zone: NSZone? = nil) -> Any {
         let copy = AFHTTPSessionManager(baseURL: baseURL, sessionConfiguration: copiedConfiguration)
-        copy.requestSerializer = Self.copyOfSameClass(requestSerializer, zone)
-        copy.responseSerializer = Self.copyOfSameClass(responseSerializer, zone)
-        copy.securityPolicy = Self.copyOfSameClass(securityPolicy, zone)
-        // If no policy was set, that of a shared session holds for the copy, too.
-        let hasOwnPolicy = state.withLock { $0.hasOwnPolicy }
-        copy.state.withLock { $0.hasOwnPolicy = hasOwnPolicy }
+        copy.requestSerializer = requestSerializer.copyOfSameClass(zone)
+        copy.responseSerializer = responseSerializer.copyOfSameClass(zone)
+        // The policy of a shared session holds for the copy, too, unless another one was set.
+        let policy = securityPolicy.copyOfSameClass(zone)
+        if state.withLock({ !$0.isShared || $0.hasOwnPolicy }) { copy.securityPolicy = policy }
         return copy
-    }
-
-    /// Returns a copy of an object, or the object itself if the copy would lack the overrides of its class.
-    private static func copyOfSameClass<Object: NSCopying>(_ object: Object, _ zone: NSZone?) -> Object {
-        let copy = object.copy(with: zone)
-        return type(of: copy) == type(of: object as Any) ? copy as? Object ?? object : object
     }
 
     /// The manager's class, address, base URL, session and number of tasks.
