@@ -96,7 +96,8 @@ import Testing
         let pair = try SocketPair()
         channel.open(socket: pair.socket.number)
         let payload = [UInt8](repeating: 7, count: 4 << 20)
-        #expect(try channel.send { WebSocketFrame(.binary, payload) } == .init(mustServe: true, mustWait: true))
+        let sending = try channel.send { WebSocketFrame(.binary, payload) }
+        #expect(sending == .init(mustServe: true, awaitedCount: payload.count + 14 - 65_536))
         let sent = pair.received()
         #expect(sent > 0)
         #expect(accept().count == payload.count + 14 - sent)
@@ -104,35 +105,56 @@ import Testing
 
     @Test func `senders wait while many bytes were not accepted`() async throws {
         let channel = channel
-        #expect(try channel.send { WebSocketFrame(.binary, [UInt8](repeating: 7, count: 60_000)) }.mustWait == false)
-        #expect(try channel.send { WebSocketFrame(.binary, [UInt8](repeating: 7, count: 60_000)) }.mustWait)
+        // A frame has a header of 8 bytes, and 65,536 bytes may be left.
+        let frame = WebSocketFrame(.binary, [UInt8](repeating: 7, count: 39_992))
+        let counts = try (0..<4).map { _ in try channel.send { frame }.awaitedCount }
+        #expect(counts == [nil, 14_464, 54_464, 94_464])
         let resumed = Lock([Int]())
-        let tasks = (1...3).map { number in
+        let tasks = counts.compactMap(\.self).map { count in
             waiting {
-                defer { resumed.withLock { $0.append(number) } }
-                try await channel.waitForOutput()
+                defer { resumed.withLock { $0.append(count) } }
+                try await channel.wait(forAccepted: count)
             }
         }
         tasks[1].cancel()
         await #expect(throws: CancellationError.self) { try await tasks[1].value }
-        _ = accept(54_000)
-        #expect(resumed.withLock { $0 } == [2])
-        _ = accept(10_000)
+        _ = accept(14_463)
+        #expect(resumed.withLock { $0 } == [54_464])
+        _ = accept(1)
         try await tasks[0].value
+        #expect(resumed.withLock { $0 } == [54_464, 14_464])
+        _ = accept()
         try await tasks[2].value
-        // With few bytes left, nothing has to be waited for.
-        try await channel.waitForOutput()
+        // What was accepted need not be waited for.
+        try await channel.wait(forAccepted: 94_464)
+        // The next frame finds an empty output.
+        #expect(try channel.send { frame }.awaitedCount == nil)
+    }
+
+    @Test func `a frame that was accepted is sent, whatever follows`() async throws {
+        let channel = channel
+        let frame = WebSocketFrame(.binary, [UInt8](repeating: 7, count: 100_000))
+        let count = try #require(try channel.send { frame }.awaitedCount)
+        let task = waiting {
+            cancelThisTask()
+            _ = self.accept(count)
+            try await channel.wait(forAccepted: count)
+        }
+        try await task.value
+        channel.end(.failure(Planned()))
+        try await channel.wait(forAccepted: count)
+        await #expect(throws: Planned.self) { try await channel.wait(forAccepted: count + 1) }
     }
 
     @Test func `a wait for the output ends with the connection, and with a cancellation`() async throws {
         let channel = channel
-        _ = try channel.send { WebSocketFrame(.binary, [UInt8](repeating: 7, count: 100_000)) }
         let cancelled = waiting {
             cancelThisTask()
-            try await channel.waitForOutput()
+            try await channel.wait(forAccepted: 1)
         }
         await #expect(throws: CancellationError.self) { try await cancelled.value }
-        let task = waiting { try await channel.waitForOutput() }
+        _ = try send()
+        let task = waiting { try await channel.wait(forAccepted: 7) }
         channel.end(.failure(Planned()))
         await #expect(throws: Planned.self) { try await task.value }
         #expect(accept().isEmpty)
@@ -274,8 +296,7 @@ import Testing
         let channel = channel
         let reader = waiting { await channel.waitForFrames() }
         let closers = (0..<2).map { _ in waiting { await channel.waitUntilEnded() } }
-        _ = try channel.send { WebSocketFrame(.binary, [UInt8](repeating: 7, count: 100_000)) }
-        let sender = waiting { try await channel.waitForOutput() }
+        let sender = waiting { try await channel.wait(forAccepted: 1) }
         channel.end(.failure(Planned(number: 1)))
         channel.end(.success(()))
         try await reader.value

@@ -31,9 +31,19 @@ import Testing
         output.append([1, 2, 3])
         #expect(send(&output, limits: [1, 0]) == [[1, 2, 3], [2, 3]])
         #expect(output.count == 2)
+        #expect(output.acceptedCount == 1)
         output.append([4])
         #expect(send(&output, limits: [2, 1]) == [[2, 3], [4]])
         #expect(output.isEmpty)
+    }
+
+    @Test func `discarded bytes were not accepted`() {
+        var output = WebSocketOutput()
+        output.append([1, 2, 3])
+        _ = send(&output, limits: [2])
+        output.discard()
+        #expect(output.isEmpty)
+        #expect(output.acceptedCount == 2)
     }
 
     @Test func `a large frame is not joined with others`() {

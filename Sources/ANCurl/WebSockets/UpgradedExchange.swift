@@ -28,7 +28,7 @@ struct UpgradedExchange: WebSocketLink {
         try Task.checkCancellation()
         let sending = try channel.send(makeFrame)
         if sending.mustServe { serve() }
-        if sending.mustWait { try await channel.waitForOutput() }
+        if let count = sending.awaitedCount { try await channel.wait(forAccepted: count) }
     }
 
     func close(_ closure: WebSocketClosure) async {

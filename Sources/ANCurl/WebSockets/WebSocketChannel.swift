@@ -37,8 +37,8 @@ package final class WebSocketChannel: Sendable {
         var unanswered = 0
         /// Whether the loop was asked to serve the connection, and has not begun.
         var isServiceRequested = false
-        /// The tasks that wait for the system to accept bytes.
-        var senders: [(number: Int, waiter: Waiter)] = []
+        /// The tasks that wait until a number of bytes were accepted.
+        var senders: [(id: Int, count: Int, waiter: Waiter)] = []
         var lastSender = 0
         var closers: [Waiter] = []
         var closure: WebSocketClosure?
@@ -112,12 +112,12 @@ package final class WebSocketChannel: Sendable {
     package struct Sending: Equatable {
         /// Whether the loop must be asked to send.
         package let mustServe: Bool
-        /// Whether the sender must wait, because many bytes have not been accepted.
-        package let mustWait: Bool
+        /// The number of bytes to wait for, because many were not accepted; `nil` if there is no need to wait.
+        package let awaitedCount: Int?
 
-        package init(mustServe: Bool = false, mustWait: Bool = false) {
+        package init(mustServe: Bool = false, awaitedCount: Int? = nil) {
             self.mustServe = mustServe
-            self.mustWait = mustWait
+            self.awaitedCount = awaitedCount
         }
     }
 
@@ -140,40 +140,40 @@ package final class WebSocketChannel: Sendable {
                     if state.output.isEmpty { return Sending() }
                 }
                 defer { state.isServiceRequested = true }
+                let excess = state.output.count - Self.outputCapacity
                 return Sending(
-                    mustServe: !state.isServiceRequested, mustWait: state.output.count > Self.outputCapacity)
+                    mustServe: !state.isServiceRequested,
+                    awaitedCount: excess > 0 ? state.output.acceptedCount + excess : nil)
             }
         }
     }
 
-    /// Waits until few bytes are left to be accepted by the system.
+    /// Waits until the system has accepted a number of bytes since the connection was opened.
     ///
     /// - Throws: The error of the connection, or `CancellationError` if the task is cancelled; the bytes may then still
     ///   be sent.
-    package func waitForOutput() async throws {
-        let number = state.withLock { state in
+    package func wait(forAccepted count: Int) async throws {
+        let id = state.withLock { state in
             state.lastSender += 1
             return state.lastSender
         }
         await withTaskCancellationHandler {
             await Waiter.suspend { waiter in
                 let mustWait = state.withLock { state in
-                    guard state.output.count > Self.outputCapacity, state.ending == nil, !Task.isCancelled else {
+                    guard state.output.acceptedCount < count, state.ending == nil, !Task.isCancelled else {
                         return false
                     }
-                    state.senders.append((number, waiter))
+                    state.senders.append((id, count, waiter))
                     return true
                 }
                 if !mustWait { waiter.wake() }
             }
         } onCancel: {
             state.withLock { state in
-                state.senders.firstIndex { $0.number == number }.map { state.senders.remove(at: $0).waiter }
+                state.senders.firstIndex { $0.id == id }.map { state.senders.remove(at: $0).waiter }
             }?.wake()
         }
-        let (isAccepted, error) = state.withLock {
-            ($0.ending == nil && $0.output.count <= Self.outputCapacity, $0.sendError)
-        }
+        let (isAccepted, error) = state.withLock { ($0.output.acceptedCount >= count, $0.sendError) }
         guard !isAccepted else { return }
         try Task.checkCancellation()
         if let error { throw error }
@@ -262,7 +262,7 @@ package final class WebSocketChannel: Sendable {
     /// Whether bytes have not been accepted.
     var hasOutput: Bool { state.withLock { !$0.output.isEmpty } }
 
-    /// Changes the bytes to be sent, and resumes tasks for which few enough are left.
+    /// Changes the bytes to be sent, and resumes tasks for which enough were accepted.
     package func withOutput<Result, Failure: Error>(
         _ body: (inout WebSocketOutput) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -270,9 +270,10 @@ package final class WebSocketChannel: Sendable {
         defer { for waiter in waiters { waiter.wake() } }
         return try state.withLock { state throws(Failure) in
             defer {
-                if state.output.count <= Self.outputCapacity, !state.senders.isEmpty {
-                    waiters = state.senders.map(\.waiter)
-                    state.senders = []
+                if !state.senders.isEmpty {
+                    let accepted = state.output.acceptedCount
+                    waiters = state.senders.filter { $0.count <= accepted }.map(\.waiter)
+                    state.senders.removeAll { $0.count <= accepted }
                 }
             }
             return try body(&state.output)
@@ -290,7 +291,8 @@ package final class WebSocketChannel: Sendable {
             var waiters = state.senders.map(\.waiter) + state.closers
             if let reader = state.reader { waiters.append(reader) }
             (state.senders, state.closers, state.reader) = ([], [], nil)
-            (state.commands, state.output, state.socket) = ([], WebSocketOutput(), nil)
+            (state.commands, state.socket) = ([], nil)
+            state.output.discard()
             return waiters
         }
         for waiter in waiters { waiter.wake() }

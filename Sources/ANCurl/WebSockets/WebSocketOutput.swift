@@ -6,6 +6,8 @@
 package struct WebSocketOutput: Sendable {
     /// The number of bytes that were not accepted.
     package private(set) var count = 0
+    /// The number of bytes that were accepted since the connection was opened.
+    package private(set) var acceptedCount = 0
     /// The frames that are not in ``bytes`` yet, in order, and the index of the first one.
     private var frames: [[UInt8]] = []
     private var first = 0
@@ -46,7 +48,15 @@ package struct WebSocketOutput: Sendable {
             guard accepted > 0 else { return }
             offset += accepted
             count -= accepted
+            acceptedCount += accepted
         }
+    }
+
+    /// Discards the bytes that were not accepted.
+    package mutating func discard() {
+        var empty = WebSocketOutput()
+        empty.acceptedCount = acceptedCount
+        self = empty
     }
 
     /// Fills ``bytes`` if all of it was accepted; returns whether there is anything to send.
