@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 
 /// The attempts that a session made for a request, for logs and messages.
+///
+/// Contains the attempts before the last one, and why a failed last attempt was not retried. A session sets it in
+/// ``ResponseHead/retryHistory``, ``TransferMetrics/retryHistory`` and ``FailureContext/retryHistory``;
+/// `SessionError.retryHistory` returns that of any error.
 public struct RetryHistory: Hashable, Sendable {
     /// The attempts before the last one, in order; empty if the request was sent once.
     public var earlierAttempts: [Attempt] = []

@@ -8,8 +8,10 @@ public struct FileLocation: Hashable, Sendable {
     public let path: String
     /// Whether something exists at the path.
     public let exists: Bool
-    /// Whether a file can be created or replaced at the path: nothing exists there, or a regular file does. A device, a
-    /// pipe or a directory is not replaceable.
+    /// Whether a regular file or nothing is found at the path, so that a file may be created or replaced there.
+    ///
+    /// `false` for a device, a pipe or a directory. Permissions and missing parent directories are not checked. If
+    /// stat(2) fails, nothing counts as found.
     public let isReplaceable: Bool
 
     /// Inspects a path, following symbolic links. See stat(2).

@@ -27,7 +27,10 @@ public struct SocketEndpoint: Hashable, Sendable {
         self.port = port
     }
 
-    /// Creates the local end of a socket; `nil` if it has no port. See getsockname(2).
+    /// Creates the address and port that a socket is bound to.
+    ///
+    /// `nil` if getsockname(2) fails, for example because the descriptor is not a socket, or if the address has no
+    /// port, as with a Unix-domain socket.
     public init?(localEndOf socket: Int32) {
         guard var name = unsafe Self.name(of: socket, by: { unsafe getsockname($0, $1, $2) }) else { return nil }
         unsafe self.init(&name.address, size: name.size)

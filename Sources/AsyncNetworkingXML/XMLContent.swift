@@ -21,12 +21,15 @@ public struct XMLContent: Sendable {
 
     /// Creates the content from a document after inspecting it.
     ///
+    /// Truncated documents and wrongly nested elements are not detected here, but by ``parse(with:)``,
+    /// ``makeDocument(options:)`` and ``checkWellFormed()``.
+    ///
     /// - Parameters:
     ///   - data: The document, in any encoding declared by it or by `charset`.
-    ///   - charset: The encoding declared by the `Content-Type`, which overrides the XML declaration (RFC 7303 §3);
-    ///     `nil`, the default, if there is no such declaration.
-    /// - Throws: `SerializationError.xml` for a document that is malformed or rejected, `SerializationError.text` for
-    ///   an unknown encoding or bytes that are invalid in it.
+    ///   - charset: The encoding declared by the `Content-Type`; `nil`, the default, if there is none. It overrides the
+    ///     XML declaration, and is overridden by a byte order mark (RFC 7303 §3).
+    /// - Throws: `SerializationError.xml` for malformed markup, invalid UTF-8, and documents that are rejected;
+    ///   `SerializationError.text` for an unknown encoding, or bytes that are invalid in an encoding other than UTF-8.
     public init(_ data: Data, charset: String? = nil) throws(SerializationError) {
         inspection = try XMLInspection(try XMLText.utf8(data, charset: charset))
         self.data = inspection.document

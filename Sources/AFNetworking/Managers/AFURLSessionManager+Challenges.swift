@@ -5,8 +5,12 @@ import AsyncNetworking
 
 extension AFURLSessionManager {
     /// A block that decides whether to trust a server, in place of the security policy, and that answers requests for a
-    /// client certificate. It returns `.useCredential` to trust the server, or to send the certificate of the
-    /// credential that it has stored in its last argument.
+    /// client certificate.
+    ///
+    /// It returns `.useCredential` to trust the server, or to send the certificate of the credential that it has stored
+    /// in its last argument. `.performDefaultHandling` applies the security policy and sends no certificate;
+    /// `.cancelAuthenticationChallenge` refuses the connection. It is called during the TLS handshake and must return
+    /// at once; see ``setSessionDidReceiveAuthenticationChallenge(_:)``.
     public typealias SessionChallengeBlock = (
         URLSession, URLAuthenticationChallenge, AutoreleasingUnsafeMutablePointer<URLCredential?>?
     ) -> URLSession.AuthChallengeDisposition

@@ -70,8 +70,9 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         }
     }
 
-    /// The serializer that converts responses to objects. Default: an ``AFJSONResponseSerializer``. It is read when a
-    /// response is complete, so a change also applies to running tasks.
+    /// The serializer that converts responses to objects, read when each response is complete. Default: an
+    /// ``AFJSONResponseSerializer``. `responseSerializer` is the same object, with the static type of the class: in an
+    /// ``AFHTTPSessionManager``, set this property to use one that is not an ``AFHTTPResponseSerializer``.
     public var anyResponseSerializer: any AFURLResponseSerialization {
         get { state.withLock { $0.responseSerializer.value } }
         set { state.set(\.responseSerializer, to: UncheckedSendable(newValue)) }
@@ -119,26 +120,25 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
 
     // MARK: Tasks
 
-    /// The tasks that have not ended, also suspended ones: data tasks, then upload tasks, then download tasks.
+    /// The tasks that have not ended, including suspended ones: data tasks, then upload tasks, then download tasks.
     open var tasks: [URLSessionTask] { dataTasks + uploadTasks + downloadTasks }
 
-    /// The data tasks that have not ended, oldest first, also suspended ones.
+    /// The data tasks that have not ended, oldest first, including suspended ones.
     open var dataTasks: [URLSessionDataTask] {
         allTasks.filter { !($0 is URLSessionUploadTask) }.compactMap { $0 as? URLSessionDataTask }
     }
 
-    /// The upload tasks that have not ended, oldest first, also suspended ones.
+    /// The upload tasks that have not ended, oldest first, including suspended ones.
     open var uploadTasks: [URLSessionUploadTask] { allTasks.compactMap { $0 as? URLSessionUploadTask } }
 
-    /// The download tasks that have not ended, oldest first, also suspended ones.
+    /// The download tasks that have not ended, oldest first, including suspended ones.
     open var downloadTasks: [URLSessionDownloadTask] { allTasks.compactMap { $0 as? URLSessionDownloadTask } }
 
     private var allTasks: [URLSessionTask] { state.withLock { $0.tasks } }
 
     /// Creates a suspended task that collects the response in memory. Call `resume()` to start it.
     ///
-    /// Without a response, the completion handler receives an empty `URLResponse`. The object is that of the response
-    /// serializer.
+    /// Without a response, the completion handler receives an empty `URLResponse`.
     ///
     /// - Parameters:
     ///   - request: The request to send.
@@ -198,8 +198,8 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         makeUploadTask(request, nil, progress, completionHandler)
     }
 
-    /// Creates a suspended task that writes the response to a file, regardless of its status, but at most 1 MiB if that
-    /// is not 200 to 299. Call `resume()` to start it.
+    /// Creates a suspended task that writes the response body to a file, whatever the status. The body of a response
+    /// with a status outside 200 to 299 is truncated to 1 MiB. Call `resume()` to start it.
     ///
     /// The response serializer validates the response; its error is passed with the URL. If the file cannot be moved,
     /// `AFURLSessionDownloadTaskDidFailToMoveFile` is posted, and the URL is passed without an error.
@@ -207,10 +207,10 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     /// - Parameters:
     ///   - request: The request to send.
     ///   - progress: Receives the progress of the body, on the manager's own serial queue; `nil` for none.
-    ///   - destination: Returns the URL for the file, at which no file may exist yet; called on the manager's own
-    ///     serial queue with the URL of the temporary file and the response. If it is `nil`, and no block of the
-    ///     manager returns a URL, the file is removed.
-    ///   - completionHandler: Called on ``completionQueue`` with the response, the URL of the file, and the error.
+    ///   - destination: Returns an unused URL for the file, on the manager's own serial queue, given its temporary URL
+    ///     and the response; not called if the manager's own block returns one. Without a URL, the file is removed.
+    ///   - completionHandler: Called on ``completionQueue`` with the response, the URL of the file, and the error. The
+    ///     URL is `nil` if the transfer failed or the file was removed.
     open func downloadTask(
         with request: URLRequest, progress: ((Progress) -> Void)?,
         destination: ((URL, URLResponse) -> URL)?,
@@ -225,10 +225,10 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
     ///   - resumeData: The data from `cancel(byProducingResumeData:)`, or the value for
     ///     ``NSURLSessionDownloadTaskResumeData`` in an error. If it is not valid, the task fails.
     ///   - progress: Receives the progress of the body, on the manager's own serial queue; `nil` for none.
-    ///   - destination: Returns the URL for the file, at which no file may exist yet; called on the manager's own
-    ///     serial queue with the URL of the temporary file and the response. If it is `nil`, and no block of the
-    ///     manager returns a URL, the file is removed.
-    ///   - completionHandler: Called on ``completionQueue`` with the response, the URL of the file, and the error.
+    ///   - destination: Returns an unused URL for the file, on the manager's own serial queue, given its temporary URL
+    ///     and the response; not called if the manager's own block returns one. Without a URL, the file is removed.
+    ///   - completionHandler: Called on ``completionQueue`` with the response, the URL of the file, and the error. The
+    ///     URL is `nil` if the transfer failed or the file was removed.
     open func downloadTask(
         withResumeData resumeData: Data, progress: ((Progress) -> Void)?, destination: ((URL, URLResponse) -> URL)?,
         completionHandler: ((URLResponse, URL?, (any Error)?) -> Void)?

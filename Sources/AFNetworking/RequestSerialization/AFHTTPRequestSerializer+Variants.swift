@@ -37,11 +37,13 @@ extension AFHTTPRequestSerializer {
     /// Creates a request with a multipart form (RFC 7578), for a call with `&error`.
     ///
     /// - Parameters:
-    ///   - method: The HTTP method; GET and HEAD are errors.
+    ///   - method: The HTTP method. GET and HEAD fail, because they cannot have a form.
     ///   - urlString: The absolute URL.
-    ///   - parameters: One field of the form each; `nil` for none.
-    ///   - block: Appends the parts that follow; `nil` for none.
-    ///   - error: Set on failure. The result is then a request without a host, which cannot be sent.
+    ///   - parameters: The values, sent as form fields before the parts of `block`; `nil` for none. If the form is
+    ///     empty, the request has no body.
+    ///   - block: Appends the other parts of the form; `nil` for none.
+    ///   - error: Set on failure to the first error of the serializer or a part. The result is then a request without
+    ///     a host, which cannot be sent.
     public func multipartFormRequest(
         withMethod method: String, urlString: String, parameters: [String: Any]?,
         constructingBodyWith block: ((any AFMultipartFormData) -> Void)?, error: inout NSError?
@@ -56,10 +58,11 @@ extension AFHTTPRequestSerializer {
     /// Creates a request with a multipart form (RFC 7578).
     ///
     /// - Parameters:
-    ///   - method: The HTTP method; GET and HEAD are errors.
+    ///   - method: The HTTP method. GET and HEAD fail, because they cannot have a form.
     ///   - urlString: The absolute URL.
-    ///   - parameters: One field of the form each; `nil` for none.
-    ///   - block: Appends the parts that follow; `nil` for none.
+    ///   - parameters: The values, sent as form fields before the parts of `block`; `nil` for none. If the form is
+    ///     empty, the request has no body.
+    ///   - block: Appends the other parts of the form; `nil` for none.
     /// - Throws: The first error of the serializer or a part, such as one of ``AFURLRequestSerializationErrorDomain``.
     public func multipartFormRequest(
         withMethod method: String, urlString: String, parameters: [String: Any]?,

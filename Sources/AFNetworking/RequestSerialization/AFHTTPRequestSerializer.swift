@@ -49,8 +49,7 @@ open class AFHTTPRequestSerializer: NSObject, AFURLRequestSerialization, NSSecur
         set { state.withLock { $0.settings.allowsCellularAccess = newValue } }
     }
 
-    /// The cache policy of requests. `.useProtocolCachePolicy`, as which it reads until it is set, stands for the
-    /// session's policy.
+    /// The cache policy of requests. Default: `.useProtocolCachePolicy`, with which the session's own policy applies.
     open var cachePolicy: NSURLRequest.CachePolicy {
         get { state.withLock { $0.settings.cachePolicy ?? .useProtocolCachePolicy } }
         set { state.withLock { $0.settings.cachePolicy = newValue } }

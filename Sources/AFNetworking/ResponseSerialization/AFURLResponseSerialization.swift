@@ -78,9 +78,11 @@ extension ResponseSerializing {
     }
 }
 
-/// An error without a description, thrown by validation for an unacceptable media type if the response has no body.
+/// An error that marks a response as unacceptable without setting an error.
 ///
-/// Serializers then return neither an object nor an error, which completion handlers treat as success.
+/// Validation throws it for an unacceptable media type if the body is empty and the status code is acceptable. The JSON
+/// and image serializers then return neither an object nor an error, which completion handlers treat as success; other
+/// serializers still convert the body.
 public struct AFUnnamedError: Error, Sendable {
     /// Creates the error, for an override of ``AFHTTPResponseSerializer/validate(_:data:)``.
     public init() {}

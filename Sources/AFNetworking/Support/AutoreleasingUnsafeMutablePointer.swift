@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 
-/// A reference to an out-parameter, with the name that such parameters of Objective-C methods have in Swift on Apple's
-/// platforms.
+/// A reference through which a method or block returns an additional value, by setting ``pointee``.
 ///
-/// It is an object, not a pointer, and is memory-safe. Methods that take one also accept `nil` and `&variable`.
+/// It replaces the pointer type of the same name on Apple's platforms, but is an object and memory-safe. Methods with
+/// an `error:` parameter of this type can also be called with `nil` or `&error`.
 public final class AutoreleasingUnsafeMutablePointer<Pointee> {
     /// The referenced value, which the method that takes the reference may set. Not synchronized.
     public var pointee: Pointee

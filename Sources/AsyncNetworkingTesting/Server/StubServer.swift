@@ -111,8 +111,9 @@ public final class StubServer: Sendable {
         router.add(.handler(handler), method: method, path: path)
     }
 
-    /// Responds to requests without a route with the script that a function returns; by default the response has status
-    /// 404.
+    /// Responds to requests for which there is no route with the script that a function returns.
+    ///
+    /// Without a fallback, they are answered with status 404. Scripts of ``enqueue(_:)`` take precedence.
     ///
     /// - Parameter handler: Returns the script for a request, whose body has been read. It replaces an earlier
     ///   fallback, and is called on the connection's thread, concurrently for several connections. If it throws an
