@@ -27,15 +27,18 @@ extension CurlEngine {
     private func process(_ ready: ReadyDescriptor, _ monitor: HTTP2Monitor) {
         var readiness = ready.readiness
         let limit = monitor.recordCount + Self.recordsPerTurn
+        // Other calls to libcurl must not take a record from the socket: nothing would make libcurl read it.
+        defer { monitor.recordLimit = 0 }
         while monitor.recordCount < limit {
             let progress = state.readAhead(monitor)
             if progress == .nothing { readiness.remove(.readable) }
+            monitor.recordLimit = progress == .unread ? limit : 0
             let (records, unread) = (monitor.recordCount, monitor.unreadCount)
             if !readiness.isEmpty { multi?.handle(ReadyDescriptor(number: ready.number, readiness: readiness)) }
             if monitor.isBroken { return }
             // libcurl may read part of a record, or nothing while one of the streams is paused.
             guard progress == .unread, state.isOpen(monitor), state.isRead(ready.number),
-                monitor.recordCount > records || monitor.unreadCount < unread
+                monitor.recordCount > records || monitor.unreadCount < unread || monitor.isOver
             else { return }
             readiness = .readable
         }

@@ -64,6 +64,8 @@ import COpenSSL
 
     /// The number of records that were inspected.
     private(set) var recordCount = 0
+    /// The number of records up to which the next one is inspected whenever libcurl has processed a transfer.
+    var recordLimit = 0
 
     /// The number of inspected bytes that libcurl has not yet read.
     var unreadCount: Int32 { unsafe SSL_pending(session) }

@@ -27,7 +27,11 @@ extension Transfer {
         unsafe try handle.set(CURLOPT_XFERINFODATA, pointer: Unmanaged.passUnretained(self).toOpaque())
         let code = unsafe ccurl_set_progress_callback(handle.raw) { context, _, _, _, _ in
             let transfer = unsafe Unmanaged<Transfer>.fromOpaque(context).takeUnretainedValue()
-            if let monitor = transfer.state.monitor { _ = transfer.loop.readAhead(monitor) }
+            if let monitor = transfer.state.monitor, monitor.recordCount < monitor.recordLimit,
+                transfer.loop.readAhead(monitor) != .unread
+            {
+                monitor.recordLimit = 0
+            }
             return 0
         }
         guard code == CURLE_OK else { throw CurlFailure(code: code) }
@@ -47,7 +51,7 @@ extension Transfer {
         if let monitor = loop.monitors[socket] { return monitor }
         // With TLS to a proxy, the BIO of encrypted bytes is not the socket's. libcurl's own requests to a
         // DNS-over-HTTPS resolver could open streams that are not counted.
-        guard exchange.isSecure, CurlLibrary.usesOpenSSL, proxy?.kind != .https,
+        guard exchange.isSecure, CurlLibrary.usesOpenSSL, !mayUseTLSProxy,
             exchange.options.connection.dnsOverHTTPS == nil,
             let session = unsafe ccurl_tls_session(handle.raw),
             let monitor = unsafe HTTP2Monitor(OpaquePointer(session), socket: socket)
