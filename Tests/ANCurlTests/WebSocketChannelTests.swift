@@ -27,11 +27,11 @@ import Testing
     private func accept(_ limit: Int = .max) -> [UInt8] {
         var accepted: [UInt8] = []
         channel.withOutput { output in
-            output.send { bytes in
+            while output.sendOnce({ bytes in
                 let count = min(bytes.count, limit - accepted.count)
                 accepted += bytes.prefix(count)
                 return count
-            }
+            }) > 0 {}
         }
         return accepted
     }
@@ -292,10 +292,22 @@ import Testing
         guard case .end = try channel.takeFrames() else { throw Planned() }
     }
 
+    @Test(arguments: [true, false])
+    func `closing fails if the connection was lost before all frames were sent`(isSent: Bool) async throws {
+        _ = try send()
+        if isSent { _ = accept() }
+        channel.end(.failure(Planned()))
+        if isSent {
+            try await channel.waitUntilEnded()
+        } else {
+            await #expect(throws: Planned.self) { try await channel.waitUntilEnded() }
+        }
+    }
+
     @Test func `the end resumes all tasks, and is the first one`() async throws {
         let channel = channel
         let reader = waiting { await channel.waitForFrames() }
-        let closers = (0..<2).map { _ in waiting { await channel.waitUntilEnded() } }
+        let closers = (0..<2).map { _ in waiting { try await channel.waitUntilEnded() } }
         let sender = waiting { try await channel.wait(forAccepted: 1) }
         channel.end(.failure(Planned(number: 1)))
         channel.end(.success(()))
@@ -303,7 +315,7 @@ import Testing
         for closer in closers { try await closer.value }
         await #expect(throws: Planned(number: 1)) { try await sender.value }
         #expect(throws: Planned(number: 1)) { try channel.takeFrames() }
-        await channel.waitUntilEnded()
+        try await channel.waitUntilEnded()
         #expect(!channel.add(.fail(WebSocketViolation("late"))))
         #expect(channel.takeCommands().isEmpty)
     }

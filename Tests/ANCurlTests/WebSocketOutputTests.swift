@@ -8,10 +8,11 @@ import Testing
     /// offered.
     private func send(_ output: inout WebSocketOutput, limits: [Int]) -> [[UInt8]] {
         var offers: [[UInt8]] = []
-        output.send { bytes in
+        func accept(_ bytes: ArraySlice<UInt8>) -> Int {
             offers.append(Array(bytes))
             return min(bytes.count, offers.count <= limits.count ? limits[offers.count - 1] : 0)
         }
+        while output.sendOnce(accept) > 0 {}
         return offers
     }
 
@@ -34,6 +35,21 @@ import Testing
         #expect(output.acceptedCount == 1)
         output.append([4])
         #expect(send(&output, limits: [2, 1]) == [[2, 3], [4]])
+        #expect(output.isEmpty)
+    }
+
+    @Test func `all frames are sent although the output is never empty`() {
+        var output = WebSocketOutput()
+        let frame = [UInt8](repeating: 1, count: 10_000)
+        for _ in 0..<1000 {
+            output.append(frame)
+            output.append(frame)
+            _ = send(&output, limits: [10_000])
+        }
+        #expect(output.count == 1000 * 10_000)
+        #expect(
+            send(&output, limits: [Int](repeating: .max, count: 2000)).map(\.count).reduce(0, +) == output.acceptedCount
+                - 1000 * 10_000)
         #expect(output.isEmpty)
     }
 

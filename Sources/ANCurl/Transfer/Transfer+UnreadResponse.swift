@@ -16,7 +16,7 @@ extension Transfer {
 
     /// Prepares for a failure to send on the connection in use.
     func expectSendFailure() {
-        guard exchange.sendsBody, !state.isOnHTTP2, proxy?.kind != .https, let socket = state.connection else { return }
+        guard exchange.sendsBody, !state.isOnHTTP2, !mayUseTLSProxy, let socket = state.connection else { return }
         guard exchange.isSecure else { return loop.senders[socket] = self }
         guard CurlLibrary.usesOpenSSL, let session = unsafe ccurl_tls_session(handle.raw) else { return }
         // The socket holds encrypted bytes, of which libcurl discards some before it closes the socket. Failures are

@@ -67,6 +67,7 @@ import Glibc
             return try Self.send(bytes, on: socket)
         case .session(let session):
             ERR_clear_error()
+            errno = 0
             let count = unsafe bytes.withUnsafeBytes { bytes in
                 unsafe SSL_write(session, bytes.baseAddress, Int32(clamping: bytes.count))
             }
@@ -96,6 +97,7 @@ import Glibc
             return (count, count == buffer.count)
         case .session(let session):
             ERR_clear_error()
+            errno = 0
             let count = unsafe SSL_read(session, buffer.baseAddress, Int32(clamping: buffer.count))
             switch try unsafe Self.check(count, session) {
             case .bytes: return (Int(count), true)

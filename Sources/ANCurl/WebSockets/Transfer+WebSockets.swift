@@ -19,7 +19,7 @@ extension Transfer {
     /// Returns the bytes of an established connection without libcurl; `nil` if only libcurl can send and receive them:
     /// with TLS to a proxy, the session's source is that proxy's session.
     var independentStream: ConnectionStream? {
-        guard proxy?.kind != .https, let connection else { return nil }
+        guard !mayUseTLSProxy, let connection else { return nil }
         guard exchange.isSecure else { return ConnectionStream(socket: connection.socket) }
         guard CurlLibrary.usesOpenSSL, let session = unsafe ccurl_tls_session(handle.raw) else { return nil }
         return unsafe ConnectionStream(OpaquePointer(session), socket: connection.socket)

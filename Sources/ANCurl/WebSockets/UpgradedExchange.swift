@@ -31,9 +31,9 @@ struct UpgradedExchange: WebSocketLink {
         if let count = sending.awaitedCount { try await channel.wait(forAccepted: count) }
     }
 
-    func close(_ closure: WebSocketClosure) async {
+    func close(_ closure: WebSocketClosure) async throws {
         if channel.add(.close(closure)) { serve() }
-        await channel.waitUntilEnded()
+        try await channel.waitUntilEnded()
     }
 
     func fail(_ violation: WebSocketViolation) {

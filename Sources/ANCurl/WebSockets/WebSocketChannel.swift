@@ -46,6 +46,8 @@ package final class WebSocketChannel: Sendable {
         var isClosing = false
         /// The end of the connection, with its error; `nil` while it is open.
         var ending: Result<Void, any Error>?
+        /// The error of the connection if it ended before all frames were sent.
+        var lossError: (any Error)?
 
         /// The error for a message that cannot be sent any more; `nil` if it can.
         var sendError: (any Error)? {
@@ -133,8 +135,8 @@ package final class WebSocketChannel: Sendable {
                 state.output.append(bytes)
                 defer { state.unanswered += 1 }
                 if isIdle, state.unanswered == 0, let socket = state.socket {
-                    // The loop encounters a failure again.
-                    try? state.output.send { bytes throws(ConnectionStream.Failure) in
+                    // The loop sends the rest, and encounters a failure again.
+                    _ = try? state.output.sendOnce { bytes throws(ConnectionStream.Failure) in
                         try ConnectionStream.send(bytes, on: socket)
                     }
                     if state.output.isEmpty { return Sending() }
@@ -193,7 +195,9 @@ package final class WebSocketChannel: Sendable {
     }
 
     /// Waits until the connection has ended.
-    package func waitUntilEnded() async {
+    ///
+    /// - Throws: The error of the connection if it ended before all frames were sent.
+    package func waitUntilEnded() async throws {
         await Waiter.suspend { waiter in
             let mustWait = state.withLock { state in
                 guard state.ending == nil else { return false }
@@ -202,6 +206,7 @@ package final class WebSocketChannel: Sendable {
             }
             if !mustWait { waiter.wake() }
         }
+        if let error = state.withLock({ $0.lossError }) { throw error }
     }
 
     private static let secondReader = TransportError(
@@ -287,7 +292,10 @@ package final class WebSocketChannel: Sendable {
     /// Ends the connection, and resumes all tasks that wait.
     package func end(_ result: Result<Void, any Error>) {
         let waiters = state.withLock { state in
-            if state.ending == nil { state.ending = result }
+            if state.ending == nil {
+                state.ending = result
+                if case .failure(let error) = result, !state.output.isEmpty { state.lossError = error }
+            }
             var waiters = state.senders.map(\.waiter) + state.closers
             if let reader = state.reader { waiters.append(reader) }
             (state.senders, state.closers, state.reader) = ([], [], nil)

@@ -108,8 +108,8 @@ final class WebSocketConnection {
             append(WebSocketFrame(.ping))
             _ = try serve(transfer)
         case .lost(let limit): throw .failed(transfer.timeoutError(limit))
-        // The server did not answer the close frame, or does not read.
-        case .closed: throw .complete
+        // The server did not answer the close frame, or does not read what was to be sent before.
+        case .closed: throw channel.hasOutput ? .failed(transfer.failure(transfer.earlyEnd)) : .complete
         }
     }
 
@@ -138,17 +138,20 @@ final class WebSocketConnection {
     // MARK: Sending
 
     private func send(by transfer: Transfer) throws(End) {
-        let isSent = try channel.withOutput { output throws(End) in
-            try output.send { bytes throws(End) in
-                do throws(ConnectionStream.Failure) {
-                    return try stream.send(bytes)
-                } catch {
-                    throw .failed(transfer.webSocketError(error))
+        // Tasks use the output between the calls.
+        var count = 1
+        while count > 0, channel.hasOutput {
+            count = try channel.withOutput { output throws(End) in
+                try output.sendOnce { bytes throws(End) in
+                    do throws(ConnectionStream.Failure) {
+                        return try stream.send(bytes)
+                    } catch {
+                        throw .failed(transfer.webSocketError(error))
+                    }
                 }
             }
-            return output.isEmpty
         }
-        if phase == .failing || phase == .ending && isSent { throw .complete }
+        if phase == .failing || phase == .ending && !channel.hasOutput { throw .complete }
     }
 
     // MARK: Receiving

@@ -39,17 +39,19 @@ package struct WebSocketOutput: Sendable {
         count += frame.count
     }
 
-    /// Offers bytes to a function that returns how many it accepted, until it accepts none or there are no more.
-    package mutating func send<Failure: Error>(
+    /// Offers bytes to a function that returns how many it accepted, unless there are none.
+    ///
+    /// - Returns: The number of bytes that were accepted.
+    @discardableResult
+    package mutating func sendOnce<Failure: Error>(
         _ accept: (ArraySlice<UInt8>) throws(Failure) -> Int
-    ) throws(Failure) {
-        while prepare() {
-            let accepted = try accept(bytes[offset...])
-            guard accepted > 0 else { return }
-            offset += accepted
-            count -= accepted
-            acceptedCount += accepted
-        }
+    ) throws(Failure) -> Int {
+        guard prepare() else { return 0 }
+        let accepted = try accept(bytes[offset...])
+        offset += accepted
+        count -= accepted
+        acceptedCount += accepted
+        return accepted
     }
 
     /// Discards the bytes that were not accepted.
@@ -72,6 +74,9 @@ package struct WebSocketOutput: Sendable {
         }
         if first == frames.count {
             frames.removeAll(keepingCapacity: frames.capacity <= 64)
+            first = 0
+        } else if first >= 64, 2 * first >= frames.count {
+            frames.removeFirst(first)
             first = 0
         }
         return !bytes.isEmpty

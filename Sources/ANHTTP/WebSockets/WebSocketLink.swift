@@ -22,7 +22,9 @@ package protocol WebSocketLink: Sendable {
     func send(_ makeFrame: () throws -> WebSocketFrame) async throws
 
     /// Closes the connection, and returns when it has ended. Messages that have not been read are discarded.
-    func close(_ closure: WebSocketClosure) async
+    ///
+    /// - Throws: The error of the connection if it ended before all messages were sent.
+    func close(_ closure: WebSocketClosure) async throws
 
     /// Closes the connection without waiting for an answer, because of a violation of the protocol or because it is no
     /// longer needed.

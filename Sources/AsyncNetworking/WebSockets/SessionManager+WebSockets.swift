@@ -32,8 +32,8 @@ extension SessionManager {
     ///   - body: Receives the connection, which is valid only while the closure runs.
     /// - Returns: The value that `body` returns.
     /// - Throws: ``SessionError``, which wraps ``ANSerialization/SerializationError/rejected(_:)``, with the response's
-    ///   head and at most 64 KiB of its body, if the status is not 101; `CancellationError`; or the error that `body`
-    ///   throws.
+    ///   head and at most 64 KiB of its body, if the status is not 101, or the error of a connection that ended before
+    ///   all messages were sent; `CancellationError`; or the error that `body` throws.
     public nonisolated func withWebSocket<Value: Sendable>(
         _ request: Request, options: WebSocketOptions = WebSocketOptions(),
         _ body: (WebSocket) async throws -> Value
@@ -46,7 +46,7 @@ extension SessionManager {
             }
             do {
                 let value = try await body(WebSocket(link, options))
-                await link.close(WebSocketClosure(code: 1000))
+                try await link.close(WebSocketClosure(code: 1000))
                 return value
             } catch {
                 link.fail(WebSocketViolation("", code: 1001))

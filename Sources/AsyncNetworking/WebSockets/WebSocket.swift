@@ -62,12 +62,13 @@ public struct WebSocket: AsyncSequence, Sendable {
     /// - Parameters:
     ///   - code: The code: 1000, the default, or another one that RFC 6455 §7.4 permits, such as 3000 to 4999.
     ///   - reason: An explanation, empty by default; it is truncated to 123 bytes of UTF-8.
-    /// - Throws: `TransportError.Reason.invalidRequest(_:)` for another code.
+    /// - Throws: `TransportError.Reason.invalidRequest(_:)` for another code, or the error of the connection if it ended
+    ///   before all messages were sent.
     public func close(code: UInt16 = 1000, reason: String = "") async throws {
         guard WebSocketClosure.isSendable(code) else {
             throw TransportError(.invalidRequest(.option("a WebSocket cannot be closed with code \(code).")))
         }
-        await core.link.close(WebSocketClosure(code: code, reason: reason))
+        try await core.link.close(WebSocketClosure(code: code, reason: reason))
     }
 
     /// Returns an iterator over the messages that have not been read: it continues where an earlier one ended. Only one
