@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 
 public import ANHTTP
-import ANSystem
 public import FoundationEssentials
 
 /// The cookies of a ``SessionManager``, set by servers or by the program.
@@ -110,14 +109,7 @@ public struct CookieStore: Sendable {
     /// - Parameter path: The path of the file, whose directory must exist.
     /// - Throws: ``SessionError/file(_:)`` if the file cannot be written.
     public func save(to path: String) async throws {
-        let text = Data(await export().utf8)
-        do throws(SystemError) {
-            var file = try AtomicFile(destination: path, mode: 0o600)
-            try file.write(text.bytes)
-            try file.commit()
-        } catch {
-            throw SessionError.file(path, error)
-        }
+        try PrivateTextFile.write(await export(), to: path)
     }
 
     /// Sets the cookies from a file in the Netscape cookie file format, each replacing one with the same name, domain,
@@ -129,14 +121,7 @@ public struct CookieStore: Sendable {
     ///   if the transport stores no cookies.
     @discardableResult
     public func load(from path: String) async throws -> Int {
-        let text: String
-        do throws(SystemError) {
-            text = String(decoding: try RegularFile(path: path).readAll(), as: UTF8.self)
-        } catch  where error.fileReason == .missing {
-            return 0
-        } catch {
-            throw SessionError.file(path, error)
-        }
+        guard let text = try PrivateTextFile.read(path) else { return 0 }
         return try await self.import(text)
     }
 }

@@ -59,14 +59,7 @@ public final class StrictTransportStore: Sendable {
     /// - Parameter path: The path of the file, whose directory must exist.
     /// - Throws: ``SessionError/file(_:)`` if the file cannot be written.
     public func save(to path: String) throws(SessionError) {
-        let text = "# HSTS cache\n" + hosts.map { $0.fileLine + "\n" }.joined()
-        do throws(SystemError) {
-            var file = try AtomicFile(destination: path, mode: 0o600)
-            try file.write(Data(text.utf8).bytes)
-            try file.commit()
-        } catch {
-            throw SessionError.file(path, error)
-        }
+        try PrivateTextFile.write("# HSTS cache\n" + hosts.map { $0.fileLine + "\n" }.joined(), to: path)
     }
 
     /// Adds the hosts from a file in the format of curl's option `--hsts`, each replacing one with the same name.
@@ -77,14 +70,7 @@ public final class StrictTransportStore: Sendable {
     /// - Throws: ``SessionError/file(_:)`` if the file exists and cannot be read.
     @discardableResult
     public func load(from path: String) throws(SessionError) -> Int {
-        let text: String
-        do throws(SystemError) {
-            text = String(decoding: try RegularFile(path: path).readAll(), as: UTF8.self)
-        } catch  where error.fileReason == .missing {
-            return 0
-        } catch {
-            throw SessionError.file(path, error)
-        }
+        guard let text = try PrivateTextFile.read(path) else { return 0 }
         let now = now()
         let hosts = text.split(whereSeparator: \.isNewline).compactMap { StrictTransportHost(fileLine: $0) }
             .filter { $0.expiry > now }
