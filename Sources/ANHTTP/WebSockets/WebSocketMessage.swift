@@ -9,3 +9,13 @@ public enum WebSocketMessage: Hashable, Sendable {
     /// Bytes, sent unchanged.
     case binary(Data)
 }
+
+extension WebSocketMessage {
+    /// The message in one frame, neither compressed nor masked.
+    package var frame: WebSocketFrame {
+        switch self {
+        case .text(let text): WebSocketFrame(.text, Array(text.utf8))
+        case .binary(let data): WebSocketFrame(.binary, Array(data))
+        }
+    }
+}

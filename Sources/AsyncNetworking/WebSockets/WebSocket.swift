@@ -139,11 +139,7 @@ extension WebSocket {
 
         /// Returns the frame of a message.
         func frame(of message: WebSocketMessage) throws -> WebSocketFrame {
-            var frame =
-                switch message {
-                case .text(let text): WebSocketFrame(.text, Array(text.utf8))
-                case .binary(let data): WebSocketFrame(.binary, Array(data))
-                }
+            var frame = message.frame
             guard let deflate = link.deflate, !frame.payload.isEmpty else { return frame }
             let deflater = try deflater.withLock { deflater throws in
                 let existing = try deflater ?? MessageDeflater(resets: deflate.clientResets)

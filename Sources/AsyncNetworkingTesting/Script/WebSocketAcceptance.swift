@@ -23,13 +23,3 @@ extension HeaderPairs {
         MessageDigest.webSocketAccept(for: key).map { Data($0).base64EncodedString() } ?? ""
     }
 }
-
-extension WebSocketMessage {
-    /// The frame of a server that sends the message in one piece.
-    var frame: WebSocketFrame {
-        switch self {
-        case .text(let text): WebSocketFrame(.text, Array(text.utf8))
-        case .binary(let data): WebSocketFrame(.binary, Array(data))
-        }
-    }
-}
