@@ -30,7 +30,7 @@ private func proxyFailure(_ manager: SessionManager) async throws -> TransportEr
     return failure
 }
 
-@Suite(.servers(.nginx, .nginxTLS, .proxy, .proxyWithCredentials, .proxyTLS), .timeLimit(.minutes(5)))
+@Suite(.servers(.nginx, .nginxTLS, .plainWebSocket, .proxy, .proxyWithCredentials, .proxyTLS), .timeLimit(.minutes(5)))
 struct HTTPProxyTests {
     @Test func `http requests are forwarded by the proxy`() async throws {
         let proxy = try RealServer.proxy.proxy(.http)
@@ -148,6 +148,25 @@ struct HTTPProxyTests {
             unsafe setenv("http_proxy", "http://127.0.0.1:1", 1)
             let manager = try SessionManager(for: .nginx) { $0.proxy = .environment }
             try #require(try await sessionError { _ = try await manager.get("small.json") }.isConnectionFailure)
+        }
+    }
+
+    @Test(.exitTest) func `the environment may name a proxy over TLS`() async {
+        await #expect(processExitsWith: .success) {
+            let proxy = try RealServer.proxyTLS.url()
+            for name in ["all_proxy", "no_proxy", "NO_PROXY"] { unsafe unsetenv(name) }
+            for name in ["http_proxy", "https_proxy"] { unsafe setenv(name, proxy.absoluteString, 1) }
+            let manager = try SessionManager(for: .nginxTLS) { $0.proxy = .environment }
+            for _ in 1...2 {
+                let response = try await manager.get("small.json")
+                try #require(response.metrics.httpVersion == .http2)
+                try #require(response.metrics.remoteAddress?.port == proxy.port)
+            }
+            let upgrade = try Request(url: RealServer.plainWebSocket.url("/echo"))
+            try await manager.withWebSocket(upgrade) { socket in
+                try await socket.send(.text("message"))
+                try #require(try await socket.first { _ in true } == .text("message"))
+            }
         }
     }
 }

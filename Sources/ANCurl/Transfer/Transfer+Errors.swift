@@ -100,22 +100,6 @@ extension Transfer {
         }
     }
 
-    /// Whether the connection may lead through a proxy over TLS, so that its TLS session does not send on the socket.
-    var mayUseTLSProxy: Bool {
-        switch exchange.options.proxy {
-        case .proxy(let proxy): proxy.kind == .https
-        case .environment: Self.proxyVariables.contains { Self.environment($0).hasPrefix("https:") }
-        case .none: false
-        }
-    }
-
-    /// The variables from which libcurl takes a proxy. See ENVIRONMENT in curl(1).
-    private static let proxyVariables = ["http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]
-
-    private static func environment(_ name: String) -> String {
-        unsafe getenv(name).map { unsafe String(cString: $0).lowercased() } ?? ""
-    }
-
     var proxy: Proxy? {
         if case .proxy(let proxy) = exchange.options.proxy { proxy } else { nil }
     }
