@@ -114,9 +114,10 @@ public struct Script: Sendable {
 
     /// A pace for sending: pieces of a number of bytes, with a pause between them. The first piece is sent at once.
     public struct Pace: Hashable, Sendable {
-        /// The number of bytes of a piece. The initializer ensures that it is at least 1; if a smaller value is
-        /// assigned later, nothing is sent.
-        public var bytes: Int
+        /// The number of bytes of a piece; a value below 1 counts as 1.
+        public var bytes: Int {
+            didSet { bytes = max(1, bytes) }
+        }
         /// The pause before each piece but the first.
         public var interval: Duration
 
