@@ -387,11 +387,16 @@ import Testing
         var options = WebSocketOptions()
         options.pingInterval = .milliseconds(1)
         options.pingTimeout = .seconds(30)
-        try await withSocket([.echoMessages()], options) { socket in
-            for number in 0..<20 {
-                try await Task.sleep(for: .milliseconds(2))
-                try await socket.send(.text("\(number)"))
-                #expect(try await socket.first { _ in true } == .text("\(number)"))
+        try await StubServer.with { server in
+            server.route("/", .webSocketEcho)
+            try await SessionManager(for: server).withWebSocket(request(server), options: options) { socket in
+                for number in 1...20 {
+                    _ = try await server.activity { activity in
+                        activity.webSocketControlFrames.count { $0.opcode == .ping } >= number
+                    }
+                    try await socket.send(.text("\(number)"))
+                    #expect(try await socket.first { _ in true } == .text("\(number)"))
+                }
             }
         }
     }
