@@ -198,7 +198,7 @@ open class AFURLSessionManager: AFURLSessionEvents, NSSecureCoding, NSCopying, R
         makeUploadTask(request, nil, progress, completionHandler)
     }
 
-    /// Creates a suspended task that writes the response body to a file, whatever the status. The body of a response
+    /// Creates a suspended task that writes the response body to a file, for any status. The body of a response
     /// with a status outside 200 to 299 is truncated to 1 MiB. Call `resume()` to start it.
     ///
     /// The response serializer validates the response; its error is passed with the URL. If the file cannot be moved,

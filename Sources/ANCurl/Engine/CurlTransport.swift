@@ -52,9 +52,11 @@ public struct CurlTransport: CookieStoringTransport {
         let request = try request.preparedToSign()
         let pump = try BodyPump(for: request)
         let upload: Upload =
-            if let pump { .channel(pump.channel) } else if case .bytes(let data) = request.body.content {
-                .bytes(data)
-            } else { .none }
+            switch (pump, request.body.content) {
+            case (let pump?, _): .channel(pump.channel)
+            case (nil, .bytes(let data)): .bytes(data)
+            default: .none
+            }
         let exchange = try Exchange(request, delivery: delivery, events: events, upload: upload, engine: engine)
         return (exchange, pump)
     }

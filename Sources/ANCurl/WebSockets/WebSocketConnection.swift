@@ -139,8 +139,8 @@ final class WebSocketConnection {
 
     private func send(by transfer: Transfer) throws(End) {
         // Tasks use the output between the calls.
-        var count = 1
-        while count > 0, channel.hasOutput {
+        var count: Int
+        repeat {
             count = try channel.withOutput { output throws(End) in
                 try output.sendOnce { bytes throws(End) in
                     do throws(ConnectionStream.Failure) {
@@ -150,7 +150,7 @@ final class WebSocketConnection {
                     }
                 }
             }
-        }
+        } while count > 0
         if phase == .failing || phase == .ending && !channel.hasOutput { throw .complete }
     }
 
