@@ -375,6 +375,18 @@ import Testing
         }
     }
 
+    @Test(arguments: ["LocalHost", "127.1"])
+    func `the spelling of a host does not matter for its challenge`(host: String) async throws {
+        try await StubServer.with(.init(tls: .init(TestCertificate.selfSigned()))) { server in
+            server.route("/", .json("{}"))
+            let manager = AFHTTPSessionManager(for: server)
+            manager.setAuthenticationChallengeHandler { _, _, challenge, _ in
+                challenge.protectionSpace.serverTrust.map { URLCredential(trust: $0) }
+            }
+            #expect(await manager.fetch(server.url("/", host: host).absoluteString).error == nil)
+        }
+    }
+
     @Test func `a task that waits for an answer about a certificate can be cancelled`() async throws {
         try await StubServer.with(.init(tls: .init(TestCertificate.selfSigned()))) { server in
             let (manager, asked) = deferringManager(server)

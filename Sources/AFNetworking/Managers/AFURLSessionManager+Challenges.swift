@@ -89,9 +89,8 @@ extension AFURLSessionManager {
     ) -> (decision: ChallengeDecision?, isOfSession: Bool)? {
         let isOfSession = state.withLock { $0.hooks.sessionChallenge != nil }
         let drivers = state.withLock { $0.tasks }.compactMap { ($0 as? any DrivenTask)?.driver }
-        guard let driver = drivers.first(where: { $0.currentURL?.host == host }), let task = driver.task else {
-            return nil
-        }
+        let isConnecting = { (driver: TaskDriver) in driver.currentURL.map { HostName($0) == HostName(host) } == true }
+        guard let driver = drivers.first(where: isConnecting), let task = driver.task else { return nil }
         let fallback = ChallengeDecision(
             disposition: isOfSession ? .cancelAuthenticationChallenge : .performDefaultHandling)
         let decision = handshakeDecisions.decision(on: subject, task: driver.identifier, fallback: fallback) { store in
