@@ -104,6 +104,16 @@ import Testing
         }
     }
 
+    @Test(arguments: [nil, 10, 0] as [Int64?])
+    func `a head that does not come after the request's body ends by the idle limit`(length: Int64?) async throws {
+        try await StubServer.with { server in
+            server.fallback { _ in .hang }
+            let body = RequestBody.stream(Generated(count: length.map { Int($0) } ?? 10), length: length)
+            let request = server.request(method: .put, body: body, options: options { $0.idle = Self.limit })
+            try await expect(.responseHead, request)
+        }
+    }
+
     @Test func `a server that is slow but not idle is waited for`() async throws {
         try await StubServer.with { server in
             server.route("/", .drip(bytes: 1, every: .milliseconds(100), body: .generated(12)))

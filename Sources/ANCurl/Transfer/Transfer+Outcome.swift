@@ -125,8 +125,7 @@ extension Transfer {
             return exchange.isSecure && SocketEndpoint.isConnected(socket) ? .tlsHandshake : .connect
         }
         if state.parser.isComplete { return .responseBody }
-        guard exchange.sendsBody, !state.parser.hasBegun else { return .responseHead }
-        return exchange.upload.length == Int64(state.bytesSent) ? .responseHead : .request
+        return hasUnsentBody && !state.parser.hasBegun ? .request : .responseHead
     }
 
     /// Returns an error with the details of the transfer that are known so far.

@@ -150,7 +150,8 @@ extension Transfer {
         return exchange.upload.length.map { $0 >= 1 << 16 } ?? (state.bytesSent >= 1 << 16)
     }
 
-    private var hasUnsentBody: Bool {
+    /// Whether not all of the request's body was read.
+    var hasUnsentBody: Bool {
         exchange.sendsBody && exchange.upload.length != 0 && !state.isBodyTaken
     }
 
