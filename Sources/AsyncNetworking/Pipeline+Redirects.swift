@@ -9,12 +9,10 @@ extension Pipeline {
     func followRedirects(
         of call: PipelineCall, respond: (ResponseHead, ResponseBody) async throws -> Void
     ) async throws {
-        let chain = RedirectChain(call, redirectPolicy)
+        let chain = RedirectChain(call, self)
         repeat {
             try await perform(chain.call) { head, body in
-                if try chain.proposeNext(after: head, strictURL), try await chain.decide(after: head, strictURL) {
-                    return
-                }
+                if try chain.proposeNext(after: head), try await chain.decide(after: head) { return }
                 try await respond(chain.head(head), body)
             }
         } while try chain.follow()
@@ -24,6 +22,7 @@ extension Pipeline {
 /// The state of a request that follows redirects. It is an object, because frames that hold requests are large.
 private final class RedirectChain {
     private(set) var call: PipelineCall
+    private let pipeline: Pipeline
     private let policy: RedirectPolicy
     /// The redirects that were followed, oldest first.
     private var history: [ResponseHead] = []
@@ -31,26 +30,27 @@ private final class RedirectChain {
     private var next: Request?
 
     @inline(never)
-    init(_ call: PipelineCall, _ policy: RedirectPolicy) {
+    init(_ call: PipelineCall, _ pipeline: Pipeline) {
         self.call = call
-        self.policy = call.request.redirectPolicy ?? policy
+        self.pipeline = pipeline
+        policy = call.request.redirectPolicy ?? pipeline.redirectPolicy
     }
 
     /// Determines the request that a redirect asks for; returns whether there is one.
     @inline(never)
-    func proposeNext(after head: ResponseHead, _ strictURL: (URL) -> URL) throws -> Bool {
-        next = try policy.proposal(after: head, to: call.request, strictURL: strictURL)
+    func proposeNext(after head: ResponseHead) throws -> Bool {
+        next = try policy.proposal(after: head, to: call.request, strictURL: pipeline.strictURL)
         return next != nil
     }
 
     /// Lets the policy decide about the next request; returns whether the redirect is followed.
     @inline(never)
-    func decide(after head: ResponseHead, _ strictURL: (URL) -> URL) async throws -> Bool {
+    func decide(after head: ResponseHead) async throws -> Bool {
         if let decision = policy.decision, let proposed = next {
             next = try await decision(.init(head: head, original: call.request, proposed: proposed))
         }
         guard var decided = next else { return false }
-        decided.url = strictURL(decided.url)
+        decided.url = pipeline.strictURL(decided.url)
         guard decided.body.isReplayable else { throw SessionError.redirect(.bodyNotReplayable) }
         next = decided
         history.append(head)

@@ -134,11 +134,7 @@ final class Pipeline: Sendable {
         var value: Value?
         do {
             try await perform(call) { head, responseBody in
-                var head = head
-                head.jsonDecoder = jsonDecoder
-                var responseBody = responseBody
-                responseBody.jsonDecoder = jsonDecoder
-                value = try await body(head, responseBody)
+                value = try await body(head.decoding(by: jsonDecoder), responseBody.decoding(by: jsonDecoder))
             }
         } catch {
             throw call.request.namingTimeout(error)
@@ -268,4 +264,24 @@ struct PipelineCall: Sendable {
     var events: (any TransferEventSink)?
     /// Receives the events between exchanges; `nil` if the session has no monitors.
     var monitor: CallMonitor?
+}
+
+extension ResponseHead {
+    /// Returns the head with the decoder of a session.
+    @inline(never)
+    fileprivate func decoding(by decoder: JSONDecoder) -> ResponseHead {
+        var head = self
+        head.jsonDecoder = decoder
+        return head
+    }
+}
+
+extension ResponseBody {
+    /// Returns the body with the decoder of a session.
+    @inline(never)
+    fileprivate func decoding(by decoder: JSONDecoder) -> ResponseBody {
+        var body = self
+        body.jsonDecoder = decoder
+        return body
+    }
 }

@@ -38,18 +38,18 @@ extension SessionManager {
         _ request: Request, options: WebSocketOptions = WebSocketOptions(),
         _ body: (WebSocket) async throws -> Value
     ) async throws -> Value {
-        let slot = Lock<(any WebSocketLink)?>(nil)
-        let request = request.upgrading(options) { link in slot.withLock { $0 = link } }
+        let slot = Lock<WebSocket?>(nil)
+        let request = request.upgrading(options) { link in slot.withLock { $0 = WebSocket(link, options) } }
         return try await perform(registry.begin(.stream, request), request, delivery: .streamed) { head, response in
-            guard let link = slot.withLock({ $0 }), head.status.code == 101 else {
+            guard head.status.code == 101, let socket = slot.withLock({ $0 }) else {
                 throw await Self.refusal(head, response)
             }
             do {
-                let value = try await body(WebSocket(link, options))
-                try await link.close(WebSocketClosure(code: 1000))
+                let value = try await body(socket)
+                try await socket.close()
                 return value
             } catch {
-                link.fail(WebSocketViolation("", code: 1001))
+                socket.abandon()
                 throw error
             }
         }

@@ -71,6 +71,12 @@ public struct WebSocket: AsyncSequence, Sendable {
         try await core.link.close(WebSocketClosure(code: code, reason: reason))
     }
 
+    /// Ends the connection at once, with code 1001 (going away).
+    @inline(never)
+    func abandon() {
+        core.link.fail(WebSocketViolation("", code: 1001))
+    }
+
     /// Returns an iterator over the messages that have not been read: it continues where an earlier one ended. Only one
     /// task may iterate at a time.
     public func makeAsyncIterator() -> Iterator {
