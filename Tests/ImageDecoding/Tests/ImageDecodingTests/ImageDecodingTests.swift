@@ -4,6 +4,7 @@ import AFNetworking
 import AsyncNetworking
 import AsyncNetworkingImages
 import Foundation
+import Glibc
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct ImageDecodingTests {
@@ -129,6 +130,25 @@ import Testing
         await #expect(throws: ImageError.self) { try await bomb.decoded() }
     }
 
+    @Test func `a bomb of 2.5 billion pixels takes little memory`() async {
+        // In a process of its own, because its peak memory is measured.
+        await #expect(processExitsWith: .success) {
+            // A file of 300 KB.
+            let bomb = try Picture.made(".png", by: [["black", "out.png[bitdepth=1]", "50000", "50000"]])
+            let before = peakMemory()
+            #expect(throws: ImageError.self) { try ImageContent(bomb) }
+            let image = try ImageContent(bomb, limits: ImageLimits(pixels: .max, decodedBytes: .max))
+            await #expect(throws: ImageError.self) { try await image.decoded() }
+            let onlyBytes = ImageDecodingOptions(limits: ImageLimits(pixels: .max))
+            await #expect(throws: ImageError.self) { try await image.decoded(options: onlyBytes) }
+            let small = PixelSize(width: 64, height: 64)
+            let reduced = ImageDecodingOptions(maximumSize: small, limits: ImageLimits(pixels: .max))
+            #expect(try await image.decoded(options: reduced).size == small)
+            // The image itself would take 10 GB.
+            #expect(peakMemory() - before < 256 << 20)
+        }
+    }
+
     @Test func `a format without a loader is an error`() async throws {
         let bitmap = Data("BM".utf8) + Data(count: 12) + Data([40, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0]) + Data(count: 64)
         let error = await #expect(throws: ImageError.self) { try await ImageContent(bitmap).decoded() }
@@ -185,6 +205,13 @@ import Testing
             + Data(count: 4)
         return data.prefix(2) + Data([0xFF, 0xE1, 0, UInt8(exif.count + 2)]) + exif + data.dropFirst(2)
     }
+}
+
+/// The peak memory of this process in bytes.
+private func peakMemory() -> Int {
+    var usage = rusage()
+    getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
+    return usage.ru_maxrss * 1024
 }
 
 extension Bitmap {
